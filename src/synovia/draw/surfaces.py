@@ -30,6 +30,7 @@ _TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))
 _SKY: Final = (0.50, 0.53, 0.58)  # light from above
 _BOUNCE: Final = (0.27, 0.25, 0.235)  # light from the floor
 _KEY: Final = (0.98, 0.94, 0.88)  # the key light
+_SHOULDER: Final = 0.4  # part of the range of brightness in which colours approach white
 _GLOSS: Final = 0.07  # strength of the highlight
 _RIM: Final = 0.16  # strength of the light along the outline
 _HIDDEN: Final = ((0.012, 0.55), (0.04, 0.45))  # radius, as a part of the content, and strength of the occlusion
@@ -168,7 +169,7 @@ class Shadow:
     """
 
     def __init__(self, mesh: Mesh, light: Array, up: Array) -> None:
-        """Draw the map of the nearest surface."""
+        """Aim a camera from the light."""
         across = np.cross(up, light)
         size = float(np.linalg.norm(across))
         across = across / size if size > 1e-6 else np.roll(up, 1)
@@ -181,13 +182,15 @@ class Shadow:
         position = axes.T @ np.array([middle[0], middle[1], high[2] + extent])
         focal = (_MAP - 8.0) / extent
         self.camera = Camera(position, axes, focal, (_MAP / 2.0, _MAP / 2.0), perspective=False, nearest=1e-9 * extent)
-        hits = hits_of(mesh.vertices, mesh.faces, self.camera, (_MAP, _MAP))
-        self._depth = np.full(_MAP * _MAP, np.inf, np.float32)
-        self._depth[hits.at] = hits.depth
         self._mesh = mesh
+        self._depth: _Float | None = None
 
     def lit(self, points: Array) -> _Float:
         """Return how much of the light reaches points, 0 to 1, (n,)."""
+        if self._depth is None:
+            hits = hits_of(self._mesh.vertices, self._mesh.faces, self.camera, (_MAP, _MAP))
+            self._depth = np.full(_MAP * _MAP, np.inf, np.float32)
+            self._depth[hits.at] = hits.depth
         pixels, depth, _ = self.camera.project(points)
         limit = (depth - self._bias).astype(np.float32)
         out = np.zeros(len(points), np.float32)
@@ -215,8 +218,11 @@ class Shadow:
         widths = np.array([least, 0.35 * reach, reach])
         covered = covered.reshape(_MAP, _MAP)
         layers = [_blurred(covered, 0.5 * width * scale) for width in widths]
-        wide = 0.5 * reach * scale
-        mean = _blurred(depth.reshape(_MAP, _MAP), wide) / np.maximum(_blurred(covered, wide), 1e-4)
+        near = 0.2 * reach * scale
+        some, there = _blurred(depth.reshape(_MAP, _MAP), near), _blurred(covered, near)
+        # far from the body, the mean over a wide neighbourhood counts
+        some += 0.02 * _blurred(depth.reshape(_MAP, _MAP), 0.5 * reach * scale)
+        mean = some / np.maximum(there + 0.02 * layers[2], 1e-5)
         pixels, away, _ = self.camera.project(points)
         x, y = pixels[:, 0] - 0.5, pixels[:, 1] - 0.5
         inside = (x > 0.0) & (y > 0.0) & (x < _MAP - 1.001) & (y < _MAP - 1.001)
@@ -229,7 +235,7 @@ class Shadow:
         stack = np.stack(found)
         each = np.arange(len(points))
         dark = (1.0 - share) * stack[first, each] + share * stack[first + 1, each]
-        return np.where(inside, dark, 0.0)
+        return np.where(inside, np.clip(dark, 0.0, 1.0), 0.0)
 
 
 def _sampled(image: _Float, x: Array, y: Array) -> _Float:
@@ -241,17 +247,18 @@ def _sampled(image: _Float, x: Array, y: Array) -> _Float:
 
 
 def _blurred(image: _Float, radius: float) -> _Float:
-    """Return an image after three box blurs in each direction, nearly a Gaussian."""
-    reach = max(round(radius / 1.7), 1)
+    """Return an image after two box blurs in each direction, nearly a Gaussian."""
+    reach = max(round(radius / 1.4), 1)
+    span = 2 * reach + 1
     out = np.asarray(image, np.float32)
-    for axis in (0, 1):
-        for _ in range(3):
-            pad = [(reach + 1, reach) if k == axis else (0, 0) for k in range(2)]
-            sums = np.cumsum(np.pad(out, pad, mode="edge"), axis=axis, dtype=np.float64)
-            count = out.shape[axis]
-            span = 2 * reach + 1
-            upper = np.take(sums, np.arange(span, span + count), axis)
-            out = ((upper - np.take(sums, np.arange(count), axis)) / span).astype(np.float32)
+    for _ in range(2):  # both directions: down the columns, then the transpose
+        for _ in range(2):
+            count = len(out)
+            padded = np.empty((count + span, out.shape[1]))
+            padded[: reach + 1], padded[reach + 1 : reach + 1 + count], padded[reach + 1 + count :] = out[0], out, out[-1]
+            np.cumsum(padded, axis=0, out=padded)
+            out = ((padded[span:] - padded[:count]) * (1.0 / span)).astype(np.float32)
+        out = np.ascontiguousarray(out.T)
     return out
 
 
@@ -358,7 +365,9 @@ def _lit(mesh: Mesh, camera: Camera, hits: Hits, light: Light, lit: _Float, sky:
     for k in range(3):
         around = np.float32(_BOUNCE[k]) + np.float32(_SKY[k] - _BOUNCE[k]) * rise
         out[:, k] = colour[:, k] * (around * sky + np.float32(_KEY[k]) * key) + gloss + rim * (0.3 + 0.7 * colour[:, k])
-    out = np.clip(out, 0.0, 1.0)
+    # bright colours approach white slowly, so that a white body keeps its shape
+    over = np.float32(_SHOULDER) - np.float32(_SHOULDER) * np.exp((1.0 - _SHOULDER - out) / np.float32(_SHOULDER))
+    out = np.where(out > 1.0 - _SHOULDER, np.float32(1.0 - _SHOULDER) + over, np.maximum(out, 0.0))
     return out ** np.float32(1.0 / _GAMMA)
 
 
