@@ -17,7 +17,7 @@ from synovia.draw.floor import background, draw_floor
 from synovia.draw.marks import marks_of
 from synovia.draw.notes import Notes, Placer
 from synovia.draw.raster import Canvas, require_pillow
-from synovia.draw.scene import LOOKS, Mark, Scene, build_scene, up_of
+from synovia.draw.scene import LOOKS, Mark, Scene, bones_of, build_scene, up_of
 from synovia.draw.surfaces import Shadow, Skin, shade_mesh
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError, UnsupportedError, unknown_name
@@ -119,7 +119,11 @@ def skins_of(skeletons: Iterable[Skeleton], look: str) -> dict[int, Skin]:
     found: dict[int, Skin] = {}
     for skeleton in skeletons if look != "bones" else ():
         if id(skeleton) not in found and (surface := surface_of_skeleton(skeleton)).parts:
-            found[id(skeleton)] = Skin(surface)
+            lengths: dict[int, float] = {}
+            for row in bones_of(skeleton):
+                above = skeleton.parents[row]
+                lengths[above] = lengths.get(above, 0.0) + float(skeleton.lengths[row])
+            found[id(skeleton)] = Skin(surface, whole=surface.covers(lengths))
     return found
 
 
@@ -157,6 +161,8 @@ def draw(
     ground = background(size, theme)
     worn = scene.skins[-1]
     mesh = None if worn is None else worn[0].at(worn[1])
+    if mesh is not None and worn is not None and not worn[0].whole and scene.look == "surface":
+        mesh = mesh.with_bodies(scene.solid)  # the bones show where the surface is missing
     if floor:
         shadow = None if mesh is None else Shadow(mesh, above, scene.up)
         draw_floor(ground, camera, scene.solid, theme, scene.up, scene.ground, scene.extent, above, shadow)

@@ -117,7 +117,7 @@ class Scene:
         shown = (*self.ghosts, self.solid)
         centres, radii = [self.hull], [np.zeros(len(self.hull))]
         for bodies, skin in zip(shown, self.skins, strict=True):
-            if skin is None or self.look != "surface":
+            if skin is None or self.look != "surface" or not skin[0].whole:
                 centres += [bodies.start, bodies.end]
                 radii += [bodies.radii[:, 0], bodies.radii[:, 1]]
         for mark in self.marks:
@@ -180,7 +180,7 @@ def build_scene(
             float(np.min(side @ up - bodies.radii[:, k]))
             for bodies, skin in zip((*ghosts, solid), dressed, strict=True)
             for k, side in enumerate((bodies.start, bodies.end))
-            if skin is None
+            if skin is None or not skin[0].whole
         ),
         math.inf,
     )

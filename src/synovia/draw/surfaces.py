@@ -10,6 +10,7 @@ References:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -17,16 +18,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.draw.bodies import Layer, Light
+from synovia.draw.bodies import Bodies, Layer, Light
 from synovia.draw.camera import Camera
 from synovia.draw.triangles import Hits, hits_of
-from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.geometry import Array, align_z, frames_to_transforms
 from synovia.surface.base import Part, Surface
 
 _Float = NDArray[np.floating[Any]]
 _GAMMA: Final = 2.2  # of colours in files and images, nearly
-_MAP: Final = 320  # samples of the shadow map in each direction
+_MAP: Final = 400  # samples of the shadow map in each direction
 _TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))  # of a shadow's edge, map samples
+_RINGS, _SIDES = 10, 16  # of the mesh of a ball or a rod
 _SKY: Final = (0.50, 0.53, 0.58)  # light from above
 _BOUNCE: Final = (0.27, 0.25, 0.235)  # light from the floor
 _KEY: Final = (0.98, 0.94, 0.88)  # the key light
@@ -65,6 +67,39 @@ class Mesh:
         """The vertices that are outermost in each of many directions, (n, 3)."""
         return self.vertices[np.unique(np.argmax(self.vertices @ _DIRECTIONS.T, axis=0))]
 
+    def with_bodies(self, bodies: Bodies) -> Mesh:
+        """Return the mesh and balls and rods as one."""
+        angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, _RINGS)
+        around = np.linspace(0.0, 2.0 * math.pi, _SIDES, endpoint=False)
+        unit = np.stack(
+            [np.outer(np.cos(angle), np.cos(around)), np.outer(np.cos(angle), np.sin(around)),
+             np.repeat(np.sin(angle)[:, None], _SIDES, axis=1)], axis=2
+        ).reshape(-1, 3)  # fmt: skip
+        i, j = np.arange(_SIDES), (np.arange(_SIDES) + 1) % _SIDES
+        strips = [[(a + i, a + j, b + j), (a + i, b + j, b + i)] for a in range(0, _SIDES * (_RINGS - 1), _SIDES)
+                  for b in (a + _SIDES,)]  # fmt: skip
+        quads = np.concatenate([np.stack(half, axis=1) for strip in strips for half in strip])
+        along = bodies.end - bodies.start
+        length = np.linalg.norm(along, axis=1)
+        frames = np.stack([align_z(a / n) if n > 0.0 else np.eye(3) for a, n in zip(along, length, strict=True)])
+        normals = np.einsum("bij,nj->bni", frames, unit)
+        upper = (unit[:, 2] > 0.0)[None, :]
+        radii = np.where(upper, bodies.radii[:, 1:], bodies.radii[:, :1])
+        ends = np.where(upper[..., None], bodies.end[:, None], bodies.start[:, None])
+        count = len(unit)
+        faces = (quads[None] + (len(self.vertices) + count * np.arange(len(bodies)))[:, None, None]).reshape(-1, 3)
+        colours = np.repeat(bodies.colours.astype(np.float32) ** np.float32(_GAMMA), count, axis=0)
+        plain = None if self.corners is None else np.zeros((len(faces), 3, 2), np.float32)
+        return replace(
+            self,
+            vertices=np.concatenate([self.vertices, (ends + radii[..., None] * normals).reshape(-1, 3)]),
+            normals=np.concatenate([self.normals, normals.reshape(-1, 3).astype(np.float32)]),
+            faces=np.concatenate([self.faces, faces]),
+            colours=np.concatenate([self.colours, colours]),
+            corners=None if self.corners is None or plain is None else np.concatenate([self.corners, plain]),
+            images=None if self.images is None else np.concatenate([self.images, np.full(len(faces), -1, np.intp)]),
+        )
+
     def painted(self, colour: Sequence[float]) -> Mesh:
         """Return the mesh in one colour, red, green and blue from 0 to 255, with a trace of its own."""
         new = (np.array(colour, np.float32) / np.float32(255.0)) ** np.float32(_GAMMA)
@@ -76,10 +111,12 @@ class Skin:
 
     Args:
         surface: The surface; at least one part.
+        whole: Whether it shows the body without the bones.
     """
 
-    def __init__(self, surface: Surface) -> None:
+    def __init__(self, surface: Surface, *, whole: bool = True) -> None:
         """Join the parts into arrays."""
+        self.whole = whole
         self._parts: list[Part] = []
         normals: list[Array] = []
         colours: list[_Float] = []
@@ -177,10 +214,10 @@ class Shadow:
         local = mesh.vertices @ axes.T
         low, high = local.min(axis=0), local.max(axis=0)
         extent = max(float((high - low).max()), 1e-12)
-        self._bias = 0.012 * extent
+        self._bias = 0.02 * extent
         middle = (low + high) / 2.0
         position = axes.T @ np.array([middle[0], middle[1], high[2] + extent])
-        focal = (_MAP - 8.0) / extent
+        focal = _MAP / (1.4 * extent)  # with a margin for soft edges
         self.camera = Camera(position, axes, focal, (_MAP / 2.0, _MAP / 2.0), perspective=False, nearest=1e-9 * extent)
         self._mesh = mesh
         self._depth: _Float | None = None

@@ -43,7 +43,7 @@ def surface_of(path: Path, skeleton: Skeleton) -> Surface:
     faces = sum(len(part.faces) for part in found.parts)
     if faces > MOST_FACES:
         return Surface(notes=(*found.notes, f"no surface: {faces} triangles, more than {MOST_FACES}"))
-    return Surface(joined(found.parts), found.notes)
+    return replace(found, parts=joined(found.parts))
 
 
 def surface_of_skeleton(skeleton: Skeleton) -> Surface:
@@ -65,7 +65,7 @@ def surface_of_skeleton(skeleton: Skeleton) -> Surface:
     if any(names[row] not in rows for part in surface.parts for row in part.rows.tolist()):
         return Surface(notes=surface.notes)
     number = np.array([rows.get(name, 0) for name in names])
-    return Surface(tuple(replace(part, rows=number[part.rows]) for part in surface.parts), surface.notes)
+    return replace(surface, parts=tuple(replace(part, rows=number[part.rows]) for part in surface.parts))
 
 
 @lru_cache(maxsize=4)

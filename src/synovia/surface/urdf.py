@@ -57,7 +57,7 @@ class _Reader:
             row = self.row_of.get(link.attributes.get("name", "")) if link.tag == "link" else None
             if row is not None:
                 parts += self.shapes(link, row, "visual") or self.shapes(link, row, "collision")
-        return Surface(tuple(parts), self.notes(shown=bool(parts)))
+        return Surface(tuple(parts), self.notes(shown=bool(parts)), bool(self.missing))
 
     def notes(self, *, shown: bool) -> tuple[str, ...]:
         """Return a note about the missing files."""
