@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from synovia.cli.completion import joints, models
-from synovia.cli.inputs import Clip, Force, Jobs, joints_option, load_body, load_clip, output_option
+from synovia.cli.inputs import Clip, Force, Jobs, Look, joints_option, load_body, load_clip, output_option
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.errors import InputError
@@ -47,6 +47,14 @@ def render(
         ),
     ] = "three-quarter",
     theme: Annotated[str, typer.Option("--theme", metavar="NAME", help="light or dark.")] = "light",
+    look: Look = "surface",
+    angles: Annotated[
+        str | None,
+        typer.Option("--angles", metavar="A,B", help="Joints whose angles are written, in degrees.", show_default=False),
+    ] = None,
+    captions: Annotated[
+        bool, typer.Option("--captions/--no-captions", help="Write the time and the number of the frame.")
+    ] = True,
     jobs: Jobs = None,
     force: Force = False,
 ) -> None:
@@ -64,6 +72,7 @@ def render(
     with Bar("drawing") as bar:
         draw_clip(
             main, output, beside=other, titles=title or [], size=pixels, fps=fps, view=_parse_view(view), theme=theme,
+            look=look, captions=captions, angles=[] if angles is None else [name.strip() for name in angles.split(",")],
             jobs=jobs, force=force, watch=bar,
         )  # fmt: skip
     talk(f"{output}: {main.name}")

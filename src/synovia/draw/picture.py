@@ -24,6 +24,7 @@ from synovia.errors import InputError, UnsupportedError, unknown_name
 from synovia.ik import Solution
 from synovia.io.base import as_path, write_bytes
 from synovia.model import Pose, Skeleton
+from synovia.model.angles import value_text
 from synovia.model.geometry import Array
 from synovia.surface import surface_of_skeleton
 
@@ -53,6 +54,7 @@ def picture(
     floor: bool = True,
     perspective: bool = True,
     look: str = "surface",
+    angles: Iterable[str | int] = (),
     force: bool = False,
 ) -> Image.Image:
     """Draw a pose and its targets; works without a display or a graphics card.
@@ -72,11 +74,12 @@ def picture(
         perspective: Whether distant objects look smaller.
         look: ``"surface"`` (the skin of a character or the shapes of a robot, from the file of its skeleton),
             ``"bones"`` or ``"both"``. A body without a surface shows its bones.
+        angles: Joints whose values are written beside the body, in degrees.
         force: Whether an existing file may be replaced.
 
     Raises:
         InputError: If an argument cannot be used.
-        UnknownNameError: If the view, the theme or the look does not exist.
+        UnknownNameError: If the view, the theme, the look or a joint does not exist.
         MissingExtraError: If Pillow is not installed.
         UnsupportedError: If the path does not end in ``.png``.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
@@ -102,10 +105,21 @@ def picture(
         skeleton = poses[-1].skeleton
         axes = axes_of(view, up_of(skeleton), skeleton.forward)
         view = fit(axes, *scene.content, content_window(pixels, scene, title), perspective=perspective)
-    image = draw(scene, view, pixels, colours, title=title, floor=floor)
+    table = angle_table(poses[-1], angles)
+    image = draw(scene, view, pixels, colours, title=title, floor=floor, table=table)
     if where is not None:
         write_bytes(where, png(image), force=force)
     return image
+
+
+def angle_table(pose: Pose, joints: Iterable[str | int]) -> list[tuple[str, str]]:
+    """Return the names of joints and their values as text.
+
+    Raises:
+        UnknownNameError: If a joint does not exist.
+    """
+    rows = [pose.skeleton.index(joint) for joint in joints]
+    return [(pose.skeleton.joint_names[row].replace("_", " "), value_text(pose, row)) for row in rows]
 
 
 def skins_of(skeletons: Iterable[Skeleton], look: str) -> dict[int, Skin]:
@@ -144,6 +158,8 @@ def draw(
     title: str | None = None,
     floor: bool = True,
     samples: int = 3,
+    caption: str = "",
+    table: Sequence[tuple[str, str]] = (),
 ) -> Image.Image:
     """Return the image of a scene from a camera; the frames of a film use one camera.
 
@@ -155,6 +171,8 @@ def draw(
         title: Line of text at the top.
         floor: Whether to draw the floor and the shadow on it.
         samples: Samples of a surface's pixel in each direction.
+        caption: Line of small text at the bottom.
+        table: Names and values in the upper right corner.
     """
     above, key = (_light_direction(scene.up, camera, *parts) for parts in (_ABOVE, _KEY))
     light = Light(key, scene.up, haze=theme.below)
@@ -189,7 +207,8 @@ def draw(
         part = covered[top : top + pixels.shape[0], left : left + pixels.shape[1]]
         np.maximum(part, pixels[..., 3] / np.float32(255.0), out=part)
     margin = 0.02 * min(size)
-    Notes(canvas, camera, Placer(size, covered, margin), theme, min(size) / 900.0).write(scene, title)
+    notes = Notes(canvas, camera, Placer(size, covered, margin), theme, min(size) / 900.0)
+    notes.write(scene, title, caption, table)
     return canvas.image
 
 

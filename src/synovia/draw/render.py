@@ -14,7 +14,7 @@ from synovia.draw.camera import Camera, direction, fit
 from synovia.draw.camera import look as axes_of
 from synovia.draw.film import SHEET, check_film, film_frames, write_film
 from synovia.draw.marks import marks_of
-from synovia.draw.picture import checked_size, content_window, draw, skins_of
+from synovia.draw.picture import angle_table, checked_size, content_window, draw, skins_of
 from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Scene, build_scene, up_of
 from synovia.draw.theme import Theme, theme_of
@@ -56,6 +56,8 @@ def render(
     theme: str = "light",
     floor: bool = True,
     look: str = "surface",
+    captions: bool = True,
+    angles: Sequence[str | int] = (),
     jobs: int | None = None,
     force: bool = False,
     watch: Callable[[int, int], None] | None = None,
@@ -67,13 +69,16 @@ def render(
             joined to their joint if missed), and a strip at the bottom shows the errors of all frames.
         path: ``.gif``, ``.mp4`` or ``.png``.
         beside: Another clip, shown at the left: for example, the original of a solved clip.
-        titles: Lines of text at the top, one for each clip, the left one first.
+        titles: Lines of text at the top, one for each clip, the left one first; with ``beside``, the names of the
+            clips and their skeletons by default.
         size: Width and height of the film, pixels; made even for MP4.
         fps: Frames per second of the film; None for those of the clip, at most 30.
         view: As in ``picture``.
         theme: ``"light"`` or ``"dark"``.
         floor: Whether to draw the floor and shadows.
         look: As in ``picture``.
+        captions: Whether to write the time and the number of the frame.
+        angles: Joints of ``clip`` whose values are written, in degrees.
         jobs: Number of threads; None for all cores.
         force: Whether an existing file may be replaced.
         watch: Called with (frames drawn, all frames).
@@ -102,7 +107,9 @@ def render(
     below = 2 * round(_STRIP * height / 2.0) if errors is not None else 0
     strip = None if errors is None else Strip(errors, (width, below), colours)
     box = (width // len(clips), height - below)
-    names = [*titles, *[None] * (len(clips) - len(titles))]
+    own = [_name(each) if beside is not None else None for each in clips]
+    names = [*titles, *own[len(titles) :]]
+    named = [main.skeleton.index(joint) for joint in angles]
     panels = [_panel(each, main, shown, box, view, colours, name, look) for each, name in zip(clips, names, strict=False)]
 
     def paint(k: int) -> Image.Image:
@@ -110,14 +117,26 @@ def render(
         from PIL import Image
 
         out = Image.new("RGB", (width, height), colours.below)
+        time = f"{shown[k] / main.fps:.2f} s   frame {shown[k]}" if captions else ""
         for place, panel in enumerate(panels):
-            one = draw(panel.scenes[k], panel.cameras[k], box, colours, title=panel.title, floor=floor, samples=2)
+            last = place == len(panels) - 1
+            one = draw(
+                panel.scenes[k], panel.cameras[k], box, colours, title=panel.title, floor=floor, samples=2,
+                caption="" if place else time, table=angle_table(main.pose(shown[k]), named) if last and named else (),
+            )  # fmt: skip
             out.paste(one, (place * box[0], 0))
         if strip is not None:
             out.paste(strip.at(shown[k]), (0, box[1]))
         return out
 
     write_film(_drawn(paint, len(shown), jobs, watch), len(shown), rate, where, force=force)
+
+
+def _name(clip: Clip) -> str:
+    """Return the name of a clip and of its skeleton, for a title."""
+    motion = clip.motion if isinstance(clip, Tracked) else clip
+    skeleton = motion.skeleton.name
+    return motion.name if motion.name in ("", skeleton) or not skeleton else f"{skeleton}: {motion.name}"
 
 
 def _drawn(
