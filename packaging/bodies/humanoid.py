@@ -83,12 +83,12 @@ def _hand(at: dict[str, np.ndarray]) -> Piece:
         (0.083, -0.0290, 0.063, 0.0080, -8.0),
     ]
     for k, (x, z, length, radius, spread) in enumerate(fingers):
-        point, bend = wrist + (x, -0.004, z), 7.0 + 2.0 * k
+        point, bend = wrist + (x, -0.003, z), 3.0 + 2.0 * k
         for part, share in enumerate((0.45, 0.30, 0.25)):
             step = turned(0, -spread, 0) @ turned(0, 0, -bend) @ (share * length, 0.0, 0.0)
             thick = radius * (1.0 - 0.09 * part)
             shapes.append(rod(name, point, point + step, thick, 0.93 * thick, blend=0.009 if part == 0 else 0.003))
-            point, bend = point + step, bend + 13.0 + 2.0 * k
+            point, bend = point + step, bend + 8.0 + 2.0 * k
     base = wrist + (0.022, -0.008, 0.028)
     middle, end = base + (0.03, -0.008, 0.027), base + (0.056, -0.013, 0.038)
     tip = end + np.array((0.022, -0.005, 0.004))

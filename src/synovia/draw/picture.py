@@ -17,7 +17,7 @@ from synovia.draw.floor import background, draw_floor
 from synovia.draw.marks import marks_of
 from synovia.draw.notes import Notes, Placer
 from synovia.draw.raster import Canvas, require_pillow
-from synovia.draw.scene import LOOKS, Mark, Scene, bones_of, build_scene, up_of
+from synovia.draw.scene import LOOKS, Mark, Scene, bone_lengths, build_scene, up_of
 from synovia.draw.surfaces import Shadow, Skin, shade_mesh
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError, UnsupportedError, unknown_name
@@ -133,11 +133,7 @@ def skins_of(skeletons: Iterable[Skeleton], look: str) -> dict[int, Skin]:
     found: dict[int, Skin] = {}
     for skeleton in skeletons if look != "bones" else ():
         if id(skeleton) not in found and (surface := surface_of_skeleton(skeleton)).parts:
-            lengths: dict[int, float] = {}
-            for row in bones_of(skeleton):
-                above = skeleton.parents[row]
-                lengths[above] = lengths.get(above, 0.0) + float(skeleton.lengths[row])
-            found[id(skeleton)] = Skin(surface, whole=surface.covers(lengths))
+            found[id(skeleton)] = Skin(surface, whole=surface.covers(bone_lengths(skeleton)))
     return found
 
 

@@ -215,6 +215,15 @@ def bones_of(skeleton: Skeleton) -> list[int]:
     return rows
 
 
+def bone_lengths(skeleton: Skeleton) -> dict[int, float]:
+    """Return the length of the bones that begin at each joint, by row."""
+    lengths: dict[int, float] = {}
+    for row in bones_of(skeleton):
+        above = skeleton.parents[row]
+        lengths[above] = lengths.get(above, 0.0) + float(skeleton.lengths[row])
+    return lengths
+
+
 def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
     """Return which joints are drawn, (n,): those of connected bones of any length; all joints if there are none."""
     top = list(range(len(skeleton)))  # the joint at the top of the connected bones of each joint

@@ -25,7 +25,7 @@ from synovia.viewer.first_goals import add_goals, first_goals, pair_of
 from synovia.viewer.root import with_root_values
 from synovia.viewer.server import Rules, guarded_server, is_local
 from synovia.viewer.session import Session
-from synovia.surface import Surface
+from synovia.surface import Surface, surface_of_skeleton
 from synovia.viewer.worker import SESSION, Background
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ def view(
     make()  # raises errors of the arguments now, not in the browser
     if token is None and not is_local(host):
         token = secrets.token_urlsafe(24)
-    out = View(make, _surface(model, skeleton), Rules(host=host, token=token), port, name, dark=dark, shadows=shadows)
+    out = View(make, _surface(skeleton), Rules(host=host, token=token), port, name, dark=dark, shadows=shadows)
     if browser:
         webbrowser.open(out.url)
     return out
@@ -272,13 +272,10 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
     return pose.skeleton, pose, [], pose.skeleton.name
 
 
-def _surface(model: Any, skeleton: Skeleton) -> Surface:
-    """Return the surface of a model's file, empty without a file, and the notes of skeleton and surface."""
-    from synovia.surface import surface_of
-
-    path = Path(model) if isinstance(model, str | Path) else None
-    found = Surface() if path is None or not path.is_file() else surface_of(path, skeleton)
-    return Surface(found.parts, (*skeleton.notes, *found.notes))
+def _surface(skeleton: Skeleton) -> Surface:
+    """Return the surface of a skeleton's file, empty without a file, and the notes of skeleton and surface."""
+    found = surface_of_skeleton(skeleton)
+    return Surface(found.parts, (*skeleton.notes, *found.notes), found.partial)
 
 
 def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[list[Motion], int]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _Set = Callable[[int, Array], None]
-SHOWN: Final = ("both", "surface", "bones")
+SHOWN: Final = ("surface", "both", "bones")
 _QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # of a mesh; viser has no public name for it
 _TRANSLUCENT: Final = 0.45  # opacity that lets the bones show through
 _STILL: Final = 1e-5  # scene units, and quaternion components: smaller moves of a bone are not sent
@@ -31,11 +31,14 @@ class Skin:
         scale: Scene units per length unit.
         world: World frames of the joints, (n, 12), length units.
         shadows: Whether the surface casts a shadow.
+        shown: What is shown first, one of ``SHOWN``.
     """
 
-    def __init__(self, client: ClientHandle, surface: Surface, *, scale: float, world: Array, shadows: bool) -> None:
+    def __init__(
+        self, client: ClientHandle, surface: Surface, *, scale: float, world: Array, shadows: bool, shown: str
+    ) -> None:
         """Make the meshes."""
-        self._scale, self._hidden = scale, False
+        self._scale, self._hidden = scale, shown == "bones"
         self._parts: list[tuple[Any, Any, tuple[_Set, _Set], Array, Array]] = []
         for number, part in enumerate(surface.parts):
             weights = np.zeros((len(part.vertices), len(part.rows)), np.float32)
@@ -52,7 +55,8 @@ class Skin:
                 color=part.colour,
                 flat_shading=part.flat,
                 side="double",
-                opacity=_TRANSLUCENT,
+                opacity=_TRANSLUCENT if shown == "both" else None,
+                visible=not self._hidden,
                 cast_shadow=shadows,
                 receive_shadow=False,
             )
