@@ -1,4 +1,4 @@
-"""Make the surfaces of the bundled models: ``python packaging/bodies [NAME ...]`` writes src/synovia/models/NAME.glb.
+"""Make the surfaces of the bundled models: ``just bodies [NAME ...]`` writes src/synovia/models/NAME.glb.
 
 The joints come from NAME.toml, the shapes from NAME.py in this folder. Equal inputs give equal bytes on one machine.
 """

@@ -305,9 +305,7 @@ def _halves(vertices: np.ndarray, quads: np.ndarray) -> np.ndarray:
     return np.concatenate([a, b])
 
 
-def _simplified(
-    vertices: np.ndarray, faces: np.ndarray, error: float, longest: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _simplified(vertices: np.ndarray, faces: np.ndarray, error: float, longest: float) -> tuple[np.ndarray, np.ndarray]:
     """Return a closed mesh with fewer triangles: edges whose ends may merge do so, the flattest first.
 
     The cost of a place is its squared distance from the planes of the triangles that met there (M. Garland and
@@ -338,7 +336,9 @@ def _simplified(
         )
         cost = max(best[0], 0.0) / weight
         if cost < error**2:
-            heapq.heappush(heap, (cost + 1e-5 * float((pa - pb) @ (pa - pb)) * error, a, b, stamp[a], stamp[b], best[1]))
+            heapq.heappush(
+                heap, (cost + 1e-5 * float((pa - pb) @ (pa - pb)) * error, a, b, stamp[a], stamp[b], best[1])
+            )
 
     heap: list = []
     stamp = [0] * len(place)
@@ -393,7 +393,9 @@ def _flips(corner: list[int], vertex: int, to: tuple, place: list[tuple]) -> boo
     a, b = np.cross(old[1] - old[0], old[2] - old[0]), np.cross(new[1] - new[0], new[2] - new[0])
     edges = new - np.roll(new, 1, axis=0)
     size = float(np.sqrt(b @ b))
-    return float(a @ b) < 0.5 * float(np.sqrt(a @ a)) * size or size < 0.25 * float(np.einsum("ij,ij->i", edges, edges).max())
+    return float(a @ b) < 0.5 * float(np.sqrt(a @ a)) * size or size < 0.25 * float(
+        np.einsum("ij,ij->i", edges, edges).max()
+    )
 
 
 def _weights(piece: Piece, vertices: np.ndarray, faces: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:

@@ -46,8 +46,7 @@ def _clothes(at: dict[str, np.ndarray]) -> list[Piece]:
         rod("chest", (0, 1.44, -0.024), (0, 1.497, -0.03), 0.066, 0.063, blend=0.04),  # collar
     ]
     trims = [((0, 0.945, 0), -y, 0.014), ((0, 1.512, -0.035), (0, 1.0, 0.24), 0.008)]
-    for side in (1.0, -1.0):
-        trims.append(((side * (wrist[0] - 0.006), 0, 0), (side, 0, 0), 0.008))
+    trims += [((side * (wrist[0] - 0.006), 0, 0), (side, 0, 0), 0.008) for side in (1.0, -1.0)]
     trousers = [
         ball("hips", (0, 0.985, -0.004), (0.134, 0.095, 0.1), blend=0.04),
         ball("hips", (0, 0.905, -0.002), (0.136, 0.075, 0.092), blend=0.05),
@@ -169,9 +168,7 @@ def _head(at: dict[str, np.ndarray]) -> list[Piece]:
     ]
     eye = front(skull, 0.0325, c[1] - 0.008)
     eyes = [*both(ball("head", eye + (0, 0, -0.0028), (0.0088, 0.0118, 0.0062), turned(0, 16)))]
-    glints = [
-        ball("head", eye + (dx, 0.0042, 0.0018), 0.0024) for dx in (0.0028, -2.0 * eye[0] + 0.0028)
-    ]
+    glints = [ball("head", eye + (dx, 0.0042, 0.0018), 0.0024) for dx in (0.0028, -2.0 * eye[0] + 0.0028)]
     brow = [front(skull, x, c[1] + y) for x, y in ((0.017, 0.0205), (0.027, 0.0245), (0.04, 0.0245), (0.0525, 0.0185))]
     brows = [
         *both(*(rod("head", p, q, 0.0027 - 0.0004 * k, 0.0023 - 0.0004 * k) for k, (p, q) in enumerate(pairwise(brow))))

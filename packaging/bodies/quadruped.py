@@ -19,7 +19,7 @@ def pieces(frames: dict[str, np.ndarray]) -> list[Piece]:
     """Return the pieces of the dog for the rest frames of its joints."""
     at = {name: frame[:3, 3] for name, frame in frames.items()}
     hips, spine, chest, neck, head, nose = (at[n] for n in ("hips", "spine", "chest", "neck", "head", "nose"))
-    y, z = np.array((0.0, 1, 0)), np.array((0.0, 0, 1))
+    y = np.array((0.0, 1.0, 0.0))
     trunk: list[Shape] = [
         ball("hips", hips + (0, -0.02, -0.005), (0.085, 0.088, 0.115)),
         ball("spine", spine + (0, -0.035, 0.06), (0.08, 0.085, 0.15), blend=0.06),
@@ -33,15 +33,29 @@ def pieces(frames: dict[str, np.ndarray]) -> list[Piece]:
         *both(
             ball("head", head + (0.03, 0.034, 0.052), (0.022, 0.016, 0.02), blend=0.02),  # brow
             ball("head", head + (0.036, 0.008, 0.078), (0.016, 0.014, 0.016), blend=0.02, cut=True),  # socket
-            rod("head", nose + (0.006, -0.017, -0.006), head + (0.036, -0.036, 0.062), 0.0016, 0.0016, blend=0.006,
-                cut=True),  # mouth
+            rod(
+                "head",
+                nose + (0.006, -0.017, -0.006),
+                head + (0.036, -0.036, 0.062),
+                0.0016,
+                0.0016,
+                blend=0.006,
+                cut=True,
+            ),  # mouth
             *_fore(at),
             *_hind(at),
         ),
         rod("hips", at["hips"] + (0, 0.005, -0.07), at["tail"], 0.045, 0.03, blend=0.03),
         rod("tail", at["tail"], at["tail_middle"], 0.03, 0.023, blend=0.02),
         rod("tail_middle", at["tail_middle"], at["tail_end"], 0.024, 0.019, blend=0.012),
-        rod("tail_end", at["tail_end"], at["tail_tip"] - 0.35 * (at["tail_tip"] - at["tail_end"]), 0.019, 0.012, blend=0.01),
+        rod(
+            "tail_end",
+            at["tail_end"],
+            at["tail_tip"] - 0.35 * (at["tail_tip"] - at["tail_end"]),
+            0.019,
+            0.012,
+            blend=0.01,
+        ),
     ]
     tip = at["tail_tip"]
     tail = [rod("tail_end", tip - 0.45 * (tip - at["tail_end"]), tip, 0.0158, 0.009)]
@@ -87,9 +101,7 @@ def _fore(at: dict[str, np.ndarray]) -> list[Shape]:
 
 def _hind(at: dict[str, np.ndarray]) -> list[Shape]:
     """Return the left hind leg down to the paw."""
-    upper, lower, pastern, paw = (
-        at[f"left_hind_{n}"] for n in ("upper_leg", "lower_leg", "pastern", "paw")
-    )
+    upper, lower, pastern, paw = (at[f"left_hind_{n}"] for n in ("upper_leg", "lower_leg", "pastern", "paw"))
     return [
         rod("left_hind_upper_leg", upper + (-0.005, 0.0, 0.0), lower, 0.068, 0.043, blend=0.03),
         ball("left_hind_upper_leg", (upper + lower) / 2.0 + (0, 0.012, -0.025), (0.046, 0.085, 0.068), blend=0.03),

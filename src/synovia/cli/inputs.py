@@ -121,9 +121,7 @@ def joints_option(text: str, default: str) -> typer.models.OptionInfo:
 
 Look = Annotated[
     str,
-    typer.Option(
-        "--look", metavar="LOOK", help="surface, bones or both; a body without a surface shows its bones."
-    ),
+    typer.Option("--look", metavar="LOOK", help="surface, bones or both; a body without a surface shows its bones."),
 ]
 
 

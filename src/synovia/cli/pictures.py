@@ -50,7 +50,9 @@ def render(
     look: Look = "surface",
     angles: Annotated[
         str | None,
-        typer.Option("--angles", metavar="A,B", help="Joints whose angles are written, in degrees.", show_default=False),
+        typer.Option(
+            "--angles", metavar="A,B", help="Joints whose angles are written, in degrees.", show_default=False
+        ),
     ] = None,
     captions: Annotated[
         bool, typer.Option("--captions/--no-captions", help="Write the time and the number of the frame.")

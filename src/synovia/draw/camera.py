@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import InputError, unknown_name
 from synovia.model.geometry import Array, as_numbers, axis_vector
@@ -60,7 +61,7 @@ class Camera:
         pixels = np.stack([self.centre[0] + scale * local[:, 0], self.centre[1] - scale * local[:, 1]], axis=1)
         return pixels, depth, scale
 
-    def points_at(self, x: Array, y: Array, depth: Array) -> Array:
+    def points_at(self, x: NDArray[np.floating[Any]], y: NDArray[np.floating[Any]], depth: Array) -> Array:
         """Return the world positions (n, 3) of pixels at depths, (n,) each."""
         reach = depth / self.focal if self.perspective else np.full(len(depth), 1.0 / self.focal)
         local = np.stack([(x - self.centre[0]) * reach, (self.centre[1] - y) * reach, -depth], axis=1)

@@ -44,9 +44,7 @@ class Notes:
         self._canvas, self._camera, self._placer, self._theme = canvas, camera, placer, theme
         self._scale = scale
 
-    def write(
-        self, scene: Scene, title: str | None, caption: str = "", table: Sequence[tuple[str, str]] = ()
-    ) -> None:
+    def write(self, scene: Scene, title: str | None, caption: str = "", table: Sequence[tuple[str, str]] = ()) -> None:
         """Draw all annotations; lines first, so that they do not cross texts."""
         if title:
             self._title(title)
@@ -89,7 +87,8 @@ class Notes:
         place, scale = self._point(mark.place)
         nearest = int(np.argmin(np.linalg.norm(scene.solid.start - mark.position, axis=1)))
         joint = float(scene.solid.radii[nearest, 0]) * scale if mark.on_joint else 0.0
-        return place, min(max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale), 26.0 * self._scale)
+        radius = max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
+        return place, radius if scene.skins[-1] is None else min(radius, 26.0 * self._scale)  # leaves a face visible
 
     def _lines(self, scene: Scene, mark: Mark, place: Point, radius: float) -> None:
         """Draw the ring and the axes of a mark, and a line to the target if it was missed."""

@@ -110,7 +110,9 @@ def render(
     own = [_name(each) if beside is not None else None for each in clips]
     names = [*titles, *own[len(titles) :]]
     named = [main.skeleton.index(joint) for joint in angles]
-    panels = [_panel(each, main, shown, box, view, colours, name, look) for each, name in zip(clips, names, strict=False)]
+    panels = [
+        _panel(each, main, shown, box, view, colours, name, look) for each, name in zip(clips, names, strict=False)
+    ]
 
     def paint(k: int) -> Image.Image:
         """Return one frame of the film."""
@@ -186,7 +188,9 @@ def _panel(
     content = [scene.content for scene in scenes]
     points = np.concatenate([places - shift for (places, _), shift in zip(content, path, strict=True)])
     radii = np.concatenate([sizes for _, sizes in content])
-    camera = fit(axes_of(view, up_of(skeleton), skeleton.forward), points, radii, content_window(size, scenes[0], title))
+    camera = fit(
+        axes_of(view, up_of(skeleton), skeleton.forward), points, radii, content_window(size, scenes[0], title)
+    )
     return _Panel(title, scenes, [replace(camera, position=camera.position + shift) for shift in path])
 
 

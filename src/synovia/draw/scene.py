@@ -171,7 +171,7 @@ def build_scene(
         extent = max((mark.miss for mark in marks), default=0.0) or 1.0
     solid = _bodies(last, extent, theme, None)
     ghosts = tuple(_bodies(pose, extent, theme, theme.ghost) for pose in poses[:-1])
-    worn = {} if skins is None or look == "bones" else skins
+    worn: Mapping[int, Skin] = {} if skins is None or look == "bones" else skins
     dressed = tuple((worn[key], pose.frames) if (key := id(pose.skeleton)) in worn else None for pose in poses)
     hulls = [skin.at(frames).hull for skin, frames in (each for each in dressed if each is not None)]
     ground = min(

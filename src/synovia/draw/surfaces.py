@@ -287,12 +287,16 @@ def _blurred(image: _Float, radius: float) -> _Float:
     """Return an image after two box blurs in each direction, nearly a Gaussian."""
     reach = max(round(radius / 1.4), 1)
     span = 2 * reach + 1
-    out = np.asarray(image, np.float32)
+    out: _Float = np.asarray(image, np.float32)
     for _ in range(2):  # both directions: down the columns, then the transpose
         for _ in range(2):
             count = len(out)
             padded = np.empty((count + span, out.shape[1]))
-            padded[: reach + 1], padded[reach + 1 : reach + 1 + count], padded[reach + 1 + count :] = out[0], out, out[-1]
+            padded[: reach + 1], padded[reach + 1 : reach + 1 + count], padded[reach + 1 + count :] = (
+                out[0],
+                out,
+                out[-1],
+            )
             np.cumsum(padded, axis=0, out=padded)
             out = ((padded[span:] - padded[:count]) * (1.0 / span)).astype(np.float32)
         out = np.ascontiguousarray(out.T)
@@ -412,9 +416,9 @@ def _facing(mesh: Mesh, camera: Camera) -> _Float:
     """Return 1 for triangles whose front the camera sees and -1 for the others, (f,)."""
     a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
     towards = camera.position - a if camera.perspective else camera.axes[2]
-    return np.where(np.einsum("fi,fi->f", np.cross(b - a, c - a), np.broadcast_to(towards, a.shape)) < 0.0, -1, 1).astype(
-        np.float32
-    )
+    return np.where(
+        np.einsum("fi,fi->f", np.cross(b - a, c - a), np.broadcast_to(towards, a.shape)) < 0.0, -1, 1
+    ).astype(np.float32)
 
 
 def _mixed(values: _Float, corners: NDArray[np.intp], shares: _Float) -> _Float:

@@ -7,6 +7,7 @@ work of a whole body at once. The nearest triangle wins a sample.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -38,9 +39,7 @@ class Hits:
     depth: Floats
 
 
-def hits_of(
-    vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int], *, farthest: bool = False
-) -> Hits:
+def hits_of(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int], *, farthest: bool = False) -> Hits:
     """Return what each sample of an image sees.
 
     Args:
@@ -104,7 +103,7 @@ def _slopes(corners: Array, values: Array, area: Array) -> Array:
     return np.stack([values[:, 0] - across * x0 - down * y0, across, down], axis=1)
 
 
-def _shares(corners: Array, area: Array, x: Array, y: Array) -> Array:
+def _shares(corners: Array, area: Array, x: Floats, y: Floats) -> Floats:
     """Return the weights of the corners of a triangle at points, (n, 3)."""
     (x0, y0), (x1, y1), (x2, y2) = (corners[:, k].T for k in range(3))
     second = ((x - x0) * (y2 - y0) - (y - y0) * (x2 - x0)) / area
@@ -117,7 +116,7 @@ def _portions(rows: Numbers, extent: Array) -> list[Numbers]:
     cost = np.cumsum(rows * (extent[:, 0] + 1.0))
     ends = np.searchsorted(cost, np.arange(_MOST, float(cost[-1]), _MOST)).tolist()
     edges = sorted({0, *ends, len(rows)})
-    return [np.arange(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [np.arange(a, b) for a, b in pairwise(edges)]
 
 
 def _spans(

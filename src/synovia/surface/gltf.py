@@ -311,9 +311,7 @@ def _decoded(data: bytes) -> NDArray[np.uint8] | None:
     return np.asarray(small, np.uint8)
 
 
-def _merged(
-    faces: Faces, *columns: Array | NDArray[np.int64]
-) -> tuple[NDArray[np.int64], Faces, NDArray[np.bool_]]:
+def _merged(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[np.int64], Faces, NDArray[np.bool_]]:
     """Merge vertices that differ only in texture coordinates.
 
     Returns:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path

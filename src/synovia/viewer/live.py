@@ -21,11 +21,11 @@ from synovia.io.base import optional_package
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.solver import Solver, as_solver
+from synovia.surface import Surface, surface_of_skeleton
 from synovia.viewer.first_goals import add_goals, first_goals, pair_of
 from synovia.viewer.root import with_root_values
 from synovia.viewer.server import Rules, guarded_server, is_local
 from synovia.viewer.session import Session
-from synovia.surface import Surface, surface_of_skeleton
 from synovia.viewer.worker import SESSION, Background
 
 if TYPE_CHECKING:

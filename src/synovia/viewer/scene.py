@@ -14,12 +14,12 @@ from synovia.draw.scene import bone_lengths, up_of
 from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
+from synovia.surface import Surface
+from synovia.surface.shapes import ball
 from synovia.viewer.bodies import Build, ahead_of, build, rod
 from synovia.viewer.engine import Frame
 from synovia.viewer.session import Session
 from synovia.viewer.skin import Skin
-from synovia.surface import Surface
-from synovia.surface.shapes import ball
 from synovia.viewer.targets import Ranges, Targets, add_lines
 
 if TYPE_CHECKING:

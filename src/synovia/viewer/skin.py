@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.model.geometry import Array, frames_to_transforms
-from synovia.viewer.bodies import wxyz
 from synovia.surface import Surface
+from synovia.viewer.bodies import wxyz
 
 if TYPE_CHECKING:
     from viser import ClientHandle
