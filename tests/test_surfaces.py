@@ -157,6 +157,18 @@ def test_a_clip_of_a_bundled_body_in_another_format_has_its_surface(tmp_path) ->
     assert not surface_of_skeleton(sy.load_motion(tmp_path / "b.bvh").skeleton).parts
 
 
+@pytest.mark.parametrize("name", BUNDLED)
+def test_a_clip_of_a_bundled_body_is_written_into_its_glb(name: str, tmp_path) -> None:
+    body = sy.bundled(name)
+    motion = sy.Motion(body, np.array([body.random_pose(k).q for k in range(4)]), 30.0, name="wild")
+    sy.save_motion(motion, tmp_path / "wild.glb")
+    again = sy.load_motion(tmp_path / "wild.glb")
+    assert again.name == "wild"
+    rows = [again.skeleton.joint_names.index(joint) for joint in body.joint_names]
+    np.testing.assert_allclose(again.positions()[:, rows], motion.positions(), atol=1e-5)
+    assert surface_of_skeleton(again.skeleton).parts
+
+
 # --- looks ----------------------------------------------------------------------------------------------------------
 
 

@@ -88,7 +88,7 @@ class Notes:
         nearest = int(np.argmin(np.linalg.norm(scene.solid.start - mark.position, axis=1)))
         joint = float(scene.solid.radii[nearest, 0]) * scale if mark.on_joint else 0.0
         radius = max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
-        return place, radius if scene.skins[-1] is None else min(radius, 26.0 * self._scale)  # leaves a face visible
+        return place, radius if scene.skins[-1] is None else min(radius, 23.0 * self._scale)  # leaves a face visible
 
     def _lines(self, scene: Scene, mark: Mark, place: Point, radius: float) -> None:
         """Draw the ring and the axes of a mark, and a line to the target if it was missed."""
@@ -97,7 +97,8 @@ class Notes:
         canvas = self._canvas
         for path in mark.paths:
             self._path(path, colour)
-        canvas.ring(place, radius / 2.0, radius, colour, 0.1)
+        if scene.skins[-1] is None:  # a disc would hide a face
+            canvas.ring(place, radius / 2.0, radius, colour, 0.16)
         if not mark.reached and mark.target is not None and not mark.note:
             start = self._point(mark.position)[0]
             canvas.line(start, place, 5.0 * s, theme.paper, 0.55)
