@@ -25,6 +25,8 @@ _TAPER: Final = 0.5  # power of the path length to the tip in a radius: 0 for eq
 _TIP: Final = 0.5  # path length at a tip, as a part of its bone
 _STUBBY: Final = 0.36  # largest radius, as a part of the longest bone at the joint
 _THIN: Final = 0.007  # smallest radius, as a part of the longest path from the root to a tip
+_HEAD: Final = (0.115, 0.16)  # least and largest height of a head, as a part of the body's
+_LEGS: Final = 2.05  # height of a body, as a multiple of its leg from the hip to the ankle
 _ROD: Final = (0.84, 0.78)  # radius of a bone at its start and end, as parts of the radii of its joints
 _BARREL: Final = 1.05  # half-length of a hinge's barrel along its axis, as a part of its radius
 _SIDE: Final = re.compile(r"(left|^l_|^l(?=[A-Z])|[._\- ]l$|[_.]l[_.])|(right|^r_|^r(?=[A-Z])|[._\- ]r$|[_.]r[_.])")
@@ -267,7 +269,11 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
     hues = np.array([paint or hue_of(skeleton, row, theme) for row in range(len(skeleton))], float) / 255.0
     dim = 1.0 if paint else theme.joint
     parts: list[tuple[Array, Array, float, float, Array]] = []
-    skulls = {near for row in bones if is_crown(skeleton, row) for near in (row, skeleton.parents[row])}
+    head = head_of(skeleton)
+    skulls: set[int] = set()
+    if head is not None and shown[head]:
+        skulls = {head, *(row for row in skeleton.children[head] if not skeleton.children[row])}
+        parts.extend(_skull(pose, head, hues[head]))
     for row in np.flatnonzero(shown).tolist():
         if row in skulls:
             continue
@@ -286,9 +292,7 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
             continue
         ra, rb = _ROD[0] * float(radius[parent]), _ROD[1] * float(radius[row])
         ra = min(ra, 2.0 * float(radius[row]))  # avoid a funnel from a thick joint to a thin one
-        if is_crown(skeleton, row):
-            parts.extend(_skull(start, end, hues[parent]))
-        else:
+        if row not in skulls or parent not in skulls:
             parts.append((start, end, ra, rb, hues[parent]))
     columns = list(zip(*parts, strict=True))
     return Bodies(
@@ -296,11 +300,51 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
     )
 
 
-def _skull(start: Array, end: Array, hue: Array) -> list[tuple[Array, Array, float, float, Array]]:
-    """Return a head between its joint and its tip: two balls joined by a rod."""
-    axis = end - start
-    chin, crown, radius = start + 0.34 * axis, start + 0.62 * axis, 0.36 * float(np.linalg.norm(axis))
-    return [(chin, chin, radius, radius, hue), (crown, crown, radius, radius, hue), (chin, crown, radius, radius, hue)]
+def head_of(skeleton: Skeleton) -> int | None:
+    """Return the row of the head of a body with a neck or a spine, None without one."""
+    named = skeleton.roles.get("head")
+    found = [skeleton.index(named)] if named is not None else []
+    found += [row for row, joint in enumerate(skeleton.joints) if _is_head(joint)]
+    return next((row for row in found if skeleton.parents[row] >= 0 and skeleton.lengths[row] > 0.0), None)
+
+
+def _skull(pose: Pose, head: int, hue: Array) -> list[tuple[Array, Array, float, float, Array]]:
+    """Return a head at its joint: two balls joined by a rod, and a nose that shows where it looks.
+
+    It points to the tip of the head if there is one, else away from the neck. A tip that is too near or too far, as in
+    many motion capture files, does not change its size.
+    """
+    skeleton, start = pose.skeleton, pose.positions[head]
+    rest = skeleton.rest_pose()
+    up = direction(up_of(skeleton), "y")
+    tips = [row for row in skeleton.children[head] if not skeleton.children[row] and skeleton.lengths[row] > 0.0]
+    above = max(tips, key=lambda row: float(rest.positions[row] @ up), default=None)
+    below = skeleton.parents[head]
+    axis = start - pose.positions[below] if above is None else pose.positions[above] - start
+    length = float(np.linalg.norm(axis))
+    roles = {role: skeleton.index(name) for role, name in skeleton.roles.items()}
+    leg = [roles[part] for part in ("left_lower_leg", "left_foot") if part in roles]
+    tall = _LEGS * float(skeleton.lengths[leg].sum()) if len(leg) == 2 else 0.0
+    if not tall > 0.0:
+        tall = float(np.ptp(rest.positions[drawn_joints(skeleton)] @ up))
+    if not length > 0.0 or not tall > 0.0:
+        return []
+    axis = axis / length
+    if above is None or len(leg) == 2:
+        length = min(max(0.0 if above is None else length, _HEAD[0] * tall), _HEAD[1] * tall)
+    chin, crown, radius = start + 0.34 * length * axis, start + 0.62 * length * axis, 0.36 * length
+    parts = [(chin, chin, radius, radius, hue), (crown, crown, radius, radius, hue), (chin, crown, radius, radius, hue)]
+    legs = [roles[name] for name in ("left_upper_leg", "right_upper_leg", "left_foot") if name in roles]
+    places = rest.positions[[*legs, head]]
+    if len(legs) == 3 and float((places[3] - places[2]) @ up) > 0.5 * tall:  # at rest, it stands and looks ahead
+        left = places[0] - places[1]
+        ahead = pose.matrix(head) @ rest.matrix(head).T @ np.cross(left, up)
+        ahead = ahead - (ahead @ axis) * axis
+        size = float(np.linalg.norm(ahead))
+        if size > 1e-6 * tall:
+            nose = chin + 0.06 * length * axis + 1.02 * radius * ahead / size
+            parts.append((nose, nose, 0.22 * radius, 0.22 * radius, hue))
+    return parts
 
 
 def is_crown(skeleton: Skeleton, row: int) -> bool:
@@ -316,7 +360,10 @@ def _is_head(joint: Joint) -> bool:
 
 
 def up_of(skeleton: Skeleton) -> str:
-    """Return the axis that points up: that of the file, else that from root to head at rest, else y."""
+    """Return the axis that points up: that of the file, else that from root to head at rest, else y.
+
+    The rest pose shows it only if the body stands in it: in some motion capture files, all bones point the same way.
+    """
     if skeleton.up is not None:
         return skeleton.up
     head = next((row for row, joint in enumerate(skeleton.joints) if _is_head(joint)), None)
@@ -325,6 +372,9 @@ def up_of(skeleton: Skeleton) -> str:
     positions = skeleton.rest_pose().positions
     rise = positions[head] - positions[0]
     axis = int(np.argmax(np.abs(rise)))
+    feet = [skeleton.index(name) for role, name in skeleton.roles.items() if role in ("left_foot", "right_foot")]
+    if feet and float((positions[feet].mean(axis=0) - positions[0])[axis] * rise[axis]) >= 0.0:
+        return "y"
     return ("-" if rise[axis] < 0.0 else "") + "xyz"[axis]
 
 
