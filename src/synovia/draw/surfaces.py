@@ -28,6 +28,7 @@ _Float = NDArray[np.floating[Any]]
 _GAMMA: Final = 2.2  # of colours in files and images, nearly
 _MAP: Final = 400  # samples of the shadow map in each direction
 _TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))  # of a shadow's edge, map samples
+_SAMPLES: Final = 24_000_000  # most samples of an image; larger images have fewer samples a pixel
 _RINGS, _SIDES = 10, 16  # of the mesh of a ball or a rod
 _SKY: Final = (0.50, 0.53, 0.58)  # light from above
 _BOUNCE: Final = (0.27, 0.25, 0.235)  # light from the floor
@@ -314,7 +315,7 @@ def shade_mesh(
         size: Width and height of the image, pixels.
         light: The light.
         shadow: What the light sees; None for a surface without shadows on itself.
-        samples: Samples of a pixel in each direction.
+        samples: Samples of a pixel in each direction, fewer in very large images.
 
     Returns:
         The left and top pixel of the part of the image that the surface covers, and that part as red, green, blue and
@@ -332,6 +333,7 @@ def shade_mesh(
     if right <= left or bottom <= top:
         return None
     columns, rows = right - left, bottom - top
+    samples = min(samples, max(int(math.sqrt(_SAMPLES / (columns * rows))), 1))
     eye = camera.shifted(left, top).scaled(samples)
     hits = hits_of(mesh.vertices, mesh.faces, eye, (columns * samples, rows * samples))
     if not len(hits.at):
