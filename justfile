@@ -62,6 +62,10 @@ misses *ARGS:
 against OLD NEW *ARGS:
     .venv/bin/python benchmarks/against.py {{ OLD }} {{ NEW }} {{ ARGS }}
 
+# The surfaces of the bundled models, made anew: just bodies [NAME ...]
+bodies *ARGS:
+    .venv/bin/python packaging/bodies {{ ARGS }}
+
 # A corpus of answers, and what got worse: just corpus make OUT.npz; just corpus compare OLD.npz NEW.npz
 corpus *ARGS:
     .venv/bin/python benchmarks/corpus.py {{ ARGS }}

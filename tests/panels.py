@@ -4,10 +4,10 @@ import asyncio
 from contextlib import nullcontext
 from types import SimpleNamespace
 
+from synovia.surface import Surface
 from synovia.viewer.engine import Engine
 from synovia.viewer.page import Page
 from synovia.viewer.panel import TABS
-from synovia.viewer.surface import Surface
 from synovia.viewer.worker import Background
 
 

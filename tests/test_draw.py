@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from synovia.draw.picture import png
 from synovia.draw.scene import build_scene, up_of
 from synovia.draw.theme import THEMES
 from synovia.errors import FileError, InputError, MissingExtraError, UnknownNameError, UnsupportedError
+from synovia.io.bundled import bundled
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.geometry import rigid
 from synovia.model.limits import Interval
@@ -408,3 +410,36 @@ def test_hinges_show_their_axes() -> None:
     along = (scene.solid.end - scene.solid.start)[rods[1]]  # the barrel of j1, the second hinge
     axis = hinge.matrix("j1") @ (0.0, 1.0, 0.0)
     assert abs(along @ axis) == pytest.approx(np.linalg.norm(along))
+
+
+def test_a_head_has_the_size_of_its_body_and_a_nose_in_front() -> None:
+    body = bundled("humanoid")
+    short = body.with_joints(
+        [replace(j, rest=rigid((0, 0.001, 0))) if j.name == "head_top" else j for j in body.joints]
+    )
+    for skeleton in (body, short):
+        rest = skeleton.rest_pose()
+        turned = rest.with_values({"neck": turn((0, 1, 0), 40)})
+        for pose, ahead in ((rest, (0, 0, 1)), (turned, (math.sin(math.radians(40)), 0, math.cos(math.radians(40))))):
+            scene = build_scene([pose], [], LIGHT)
+            head = pose.position("head")
+            near = np.linalg.norm(scene.solid.start - head, axis=1) < 0.25
+            above = near & (scene.solid.start[:, 1] > head[1] + 0.02)
+            centres, radii = scene.solid.start[above], scene.solid.radii[above, 0]
+            assert 0.15 < (centres[:, 1] + radii).max() - head[1] < 0.35
+            nose = centres[np.argmin(radii)] - centres[np.argmax(radii)]
+            flat = nose * (1, 0, 1)
+            assert flat @ ahead > 0.95 * np.linalg.norm(flat) > 0.0
+
+
+def test_up_is_y_where_the_rest_pose_does_not_stand() -> None:
+    joints = [
+        Joint("Hips", kind=Kind.FREE, role="hips"),
+        Joint("Spine", 0, Kind.BALL, rigid((0.5, 0, 0)), role="spine"),
+        Joint("Head", 1, Kind.BALL, rigid((0.2, 0, 0)), role="head"),
+        Joint("LeftFoot", 0, Kind.BALL, rigid((0.9, 0, 0.1)), role="left_foot"),
+        Joint("RightFoot", 0, Kind.BALL, rigid((0.9, 0, -0.1)), role="right_foot"),
+    ]
+    assert up_of(Skeleton(joints)) == "y"
+    joints[3:] = [replace(joint, rest=rigid((-0.9, 0, 0.1))) for joint in joints[3:]]
+    assert up_of(Skeleton(joints)) == "x"

@@ -321,7 +321,7 @@ def test_pictures_fields_and_skins_that_cannot_be_opened_do_not_matter(tmp_path:
 
 
 def test_shapes_that_are_missing_are_not_shown(tmp_path: Path) -> None:
-    from synovia.viewer.surface import surface_of
+    from synovia.surface import surface_of
 
     (tmp_path / "there.obj").write_text(TETRAHEDRON)
     body = '<body name="a"><joint/><geom type="mesh" mesh="there"/><geom type="mesh" mesh="none"/></body>'

@@ -87,7 +87,7 @@ def test_what_cannot_be_written(tmp_path):
     with pytest.raises(FormatError, match="extension"):
         sy.save_motion(motion, tmp_path / "a.fbx")
     with pytest.raises(InputError, match="into"):
-        sy.save_motion(motion, tmp_path / "a.glb")
+        sy.save_motion(clip_of(sy.Skeleton.chain([(0, 0, 0), (0, 1, 0)])), tmp_path / "a.glb")
     (tmp_path / "a.npz").write_text("mine", encoding="utf-8")
     with pytest.raises(FileError, match="exists"):
         sy.save_motion(motion, tmp_path / "a.npz")

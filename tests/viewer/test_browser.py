@@ -344,6 +344,8 @@ def test_a_character_and_its_skin_follow_the_mouse(man: Visit) -> None:
             moved += 1
     assert moved > 3
     man.open("Pose")
+    man.pick("Look", "both")
+    man.wait(lambda: man.heard.nodes["/body/surface/0"]["opacity"] is not None, "the surface hides the bones")
     man.pick("Look", "surface")
     man.wait(lambda: man.heard.nodes["/body/surface/0"]["opacity"] is None, "the surface is still transparent")
 

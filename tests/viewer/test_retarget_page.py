@@ -16,6 +16,7 @@ from browsing import browser_path, chromium
 from cli_runs import assert_refused, run
 from panels import Gui
 from synovia.retargeting import read_map, retarget
+from synovia.surface import Surface
 from synovia.viewer import view_retarget
 from synovia.viewer.live import View
 from synovia.viewer.retarget.limbs import BAD, compare_limbs
@@ -23,7 +24,6 @@ from synovia.viewer.retarget.page import RetargetPage
 from synovia.viewer.retarget.panel import Panel
 from synovia.viewer.retarget.rest import adjusted, pose_of, relative_to
 from synovia.viewer.retarget.transfer import Transfer
-from synovia.viewer.surface import Surface
 from synovia.viewer.worker import Background
 
 WALK = "examples/walk.bvh"

@@ -16,7 +16,7 @@ import synovia as sy
 
 pytest.importorskip("trimesh")
 
-from synovia.viewer.surface import Surface, surface_of
+from synovia.surface import Surface, surface_of
 
 CUBE = np.array([(x, y, z) for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)])
 TRIANGLES = np.array([(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1)])
@@ -294,9 +294,7 @@ def test_spoilt_meshes_are_said(tmp_path: Path, name: str, content: bytes) -> No
 def test_collada_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where its reader is missing: one sentence for all files, and no error."""
     find = importlib.util.find_spec
-    monkeypatch.setattr(
-        "synovia.viewer.surface.shapes.find_spec", lambda name: None if name == "collada" else find(name)
-    )
+    monkeypatch.setattr("synovia.surface.shapes.find_spec", lambda name: None if name == "collada" else find(name))
     for name in "abcdef":
         (tmp_path / f"{name}.dae").write_bytes(b"<COLLADA/>")
     path = robot(tmp_path / "r.urdf", *(f'<mesh filename="{name}.dae"/>' for name in "abcdef"))
@@ -372,4 +370,4 @@ def test_what_was_not_kept_of_the_file_is_told_beside_what_is_not_shown() -> Non
     from synovia.viewer.live import surface_with
 
     skeleton = sy.Skeleton([sy.Joint("a")], notes=["The weld was not kept."])
-    assert surface_with(skeleton, skeleton).notes == ("The weld was not kept.",)
+    assert surface_with(skeleton).notes == ("The weld was not kept.",)

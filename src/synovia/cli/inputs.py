@@ -138,6 +138,12 @@ def joints_option(text: str, default: str) -> typer.models.OptionInfo:
     )
 
 
+Look = Annotated[
+    str,
+    typer.Option("--look", metavar="LOOK", help="surface, bones or both; a body without a surface shows its bones."),
+]
+
+
 def output_option(metavar: str, text: str) -> typer.models.OptionInfo:
     """Return the option ``--output`` of a command.
 

@@ -13,6 +13,7 @@ from synovia.cli.inputs import (
     ClipModel,
     Force,
     Jobs,
+    Look,
     Trim,
     joints_option,
     load_body,
@@ -60,6 +61,16 @@ def render(
         ),
     ] = "three-quarter",
     theme: Annotated[str, typer.Option("--theme", metavar="NAME", help="light or dark.")] = "light",
+    look: Look = "surface",
+    angles: Annotated[
+        str | None,
+        typer.Option(
+            "--angles", metavar="A,B", help="Joints whose angles are written, in degrees.", show_default=False
+        ),
+    ] = None,
+    captions: Annotated[
+        bool, typer.Option("--captions/--no-captions", help="Write the time and the number of the frame.")
+    ] = True,
     jobs: Jobs = None,
     force: Force = False,
 ) -> None:
@@ -77,6 +88,7 @@ def render(
     with Bar("drawing") as bar:
         draw_clip(
             main, output, beside=other, titles=title or [], size=pixels, fps=fps, view=_parse_view(view), theme=theme,
+            look=look, captions=captions, angles=[] if angles is None else [name.strip() for name in angles.split(",")],
             jobs=jobs, force=force, watch=bar,
         )  # fmt: skip
     talk(f"{output}: {main.name}")

@@ -143,6 +143,7 @@ def _joints(pose: Pose, start: Pose) -> RenderableType:
     from rich.text import Text
 
     from synovia.model import Kind
+    from synovia.model.angles import value_text
 
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("joint", no_wrap=True)
@@ -162,7 +163,7 @@ def _joints(pose: Pose, start: Pose) -> RenderableType:
             unit = unit_name(skeleton.meters_per_unit) if kind is Kind.SLIDE else "deg"
             shown = number(value if kind is Kind.SLIDE else math.degrees(value)) + f" {unit}"
         else:
-            shown = " ".join(number(round(v, 6)) for v in value.tolist())
+            shown = value_text(pose, row).replace("°", " deg")
         table.add_row(Text(printable(key)), Text(shown))
     if not still:
         return table

@@ -14,6 +14,7 @@ from synovia.cli.inputs import (
     Deadline,
     Force,
     Json,
+    Look,
     Model,
     Root,
     Solver,
@@ -97,6 +98,7 @@ def solve(
         Path | None,
         typer.Option("--picture", metavar="PNG", help="Draw the result; needs synovia[render].", show_default=False),
     ] = None,
+    look: Look = "surface",
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -141,7 +143,7 @@ def solve(
         from synovia import draw
 
         title = f"{skeleton.name}: {solution.status.name.lower().replace('_', ' ')}"
-        draw.picture(solution, path=picture, title=title, force=force)
+        draw.picture(solution, path=picture, title=title, look=look, force=force)
     if as_json:
         emit_json(solution_object(solution, ik, seconds))
     else:

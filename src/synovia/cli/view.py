@@ -79,7 +79,7 @@ def view(
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
             file, clip, model = clip, None, file
         motion = load_clip(file, clip, model=model, trim=trim)
-        page = viewer.view_retarget(motion, onto, joint_map, model=model or file, **options)
+        page = viewer.view_retarget(motion, onto, joint_map, **options)
         _serve(page, "Open this address in a browser and edit map or rest pose. Ctrl+C ends it.", as_json=as_json)
         return
     if joint_map is not None:

@@ -23,6 +23,7 @@ _SLAB: Final = 48  # rows of samples in a box; with fewer rows, a slanted rod fi
 _SMALLEST: Final = 0.6  # smallest radius, pixels; thinner objects would fall between the samples
 
 Pixels = NDArray[np.uint8]
+Layer = tuple[tuple[int, int], Pixels]  # left and top pixel of a part of an image, and the part
 _Float = NDArray[np.floating[Any]]
 
 
@@ -99,7 +100,7 @@ class _Buffer:
         self.normal[place][won, 1] = ny[won]
 
 
-def shade(bodies: Bodies, camera: Camera, size: tuple[int, int], light: Light) -> tuple[tuple[int, int], Pixels] | None:
+def shade(bodies: Bodies, camera: Camera, size: tuple[int, int], light: Light) -> Layer | None:
     """Draw bodies on a transparent background.
 
     Args:

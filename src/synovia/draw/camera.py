@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import InputError, unknown_name
 from synovia.model.geometry import Array, as_numbers, axis_vector
@@ -60,6 +61,12 @@ class Camera:
         pixels = np.stack([self.centre[0] + scale * local[:, 0], self.centre[1] - scale * local[:, 1]], axis=1)
         return pixels, depth, scale
 
+    def points_at(self, x: NDArray[np.floating[Any]], y: NDArray[np.floating[Any]], depth: Array) -> Array:
+        """Return the world positions (n, 3) of pixels at depths, (n,) each."""
+        reach = depth / self.focal if self.perspective else np.full(len(depth), 1.0 / self.focal)
+        local = np.stack([(x - self.centre[0]) * reach, (self.centre[1] - y) * reach, -depth], axis=1)
+        return self.position + local @ self.axes
+
     def plane_to_pixel(self, origin: Array, right: Array, along: Array) -> Array:
         """Return the homography (3, 3) from coordinates (u, v, 1) of a plane to homogeneous pixels.
 
@@ -77,6 +84,10 @@ class Camera:
     def scaled(self, factor: float) -> Camera:
         """Return the camera of the same image with ``factor`` times as many pixels in each direction."""
         return replace(self, focal=self.focal * factor, centre=(self.centre[0] * factor, self.centre[1] * factor))
+
+    def shifted(self, left: float, top: float) -> Camera:
+        """Return the camera of the part of the image that begins at a pixel."""
+        return replace(self, centre=(self.centre[0] - left, self.centre[1] - top))
 
 
 def direction(axis: str | None, otherwise: str) -> Array:

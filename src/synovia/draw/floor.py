@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.draw.bodies import Bodies
 from synovia.draw.camera import Camera
+from synovia.draw.surfaces import Shadow
 from synovia.draw.theme import Colour, Theme
 from synovia.model.geometry import Array
 
@@ -28,7 +29,15 @@ def background(size: tuple[int, int], theme: Theme) -> _Float:
 
 
 def draw_floor(
-    picture: _Float, camera: Camera, bodies: Bodies, theme: Theme, up: Array, height: float, extent: float, light: Array
+    picture: _Float,
+    camera: Camera,
+    bodies: Bodies,
+    theme: Theme,
+    up: Array,
+    height: float,
+    extent: float,
+    light: Array,
+    shadow: Shadow | None = None,
 ) -> None:
     """Draw grid and shadow onto the image, in place.
 
@@ -41,6 +50,7 @@ def draw_floor(
         height: Height of the floor along ``up``, length units.
         extent: Size of the content, length units.
         light: Unit vector towards the light.
+        shadow: The shadow of a surface, instead of that of the bodies.
     """
     east = np.roll(up, 1)
     north = np.cross(up, east)
@@ -62,7 +72,13 @@ def draw_floor(
     _blend(picture, theme.grid, 0.42 * cover)
     if len(bodies):
         u, v, fade = _ground(back, math.ceil(columns / _COARSE) + 1, math.ceil(rows / _COARSE) + 1, _COARSE, radius)
-        dark = _shadow(u, v, fade, bodies, (origin, east, north, up), light, extent)
+        if shadow is None:
+            dark = _shadow(u, v, fade, bodies, (origin, east, north, up), light, extent)
+        else:
+            dark, inside = np.zeros_like(u), fade > 0.0
+            places = origin + u[inside][:, None] * east + v[inside][:, None] * north
+            found = shadow.on_floor(places, _BLUR, 0.012 * extent, 0.16 * extent)
+            dark[inside] = found * fade[inside]
         _blend(picture, theme.shadow, theme.strength * _enlarge(dark, rows, columns))
 
 

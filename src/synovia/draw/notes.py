@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -17,6 +19,7 @@ from synovia.model.geometry import Array
 
 # x red, y green, z blue, as in other programs
 _AXES: Final[tuple[Colour, ...]] = ((222, 68, 68), (58, 166, 82), (64, 116, 226))
+_NUMBER: Final = re.compile(r"-?\d+\.\d")
 _AXIS: Final = 0.075  # length of a drawn axis, as a part of the content
 
 # Directions of a label from its point. Right, left, above and below come first, because people look there first.
@@ -41,10 +44,14 @@ class Notes:
         self._canvas, self._camera, self._placer, self._theme = canvas, camera, placer, theme
         self._scale = scale
 
-    def write(self, scene: Scene, title: str | None) -> None:
+    def write(self, scene: Scene, title: str | None, caption: str = "", table: Sequence[tuple[str, str]] = ()) -> None:
         """Draw all annotations; lines first, so that they do not cross texts."""
         if title:
             self._title(title)
+        if caption:
+            self._caption(caption)
+        if table:
+            self._table(table)
         rings = [
             (mark, *self._ring_of(scene, mark)) for mark in scene.marks if self._in_front(mark.position, mark.place)
         ]
@@ -80,7 +87,8 @@ class Notes:
         place, scale = self._point(mark.place)
         nearest = int(np.argmin(np.linalg.norm(scene.solid.start - mark.position, axis=1)))
         joint = float(scene.solid.radii[nearest, 0]) * scale if mark.on_joint else 0.0
-        return place, max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
+        radius = max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
+        return place, radius if scene.skins[-1] is None else min(radius, 23.0 * self._scale)  # leaves a face visible
 
     def _lines(self, scene: Scene, mark: Mark, place: Point, radius: float) -> None:
         """Draw the ring and the axes of a mark, and a line to the target if it was missed."""
@@ -89,7 +97,8 @@ class Notes:
         canvas = self._canvas
         for path in mark.paths:
             self._path(path, colour)
-        canvas.ring(place, radius / 2.0, radius, colour, 0.16)
+        if scene.skins[-1] is None:  # a disc would hide a face
+            canvas.ring(place, radius / 2.0, radius, colour, 0.16)
         if not mark.reached and mark.target is not None and not mark.note:
             start = self._point(mark.position)[0]
             canvas.line(start, place, 5.0 * s, theme.paper, 0.55)
@@ -136,6 +145,29 @@ class Notes:
         middle = 42.0 * self._scale
         self._canvas.text((left, middle), title, height, self._theme.ink)
         self._placer.take((left, middle - height, left + long, middle + height))
+
+    def _caption(self, text: str) -> None:
+        """Write a line at the bottom left."""
+        left, height = 30.0 * self._scale, max(19.0 * self._scale, 9.0)
+        middle = self._canvas.image.size[1] - 34.0 * self._scale
+        self._canvas.text((left, middle), text, height, self._theme.quiet)
+        self._placer.take((left, middle - height, left + self._canvas.text_width(text, height), middle + height))
+
+    def _table(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Write names and values in the upper right corner, the values in a column."""
+        width, tall = self._canvas.image.size
+        height = max(min(18.0 * self._scale, 0.8 * tall / (1.6 * len(rows))), 7.0)
+        names = max(self._canvas.text_width(name, height) for name, _ in rows)
+        widest = [_NUMBER.sub("-000.0", value) for _, value in rows]  # so that the table of a film does not move
+        values = max(self._canvas.text_width(value, height) for value in widest)
+        gap, step = 0.9 * height, 1.6 * height
+        right, top = width - 28.0 * self._scale, 30.0 * self._scale
+        left = right - values - gap - names
+        for k, (name, value) in enumerate(rows):
+            middle = top + (k + 0.5) * step
+            self._canvas.text((left, middle), name, height, self._theme.quiet)
+            self._canvas.text((left + names + gap, middle), value, height, self._theme.ink)
+        self._placer.take((left, top, right, top + len(rows) * step))
 
     def _label(self, text: str, place: Point, gap: float, colour: Colour | None) -> None:
         """Write a text in a rounded box near a point, with a line to the point if it is far.

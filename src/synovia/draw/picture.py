@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import numpy as np
 
-from synovia.draw.bodies import Light, shade
-from synovia.draw.camera import Camera, fit, look
+from synovia.draw.bodies import Layer, Light, shade
+from synovia.draw.camera import Camera, fit
+from synovia.draw.camera import look as axes_of
 from synovia.draw.floor import background, draw_floor
 from synovia.draw.marks import marks_of
 from synovia.draw.notes import Notes, Placer
 from synovia.draw.raster import Canvas, require_pillow
-from synovia.draw.scene import Mark, Scene, build_scene, up_of
+from synovia.draw.scene import LOOKS, Mark, Scene, bone_lengths, build_scene, up_of
+from synovia.draw.surfaces import Shadow, Skin, shade_mesh
 from synovia.draw.theme import Theme, theme_of
-from synovia.errors import InputError, UnsupportedError
+from synovia.errors import InputError, UnsupportedError, unknown_name
 from synovia.ik import Solution
 from synovia.io.base import as_path, write_bytes
 from synovia.model import Pose, Skeleton
+from synovia.model.angles import value_text
 from synovia.model.geometry import Array
+from synovia.surface import surface_of_skeleton
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -33,6 +37,7 @@ _SIZES: Final = (32, 8192)  # width and height, pixels; the samples of a larger 
 # Directions to lights: components along up, to the viewer's right and towards the viewer
 _ABOVE: Final = (1.0, -0.42, 0.34)  # for shadows: high at the left, so that they fall to the right
 _KEY: Final = (0.80, -0.55, 0.85)  # for the body: lower, so that its front is not dark
+_GLASS: Final = 0.5  # opacity of a surface that shows the bones below it
 _GHOST: Final = 0.55  # opacity of the pose before the last; each earlier one has three quarters of the next
 
 
@@ -48,6 +53,8 @@ def picture(
     joint_names: bool = False,
     floor: bool = True,
     perspective: bool = True,
+    look: str = "surface",
+    angles: Iterable[str | int] = (),
     force: bool = False,
 ) -> Image.Image:
     """Draw a pose and its targets; works without a display or a graphics card.
@@ -65,11 +72,14 @@ def picture(
         joint_names: Whether to write the names of joints for which a place is free.
         floor: Whether to draw the floor and the shadow on it.
         perspective: Whether distant objects look smaller.
+        look: ``"surface"`` (the skin of a character or the shapes of a robot, from the file of its skeleton),
+            ``"bones"`` or ``"both"``. A body without a surface shows its bones.
+        angles: Joints whose values are written beside the body, in degrees.
         force: Whether an existing file may be replaced.
 
     Raises:
         InputError: If an argument cannot be used.
-        UnknownNameError: If the view or the theme does not exist.
+        UnknownNameError: If the view, the theme, the look or a joint does not exist.
         MissingExtraError: If Pillow is not installed.
         UnsupportedError: If the path does not end in ``.png``.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
@@ -89,15 +99,42 @@ def picture(
         marks = [*marks_of(subject), *marks]
         subject = subject.pose
     poses = _poses(subject)
-    scene = build_scene(poses, marks, colours, joint_names=joint_names)
+    skins = skins_of([pose.skeleton for pose in poses], look)
+    scene = build_scene(poses, marks, colours, joint_names=joint_names, look=look, skins=skins)
     if not isinstance(view, Camera):
         skeleton = poses[-1].skeleton
-        axes = look(view, up_of(skeleton), skeleton.forward)
+        axes = axes_of(view, up_of(skeleton), skeleton.forward)
         view = fit(axes, *scene.content, content_window(pixels, scene, title), perspective=perspective)
-    image = draw(scene, view, pixels, colours, title=title, floor=floor)
+    table = angle_table(poses[-1], angles)
+    image = draw(scene, view, pixels, colours, title=title, floor=floor, table=table)
     if where is not None:
         write_bytes(where, png(image), force=force)
     return image
+
+
+def angle_table(pose: Pose, joints: Iterable[str | int]) -> list[tuple[str, str]]:
+    """Return the names of joints and their values as text.
+
+    Raises:
+        UnknownNameError: If a joint does not exist.
+    """
+    rows = [pose.skeleton.index(joint) for joint in joints]
+    return [(pose.skeleton.joint_names[row].replace("_", " "), value_text(pose, row)) for row in rows]
+
+
+def skins_of(skeletons: Iterable[Skeleton], look: str) -> dict[int, Skin]:
+    """Return the surfaces of skeletons that have one, by the ``id`` of the skeleton; none for the look ``bones``.
+
+    Raises:
+        UnknownNameError: If no look has that name.
+    """
+    if look not in LOOKS:
+        raise unknown_name("look", look, LOOKS)
+    found: dict[int, Skin] = {}
+    for skeleton in skeletons if look != "bones" else ():
+        if id(skeleton) not in found and (surface := surface_of_skeleton(skeleton)).parts:
+            found[id(skeleton)] = Skin(surface, whole=surface.covers(bone_lengths(skeleton)))
+    return found
 
 
 def content_window(size: tuple[int, int], scene: Scene, title: str | None) -> tuple[float, float, float, float]:
@@ -109,28 +146,65 @@ def content_window(size: tuple[int, int], scene: Scene, title: str | None) -> tu
 
 
 def draw(
-    scene: Scene, camera: Camera, size: tuple[int, int], theme: Theme, *, title: str | None = None, floor: bool = True
+    scene: Scene,
+    camera: Camera,
+    size: tuple[int, int],
+    theme: Theme,
+    *,
+    title: str | None = None,
+    floor: bool = True,
+    samples: int = 3,
+    caption: str = "",
+    table: Sequence[tuple[str, str]] = (),
 ) -> Image.Image:
-    """Return the image of a scene from a camera; the frames of a film use one camera."""
+    """Return the image of a scene from a camera; the frames of a film use one camera.
+
+    Args:
+        scene: The scene.
+        camera: The camera.
+        size: Width and height, pixels.
+        theme: Colours.
+        title: Line of text at the top.
+        floor: Whether to draw the floor and the shadow on it.
+        samples: Samples of a surface's pixel in each direction.
+        caption: Line of small text at the bottom.
+        table: Names and values in the upper right corner.
+    """
     above, key = (_light_direction(scene.up, camera, *parts) for parts in (_ABOVE, _KEY))
     light = Light(key, scene.up, haze=theme.below)
     ground = background(size, theme)
+    worn = scene.skins[-1]
+    mesh = None if worn is None else worn[0].at(worn[1])
+    if mesh is not None and worn is not None and not worn[0].whole and scene.look == "surface":
+        mesh = mesh.with_bodies(scene.solid)  # the bones show where the surface is missing
     if floor:
-        draw_floor(ground, camera, scene.solid, theme, scene.up, scene.ground, scene.extent, above)
+        shadow = None if mesh is None else Shadow(mesh, above, scene.up)
+        draw_floor(ground, camera, scene.solid, theme, scene.up, scene.ground, scene.extent, above, shadow)
     canvas = Canvas(ground)
-    for age, ghost in enumerate(reversed(scene.ghosts)):
-        layer = shade(ghost, camera, size, light)
+    for age, (ghost, skin) in enumerate(zip(reversed(scene.ghosts), reversed(scene.skins[:-1]), strict=True)):
+        if skin is None:
+            layer = shade(ghost, camera, size, light)
+        else:
+            layer = shade_mesh(skin[0].at(skin[1]).painted(theme.ghost), camera, size, light, None, samples)
         if layer is not None:
             canvas.lay(*layer, opacity=_GHOST * 0.75**age)
     covered = np.zeros((size[1], size[0]), np.float32)
-    layer = shade(scene.solid, camera, size, light)
-    if layer is not None:
+    layers: list[tuple[Layer | None, float]] = []
+    if mesh is None or scene.look != "surface":
+        layers.append((shade(scene.solid, camera, size, light), 1.0))
+    if mesh is not None:
+        layer = shade_mesh(mesh, camera, size, light, Shadow(mesh, key, scene.up), samples)
+        layers.append((layer, _GLASS if scene.look == "both" else 1.0))
+    for layer, opacity in layers:
+        if layer is None:
+            continue
         (left, top), pixels = layer
-        canvas.lay((left, top), pixels)
-        rows, columns = pixels.shape[:2]
-        covered[top : top + rows, left : left + columns] = pixels[..., 3] / np.float32(255.0)
+        canvas.lay((left, top), pixels, opacity)
+        part = covered[top : top + pixels.shape[0], left : left + pixels.shape[1]]
+        np.maximum(part, pixels[..., 3] / np.float32(255.0), out=part)
     margin = 0.02 * min(size)
-    Notes(canvas, camera, Placer(size, covered, margin), theme, min(size) / 900.0).write(scene, title)
+    notes = Notes(canvas, camera, Placer(size, covered, margin), theme, min(size) / 900.0)
+    notes.write(scene, title, caption, table)
     return canvas.image
 
 

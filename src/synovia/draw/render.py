@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from synovia.draw.camera import Camera, direction, fit, look
+from synovia.draw.camera import Camera, direction, fit
+from synovia.draw.camera import look as axes_of
 from synovia.draw.film import SHEET, check_film, film_frames, write_film
 from synovia.draw.marks import marks_of
-from synovia.draw.picture import checked_size, content_window, draw
+from synovia.draw.picture import angle_table, checked_size, content_window, draw, skins_of
 from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Scene, build_scene, up_of
 from synovia.draw.theme import Theme, theme_of
@@ -54,6 +55,9 @@ def render(
     view: str | tuple[float, float] = "three-quarter",
     theme: str = "light",
     floor: bool = True,
+    look: str = "surface",
+    captions: bool = True,
+    angles: Sequence[str | int] = (),
     jobs: int | None = None,
     force: bool = False,
     watch: Callable[[int, int], None] | None = None,
@@ -65,19 +69,23 @@ def render(
             joined to their joint if missed), and a strip at the bottom shows the errors of all frames.
         path: ``.gif``, ``.mp4`` or ``.png``.
         beside: Another clip, shown at the left: for example, the original of a solved clip.
-        titles: Lines of text at the top, one for each clip, the left one first.
+        titles: Lines of text at the top, one for each clip, the left one first; with ``beside``, the names of the
+            clips and their skeletons by default.
         size: Width and height of the film, pixels; made even for MP4.
         fps: Frames per second of the film; None for those of the clip, at most 30.
         view: As in ``picture``.
         theme: ``"light"`` or ``"dark"``.
         floor: Whether to draw the floor and shadows.
+        look: As in ``picture``.
+        captions: Whether to write the time and the number of the frame.
+        angles: Joints of ``clip`` whose values are written, in degrees.
         jobs: Number of threads; None for all cores.
         force: Whether an existing file may be replaced.
         watch: Called with (frames drawn, all frames).
 
     Raises:
         InputError: If an argument cannot be used.
-        UnknownNameError: If the view or the theme does not exist.
+        UnknownNameError: If the view, the theme or the look does not exist.
         MissingExtraError: If Pillow, or ffmpeg for MP4, is not installed.
         UnsupportedError: If no film format has this extension.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
@@ -99,22 +107,38 @@ def render(
     below = 2 * round(_STRIP * height / 2.0) if errors is not None else 0
     strip = None if errors is None else Strip(errors, (width, below), colours)
     box = (width // len(clips), height - below)
-    names = [*titles, *[None] * (len(clips) - len(titles))]
-    panels = [_panel(each, main, shown, box, view, colours, name) for each, name in zip(clips, names, strict=False)]
+    own = [_name(each) if beside is not None else None for each in clips]
+    names = [*titles, *own[len(titles) :]]
+    named = [main.skeleton.index(joint) for joint in angles]
+    panels = [
+        _panel(each, main, shown, box, view, colours, name, look) for each, name in zip(clips, names, strict=False)
+    ]
 
     def paint(k: int) -> Image.Image:
         """Return one frame of the film."""
         from PIL import Image
 
         out = Image.new("RGB", (width, height), colours.below)
+        time = f"{shown[k] / main.fps:.2f} s   frame {shown[k]}" if captions else ""
         for place, panel in enumerate(panels):
-            one = draw(panel.scenes[k], panel.cameras[k], box, colours, title=panel.title, floor=floor)
+            last = place == len(panels) - 1
+            one = draw(
+                panel.scenes[k], panel.cameras[k], box, colours, title=panel.title, floor=floor, samples=2,
+                caption="" if place else time, table=angle_table(main.pose(shown[k]), named) if last and named else (),
+            )  # fmt: skip
             out.paste(one, (place * box[0], 0))
         if strip is not None:
             out.paste(strip.at(shown[k]), (0, box[1]))
         return out
 
     write_film(_drawn(paint, len(shown), jobs, watch), len(shown), rate, where, force=force)
+
+
+def _name(clip: Clip) -> str:
+    """Return the name of a clip and of its skeleton, for a title."""
+    motion = clip.motion if isinstance(clip, Tracked) else clip
+    skeleton = motion.skeleton.name
+    return motion.name if motion.name in ("", skeleton) or not skeleton else f"{skeleton}: {motion.name}"
 
 
 def _drawn(
@@ -141,13 +165,18 @@ def _panel(
     view: str | tuple[float, float],
     theme: Theme,
     title: str | None,
+    look: str,
 ) -> _Panel:
     """Build the scenes of a clip at the times of the film's frames, and their cameras."""
     motion = clip.motion if isinstance(clip, Tracked) else clip
     frames = [min(round(k / main.fps * motion.fps), len(motion) - 1) for k in shown]
     marks = [marks_of(clip[k]) if isinstance(clip, Tracked) else [] for k in frames]
     unnamed = [[replace(mark, label="") for mark in some] for some in marks]  # labels would jump from frame to frame
-    scenes = [build_scene([motion.pose(k)], some, theme) for k, some in zip(frames, unnamed, strict=True)]
+    poses = [motion.pose(k) for k in frames]
+    skins = {id(pose.skeleton): skin for skin in skins_of([motion.skeleton], look).values() for pose in poses}
+    scenes = [
+        build_scene([pose], some, theme, look=look, skins=skins) for pose, some in zip(poses, unnamed, strict=True)
+    ]
     ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
     extent = max(scene.extent for scene in scenes)
     scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
@@ -159,7 +188,9 @@ def _panel(
     content = [scene.content for scene in scenes]
     points = np.concatenate([places - shift for (places, _), shift in zip(content, path, strict=True)])
     radii = np.concatenate([sizes for _, sizes in content])
-    camera = fit(look(view, up_of(skeleton), skeleton.forward), points, radii, content_window(size, scenes[0], title))
+    camera = fit(
+        axes_of(view, up_of(skeleton), skeleton.forward), points, radii, content_window(size, scenes[0], title)
+    )
     return _Panel(title, scenes, [replace(camera, position=camera.position + shift) for shift in path])
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -12,16 +13,20 @@ from numpy.typing import NDArray
 
 from synovia.draw.bodies import Bodies
 from synovia.draw.camera import direction
+from synovia.draw.surfaces import Skin
 from synovia.draw.theme import Colour, Theme
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_matrix, as_numbers
 
+LOOKS: Final = ("surface", "bones", "both")
 _THICK: Final = 0.042  # radius of the root joint, as a part of the longest path from it to a tip
 _TAPER: Final = 0.5  # power of the path length to the tip in a radius: 0 for equal radii, 1 for proportional ones
 _TIP: Final = 0.5  # path length at a tip, as a part of its bone
 _STUBBY: Final = 0.36  # largest radius, as a part of the longest bone at the joint
 _THIN: Final = 0.007  # smallest radius, as a part of the longest path from the root to a tip
+_HEAD: Final = (0.115, 0.16)  # least and largest height of a head, as a part of the body's
+_LEGS: Final = 2.05  # height of a body, as a multiple of its leg from the hip to the ankle
 _ROD: Final = (0.84, 0.78)  # radius of a bone at its start and end, as parts of the radii of its joints
 _BARREL: Final = 1.05  # half-length of a hinge's barrel along its axis, as a part of its radius
 _SIDE: Final = re.compile(r"(left|^l_|^l(?=[A-Z])|[._\- ]l$|[_.]l[_.])|(right|^r_|^r(?=[A-Z])|[._\- ]r$|[_.]r[_.])")
@@ -90,6 +95,10 @@ class Scene:
         ground: Height of the floor along ``up``, length units.
         extent: Size of the content, length units, above 0.
         meters_per_unit: Length of the unit in metres, None if unknown.
+        skins: The surface of each pose and the world frames of its joints, as many as there are poses, the main one
+            last; None for a pose without a surface.
+        look: One of ``LOOKS``; a pose without a surface shows its bones.
+        hull: Points, (n, 3), between which the surfaces lie.
     """
 
     solid: Bodies
@@ -100,13 +109,19 @@ class Scene:
     ground: float
     extent: float
     meters_per_unit: float | None
+    skins: tuple[tuple[Skin, Array] | None, ...] = (None,)
+    look: str = "bones"
+    hull: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     @property
     def content(self) -> tuple[Array, Array]:
         """Centres (n, 3) and radii (n,) of balls that contain everything but the floor, length units."""
         shown = (*self.ghosts, self.solid)
-        centres = [side for bodies in shown for side in (bodies.start, bodies.end)]
-        radii = [bodies.radii[:, k] for bodies in shown for k in (0, 1)]
+        centres, radii = [self.hull], [np.zeros(len(self.hull))]
+        for bodies, skin in zip(shown, self.skins, strict=True):
+            if skin is None or self.look != "surface" or not skin[0].whole:
+                centres += [bodies.start, bodies.end]
+                radii += [bodies.radii[:, 0], bodies.radii[:, 1]]
         for mark in self.marks:
             centres.append(np.stack([mark.position, mark.place]))
             radii.append(np.full(2, 0.03 * self.extent))
@@ -123,8 +138,24 @@ class Scene:
         return f"{metres * factor:.3g} {unit}"
 
 
-def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, joint_names: bool = False) -> Scene:
+def build_scene(
+    poses: Sequence[Pose],
+    marks: Sequence[Mark],
+    theme: Theme,
+    *,
+    joint_names: bool = False,
+    look: str = "bones",
+    skins: Mapping[int, Skin] | None = None,
+) -> Scene:
     """Return the scene of poses of one or more skeletons: the last one solid, earlier ones as ghosts.
+
+    Args:
+        poses: The poses.
+        marks: Targets.
+        theme: Colours.
+        joint_names: Whether to label the joints.
+        look: One of ``LOOKS``.
+        skins: Surfaces by the ``id`` of their skeletons.
 
     Raises:
         InputError: If there is no pose, or a pose holds a position that is not finite.
@@ -142,10 +173,18 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
         extent = max((mark.miss for mark in marks), default=0.0) or 1.0
     solid = _bodies(last, extent, theme, None)
     ghosts = tuple(_bodies(pose, extent, theme, theme.ghost) for pose in poses[:-1])
+    worn: Mapping[int, Skin] = {} if skins is None or look == "bones" else skins
+    dressed = tuple((worn[key], pose.frames) if (key := id(pose.skeleton)) in worn else None for pose in poses)
+    hulls = [skin.at(frames).hull for skin, frames in (each for each in dressed if each is not None)]
     ground = min(
-        float(np.min(side @ up - bodies.radii[:, k]))
-        for bodies in (*ghosts, solid)
-        for k, side in enumerate((bodies.start, bodies.end))
+        *(float(np.min(hull @ up)) for hull in hulls),
+        *(
+            float(np.min(side @ up - bodies.radii[:, k]))
+            for bodies, skin in zip((*ghosts, solid), dressed, strict=True)
+            for k, side in enumerate((bodies.start, bodies.end))
+            if skin is None or not skin[0].whole
+        ),
+        math.inf,
     )
     names: list[tuple[Array, str]] = []
     if joint_names:
@@ -153,7 +192,10 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
         rows = np.flatnonzero(drawn_joints(last.skeleton)).tolist()
         named = [(last.positions[row], last.skeleton.joint_names[row]) for row in rows]
         names = [(place, name) for place, name in named if name not in written]
-    return Scene(solid, ghosts, tuple(marks), tuple(names), up, ground, extent, last.skeleton.meters_per_unit)
+    return Scene(
+        solid, ghosts, tuple(marks), tuple(names), up, ground, extent, last.skeleton.meters_per_unit, dressed, look,
+        np.concatenate(hulls) if hulls else np.zeros((0, 3)),
+    )  # fmt: skip
 
 
 def bones_of(skeleton: Skeleton) -> list[int]:
@@ -173,6 +215,15 @@ def bones_of(skeleton: Skeleton) -> list[int]:
             inside[row] = True
             rows.append(row)
     return rows
+
+
+def bone_lengths(skeleton: Skeleton) -> dict[int, float]:
+    """Return the length of the bones that begin at each joint, by row."""
+    lengths: dict[int, float] = {}
+    for row in bones_of(skeleton):
+        above = skeleton.parents[row]
+        lengths[above] = lengths.get(above, 0.0) + float(skeleton.lengths[row])
+    return lengths
 
 
 def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
@@ -218,7 +269,11 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
     hues = np.array([paint or hue_of(skeleton, row, theme) for row in range(len(skeleton))], float) / 255.0
     dim = 1.0 if paint else theme.joint
     parts: list[tuple[Array, Array, float, float, Array]] = []
-    skulls = {near for row in bones if is_crown(skeleton, row) for near in (row, skeleton.parents[row])}
+    head = head_of(skeleton)
+    skulls: set[int] = set()
+    if head is not None and shown[head]:
+        skulls = {head, *(row for row in skeleton.children[head] if not skeleton.children[row])}
+        parts.extend(_skull(pose, head, hues[head]))
     for row in np.flatnonzero(shown).tolist():
         if row in skulls:
             continue
@@ -237,9 +292,7 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
             continue
         ra, rb = _ROD[0] * float(radius[parent]), _ROD[1] * float(radius[row])
         ra = min(ra, 2.0 * float(radius[row]))  # avoid a funnel from a thick joint to a thin one
-        if is_crown(skeleton, row):
-            parts.extend(_skull(start, end, hues[parent]))
-        else:
+        if row not in skulls or parent not in skulls:
             parts.append((start, end, ra, rb, hues[parent]))
     columns = list(zip(*parts, strict=True))
     return Bodies(
@@ -247,11 +300,51 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
     )
 
 
-def _skull(start: Array, end: Array, hue: Array) -> list[tuple[Array, Array, float, float, Array]]:
-    """Return a head between its joint and its tip: two balls joined by a rod."""
-    axis = end - start
-    chin, crown, radius = start + 0.34 * axis, start + 0.62 * axis, 0.36 * float(np.linalg.norm(axis))
-    return [(chin, chin, radius, radius, hue), (crown, crown, radius, radius, hue), (chin, crown, radius, radius, hue)]
+def head_of(skeleton: Skeleton) -> int | None:
+    """Return the row of the head of a body with a neck or a spine, None without one."""
+    named = skeleton.roles.get("head")
+    found = [skeleton.index(named)] if named is not None else []
+    found += [row for row, joint in enumerate(skeleton.joints) if _is_head(joint)]
+    return next((row for row in found if skeleton.parents[row] >= 0 and skeleton.lengths[row] > 0.0), None)
+
+
+def _skull(pose: Pose, head: int, hue: Array) -> list[tuple[Array, Array, float, float, Array]]:
+    """Return a head at its joint: two balls joined by a rod, and a nose that shows where it looks.
+
+    It points to the tip of the head if there is one, else away from the neck. A tip that is too near or too far, as in
+    many motion capture files, does not change its size.
+    """
+    skeleton, start = pose.skeleton, pose.positions[head]
+    rest = skeleton.rest_pose()
+    up = direction(up_of(skeleton), "y")
+    tips = [row for row in skeleton.children[head] if not skeleton.children[row] and skeleton.lengths[row] > 0.0]
+    above = max(tips, key=lambda row: float(rest.positions[row] @ up), default=None)
+    below = skeleton.parents[head]
+    axis = start - pose.positions[below] if above is None else pose.positions[above] - start
+    length = float(np.linalg.norm(axis))
+    roles = {role: skeleton.index(name) for role, name in skeleton.roles.items()}
+    leg = [roles[part] for part in ("left_lower_leg", "left_foot") if part in roles]
+    tall = _LEGS * float(skeleton.lengths[leg].sum()) if len(leg) == 2 else 0.0
+    if not tall > 0.0:
+        tall = float(np.ptp(rest.positions[drawn_joints(skeleton)] @ up))
+    if not length > 0.0 or not tall > 0.0:
+        return []
+    axis = axis / length
+    if above is None or len(leg) == 2:
+        length = min(max(0.0 if above is None else length, _HEAD[0] * tall), _HEAD[1] * tall)
+    chin, crown, radius = start + 0.34 * length * axis, start + 0.62 * length * axis, 0.36 * length
+    parts = [(chin, chin, radius, radius, hue), (crown, crown, radius, radius, hue), (chin, crown, radius, radius, hue)]
+    legs = [roles[name] for name in ("left_upper_leg", "right_upper_leg", "left_foot") if name in roles]
+    places = rest.positions[[*legs, head]]
+    if len(legs) == 3 and float((places[3] - places[2]) @ up) > 0.5 * tall:  # at rest, it stands and looks ahead
+        left = places[0] - places[1]
+        ahead = pose.matrix(head) @ rest.matrix(head).T @ np.cross(left, up)
+        ahead = ahead - (ahead @ axis) * axis
+        size = float(np.linalg.norm(ahead))
+        if size > 1e-6 * tall:
+            nose = chin + 0.06 * length * axis + 1.02 * radius * ahead / size
+            parts.append((nose, nose, 0.22 * radius, 0.22 * radius, hue))
+    return parts
 
 
 def is_crown(skeleton: Skeleton, row: int) -> bool:
@@ -267,7 +360,10 @@ def _is_head(joint: Joint) -> bool:
 
 
 def up_of(skeleton: Skeleton) -> str:
-    """Return the axis that points up: that of the file, else that from root to head at rest, else y."""
+    """Return the axis that points up: that of the file, else that from root to head at rest, else y.
+
+    The rest pose shows it only if the body stands in it: in some motion capture files, all bones point the same way.
+    """
     if skeleton.up is not None:
         return skeleton.up
     head = next((row for row, joint in enumerate(skeleton.joints) if _is_head(joint)), None)
@@ -276,6 +372,9 @@ def up_of(skeleton: Skeleton) -> str:
     positions = skeleton.rest_pose().positions
     rise = positions[head] - positions[0]
     axis = int(np.argmax(np.abs(rise)))
+    feet = [skeleton.index(name) for role, name in skeleton.roles.items() if role in ("left_foot", "right_foot")]
+    if feet and float((positions[feet].mean(axis=0) - positions[0])[axis] * rise[axis]) >= 0.0:
+        return "y"
     return ("-" if rise[axis] < 0.0 else "") + "xyz"[axis]
 
 

@@ -33,7 +33,9 @@ def bundled(name: str) -> Skeleton:
     if name not in known:
         raise unknown_name("bundled model", name, sorted(known))
     with as_file(known[name]) as path:
-        return import_module("synovia.io.toml").FORMAT.read(path).skeleton
+        skeleton = import_module("synovia.io.toml").FORMAT.read(path).skeleton
+        skeleton.source = path
+        return skeleton
 
 
 def _models() -> dict[str, Traversable]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from synovia.errors import FormatError, InputError
 from synovia.io.base import Format, as_path, check_writable
 from synovia.io.load import endings, formats
+from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
 
@@ -25,7 +26,7 @@ def save_motion(
         motion: The motion.
         path: The file: ``.bvh``, ``.glb``, ``.gltf``, ``.npz`` (everything, without pickle) or ``.csv`` (joint values).
         into: For glTF: the file that the skeleton came from. A copy of it gets the motion as one more clip; everything
-            else in it stays as it is.
+            else in it stays as it is. None for ``motion.skeleton.source``, and for the body of a bundled model.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -36,10 +37,21 @@ def save_motion(
     where = as_path(path)
     fmt, write = _writer(where)
     if fmt.copies and into is None:
+        into = _body_of(motion.skeleton, fmt)
+    if fmt.copies and into is None:
         what = f"a {fmt.name} needs the file that the skeleton came from"
         raise InputError(what, where=str(where), hint="pass into=that file")
     more = {"into": into} if fmt.copies else {}
     write(motion, where, force=force, **more)
+
+
+def _body_of(skeleton: Skeleton, fmt: Format) -> Path | None:
+    """Return the file of a format that holds the body of a skeleton: its own, or one of the same name beside it."""
+    source = skeleton.source
+    if source is None or source.suffix.lower() in fmt.extensions:
+        return source
+    beside = [source.with_suffix(ending) for ending in fmt.extensions]
+    return next((path for path in beside if source.suffix.lower() == ".toml" and path.is_file()), None)
 
 
 def _writer(path: Path) -> tuple[Format, Callable[..., None]]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -40,6 +41,7 @@ class Skeleton(Pictured):
         up: Axis that points up, ``"x"``, ``"y"`` or ``"z"``, None if unknown.
         forward: Axis that the body faces, for example ``"-z"``, None if unknown.
         notes: Parts of the file that were not read, one sentence each.
+        source: File that the skeleton was read from; pictures and the live page take the surface of the body from it.
 
     Raises:
         InputError: If there is no joint, or parents or mimic joints are missing or form a cycle.
@@ -59,6 +61,7 @@ class Skeleton(Pictured):
         up: str | None = None,
         forward: str | None = None,
         notes: Iterable[str] = (),
+        source: Path | None = None,
     ) -> None:
         """Order, check and pack the joints."""
         given = list(joints)
@@ -73,6 +76,7 @@ class Skeleton(Pictured):
         self.up = up
         self.forward = forward
         self.notes: tuple[str, ...] = tuple(notes)
+        self.source = source
         self.joints, self.parents = topological(given, name)
         self.joint_names: tuple[str, ...] = tuple(joint.name for joint in self.joints)
         self._rows = address_book(self.joints, self.parents)
@@ -126,7 +130,7 @@ class Skeleton(Pictured):
         return cls(joints, name=name, meters_per_unit=meters_per_unit)
 
     def with_joints(self, joints: Iterable[Joint]) -> Skeleton:
-        """Return a skeleton of other joints with the name, unit, axes and notes of this one."""
+        """Return a skeleton of other joints with the name, unit, axes, notes and source of this one."""
         return Skeleton(
             joints,
             name=self.name,
@@ -134,6 +138,7 @@ class Skeleton(Pictured):
             up=self.up,
             forward=self.forward,
             notes=self.notes,
+            source=self.source,
         )
 
     def with_limits(self, limits: Mapping[str | int, Limit | tuple[float, float] | None]) -> Skeleton:

@@ -16,6 +16,7 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array, matrix_to_quat
 
 _SIDES: Final = 12
+_HEAD: Final = (0.34, 0.21)  # radii of a head at its joint and at its tip, as parts of its length
 _Mesh = tuple[NDArray[np.float32], NDArray[np.uint32]]
 
 
@@ -95,13 +96,18 @@ def build(skeleton: Skeleton, theme: Theme, scale: float) -> Build:
     hues = np.array([hue_of(skeleton, row, theme) for row in range(len(skeleton))], float)
     parents = [skeleton.parents[row] for row in bones]
     thick = [0.8 * min(radius[parent], 2.0 * radius[row]) for row, parent in zip(bones, parents, strict=True)]
-    rounds = [(0.5 if is_crown(skeleton, row) else 0.92) * radius[row] for row in joints]
+    rounds = {row: 0.92 * radius[row] for row in joints}
+    for k, row in enumerate(bones):
+        if is_crown(skeleton, row):  # a rod between two balls makes a head
+            length = float(skeleton.lengths[row]) * scale
+            thick[k] = _HEAD[0] * length
+            rounds |= {parents[k]: _HEAD[0] * length, row: _HEAD[1] * length}
     return Build(
         np.array(bones, np.int64),
         np.array(parents, np.int64),
         np.array(joints, np.int64),
         np.array(thick, float),
-        np.array(rounds, float),
+        np.array([rounds[row] for row in joints], float),
         hues[parents].astype(np.uint8).reshape(-1, 3),
         (theme.joint * hues[joints]).astype(np.uint8).reshape(-1, 3),
     )

@@ -24,12 +24,12 @@ from synovia.io.load import Clips
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.solver import FullBody, Solver, as_solver
+from synovia.surface import Surface, surface_of_skeleton
 from synovia.viewer.clip import together
 from synovia.viewer.first_goals import add_goals, first_goals, stands
 from synovia.viewer.root import with_root_values
 from synovia.viewer.server import Rules, guarded_server, is_local
 from synovia.viewer.session import Session
-from synovia.viewer.surface import Surface
 from synovia.viewer.worker import SESSION, Background
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def view(
         return session
 
     make()  # raises errors of the arguments now, not in the browser
-    surface = surface_with(model, own, len(skeleton) - len(own))
+    surface = surface_with(skeleton)
     if playing is not None:
         ends = (f"{clips[playing].name}: {note}" for note in find_ends(clips[playing]).notes)
         surface = replace(surface, notes=(*surface.notes, *ends))
@@ -302,20 +302,10 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, Clips, str]:
     return pose.skeleton, pose, Clips([]), pose.skeleton.name
 
 
-def surface_with(model: Any, skeleton: Skeleton, before: int = 0) -> Surface:
-    """Return the surface of a model's file, empty without a file, and the notes of skeleton and surface.
-
-    Args:
-        model: The model.
-        skeleton: Its skeleton.
-        before: Number of the joints of a root that stand before those of the skeleton.
-    """
-    from synovia.viewer.surface import surface_of
-
-    path = Path(model) if isinstance(model, str | Path) else None
-    found = Surface() if path is None or not path.is_file() else surface_of(path, skeleton)
-    parts = tuple(replace(part, rows=part.rows + before) for part in found.parts)
-    return Surface(parts, (*skeleton.notes, *found.notes))
+def surface_with(skeleton: Skeleton) -> Surface:
+    """Return the surface of a skeleton's file, empty without a file, and the notes of skeleton and surface."""
+    found = surface_of_skeleton(skeleton)
+    return Surface(found.parts, (*skeleton.notes, *found.notes), found.partial)
 
 
 def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> Clips:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from synovia.surface import Surface
 from synovia.viewer.control import Message, connect
 from synovia.viewer.engine import Frame
 from synovia.viewer.scene import Scene
 from synovia.viewer.session import Session
 from synovia.viewer.style import BAD, BRANDS, DIM, GOOD, WARN, note, safe, style
-from synovia.viewer.surface import Surface
 from synovia.viewer.worker import Background, Worker
 
 if TYPE_CHECKING:

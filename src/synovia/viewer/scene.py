@@ -10,21 +10,22 @@ import numpy as np
 
 from synovia.draw.arcs import limit_arcs
 from synovia.draw.camera import direction
-from synovia.draw.scene import up_of
+from synovia.draw.scene import bone_lengths, up_of
 from synovia.draw.theme import THEMES, Theme
-from synovia.model import Pose
+from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
+from synovia.surface import Surface
+from synovia.surface.shapes import ball
 from synovia.viewer.bodies import Build, ahead_of, build, rod
 from synovia.viewer.engine import Frame
 from synovia.viewer.session import Session
 from synovia.viewer.skin import Skin
-from synovia.viewer.surface import Surface
-from synovia.viewer.surface.shapes import ball
 from synovia.viewer.targets import Ranges, Targets, add_lines
 
 if TYPE_CHECKING:
     from viser import ClientHandle, ViserServer
 
+_UNDER: Final = 0.55  # size of joints below an opaque surface
 _LIMIT: Final = (214, 158, 46)
 _FLOORS: Final = ("yz", "xz", "xy")  # planes perpendicular to x, y, z
 _SEGMENTS: Final = 4000  # most line segments of limits: each frame sends them all
@@ -80,7 +81,9 @@ class Scene:
         self._aspect, self._viewpoint = 1.0, viewpoint(session, 1.0)
         client.camera.on_update(self._look)
         world = session.start().frames[session.rooted.added :]
-        self._skin = Skin(client, surface, scale=self.scale, world=world, shadows=shadows)
+        self.look = first_look(session.given, surface)
+        self._skin = Skin(client, surface, scale=self.scale, world=world, shadows=shadows, shown=self.look)
+        self.choose_look(self.look)
 
     def _make_floor(self, positions: Array) -> None:
         """Add a grid just below the lowest joint."""
@@ -147,8 +150,11 @@ class Scene:
 
     def choose_look(self, shown: str) -> None:
         """Show the surface, the bones or both; ``shown`` is one of ``skin.SHOWN``."""
+        self.look = shown
         self._skin.choose(shown)
-        self._bones.visible = self._joints.visible = shown != "surface"
+        self._bones.visible = shown != "surface"
+        # Joints stay below an opaque surface, small enough not to be seen, so that the mouse can still take them.
+        self._joints.batched_scales = (self._build.round * (_UNDER if shown == "surface" else 1.0)).astype(np.float32)
         self.session.touch()  # update a surface that was hidden
 
     def show_runners(self, runners: Sequence[tuple[Pose, str]]) -> None:
@@ -245,6 +251,13 @@ class Scene:
             return self.session.add("position", row).key
 
         self.targets.drag(f"joint {row}", event, key)
+
+
+def first_look(skeleton: Skeleton, surface: Surface) -> str:
+    """Return how a body is shown first: its surface, with the bones if that is partial, or the bones alone."""
+    if not surface.parts:
+        return "bones"
+    return "surface" if surface.covers(bone_lengths(skeleton)) else "both"
 
 
 def scene_scale(session: Session) -> float:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.model.geometry import Array, frames_to_transforms
+from synovia.surface import Surface
 from synovia.viewer.bodies import wxyz
-from synovia.viewer.surface import Surface
 
 if TYPE_CHECKING:
     from viser import ClientHandle
 
 _Set = Callable[[int, Array], None]
-SHOWN: Final = ("both", "surface", "bones")
+SHOWN: Final = ("surface", "both", "bones")
 _QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # of a mesh; viser has no public name for it
 _TRANSLUCENT: Final = 0.45  # opacity that lets the bones show through
 _STILL: Final = 1e-5  # scene units, and quaternion components: smaller moves of a bone are not sent
@@ -32,13 +32,22 @@ class Skin:
         world: World frames of the joints, (n, 12), length units.
         shadows: Whether the surface casts a shadow.
         name: Name of the body in the scene.
+        shown: What is shown first, one of ``SHOWN``.
     """
 
     def __init__(
-        self, client: ClientHandle, surface: Surface, *, scale: float, world: Array, shadows: bool, name: str = "/body"
+        self,
+        client: ClientHandle,
+        surface: Surface,
+        *,
+        scale: float,
+        world: Array,
+        shadows: bool,
+        name: str = "/body",
+        shown: str = "both",
     ) -> None:
         """Make the meshes."""
-        self._scale, self._hidden = scale, False
+        self._scale, self._hidden = scale, shown == "bones"
         self._parts: list[tuple[Any, Any, tuple[_Set, _Set], Array, Array]] = []
         for number, part in enumerate(surface.parts):
             weights = np.zeros((len(part.vertices), len(part.rows)), np.float32)
@@ -55,7 +64,8 @@ class Skin:
                 color=part.colour,
                 flat_shading=part.flat,
                 side="double",
-                opacity=_TRANSLUCENT,
+                opacity=_TRANSLUCENT if shown == "both" else None,
+                visible=not self._hidden,
                 cast_shadow=shadows,
                 receive_shadow=False,
             )

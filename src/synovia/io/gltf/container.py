@@ -78,15 +78,16 @@ class Document:
                     hint="export without mesh compression, for example with gltfpack -noq or without meshopt",
                 )
             raise element.error("buffer has no uri and the file no binary chunk")
+        return memoryview(self.linked(element))
+
+    def linked(self, element: Element) -> bytes:
+        """Return the bytes that the URI of a buffer or an image refers to: a data URI or a file beside this one."""
         uri = element.text("uri", "")
-        if uri[:5].lower() == "data:":
-            data = _decode_data(element, uri)
-        else:
-            data = self._beside(element, uri)
+        data = _decode_data(element, uri) if uri[:5].lower() == "data:" else self._beside(element, uri)
         self._loaded += len(data)
         if self._loaded > LARGEST_FILE:
             raise element.error("buffers are too large", value=self._loaded, expected=f"at most {LARGEST_FILE} bytes")
-        return memoryview(data)
+        return data
 
     def _beside(self, element: Element, uri: str) -> bytes:
         """Read a file in this file's folder or below it; any other place is refused."""

@@ -85,9 +85,10 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
     rest = Rest(scene)
     names = motion.skeleton.joint_names
     extra = len(names) - len(scene.names)
+    number = {name: row for row, name in enumerate(names)}
     if (
-        names[extra:] != scene.names
-        or extra not in (0, 1)
+        extra not in (0, 1)
+        or (names[extra:] != scene.names and (len(number) != len(names) or set(names[extra:]) != set(scene.names)))
         or (extra and motion.skeleton.joints[0].kind is not Kind.FREE)
     ):
         raise InputError(
@@ -96,31 +97,36 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
             value=motion.skeleton.name,
             expected=f"the {len(scene.names)} joints of the file it goes into",
         )
+    same = names[extra:] == scene.names
+    rows = [row + extra if same else number[name] for row, name in enumerate(scene.names)]  # of the motion's joints
     moved = np.eye(4)[None] if not extra else _root(motion)
     out: dict[tuple[int, str], Array] = {}
     for row, parent in enumerate(scene.parents):
-        joint = motion.skeleton.joints[row + extra]
-        place = motion.skeleton.q_slice(row + extra)
+        own = rows[row]
+        joint, place = motion.skeleton.joints[own], motion.skeleton.q_slice(own)
         turn, p = joint.rest[:3, :3][None], joint.rest[:3, 3][None]
         if joint.kind in (Kind.BALL, Kind.FREE):
             if joint.kind is Kind.FREE:
                 p = p + motion.q[:, place.start : place.start + 3] @ joint.rest[:3, :3].T
             turn = turn @ quat_to_matrix(motion.q[:, place.stop - 4 : place.stop])
+        elif joint.kind is Kind.HINGE:
+            half = 0.5 * motion.q[:, place]
+            turn = turn @ quat_to_matrix(np.hstack([np.sin(half) * joint.axis, np.cos(half)]))
+        elif joint.kind is Kind.SLIDE:
+            p = p + (motion.q[:, place] * joint.axis) @ joint.rest[:3, :3].T
         if parent < 0 and extra:
             p = moved[:, :3, 3] + (moved[:, :3, :3] @ p[..., None])[..., 0]
             turn = moved[:, :3, :3] @ turn
         shift = p - rest.offset[row]
         if np.abs(shift).max() > _STILL * rest.size:
             if rest.sheared[row]:
-                raise UnsupportedError(
-                    f"joint {names[row + extra]!r} slides below a nonuniform scale", where=motion.name
-                )
+                raise UnsupportedError(f"joint {names[own]!r} slides below a nonuniform scale", where=motion.name)
             out[row, "translation"] = scene.translation[row] + shift / (rest.uniform[row] * rest.signs[row])
         quat = same_side(rest.conjugated(row, matrix_to_quat(turn)))  # some players do not take the shorter arc
         if np.abs(np.abs(quat @ scene.rotation[row]) - 1.0).max() > _STILL * _STILL:
             out[row, "rotation"] = np.broadcast_to(quat, (len(motion), 4))
-        if motion.stretch is not None and np.abs(motion.stretch[:, row + extra] - 1.0).max() > _STILL:
-            out[row, "scale"] = motion.stretch[:, row + extra] * scene.scale[row]
+        if motion.stretch is not None and np.abs(motion.stretch[:, own] - 1.0).max() > _STILL:
+            out[row, "scale"] = motion.stretch[:, own] * scene.scale[row]
     if not out:  # a clip needs at least one channel, even if nothing moves
         out[0, "rotation"] = scene.rotation[:1]
     return {key: np.broadcast_to(values, (len(motion), values.shape[-1])) for key, values in out.items()}

@@ -45,7 +45,9 @@ class Body(Tab):
             self._draw_arcs,
         )
         if self.page.surface.parts:
-            look = gui.add_dropdown("Look", SHOWN, hint="Show the surface, the bones, or both.")
+            look = gui.add_dropdown(
+                "Look", SHOWN, initial_value=self.page.scene.look, hint="Show the surface, the bones, or both."
+            )
             self.connect(look, self.page.scene.choose_look)
         for line in self.page.surface.notes:
             gui.add_html(note(safe(line), WARN))

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from synovia.draw.theme import Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
+from synovia.surface import Surface
+from synovia.surface.shapes import ball
 from synovia.viewer.bodies import build, rod
 from synovia.viewer.skin import Skin
-from synovia.viewer.surface import Surface
-from synovia.viewer.surface.shapes import ball
 
 if TYPE_CHECKING:
     from viser import ClientHandle

@@ -24,7 +24,6 @@ def view_retarget(
     onto: Any,
     joint_map: Any = None,
     *,
-    model: Any = None,
     rest: Pose | None = None,
     host: str = "127.0.0.1",
     port: int = 8080,
@@ -39,7 +38,6 @@ def view_retarget(
         clip: The clip: a ``Motion`` or a file.
         onto: The body that follows: a ``Skeleton``, a file, or the name of a bundled model.
         joint_map: (source joint, target joint) by part, or a file of it; None for the automatic map.
-        model: File of the clip's body, whose surface is shown; None for the file of the clip.
         rest: Pose of the clip's skeleton that counts as rest; None for the rest pose of the file.
         host: As in ``view``, also the others below.
         port: Port to try first, 0 for any.
@@ -66,9 +64,7 @@ def view_retarget(
     given: Mapping[str, tuple[str, str]] | None = (
         read_map(joint_map) if isinstance(joint_map, str | Path) else joint_map
     )
-    file = model if model is not None else clip
-    own = load_model(str(file)) if isinstance(file, str | Path) else motion.skeleton
-    surfaces = surface_with(file, own, len(motion.skeleton) - len(own)), surface_with(onto, body)
+    surfaces = surface_with(motion.skeleton), surface_with(body)
     ends = [f"{motion.name}: {note}" for note in find_ends(motion).notes]
     first = Transfer(motion, body, given, rest).compute()  # raises errors of the map now
 

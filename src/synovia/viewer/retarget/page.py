@@ -13,6 +13,7 @@ import numpy as np
 from synovia.draw.theme import THEMES
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
+from synovia.surface import Surface
 from synovia.viewer.clip import Play, sample
 from synovia.viewer.control import Message
 from synovia.viewer.retarget.figure import Figure
@@ -20,7 +21,6 @@ from synovia.viewer.retarget.limbs import BAD, FAIR, Limb
 from synovia.viewer.retarget.transfer import Outcome, Transfer
 from synovia.viewer.style import BAD as RED
 from synovia.viewer.style import BRANDS, GOOD, WARN, note, safe
-from synovia.viewer.surface import Surface
 from synovia.viewer.worker import SESSION, Background
 
 if TYPE_CHECKING:

@@ -12,22 +12,29 @@ References:
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.errors import SynoviaError
 from synovia.io.gltf.accessors import read_accessor
 from synovia.io.gltf.container import Document, read_document
 from synovia.io.gltf.fields import Element
 from synovia.io.gltf.scene import local_of, parents_of, read_scene
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, quat_to_matrix, rigid
-from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part, skinned
+from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part, skinned
 
 _TRIANGLES: Final = 4  # mode of a primitive
 _PACKED: Final = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
+_GAMMA: Final = 2.2  # from linear light to sRGB, nearly
+_TEXTURE: Final = 1024  # pixels of a texture in each direction; larger ones are reduced
+_LARGEST_IMAGE: Final = 2**26  # pixels of an image that is read
 _RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
 
 
@@ -52,6 +59,7 @@ class _Reader:
         self.rest = frames_to_transforms(skeleton.rest_pose().frames)
         self.missing: dict[str, int] = {}  # number of missing meshes by reason
         self._worlds: dict[int, Array] = {}
+        self._images: dict[int, NDArray[np.uint8] | None] = {}
 
     def surface(self) -> Surface:
         """Return all meshes."""
@@ -88,19 +96,21 @@ class _Reader:
         vertices = self.read(attributes, "POSITION", 3)
         faces = self.faces(primitive, len(vertices))
         split = [np.round(self.read(attributes, "NORMAL", 3), 3)] if attributes.has("NORMAL") else []
-        colour = self.colour(primitive)
+        paint = self.paint(primitive, attributes, faces, len(vertices))
+        if paint.colours is not None:
+            split.append(np.round(paint.colours, 3))
         if skinned:
-            return self.skinned(node, attributes, vertices, faces, split, colour)
-        first, faces = _merged(faces, vertices, *split)
+            return self.skinned(node, attributes, vertices, faces, split, paint)
+        first, faces, kept = _merged(faces, vertices, *split)
         frame: Array = self.rest[row or 0]
         inside: Array = np.linalg.inv(frame) @ self.world(number)
         placed = vertices[first] @ inside[:3, :3].T + inside[:3, 3]
         if np.linalg.det(inside[:3, :3]) < 0.0:
-            faces = faces[:, ::-1]
-        return rigid_part(placed, faces, row or 0, frame, colour, flat=False)
+            faces, paint = faces[:, ::-1], paint.reversed()
+        return paint.on(rigid_part(placed, faces, row or 0, frame, paint.colour, flat=False), first, kept)
 
     def skinned(
-        self, node: Element, attributes: Element, vertices: Array, faces: Faces, split: list[Array], colour: Colour
+        self, node: Element, attributes: Element, vertices: Array, faces: Faces, split: list[Array], paint: Paint
     ) -> Part:
         """Return a primitive with a skin."""
         skins = self.document.root.list("skins")
@@ -113,7 +123,7 @@ class _Reader:
                 raise skin.error("has too few inverse bind matrices", value=len(found), expected=str(len(joints)))
             binds = found[: len(joints)].reshape(-1, 4, 4).swapaxes(1, 2)  # column-major in the file
         bones, weights = self.influences(attributes, len(vertices), len(joints))
-        first, faces = _merged(faces, vertices, *split, bones, np.round(weights, 4))
+        first, faces, kept = _merged(faces, vertices, *split, bones, np.round(weights, 4))
         vertices, bones, weights = vertices[first], bones[first], weights[first]
         rows = np.array([self.row_of[joint] for joint in joints], np.int64)
         frames = self.rest[rows]
@@ -129,10 +139,11 @@ class _Reader:
             seen = frames
             places = skinned(vertices, frames @ each, bones, weights)
         if np.linalg.det(moved[:3, :3]) < 0.0:
-            faces = faces[:, ::-1]
+            faces, paint = faces[:, ::-1], paint.reversed()
         number = np.zeros(len(rows), np.int64)
         number[used] = np.arange(len(used))
-        return Part(places, faces, rows[used], seen[used], number[bones], weights, colour)
+        part = Part(places, faces, rows[used], seen[used], number[bones], weights, paint.colour)
+        return paint.on(part, first, kept)
 
     def influences(self, attributes: Element, count: int, joints: int) -> tuple[NDArray[np.int64], Array]:
         """Return the four joints with the largest weights for each vertex, (v, 4), and their weights, sum 1."""
@@ -178,17 +189,57 @@ class _Reader:
             raise primitive.error("no such vertex", "indices", value=int(numbers.max()), expected=f"below {count}")
         return numbers.reshape(-1, 3)
 
-    def colour(self, primitive: Element) -> Colour:
-        """Return the colour of a primitive; a texture counts as no colour."""
+    def paint(self, primitive: Element, attributes: Element, faces: Faces, count: int) -> Paint:
+        """Return the colours of a primitive: its factor, times its texture or the colours of its vertices."""
         materials = self.document.root.list("materials")
-        if not primitive.has("material") or not materials:
-            return PLAIN
-        material = self.document.root.item("materials", primitive.integer("material", most=len(materials) - 1))
-        surface = material.child("pbrMetallicRoughness")
-        if surface is None or surface.has("baseColorTexture") or not surface.has("baseColorFactor"):
-            return PLAIN
-        linear = np.clip(surface.numbers("baseColorFactor", 4, (1.0, 1.0, 1.0, 1.0)), 0.0, 1.0)
-        return colour_of(np.power(linear, 1.0 / 2.2).tolist())  # from linear light to sRGB, nearly
+        factor, texture, corners = np.ones(3), None, None
+        material = None
+        if primitive.has("material") and materials:
+            material = self.document.root.item("materials", primitive.integer("material", most=len(materials) - 1))
+        surface = None if material is None else material.child("pbrMetallicRoughness")
+        if surface is not None:
+            linear = surface.numbers("baseColorFactor", 4, (1.0, 1.0, 1.0, 1.0))[:3]
+            factor = np.power(np.clip(linear, 0.0, 1.0), 1.0 / _GAMMA)
+            link = surface.child("baseColorTexture")
+            uv = None if link is None else f"TEXCOORD_{link.integer('texCoord', default=0)}"
+            if link is not None and uv is not None and attributes.has(uv):
+                texture = self.image(link)
+                corners = self.read(attributes, uv, 2, count)[faces]
+        red, green, blue = factor.tolist()
+        if texture is not None and corners is not None:
+            rows, columns = texture.shape[:2]
+            middle = corners.mean(axis=1) % 1.0
+            y, x = (middle[:, 1] * rows).astype(int) % rows, (middle[:, 0] * columns).astype(int) % columns
+            seen = texture[y, x].mean(axis=0) / 255.0
+            return Paint(colour_of((factor * seen).tolist()), None, corners, texture, (red, green, blue))
+        if attributes.has("COLOR_0"):
+            wide = self.document.root.item("accessors", attributes.integer("COLOR_0")).text("type", "") == "VEC4"
+            linear = np.clip(self.read(attributes, "COLOR_0", 4 if wide else 3, count, unit=True)[:, :3], 0.0, 1.0)
+            colours = factor * np.power(linear, 1.0 / _GAMMA)
+            return Paint(colour_of(colours.mean(axis=0).tolist()), colours)
+        plain = surface is None or surface.has("baseColorTexture") or not surface.has("baseColorFactor")
+        return Paint(PLAIN if plain else colour_of((red, green, blue)))
+
+    def image(self, link: Element) -> NDArray[np.uint8] | None:
+        """Return the image of a texture, None if it cannot be shown."""
+        root = self.document.root
+        texture = root.item("textures", link.integer("index", most=max(len(root.list("textures")) - 1, 0)))
+        if not texture.has("source"):
+            return None
+        number = texture.integer("source", most=max(len(root.list("images")) - 1, 0))
+        if number not in self._images:
+            image = root.item("images", number)
+            if image.has("bufferView"):
+                view = root.item("bufferViews", image.integer("bufferView"))
+                start = view.integer("byteOffset", default=0)
+                data = bytes(self.document.buffer(view.integer("buffer"))[start : start + view.integer("byteLength")])
+            else:
+                try:
+                    data = self.document.linked(image)
+                except SynoviaError:
+                    data = b""
+            self._images[number] = _decoded(data)
+        return self._images[number]
 
     def carrier(self, number: int) -> int | None:
         """Return the row of the joint that carries a node: that of the node or of its nearest ancestor."""
@@ -210,8 +261,62 @@ class _Reader:
         return matrix if not trail else self._worlds[trail[0]]
 
 
-def _merged(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[np.int64], Faces]:
-    """Return the vertices to keep and the new faces, after merging vertices that differ only in texture coordinates."""
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """The colours of a primitive.
+
+    Args:
+        colour: The mean colour.
+        colours: Colours of its vertices, 0 to 1, (v, 3), None for one colour.
+        corners: Texture coordinates of its triangles' corners, (f, 3, 2), None without a texture.
+        texture: The texture, 0 to 255, (h, w, 3).
+        tint: Factors of the texture's colours.
+    """
+
+    colour: Colour
+    colours: Array | None = None
+    corners: Array | None = None
+    texture: NDArray[np.uint8] | None = None
+    tint: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    def reversed(self) -> Paint:
+        """Return the paint for triangles with the opposite order of corners."""
+        return self if self.corners is None else replace(self, corners=self.corners[:, ::-1])
+
+    def on(self, part: Part, first: NDArray[np.int64], kept: NDArray[np.bool_]) -> Part:
+        """Return a part in these colours, after vertices were merged (``first``) and triangles left out (``kept``)."""
+        return replace(
+            part,
+            colours=None if self.colours is None else self.colours[first],
+            corners=None if self.corners is None else self.corners[kept],
+            texture=self.texture,
+            tint=self.tint,
+        )
+
+
+def _decoded(data: bytes) -> NDArray[np.uint8] | None:
+    """Return a PNG or JPEG image, 0 to 255, (h, w, 3), not larger than pictures need; None if it cannot be read."""
+    if find_spec("PIL") is None:
+        return None
+    from PIL import Image
+
+    try:
+        with Image.open(BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as image:
+            if image.size[0] * image.size[1] > _LARGEST_IMAGE:
+                return None
+            small = image.convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return None
+    small.thumbnail((_TEXTURE, _TEXTURE))
+    return np.asarray(small, np.uint8)
+
+
+def _merged(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[np.int64], Faces, NDArray[np.bool_]]:
+    """Merge vertices that differ only in texture coordinates.
+
+    Returns:
+        The vertices to keep, the new faces, and which of the old faces they are.
+    """
     key = np.hstack([np.asarray(column, np.float64) for column in columns])
     _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
     merged = back.reshape(-1)[faces]
@@ -220,4 +325,4 @@ def _merged(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[
         if len(merged)
         else np.zeros(0, bool)
     )
-    return first.astype(np.int64), merged[proper]
+    return first.astype(np.int64), merged[proper], proper

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import math
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError
-from synovia.io.base import read_bytes
+from synovia.io.base import optional_package, read_bytes
 from synovia.model.geometry import Array
-from synovia.viewer.surface.base import MOST_FACES, Colour, Faces, colour_of
+from synovia.surface.base import MOST_FACES, Colour, Faces, colour_of
 
 _LARGEST: Final = 2**28  # bytes of a mesh file
 _KINDS: Final = ("stl", "obj", "ply", "dae", "glb")
@@ -37,7 +37,7 @@ def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
         raise FormatError("mesh has a DOCTYPE or ENTITY declaration", where=str(path))
     if kind == "dae" and find_spec("collada") is None:  # trimesh needs it for these files
         raise MissingExtraError("needs pycollada: pip install pycollada", where=str(path))
-    trimesh: Any = import_module("trimesh")
+    trimesh = optional_package("trimesh", "meshes of robots need trimesh", "view")
     try:
         loaded = trimesh.load_scene(BytesIO(data), file_type=kind, process=False)
         mesh = loaded.to_mesh()
@@ -68,26 +68,43 @@ def _colour(mesh: Any) -> Colour | None:
 
 def box(size: Array) -> tuple[Array, Faces]:
     """Return a box about the origin with these edge lengths, (3,)."""
-    return _arrays(import_module("trimesh").creation.box(extents=size))
+    corners = np.array(list(np.ndindex(2, 2, 2)), np.float64) - 0.5
+    quads = np.array([(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)], np.int64)
+    return corners * size, np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
 
 
 def cylinder(radius: float, length: float) -> tuple[Array, Faces]:
     """Return a cylinder about the origin, along z."""
-    return _arrays(import_module("trimesh").creation.cylinder(radius=radius, height=length, sections=24))
+    return _lathe(np.array([radius, radius]), np.array([-0.5, 0.5]) * length, (-0.5 * length, 0.5 * length), 32)
 
 
 def capsule(radius: float, length: float) -> tuple[Array, Faces]:
     """Return a capsule about the origin, along z: a cylinder of this length with hemispheres at its ends."""
-    vertices, faces = _arrays(import_module("trimesh").creation.capsule(radius=radius, height=length, count=(16, 16)))
-    return vertices - (0.0, 0.0, 0.5 * (vertices[:, 2].max() + vertices[:, 2].min())), faces
+    angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, 14)[1:-1]
+    heights = radius * np.sin(angle) + np.where(angle < 0.0, -0.5, 0.5) * length
+    end = 0.5 * length + radius
+    return _lathe(radius * np.cos(angle), heights, (-end, end), 24)
 
 
 def ball(radii: Array) -> tuple[Array, Faces]:
     """Return an ellipsoid about the origin with these semi-axes, (3,)."""
-    vertices, faces = _arrays(import_module("trimesh").creation.icosphere(subdivisions=2, radius=1.0))
+    angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, 14)[1:-1]
+    vertices, faces = _lathe(np.cos(angle), np.sin(angle), (-1.0, 1.0), 24)
     return vertices * radii, faces
 
 
-def _arrays(mesh: Any) -> tuple[Array, Faces]:
-    """Return a mesh's vertices and faces."""
-    return np.array(mesh.vertices, np.float64), np.array(mesh.faces, np.int64)
+def _lathe(radii: Array, heights: Array, ends: tuple[float, float], sides: int) -> tuple[Array, Faces]:
+    """Return a closed surface about z: rings of these radii and heights, from below, and a point at each end."""
+    around = np.linspace(0.0, 2.0 * math.pi, sides, endpoint=False)
+    circle = np.stack([np.cos(around), np.sin(around), np.zeros(sides)], axis=1)
+    rings = [r * circle + (0.0, 0.0, h) for r, h in zip(radii.tolist(), heights.tolist(), strict=True)]
+    vertices = np.concatenate([*rings, [[0.0, 0.0, ends[0]], [0.0, 0.0, ends[1]]]])
+    low, high = len(vertices) - 2, len(vertices) - 1
+    faces: list[tuple[int, int, int]] = []
+    for i in range(sides):
+        j = (i + 1) % sides
+        for start in range(0, low - sides, sides):
+            a, b, c, d = start + i, start + j, start + sides + j, start + sides + i
+            faces += [(a, b, c), (a, c, d)]
+        faces += [(low, j, i), (high, low - sides + i, low - sides + j)]
+    return vertices, np.array(faces, np.int64)

@@ -18,8 +18,8 @@ from synovia.io.urdf import origin_of
 from synovia.io.xmltree import Element, parse
 from synovia.model import MAX_JOINTS, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
-from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part
-from synovia.viewer.surface.shapes import ball, box, capsule, cylinder, read_mesh
+from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part
+from synovia.surface.shapes import ball, box, capsule, cylinder, read_mesh
 
 _HOMES: Final = ("urdf", "robots", "robot")  # folders whose parent holds the meshes
 _NAMED: Final = 4  # missing files that a note names for each reason; it counts the others
@@ -57,7 +57,7 @@ class _Reader:
             row = self.row_of.get(link.attributes.get("name", "")) if link.tag == "link" else None
             if row is not None:
                 parts += self.shapes(link, row, "visual") or self.shapes(link, row, "collision")
-        return Surface(tuple(parts), self.notes(shown=bool(parts)))
+        return Surface(tuple(parts), self.notes(shown=bool(parts)), bool(self.missing))
 
     def notes(self, *, shown: bool) -> tuple[str, ...]:
         """Return a note about the missing files."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,7 @@ Colour = tuple[int, int, int]
 Faces = NDArray[np.int64]
 
 PLAIN: Final[Colour] = (176, 186, 200)  # for files without a colour or with a texture
+_COVERS: Final = 0.5  # share of the bones, by length, whose joints carry the surface of a whole body
 MOST_FACES: Final = 2_000_000  # of one body; this many are a hundred megabytes to send
 
 
@@ -31,6 +32,10 @@ class Part:
         weights: Weights of these bones, (v, 4), sum 1.
         colour: Red, green, blue, 0 to 255.
         flat: Whether faces are shaded flat, as for machined parts, or smoothly.
+        colours: Colours of the vertices, 0 to 1, (v, 3), where the file has them; ``colour`` is then their mean.
+        corners: Texture coordinates of the triangles' corners, (f, 3, 2), from the upper left corner of the image.
+        texture: Image of the base colours, 0 to 255, (h, w, 3); ``colour`` is then its mean over the triangles.
+        tint: Factors of the texture's colours, 0 to 1.
     """
 
     vertices: Array
@@ -41,6 +46,10 @@ class Part:
     weights: Array
     colour: Colour = PLAIN
     flat: bool = False
+    colours: Array | None = None
+    corners: Array | None = None
+    texture: NDArray[np.uint8] | None = None
+    tint: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
     def placed(self, frames: Array) -> Array:
         """Return the vertices, (v, 3), for joint frames (n, 12)."""
@@ -55,10 +64,22 @@ class Surface:
     Args:
         parts: The triangles.
         notes: Sentences about missing parts and the reasons.
+        partial: Whether parts of the body are known to be missing.
     """
 
     parts: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
+    partial: bool = False
+
+    def covers(self, lengths: Mapping[int, float]) -> bool:
+        """Return whether the surface shows the body without the bones.
+
+        Args:
+            lengths: Length of the bones that begin at each joint, by row.
+        """
+        rows = {row for part in self.parts for row in part.rows[np.unique(part.bones[part.weights > 0.0])].tolist()}
+        shown = sum(length for row, length in lengths.items() if row in rows)
+        return not self.partial and shown >= _COVERS * sum(lengths.values())
 
 
 def skinned(vertices: Array, moves: Array, bones: NDArray[np.int64], weights: Array) -> Array:
@@ -97,9 +118,10 @@ def rigid_part(
 
 def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
     """Return parts with those of equal colour and shading merged: a browser draws few large meshes faster."""
-    groups: dict[tuple[Colour, bool], list[Part]] = {}
-    for part in parts:
-        groups.setdefault((part.colour, part.flat), []).append(part)
+    groups: dict[tuple[Colour, bool, int], list[Part]] = {}
+    for number, part in enumerate(parts):
+        alone = part.colours is not None or part.texture is not None
+        groups.setdefault((part.colour, part.flat, number if alone else -1), []).append(part)
     return tuple(_merged(group) for group in groups.values())
 
 

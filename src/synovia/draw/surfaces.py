@@ -1,0 +1,451 @@
+"""Shaded surfaces: the skin of a character or the shapes of a robot, with soft shadows.
+
+Colours are mixed in linear light. A key light throws shadows, the sky and the floor light the rest, and the depths of
+neighbouring pixels show which places are hidden from the sky (Luft et al.).
+
+References:
+    T. Luft, C. Colditz, O. Deussen, "Image enhancement by unsharp masking the depth buffer", ACM SIGGRAPH 2006.
+    R. Fernando, "Percentage-closer soft shadows", ACM SIGGRAPH 2005 sketches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.draw.bodies import Bodies, Layer, Light
+from synovia.draw.camera import Camera
+from synovia.draw.triangles import Hits, hits_of
+from synovia.model.geometry import Array, align_z, frames_to_transforms
+from synovia.surface.base import Part, Surface
+
+_Float = NDArray[np.floating[Any]]
+_GAMMA: Final = 2.2  # of colours in files and images, nearly
+_MAP: Final = 400  # samples of the shadow map in each direction
+_TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))  # of a shadow's edge, map samples
+_SAMPLES: Final = 24_000_000  # most samples of an image; larger images have fewer samples a pixel
+_RINGS, _SIDES = 10, 16  # of the mesh of a ball or a rod
+_SKY: Final = (0.50, 0.53, 0.58)  # light from above
+_BOUNCE: Final = (0.27, 0.25, 0.235)  # light from the floor
+_KEY: Final = (0.98, 0.94, 0.88)  # the key light
+_SHOULDER: Final = 0.4  # part of the range of brightness in which colours approach white
+_GLOSS: Final = 0.07  # strength of the highlight
+_RIM: Final = 0.16  # strength of the light along the outline
+_HIDDEN: Final = ((0.012, 0.55), (0.04, 0.45))  # radius, as a part of the content, and strength of the occlusion
+# 98 directions, evenly in all octants
+_DIRECTIONS: Final = np.array([d for d in np.ndindex(5, 5, 5) if max(d) == 4 or min(d) == 0], float) - 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mesh:
+    """Triangles in the world.
+
+    Args:
+        vertices: Positions, (v, 3), length units.
+        normals: Unit normals, (v, 3).
+        faces: Vertices of the triangles, (f, 3).
+        colours: Colours of the vertices in linear light, 0 to 1, (v, 3).
+        corners: Texture coordinates of the triangles' corners, (f, 3, 2); None without textures.
+        images: Number of each triangle's texture, (f,), -1 for none.
+        textures: Textures in linear light, each (h, w, 3).
+    """
+
+    vertices: Array
+    normals: _Float
+    faces: NDArray[np.intp]
+    colours: _Float
+    corners: _Float | None = None
+    images: NDArray[np.intp] | None = None
+    textures: Sequence[_Float] = ()
+
+    @property
+    def hull(self) -> Array:
+        """The vertices that are outermost in each of many directions, (n, 3)."""
+        return self.vertices[np.unique(np.argmax(self.vertices @ _DIRECTIONS.T, axis=0))]
+
+    def with_bodies(self, bodies: Bodies) -> Mesh:
+        """Return the mesh and balls and rods as one."""
+        angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, _RINGS)
+        around = np.linspace(0.0, 2.0 * math.pi, _SIDES, endpoint=False)
+        unit = np.stack(
+            [np.outer(np.cos(angle), np.cos(around)), np.outer(np.cos(angle), np.sin(around)),
+             np.repeat(np.sin(angle)[:, None], _SIDES, axis=1)], axis=2
+        ).reshape(-1, 3)  # fmt: skip
+        i, j = np.arange(_SIDES), (np.arange(_SIDES) + 1) % _SIDES
+        strips = [[(a + i, a + j, b + j), (a + i, b + j, b + i)] for a in range(0, _SIDES * (_RINGS - 1), _SIDES)
+                  for b in (a + _SIDES,)]  # fmt: skip
+        quads = np.concatenate([np.stack(half, axis=1) for strip in strips for half in strip])
+        along = bodies.end - bodies.start
+        length = np.linalg.norm(along, axis=1)
+        frames = np.stack([align_z(a / n) if n > 0.0 else np.eye(3) for a, n in zip(along, length, strict=True)])
+        normals = np.einsum("bij,nj->bni", frames, unit)
+        upper = (unit[:, 2] > 0.0)[None, :]
+        radii = np.where(upper, bodies.radii[:, 1:], bodies.radii[:, :1])
+        ends = np.where(upper[..., None], bodies.end[:, None], bodies.start[:, None])
+        count = len(unit)
+        faces = (quads[None] + (len(self.vertices) + count * np.arange(len(bodies)))[:, None, None]).reshape(-1, 3)
+        colours = np.repeat(bodies.colours.astype(np.float32) ** np.float32(_GAMMA), count, axis=0)
+        plain = None if self.corners is None else np.zeros((len(faces), 3, 2), np.float32)
+        return replace(
+            self,
+            vertices=np.concatenate([self.vertices, (ends + radii[..., None] * normals).reshape(-1, 3)]),
+            normals=np.concatenate([self.normals, normals.reshape(-1, 3).astype(np.float32)]),
+            faces=np.concatenate([self.faces, faces]),
+            colours=np.concatenate([self.colours, colours]),
+            corners=None if self.corners is None or plain is None else np.concatenate([self.corners, plain]),
+            images=None if self.images is None else np.concatenate([self.images, np.full(len(faces), -1, np.intp)]),
+        )
+
+    def painted(self, colour: Sequence[float]) -> Mesh:
+        """Return the mesh in one colour, red, green and blue from 0 to 255, with a trace of its own."""
+        new = (np.array(colour, np.float32) / np.float32(255.0)) ** np.float32(_GAMMA)
+        return replace(self, colours=np.float32(0.25) * self.colours + np.float32(0.75) * new, corners=None)
+
+
+class Skin:
+    """A surface that joints move, prepared for drawing.
+
+    Args:
+        surface: The surface; at least one part.
+        whole: Whether it shows the body without the bones.
+    """
+
+    def __init__(self, surface: Surface, *, whole: bool = True) -> None:
+        """Join the parts into arrays."""
+        self.whole = whole
+        self._parts: list[Part] = []
+        normals: list[Array] = []
+        colours: list[_Float] = []
+        faces: list[NDArray[np.intp]] = []
+        corners: list[_Float] = []
+        images: list[NDArray[np.intp]] = []
+        self._textures: list[_Float] = []
+        known: dict[int, int] = {}
+        start = 0
+        for part in surface.parts:
+            if part.flat:
+                part = _split(part)
+            self._parts.append(part)
+            normals.append(normals_of(part.vertices, part.faces))
+            plain = np.broadcast_to(np.array(part.colour, np.float32) / np.float32(255.0), (len(part.vertices), 3))
+            colours.append((plain if part.colours is None else part.colours.astype(np.float32)) ** np.float32(_GAMMA))
+            faces.append(part.faces.astype(np.intp) + start)
+            number = -1
+            if part.texture is not None and part.corners is not None:
+                key = id(part.texture)
+                if key not in known:
+                    known[key] = len(self._textures)
+                    self._textures.append((part.texture.astype(np.float32) / np.float32(255.0)) ** np.float32(_GAMMA))
+                number = known[key]
+                colours[-1] = np.broadcast_to(np.array(part.tint, np.float32) ** np.float32(_GAMMA), plain.shape)
+            has = number >= 0 and part.corners is not None
+            corners.append(part.corners if has and part.corners is not None else np.zeros((len(part.faces), 3, 2)))
+            images.append(np.full(len(part.faces), number, np.intp))
+            start += len(part.vertices)
+        self._normals, self._colours, self._faces = normals, np.concatenate(colours), np.concatenate(faces)
+        self._corners = np.concatenate(corners).astype(np.float32) if self._textures else None
+        self._images = np.concatenate(images) if self._textures else None
+
+    def at(self, frames: Array) -> Mesh:
+        """Return the surface for the world frames of the joints, (n, 12)."""
+        world = frames_to_transforms(frames)
+        vertices: list[Array] = []
+        normals: list[Array] = []
+        for part, normal in zip(self._parts, self._normals, strict=True):
+            moves = world[part.rows] @ np.linalg.inv(part.bind)
+            if len(part.rows) == 1:
+                vertices.append(part.vertices @ moves[0, :3, :3].T + moves[0, :3, 3])
+                normals.append(normal @ moves[0, :3, :3].T)
+                continue
+            mixed = np.einsum("vb,vbi->vi", part.weights, moves[:, :3].reshape(-1, 12)[part.bones]).reshape(-1, 3, 4)
+            vertices.append(np.einsum("vij,vj->vi", mixed[:, :, :3], part.vertices) + mixed[:, :, 3])
+            turned = np.einsum("vij,vj->vi", mixed[:, :, :3], normal)
+            normals.append(turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-12))
+        return Mesh(
+            np.concatenate(vertices), np.concatenate(normals).astype(np.float32), self._faces, self._colours,
+            self._corners, self._images, self._textures,
+        )  # fmt: skip
+
+
+def normals_of(vertices: Array, faces: NDArray[np.integer[Any]]) -> Array:
+    """Return the unit normal of each vertex, the mean of its triangles' weighted by area, (v, 3)."""
+    a, b, c = (vertices[faces[:, k]] for k in range(3))
+    flat = np.cross(b - a, c - a)
+    out = np.stack(
+        [
+            np.bincount(faces.reshape(-1), weights=np.repeat(flat[:, axis], 3), minlength=len(vertices))
+            for axis in range(3)
+        ],
+        axis=1,
+    )
+    length = np.linalg.norm(out, axis=1, keepdims=True)
+    return np.where(length > 0.0, out / np.where(length > 0.0, length, 1.0), (0.0, 0.0, 1.0))
+
+
+def _split(part: Part) -> Part:
+    """Return a part whose triangles share no vertex, so that each has one normal."""
+    order = part.faces.reshape(-1)
+    return Part(
+        part.vertices[order], np.arange(len(order)).reshape(-1, 3), part.rows, part.bind, part.bones[order],
+        part.weights[order], part.colour, part.flat, None if part.colours is None else part.colours[order],
+        part.corners, part.texture, part.tint,
+    )  # fmt: skip
+
+
+class Shadow:
+    """What the key light sees: the places in the light, and the shadow on the floor.
+
+    Args:
+        mesh: The surface that throws the shadow.
+        light: Unit vector towards the light, (3,).
+        up: Unit vector of the world that points up, (3,).
+    """
+
+    def __init__(self, mesh: Mesh, light: Array, up: Array) -> None:
+        """Aim a camera from the light."""
+        across = np.cross(up, light)
+        size = float(np.linalg.norm(across))
+        across = across / size if size > 1e-6 else np.roll(up, 1)
+        axes = np.stack([across, np.cross(light, across), light])
+        local = mesh.vertices @ axes.T
+        low, high = local.min(axis=0), local.max(axis=0)
+        extent = max(float((high - low).max()), 1e-12)
+        self._bias = 0.02 * extent
+        middle = (low + high) / 2.0
+        position = axes.T @ np.array([middle[0], middle[1], high[2] + extent])
+        focal = _MAP / (1.4 * extent)  # with a margin for soft edges
+        self.camera = Camera(position, axes, focal, (_MAP / 2.0, _MAP / 2.0), perspective=False, nearest=1e-9 * extent)
+        self._mesh = mesh
+        self._depth: _Float | None = None
+
+    def lit(self, points: Array) -> _Float:
+        """Return how much of the light reaches points, 0 to 1, (n,)."""
+        if self._depth is None:
+            hits = hits_of(self._mesh.vertices, self._mesh.faces, self.camera, (_MAP, _MAP))
+            self._depth = np.full(_MAP * _MAP, np.inf, np.float32)
+            self._depth[hits.at] = hits.depth
+        pixels, depth, _ = self.camera.project(points)
+        limit = (depth - self._bias).astype(np.float32)
+        out = np.zeros(len(points), np.float32)
+        for dx, dy in _TAPS:
+            x = np.clip(pixels[:, 0] + dx, 0.0, _MAP - 1.0).astype(np.intp)
+            y = np.clip(pixels[:, 1] + dy, 0.0, _MAP - 1.0).astype(np.intp)
+            out += self._depth[y * _MAP + x] > limit
+        return out / np.float32(len(_TAPS))
+
+    def on_floor(self, points: Array, soft: float, least: float, reach: float) -> _Float:
+        """Return the darkness of points on the floor, 0 to 1, (n,): sharp below low parts, soft below high ones.
+
+        Args:
+            points: The points, (n, 3).
+            soft: Width of a shadow's edge, as a part of the distance from the part that throws it.
+            least: Width of the sharpest edge, length units.
+            reach: Width of the softest edge, length units.
+        """
+        hits = hits_of(self._mesh.vertices, self._mesh.faces, self.camera, (_MAP, _MAP), farthest=True)
+        covered = np.zeros(_MAP * _MAP, np.float32)
+        covered[hits.at] = 1.0
+        depth = np.zeros(_MAP * _MAP, np.float32)
+        depth[hits.at] = hits.depth
+        scale = self.camera.focal
+        widths = np.array([least, 0.35 * reach, reach])
+        covered = covered.reshape(_MAP, _MAP)
+        layers = [_blurred(covered, 0.5 * width * scale) for width in widths]
+        near = 0.2 * reach * scale
+        some, there = _blurred(depth.reshape(_MAP, _MAP), near), _blurred(covered, near)
+        # far from the body, the mean over a wide neighbourhood counts
+        some += 0.02 * _blurred(depth.reshape(_MAP, _MAP), 0.5 * reach * scale)
+        mean = some / np.maximum(there + 0.02 * layers[2], 1e-5)
+        pixels, away, _ = self.camera.project(points)
+        x, y = pixels[:, 0] - 0.5, pixels[:, 1] - 0.5
+        inside = (x > 0.0) & (y > 0.0) & (x < _MAP - 1.001) & (y < _MAP - 1.001)
+        x, y = np.where(inside, x, 0.0), np.where(inside, y, 0.0)
+        found = [_sampled(layer, x, y) for layer in layers]
+        width = soft * np.maximum(away - _sampled(mean, x, y), 0.0)
+        place = np.interp(width, widths, np.arange(3.0))
+        first = np.minimum(place.astype(np.intp), 1)
+        share = place - first
+        stack = np.stack(found)
+        each = np.arange(len(points))
+        dark = (1.0 - share) * stack[first, each] + share * stack[first + 1, each]
+        return np.where(inside, np.clip(dark, 0.0, 1.0), 0.0)
+
+
+def _sampled(image: _Float, x: Array, y: Array) -> _Float:
+    """Return an image (h, w) at places, linearly interpolated."""
+    i, j = y.astype(np.intp), x.astype(np.intp)
+    fy, fx = y - i, x - j
+    top = image[i, j] * (1.0 - fx) + image[i, j + 1] * fx
+    return top * (1.0 - fy) + (image[i + 1, j] * (1.0 - fx) + image[i + 1, j + 1] * fx) * fy
+
+
+def _blurred(image: _Float, radius: float) -> _Float:
+    """Return an image after two box blurs in each direction, nearly a Gaussian."""
+    reach = max(round(radius / 1.4), 1)
+    span = 2 * reach + 1
+    out: _Float = np.asarray(image, np.float32)
+    for _ in range(2):  # both directions: down the columns, then the transpose
+        for _ in range(2):
+            count = len(out)
+            padded = np.empty((count + span, out.shape[1]))
+            padded[: reach + 1], padded[reach + 1 : reach + 1 + count], padded[reach + 1 + count :] = (
+                out[0],
+                out,
+                out[-1],
+            )
+            np.cumsum(padded, axis=0, out=padded)
+            out = ((padded[span:] - padded[:count]) * (1.0 / span)).astype(np.float32)
+        out = np.ascontiguousarray(out.T)
+    return out
+
+
+def shade_mesh(
+    mesh: Mesh, camera: Camera, size: tuple[int, int], light: Light, shadow: Shadow | None, samples: int = 3
+) -> Layer | None:
+    """Draw a surface on a transparent background.
+
+    Args:
+        mesh: The surface.
+        camera: The camera.
+        size: Width and height of the image, pixels.
+        light: The light.
+        shadow: What the light sees; None for a surface without shadows on itself.
+        samples: Samples of a pixel in each direction, fewer in very large images.
+
+    Returns:
+        The left and top pixel of the part of the image that the surface covers, and that part as red, green, blue and
+        coverage (h, w, 4); None if nothing is visible.
+    """
+    if not len(mesh.faces):
+        return None
+    pixels, depth, _ = camera.project(mesh.vertices)
+    seen = depth > camera.nearest
+    if not seen.any():
+        return None
+    low, high = pixels[seen].min(axis=0), pixels[seen].max(axis=0)
+    left, top = (max(int(v) - 1, 0) for v in np.clip(low, 0.0, 1e6))
+    right, bottom = (min(int(v) + 2, n) for v, n in zip(np.clip(high, -2.0, 1e6), size, strict=True))
+    if right <= left or bottom <= top:
+        return None
+    columns, rows = right - left, bottom - top
+    samples = min(samples, max(int(math.sqrt(_SAMPLES / (columns * rows))), 1))
+    eye = camera.shifted(left, top).scaled(samples)
+    hits = hits_of(mesh.vertices, mesh.faces, eye, (columns * samples, rows * samples))
+    if not len(hits.at):
+        return None
+    wide = columns * samples
+    pixel = (hits.at // wide) // samples * columns + (hits.at % wide) // samples
+    count = np.bincount(pixel, minlength=rows * columns)
+    level = _places(mesh, camera.shifted(left, top), hits, pixel, (columns, rows), shadow)
+    colour = _lit(mesh, eye, hits, light, *(part[pixel] for part in level))
+    image = np.zeros((rows * columns, 4), np.float32)
+    image[:, 3] = count / samples**2
+    for k in range(3):
+        image[:, k] = np.bincount(pixel, weights=colour[:, k], minlength=rows * columns) / np.maximum(count, 1)
+    return (left, top), np.rint(np.clip(image, 0.0, 1.0).reshape(rows, columns, 4) * 255.0).astype(np.uint8)
+
+
+def _places(
+    mesh: Mesh, camera: Camera, hits: Hits, pixel: NDArray[np.intp], size: tuple[int, int], shadow: Shadow | None
+) -> tuple[_Float, _Float]:
+    """Return how much of the key light and of the sky each pixel of a part of the image gets, 0 to 1, (pixels,)."""
+    columns, rows = size
+    near = np.full(rows * columns, np.inf)
+    np.minimum.at(near, pixel, hits.depth)
+    shown = np.isfinite(near)
+    lit = np.ones(rows * columns, np.float32)
+    at = np.flatnonzero(shown)
+    if shadow is not None:
+        lit[at] = shadow.lit(camera.points_at(at % columns + 0.5, at // columns + 0.5, near[at]))
+        lit = _blurred((lit * shown).reshape(rows, columns), 1.6) / np.maximum(
+            _blurred(shown.astype(np.float32).reshape(rows, columns), 1.6), 1e-4
+        )
+    extent = float(np.linalg.norm(np.ptp(mesh.vertices, axis=0)))
+    deep = float(near[at].max()) + 0.15 * extent
+    depth = np.where(shown, near, deep).astype(np.float32).reshape(rows, columns)
+    scale = camera.focal / float(np.median(near[at])) if camera.perspective else camera.focal
+    sky = np.ones((rows, columns), np.float32)
+    for radius, strength in _HIDDEN:
+        reach = np.float32(radius * extent)
+        gap = (depth - _blurred(depth, radius * extent * scale)) / reach
+        sky *= 1.0 - np.float32(strength) * np.clip(gap, 0.0, 1.0)
+    return lit.reshape(-1), sky.reshape(-1)
+
+
+def _lit(mesh: Mesh, camera: Camera, hits: Hits, light: Light, lit: _Float, sky: _Float) -> _Float:
+    """Return the colours of samples, 0 to 1, (n, 3)."""
+    corners = mesh.faces[hits.faces]
+    shares = hits.shares.astype(np.float32)
+    axes = camera.axes.astype(np.float32)
+    own = mesh.normals @ axes.T  # right, up, towards the viewer
+    normal = _mixed(own, corners, shares)
+    normal /= np.maximum(np.sqrt(np.einsum("ni,ni->n", normal, normal)), np.float32(1e-6))[:, None]
+    normal *= _facing(mesh, camera)[hits.faces][:, None]
+    np.maximum(normal[:, 2], 0.0, out=normal[:, 2])  # interpolated ones may point away near an outline
+    colour = _mixed(mesh.colours, corners, shares)
+    if mesh.corners is not None and mesh.images is not None:
+        _texture(mesh, hits, shares, colour)
+    towards, up = (axes @ v.astype(np.float32) for v in (light.direction, light.up))
+    half = towards + np.array([0.0, 0.0, 1.0], np.float32)
+    half /= np.float32(max(float(np.linalg.norm(half)), 1e-6))
+    # wrapped a little around the body, so that the border of light is soft
+    key = np.clip((normal @ towards + 0.25) / 1.25, 0.0, 1.0)
+    key = key * (0.25 + 0.75 * lit) * (0.6 + 0.4 * sky)
+    rise = 0.5 + 0.5 * (normal @ up)
+    edge = 1.0 - normal[:, 2]
+    edge = edge * edge * edge
+    gloss = np.clip(normal @ half, 0.0, 1.0)
+    for _ in range(4):
+        gloss *= gloss
+    gloss = np.float32(_GLOSS) * gloss * lit
+    rim = np.float32(_RIM) * edge * np.clip(0.35 + rise, 0.0, 1.0) * sky
+    out = np.empty_like(colour)
+    for k in range(3):
+        around = np.float32(_BOUNCE[k]) + np.float32(_SKY[k] - _BOUNCE[k]) * rise
+        out[:, k] = colour[:, k] * (around * sky + np.float32(_KEY[k]) * key) + gloss + rim * (0.3 + 0.7 * colour[:, k])
+    # bright colours approach white slowly, so that a white body keeps its shape
+    over = np.float32(_SHOULDER) - np.float32(_SHOULDER) * np.exp((1.0 - _SHOULDER - out) / np.float32(_SHOULDER))
+    out = np.where(out > 1.0 - _SHOULDER, np.float32(1.0 - _SHOULDER) + over, np.maximum(out, 0.0))
+    return out ** np.float32(1.0 / _GAMMA)
+
+
+def _facing(mesh: Mesh, camera: Camera) -> _Float:
+    """Return 1 for triangles whose front the camera sees and -1 for the others, (f,)."""
+    a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
+    towards = camera.position - a if camera.perspective else camera.axes[2]
+    return np.where(
+        np.einsum("fi,fi->f", np.cross(b - a, c - a), np.broadcast_to(towards, a.shape)) < 0.0, -1, 1
+    ).astype(np.float32)
+
+
+def _mixed(values: _Float, corners: NDArray[np.intp], shares: _Float) -> _Float:
+    """Return values (v, k) of vertices, mixed at samples, (n, k)."""
+    out = values[corners[:, 0]] * shares[:, :1]
+    out += values[corners[:, 1]] * shares[:, 1:2]
+    out += values[corners[:, 2]] * shares[:, 2:]
+    return out
+
+
+def _texture(mesh: Mesh, hits: Hits, shares: _Float, colour: _Float) -> None:
+    """Multiply the colours of samples by their textures, in place."""
+    if mesh.corners is None or mesh.images is None:
+        return
+    number = mesh.images[hits.faces]
+    for k, texture in enumerate(mesh.textures):
+        on = np.flatnonzero(number == k)
+        if not len(on):
+            continue
+        uv = np.einsum("nci,nc->ni", mesh.corners[hits.faces[on]], shares[on])
+        rows, columns = texture.shape[:2]
+        x, y = (uv[:, 0] % 1.0) * columns - 0.5, (uv[:, 1] % 1.0) * rows - 0.5
+        j, i = np.floor(x).astype(np.intp), np.floor(y).astype(np.intp)
+        fx, fy = (x - j)[:, None], (y - i)[:, None]
+        j0, j1, i0, i1 = j % columns, (j + 1) % columns, i % rows, (i + 1) % rows
+        upper = texture[i0, j0] * (1.0 - fx) + texture[i0, j1] * fx
+        lower = texture[i1, j0] * (1.0 - fx) + texture[i1, j1] * fx
+        colour[on] *= upper * (1.0 - fy) + lower * fy

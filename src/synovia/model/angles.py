@@ -1,0 +1,69 @@
+"""Joint values as people read them: named angles in degrees, and lengths in the unit of the file."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from synovia.model.geometry import Array
+from synovia.model.joint import Kind
+from synovia.model.limits import SwingTwist
+from synovia.model.pose import Pose
+
+
+def named_angles(pose: Pose, row: int) -> dict[str, float]:
+    """Return the rotation of a joint from rest as named angles, degrees; empty for slides and fixed joints.
+
+    A hinge has one angle, with the name ``""``. A ball with limits has the angles that they bound: ``swing x``,
+    ``swing y`` and ``twist``. Other balls, and free joints, have the parts ``x``, ``y`` and ``z`` of their rotation
+    vector.
+    """
+    joint, values = pose.skeleton.joints[row], np.atleast_1d(pose[row])
+    if joint.kind is Kind.HINGE:
+        return {"": math.degrees(float(values[0]))}
+    if joint.kind not in (Kind.BALL, Kind.FREE):
+        return {}
+    quat = values[-4:] if values[-1] >= 0.0 else -values[-4:]
+    if not isinstance(joint.limit, SwingTwist):
+        return dict(zip("xyz", np.degrees(_vector(quat)).tolist(), strict=True))
+    frame = np.asarray(joint.limit.frame)
+    x, y, z = (frame.T @ quat[:3]).tolist()  # in the frame of the limit
+    w = float(quat[3])
+    twist = 2.0 * math.atan2(z, w)
+    twist -= 2.0 * math.pi * round(twist / (2.0 * math.pi))
+    c, s = math.cos(0.5 * twist), math.sin(0.5 * twist)
+    # swing = rotation · twist⁻¹, which has no part along z
+    swing = _vector(np.array([x * c - y * s, y * c + x * s, 0.0, w * c + z * s]))
+    return {"swing x": math.degrees(swing[0]), "swing y": math.degrees(swing[1]), "twist": math.degrees(twist)}
+
+
+def value_text(pose: Pose, row: int, *, digits: int = 1) -> str:
+    """Return the value of a joint, for example ``18.8°`` or ``swing x -4.1°, swing y 12.0°, twist 3.2°``.
+
+    Args:
+        pose: The pose.
+        row: The joint.
+        digits: Digits after the point of an angle.
+    """
+    angles = named_angles(pose, row)
+    parts = [f"{name} {_plain(angle, digits)}°".strip() for name, angle in angles.items()]
+    kind, values = pose.skeleton.joints[row].kind, np.atleast_1d(pose[row])
+    if kind is Kind.SLIDE:
+        parts = [f"{values[0]:.4g}"]
+    elif kind is Kind.FREE:
+        place = ", ".join(f"{value:.4g}" for value in np.round(values[:3], 6).tolist())
+        parts = [f"({place})", *parts]
+    return ", ".join(parts)
+
+
+def _plain(value: float, digits: int) -> str:
+    """Return a number with fixed digits, never minus zero."""
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if not any(digit in text for digit in "123456789") else text
+
+
+def _vector(quat: Array) -> Array:
+    """Return the rotation vector, radians, of a unit quaternion (xyzw) with w >= 0 or nearly."""
+    sine = float(np.linalg.norm(quat[:3]))
+    return quat[:3] * (2.0 * math.atan2(sine, float(quat[3])) / sine if sine > 1e-12 else 2.0)

@@ -1,0 +1,110 @@
+"""The surface of a body: the skin of a character or the shapes of a robot, from the file of its joints.
+
+Notes name the parts that cannot be shown. They never keep the joints from being shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import SynoviaError
+from synovia.io.bundled import bundled, bundled_names
+from synovia.io.load import format_of
+from synovia.model import Kind, Skeleton
+from synovia.surface.base import MOST_FACES, Part, Surface, joined
+
+__all__ = ["Part", "Surface", "surface_of", "surface_of_skeleton"]
+
+_READERS: Final = {"glTF": "gltf", "URDF": "urdf", "MJCF": "mjcf"}  # by the name of the format
+_BESIDE: Final = "TOML"  # a file of this format has its surface in a GLB file of the same name beside it
+_CLOSE: Final = 1e-4  # difference of two joints at rest that counts as none, as a part of the body's size
+
+
+def surface_of(path: Path, skeleton: Skeleton) -> Surface:
+    """Return the surface of a body, empty for formats that hold only joints.
+
+    Args:
+        path: The file that the skeleton was read from.
+        skeleton: The skeleton.
+    """
+    module = _READERS.get(format_of(path).name)
+    if module is None:
+        return Surface()
+    read: Callable[[Path, Skeleton], Surface] = import_module(f"synovia.surface.{module}").read_surface
+    try:
+        found = read(path, skeleton)
+    except (SynoviaError, MemoryError) as error:
+        return Surface(notes=(f"no surface: {error}",))
+    faces = sum(len(part.faces) for part in found.parts)
+    if faces > MOST_FACES:
+        return Surface(notes=(*found.notes, f"no surface: {faces} triangles, more than {MOST_FACES}"))
+    return replace(found, parts=joined(found.parts))
+
+
+def surface_of_skeleton(skeleton: Skeleton) -> Surface:
+    """Return the surface of a body from the file of its skeleton (``Skeleton.source``).
+
+    The skeleton may have other limits or another root than that of the file. Joints are found by name. A clip in a
+    format without surfaces, such as BVH, shows the bundled model whose joints it has. The surface is empty if there is
+    none, or if a joint that moves the surface is missing.
+    """
+    notes: tuple[str, ...] = ()
+    if skeleton.source is not None:
+        with suppress(OSError, SynoviaError):  # the file was moved or changed after the skeleton was read
+            own, surface = _read(skeleton.source.absolute(), skeleton.source.stat().st_mtime_ns)
+            if surface.parts or surface.notes:
+                return _moved(surface, own, skeleton)
+            notes = surface.notes
+    for name in bundled_names():
+        model = bundled(name)
+        if _same_joints(model, skeleton) and model.source is not None:
+            own, surface = _read(model.source.absolute(), model.source.stat().st_mtime_ns)
+            return _moved(surface, own, skeleton)
+    return Surface(notes=notes)
+
+
+def _moved(surface: Surface, own: Skeleton, skeleton: Skeleton) -> Surface:
+    """Return the surface of one skeleton for another with joints of the same names; empty if one is missing."""
+    if own.joint_names == skeleton.joint_names:
+        return surface
+    rows = {name: row for row, name in enumerate(skeleton.joint_names)}
+    if any(own.joint_names[row] not in rows for part in surface.parts for row in part.rows.tolist()):
+        return Surface(notes=surface.notes)
+    number = np.array([rows.get(name, 0) for name in own.joint_names])
+    return replace(surface, parts=tuple(replace(part, rows=number[part.rows]) for part in surface.parts))
+
+
+def _same_joints(model: Skeleton, skeleton: Skeleton) -> bool:
+    """Return whether a skeleton has all moving joints of a model, with equal bones and axes at rest."""
+    rows = {name: row for row, name in enumerate(skeleton.joint_names)}
+    for joint, parent in zip(model.joints, model.parents, strict=True):
+        if joint.kind is Kind.FIXED or joint.kind is Kind.FREE:
+            continue
+        row = rows.get(joint.name, -1)
+        if row < 0 or skeleton.parents[row] != rows.get(model.joint_names[parent], -1):
+            return False
+        if np.abs(skeleton.joints[row].rest - joint.rest).max() > _CLOSE * model.size:
+            return False
+    return True
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, stamp: int) -> tuple[Skeleton, Surface]:
+    """Return the joints and the surface of a file; ``stamp`` is the time of its last change."""
+    del stamp
+    form = format_of(path)
+    if _BESIDE in form.name:
+        beside = path.with_suffix(".glb")
+        if not beside.is_file():
+            return form.read(path).skeleton, Surface()
+        path, form = beside, format_of(beside)
+    skeleton = form.read(path).skeleton
+    return skeleton, surface_of(path, skeleton)
