@@ -24,16 +24,6 @@ def test_python_examples_run_and_reach(code, tmp_path, monkeypatch):
             assert names[answers].reached.all()
 
 
-def test_the_examples_of_skeletons_and_poses_run(tmp_path, monkeypatch):
-    """They go on from one to the next."""
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "skeletons.md").read_text(encoding="utf-8")
-    names: dict[str, object] = {}
-    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), "skeletons.md", "exec"), names)
-    assert names["solution"].reached
-    assert names["J"].shape == (6, len(names["arm"].dof_names))
-
-
 def test_the_first_command_draws_the_picture_at_the_top(tmp_path, monkeypatch, capsys):
     """The same command line, from the root of the repository; also a second time."""
     pytest.importorskip("PIL")

@@ -1,6 +1,6 @@
-"""Makes the pictures of view.md: the live page in a headless Chromium, photographed.
+"""Makes the pictures of guides/view.md: the live page in a headless Chromium, photographed.
 
-    python docs/view_pictures.py
+    python docs/pictures/view.py
 
 Needs Playwright and a Chromium; no graphics hardware.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 import synovia as sy
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(HERE.parents[1] / "tests"))
 from browsing import chromium  # noqa: E402
 
 SIZE = {"width": 1120, "height": 700}

@@ -1,0 +1,129 @@
+"""Parts of the site that the program makes when the site is built: the moving body, plots and tables of benchmarks."""
+
+import json
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+import synovia as sy
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+OURS, OTHER = "#009e88", "#96a4b6"
+PLAIN = {"segments": "Synovia, closed form", "synovia": "Synovia, lm"}
+
+
+def result(name):
+    """Return the committed figures of a benchmark."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def bars(rows, path, label, *, log=True):
+    """Draw horizontal bars: (name, value, whether it is Synovia's)."""
+    rows = sorted(rows, key=lambda row: -row[1])
+    with plt.rc_context({"font.size": 10, "svg.fonttype": "path"}):
+        figure, axes = plt.subplots(figsize=(7.2, 0.42 * len(rows) + 0.9), layout="constrained")
+        axes.barh([row[0] for row in rows], [row[1] for row in rows], color=[OURS if row[2] else OTHER for row in rows])
+        if log:
+            axes.set_xscale("log")
+            axes.set_xlim(left=1.0)
+        axes.set_xlabel(label)
+        axes.spines[["top", "right"]].set_visible(False)
+        for place, row in enumerate(rows):
+            text = f" {row[1]:,.0f}" if row[1] > 100 else f" {row[1]:.1f}"
+            axes.text(row[1], place, text, va="center", fontsize=9)
+        axes.set_xlim(right=max(row[1] for row in rows) * (2.2 if log else 1.15))
+        figure.savefig(path, dpi=160)
+        plt.close(figure)
+
+
+def plots(folder):
+    """Draw the plots of the page on benchmarks."""
+    peers = result("peers")
+    for robot in ("panda", "ur5e"):
+        libraries = peers["tables"][f"{robot}, pose, 1e-6 m, 1e-6 rad"]["libraries"]
+        rows = [
+            (f"{PLAIN.get(name, name)} ({share:.1%})", one["median_us"], name in PLAIN)
+            for name, one in libraries.items()
+            if (share := one["success"]) > 0.5
+        ]
+        bars(rows, folder / f"peers_{robot}.png", "median of one call, µs (share of targets reached in brackets)")
+    bulk = result("bulk")
+    rows = [(row["way"], row["per_second"], True) for row in bulk["rows"] if row["threads"] == 2]
+    bars(rows, folder / "bulk.png", "poses of a Panda solved in a second, two cores", log=False)
+    chain = (RESULTS / "chain.md").read_text(encoding="utf-8")
+    found = re.findall(r"^\| 10 joints, 0\.01 +\| +([\w. -]+?) \| .*?\| +[\d.]+% \| +([\d.]+) \|", chain, re.MULTILINE)
+    rows = [(name, float(value), name in sy.solvers) for name, value in found]
+    bars(rows, folder / "chain.png", "median of one solve of ten balls to 1 % of the length, µs")
+
+
+def tables(folder):
+    """Copy the tables of all benchmarks as pages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = []
+    for source in sorted(RESULTS.glob("*.md")):
+        text = source.read_text(encoding="utf-8")
+        title = re.match(r"# (.*)", text)[1]
+        names.append(source.stem)
+        front = f"---\ndescription: {json.dumps('Measured: ' + title)}\n---\n\n"
+        write(folder / source.name, front + text)
+    listed = "\n".join(names)
+    write(
+        folder / "index.md",
+        "---\ndescription: The tables of all benchmarks, with machine, versions and commands.\n---\n\n# Tables\n\n"
+        "Each table names its command, the machine and the versions.\n\n"
+        f"```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n",
+    )
+
+
+def write(path, text):
+    """Write a page if it changes, so that a second build reads only what is new."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def following():
+    """Return a clip of the bundled body: planted feet, a hand that follows a curve, eyes on the hand."""
+    body = sy.bundled("humanoid")
+    goals = [
+        sy.ContactGoal("left_foot", priority=0),
+        sy.ContactGoal("right_foot", priority=0),
+        sy.PositionGoal("right_hand", priority=1),
+        sy.AimGoal("head", axis=(0, 0, 1), name="gaze", priority=1),
+        sy.RestGoal(),
+    ]
+    u = np.linspace(0.0, 2.0 * np.pi, 150, endpoint=False)
+    curve = np.stack([-0.35 + 0.38 * np.sin(u), 1.05 + 0.55 * np.sin(2 * u + 0.5), 0.42 + 0.12 * np.cos(u)], axis=1)
+    ik = sy.IK(body, goals, sy.FullBody(), root="free")
+    first = ik.solve({"right_hand": curve[-1], "gaze": curve[-1]})
+    clip = ik.track({"right_hand": curve, "gaze": curve}, start=first.pose, fps=30)
+    return sy.Motion(clip.motion.skeleton, clip.q, 30.0, name="a hand follows a curve")
+
+
+def walking():
+    """Return the walk of the examples on the bundled body."""
+    return sy.retarget(sy.load_motion(ROOT / "examples" / "walk.bvh"), sy.bundled("humanoid")).motion
+
+
+def build(app):
+    """Make all parts."""
+    source = Path(app.srcdir)
+    made = source / "made"
+    made.mkdir(exist_ok=True)
+    plots(made)
+    tables(source / "measured" / "results")
+    demo = Path(app.outdir) / "demo"
+    demo.mkdir(parents=True, exist_ok=True)
+    sy.write_page(following(), demo / "following.html", force=True)
+    sy.write_page(walking(), demo / "walking.html", force=True)
+
+
+def setup(app):
+    """Register."""
+    app.connect("builder-inited", build, priority=100)  # before the gallery and the names are collected
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
