@@ -78,6 +78,16 @@ def capsule(a, b, thick, around=12, along=4):
     return np.array(points), np.array(normals), np.array(faces)
 
 
+def idle(times, hips):
+    """Yield (joint, path, values) of a quiet clip of two seconds: the character breathes and its arms hang."""
+    breath = np.sin(np.pi * times)[:, None]
+    yield "Hips", "translation", hips + breath * (0.0, -0.008, 0.0)
+    yield "Spine", "rotation", sy.Rotation.from_euler("x", 2.0 + 2.0 * breath, degrees=True).as_quat()
+    for side, sign in SIDES.items():
+        turns = np.concatenate([0.0 * breath, -sign * (72.0 + 3.0 * breath)], axis=1)
+        yield f"{side}Arm", "rotation", sy.Rotation.from_euler("xz", turns, degrees=True).as_quat()
+
+
 def character():
     """Return the bytes of the GLB: nodes, one skin, a mesh with a material for each part."""
     rows = joints()
@@ -131,6 +141,14 @@ def character():
             }
         )
         accessors[primitives[-1]["attributes"]["WEIGHTS_0"]]["normalized"] = True
+    times = np.linspace(0.0, 2.0, 9, dtype="<f4")
+    clock = store(times, "SCALAR", 5126)
+    accessors[clock] |= {"min": [0.0], "max": [2.0]}
+    channels, samplers = [], []
+    for name, path, values in idle(times, rows[0][2]):
+        kind = "VEC3" if path == "translation" else "VEC4"
+        samplers.append({"input": clock, "output": store(values.astype("<f4"), kind, 5126), "interpolation": "LINEAR"})
+        channels.append({"sampler": len(samplers) - 1, "target": {"node": index[name], "path": path}})
     inverse = np.tile(np.eye(4), (len(rows), 1, 1))
     inverse[:, :3, 3] = [-row[2] for row in rows]
     skin = {
@@ -144,6 +162,7 @@ def character():
         "scenes": [{"nodes": [0, len(nodes) - 1]}],
         "nodes": nodes,
         "skins": [skin],
+        "animations": [{"name": "idle", "channels": channels, "samplers": samplers}],
         "meshes": [{"name": "character", "primitives": primitives}],
         "materials": [
             {"name": part, "pbrMetallicRoughness": {"baseColorFactor": [*colour, 1.0], "metallicFactor": 0.0}}

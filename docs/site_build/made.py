@@ -87,29 +87,6 @@ def write(path, text):
         path.write_text(text, encoding="utf-8")
 
 
-def following():
-    """Return a clip of the bundled body: planted feet, a hand that follows a curve, eyes on the hand."""
-    body = sy.bundled("humanoid")
-    goals = [
-        sy.ContactGoal("left_foot", priority=0),
-        sy.ContactGoal("right_foot", priority=0),
-        sy.PositionGoal("right_hand", priority=1),
-        sy.AimGoal("head", axis=(0, 0, 1), name="gaze", priority=1),
-        sy.RestGoal(),
-    ]
-    u = np.linspace(0.0, 2.0 * np.pi, 150, endpoint=False)
-    curve = np.stack([-0.35 + 0.38 * np.sin(u), 1.05 + 0.55 * np.sin(2 * u + 0.5), 0.42 + 0.12 * np.cos(u)], axis=1)
-    ik = sy.IK(body, goals, sy.FullBody(), root="free")
-    first = ik.solve({"right_hand": curve[-1], "gaze": curve[-1]})
-    clip = ik.track({"right_hand": curve, "gaze": curve}, start=first.pose, fps=30)
-    return sy.Motion(clip.motion.skeleton, clip.q, 30.0, name="a hand follows a curve")
-
-
-def walking():
-    """Return the walk of the examples on the bundled body."""
-    return sy.retarget(sy.load_motion(ROOT / "examples" / "walk.bvh"), sy.bundled("humanoid")).motion
-
-
 def build(app):
     """Make all parts."""
     source = Path(app.srcdir)
@@ -119,8 +96,8 @@ def build(app):
     tables(source / "measured" / "results")
     demo = Path(app.outdir) / "demo"
     demo.mkdir(parents=True, exist_ok=True)
-    sy.write_page(following(), demo / "following.html", force=True)
-    sy.write_page(walking(), demo / "walking.html", force=True)
+    sy.write_page(following().motion, demo / "following.html", force=True)
+    sy.write_page(walking()[1], demo / "walking.html", force=True)
 
 
 def setup(app):
