@@ -8,9 +8,9 @@ import matplotlib as mpl
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
-import numpy as np
 
 import synovia as sy
+from site_build.clips import following, walking
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -87,9 +87,18 @@ def write(path, text):
         path.write_text(text, encoding="utf-8")
 
 
+def forget(folder):
+    """Remove the pages of scripts that are no longer in the gallery."""
+    scripts = {path.stem for path in (ROOT / "examples" / "gallery").glob("*.py")}
+    for page in folder.glob("[0-9]*"):
+        if page.name.partition(".")[0] not in scripts:
+            page.unlink()
+
+
 def build(app):
     """Make all parts."""
     source = Path(app.srcdir)
+    forget(source / "gallery")
     made = source / "made"
     made.mkdir(exist_ok=True)
     plots(made)
