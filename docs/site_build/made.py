@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import matplotlib as mpl
@@ -87,6 +89,20 @@ def write(path, text):
         path.write_text(text, encoding="utf-8")
 
 
+def tutorial(name, folder):
+    """Run the code of a tutorial in a folder of its own, for its pictures; if the page has changed."""
+    text = (ROOT / "docs" / "tutorials" / f"{name}.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    folder.mkdir(exist_ok=True)
+    if (folder / "made.py").exists() and (folder / "made.py").read_text(encoding="utf-8") == code:
+        return
+    for file in ("walk.bvh", "character.glb", "arm.urdf"):
+        shutil.copy(ROOT / "examples" / file, folder)
+    with chdir(folder):
+        exec(compile(code, f"{name}.md", "exec"), {})
+    (folder / "made.py").write_text(code, encoding="utf-8")
+
+
 def forget(folder):
     """Remove the pages of scripts that are no longer in the gallery."""
     scripts = {path.stem for path in (ROOT / "examples" / "gallery").glob("*.py")}
@@ -103,6 +119,8 @@ def build(app):
     made.mkdir(exist_ok=True)
     plots(made)
     tables(source / "measured" / "results")
+    for name in ("character", "robot", "data"):
+        tutorial(name, made / name)
     demo = Path(app.outdir) / "demo"
     demo.mkdir(parents=True, exist_ok=True)
     sy.write_page(following().motion, demo / "following.html", force=True)
