@@ -35,7 +35,14 @@ extensions = [
     "site_build.pages",
     "site_build.reference",
 ]
-exclude_patterns = ["site_build", "_templates", "made/**/*.md", "gallery/*.ipynb", "gallery/*.py", "**/.ipynb_checkpoints"]
+exclude_patterns = [
+    "site_build",
+    "_templates",
+    "made/**/*.md",
+    "gallery/*.ipynb",
+    "gallery/*.py",
+    "**/.ipynb_checkpoints",
+]
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]  # the scraper of the gallery is a function
 

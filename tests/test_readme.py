@@ -41,10 +41,12 @@ def test_the_first_command_draws_the_picture_of_the_page_on_installing(tmp_path,
 
 
 def test_the_films_at_the_top_are_there_and_move():
-    pil = pytest.importorskip("PIL.Image")
+    image = pytest.importorskip("PIL.Image")
     shown = re.findall(r"!\[.+\]\((.*?\.gif)\)", README)
     assert len(shown) == 2
-    assert all(pil.open(ROOT / film).n_frames > 20 for film in shown)
+    for path in shown:
+        with image.open(ROOT / path) as film:
+            assert film.n_frames > 20
 
 
 def test_the_last_command_is_what_contributors_and_ci_use():

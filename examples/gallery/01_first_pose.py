@@ -1,5 +1,5 @@
 """A first pose
-===============
+============
 
 Where should the tool of the arm be? Say so in metres, and Synovia bends the joints. The green ring is the target.
 """

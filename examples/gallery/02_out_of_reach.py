@@ -1,5 +1,5 @@
 """A target out of reach
-=======================
+=====================
 
 What if the target is too far away? You get the best pose, and a reason that you can read. The red ring is the target
 that was missed.

@@ -1,5 +1,5 @@
 """A chain through points
-========================
+======================
 
 You have no model file? A list of points makes a chain of ball joints. FABRIK, an algorithm made for chains, brings its
 tip to the target.

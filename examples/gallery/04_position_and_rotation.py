@@ -1,5 +1,5 @@
 """Position and rotation
-=======================
+=====================
 
 A gripper must often be at a place *and* point downwards. A pose goal asks for both. The axes of the target are drawn at
 the tool.

@@ -1,5 +1,5 @@
 """Look at something
-==================
+=================
 
 The head turns until its nose points at the target. An aim goal leaves the roll about that line free.
 """

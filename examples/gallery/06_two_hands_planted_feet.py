@@ -1,5 +1,5 @@
 """Two hands, planted feet
-=========================
+=======================
 
 Several goals at once: both hands reach, both feet stay where they are. The root of the body is free, so hips and trunk
 help.

@@ -1,5 +1,5 @@
 """Where should the elbow go?
-============================
+==========================
 
 A hand at one place leaves the elbow free on a circle. A pole goal bends the arm towards a point. The pale arms are the
 answers for other poles; the closed form finds each in microseconds.

@@ -1,5 +1,5 @@
 """Limits change the answer
-==========================
+========================
 
 The same target, twice: with the limits of the arm, and with a stiff second joint (pale). Every answer is inside its
 limits; if that makes the target unreachable, the status says so.

@@ -1,5 +1,5 @@
 """Follow a curve
-================
+==============
 
 A clip instead of a pose: `track` solves each frame from the one before, so that the arm moves smoothly. The strip below
 shows the error of every frame.

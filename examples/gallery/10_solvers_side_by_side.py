@@ -1,5 +1,5 @@
 """One target, four solvers
-==========================
+========================
 
 All solvers reach the target, but not with the same pose: there are many. The Jacobian family changes all joints a
 little, cyclic coordinate descent turns the last joints most.

@@ -1,5 +1,5 @@
 """All poses of an arm for one target
-===================================
+==================================
 
 A robot arm usually reaches a pose in several ways: elbow up or down, wrist turned or not. The closed form lists all of
 them within the limits, the nearest to the start first.

@@ -1,5 +1,5 @@
 """A hand on the hip
-==================
+=================
 
 The target of a relative goal is in the frame of another joint. It moves with the body: the hand stays on the hip,
 wherever the other goals move the hips.

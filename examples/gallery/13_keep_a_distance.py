@@ -1,5 +1,5 @@
 """Keep a distance, stay above a plane
-====================================
+===================================
 
 Some goals are one-sided: they only act when they are violated. Here both hands reach for one point, but stay 30 cm
 apart, and the left knee stays above a plane. So the right hand, which comes last, misses its target.

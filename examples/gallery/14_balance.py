@@ -1,5 +1,5 @@
 """Keep the balance
-=================
+================
 
 The centre of mass must stay above the feet. Without this goal the body leans until it would fall (left). With it, the
 hips move back while the hand reaches the same point (right).

@@ -1,5 +1,5 @@
 """What is most important?
-========================
+=======================
 
 The hands are asked for more than the body can give. `full-body` obeys the order of priorities strictly: the first goal
 is met exactly, the next ones use what is left.

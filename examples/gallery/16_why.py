@@ -1,5 +1,5 @@
 """Why was it missed?
-===================
+==================
 
 Which goal or limit is in the way, and how far would the target have to move? Each reason was tried by solving again.
 """

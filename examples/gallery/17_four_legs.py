@@ -1,5 +1,5 @@
 """Four legs
-==========
+=========
 
 Not only people have joints. The dog gives its paw: three feet stay planted, the head looks up.
 """

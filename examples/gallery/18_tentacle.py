@@ -1,5 +1,5 @@
 """A tentacle
-===========
+==========
 
 Forty balls in a row follow a target. FABRIK needs a few microseconds for each frame.
 """

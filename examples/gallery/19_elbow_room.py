@@ -1,5 +1,5 @@
 """The tool rests, the elbow moves
-================================
+===============================
 
 A seven-joint arm has one joint more than a pose needs. A secondary objective uses this freedom: here it pulls the first
 joint through its range, while the tool stays exactly where it is.

@@ -1,5 +1,5 @@
 """A goal of your own
-===================
+==================
 
 No goal says what you need? Write it in Python: a function of the pose whose numbers should be zero. Here both hands
 hold a box: 40 cm apart and at the same height.

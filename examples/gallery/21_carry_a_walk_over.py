@@ -1,5 +1,5 @@
 """A walk on another body
-=======================
+======================
 
 The walk of one body, carried over to a character with short legs. Joints are matched by
 their roles, the path is scaled, and feet that stand stay in place.

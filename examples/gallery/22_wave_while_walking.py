@@ -1,5 +1,5 @@
 """Wave while walking
-===================
+==================
 
 A clip plus goals: the right hand waves, everything else stays close to the walk. The targets of feet, head, hips and
 the other hand come from the clip itself.

@@ -1,5 +1,5 @@
 """From keypoints to joint rotations
-==================================
+=================================
 
 A camera gives you points, with noise and gaps. `fit_positions` finds the joint rotations of a body that explain them.
 Here the points come from a known walk, so the error can be measured.

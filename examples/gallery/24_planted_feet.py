@@ -1,5 +1,5 @@
 """Feet that stay in place
-========================
+=======================
 
 In many clips standing feet slide. `foot_lock` finds the frames in which they stand and keeps them there. Here the walk
 is made to slide first. The plot shows the speed and height of the feet afterwards.

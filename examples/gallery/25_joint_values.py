@@ -1,5 +1,5 @@
 """Joint values and their limits
-==============================
+=============================
 
 How near do the joints come to their limits during a motion? The dashed lines are the limits.
 """

@@ -1,5 +1,5 @@
 """Slow enough for the motors
-===========================
+==========================
 
 A target that jumps would need infinite speed. `velocity=` limits the speed of every joint, and `smoothness=` removes
 quick motion. Frames that come too late are listed.

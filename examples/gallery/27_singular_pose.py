@@ -1,5 +1,5 @@
 """Through a singular pose
-========================
+=======================
 
 A stretched arm is singular: it cannot move its tool outwards at any speed. So the joints must turn fast just before and
 after. The plot shows the largest joint step of two methods, while the target moves out to the edge of the reach and

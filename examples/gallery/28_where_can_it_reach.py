@@ -1,5 +1,5 @@
 """Where can the arm reach?
-=========================
+========================
 
 Two views of the places that the tool takes in 40,000 random poses within the limits.
 """

@@ -1,5 +1,5 @@
 """Ten thousand targets at once
-=============================
+============================
 
 `solve_many` solves a batch on all cores, with the same answers for any number of threads. The dots are targets around
 the arm: green ones can be reached.

@@ -1,5 +1,5 @@
 """A race of solvers
-==================
+=================
 
 How fast do the errors fall? `compare` gives all solvers the same problems on your model; `plot_convergence` draws the
 errors by step.

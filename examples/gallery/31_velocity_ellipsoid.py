@@ -1,5 +1,5 @@
 """The velocity ellipsoid
-=======================
+======================
 
 Which directions can the tool move in easily? The singular values of the Jacobian are the axes of an ellipsoid. Near a
 singular pose it becomes flat.
