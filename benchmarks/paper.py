@@ -118,7 +118,8 @@ def main() -> None:
     save("paper", "The set-up of the FABRIK paper", {"rows": found}, text, where)
     if args.page:
         args.page.write_text(
-            f"---\ndescription: {DESCRIPTION}\n---\n\n# The set-up of the FABRIK paper\n\n{text}\n\n{NOTES}\n\nMade by `benchmarks/paper.py`.\n",
+            f"---\ndescription: {DESCRIPTION}\n---\n\n"
+            f"# The set-up of the FABRIK paper\n\n{text}\n\n{NOTES}\n\nMade by `benchmarks/paper.py`.\n",
             encoding="utf-8",
         )
 

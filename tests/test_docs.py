@@ -24,6 +24,7 @@ PAGES = [
     if not any(path.relative_to(DOCS).as_posix().startswith(f"{folder}/") for folder in MADE)
 ]
 SCRIPTS = sorted((REPO / "examples" / "gallery").glob("*.py"))
+LONG = {"guides/motion.md", "tutorials/character.md", "solvers/full-body.md"}  # pages that take more than a few seconds
 ALONE = {"index.md"}  # pages of which every block stands alone; on others each goes on from the one before
 NOT_RUN = (
     "view",
@@ -85,7 +86,11 @@ def test_a_page_has_a_title_a_description_and_texts_for_pictures(page):
     assert all(alt.strip() for alt in re.findall(r"!\[([^\]]*)\]", body))
 
 
-@pytest.mark.parametrize("page", WITH_CODE)
+def marked(pages: list[str]) -> list[object]:
+    return [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in pages]
+
+
+@pytest.mark.parametrize("page", marked(WITH_CODE))
 def test_the_python_of_a_page_runs(page, desk):
     codes = blocks(page, "python")
     for code in codes if page in ALONE else ["\n".join(codes)]:
@@ -94,7 +99,7 @@ def test_the_python_of_a_page_runs(page, desk):
         exec(compile(code, page, "exec"), names)
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS)
+@pytest.mark.parametrize("page", marked(WITH_COMMANDS))
 def test_the_commands_of_a_page_run(page, desk, capsys):
     names: dict[str, object] = {"sy": sy, "np": np}
     exec(SETUP.get(page, ""), names)
