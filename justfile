@@ -15,6 +15,10 @@ test *ARGS:
 kernels *ARGS:
     .venv/bin/python packaging/kernels.py {{ ARGS }}
 
+# The documentation site, into OUT, with warnings as errors and links checked; its own environment in .ci/docs
+docs OUT=".ci/site":
+    OUT={{ OUT }} .ci/run docs
+
 # Both wheels: pure Python, and for this platform with compiled kernels
 wheel: kernels
     uv build --wheel --out-dir dist

@@ -2,7 +2,7 @@
 
     python benchmarks/choose.py
 
-writes results/choose.json, results/choose.md, the tables in docs/choose.md, and docs/convergence.png.
+writes results/choose.json, results/choose.md, the tables in docs/solvers/choose.md, and docs/pictures/convergence.png.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import synovia as sy
 from synovia.comparison import Comparison
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "choose.md"
+PAGE = ROOT / "docs" / "solvers" / "choose.md"
 HEAD = ["solver", "reached", "steps", "attempts", "median", "99 %", "from rest", "tracked", "largest step", "roughness"]
 MARK = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 
@@ -108,7 +108,7 @@ def main() -> None:
             for row in result.rows
         ]
         if name == "humanoid":
-            sy.plot_convergence(result, ROOT / "docs" / "convergence.png", force=True)
+            sy.plot_convergence(result, ROOT / "docs" / "pictures" / "convergence.png", force=True)
     text = "\n\n".join(f"{name}\n\n{one}" for name, one in tables.items())
     save("choose", "every solver side by side", {"cases": record}, text, where)
     page = PAGE.read_text(encoding="utf-8")

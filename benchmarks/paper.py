@@ -23,6 +23,7 @@ PUBLISHED = {  # iterations: reachable, unreachable (Aristidou & Lasenby 2011)
     "transpose": (1311, "-"),
     "dls": (999, "-"),
 }
+DESCRIPTION = '"Iterations of every solver in the set-up of the FABRIK paper, beside the published ones."'
 NOTES = """An iteration is what each method calls one: a pass inward and outward, a sweep over all joints, a step. The
 Jacobian methods here take far fewer than the published ones: the transpose takes the step that leaves the least
 error, and damping counts lengths in reaches; the paper does not tell its settings. Out of reach, FABRIK lays the
@@ -117,6 +118,7 @@ def main() -> None:
     save("paper", "The set-up of the FABRIK paper", {"rows": found}, text, where)
     if args.page:
         args.page.write_text(
+            f"---\ndescription: {DESCRIPTION}\n---\n\n"
             f"# The set-up of the FABRIK paper\n\n{text}\n\n{NOTES}\n\nMade by `benchmarks/paper.py`.\n",
             encoding="utf-8",
         )

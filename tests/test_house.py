@@ -252,14 +252,14 @@ def test_no_file_of_the_package_is_ignored() -> None:
 
 
 def test_the_tour_of_the_code_names_files_that_exist() -> None:
-    text = (REPO / "docs" / "internals.md").read_text(encoding="utf-8")
+    text = (REPO / "docs" / "project" / "internals.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text))
     assert len(named) > 20
     assert not {name for name in named if not (PACKAGE / name).is_file()}
 
 
 def test_the_tour_of_the_code_shows_every_layer_and_every_room() -> None:
-    text = (REPO / "docs" / "internals.md").read_text(encoding="utf-8")
+    text = (REPO / "docs" / "project" / "internals.md").read_text(encoding="utf-8")
     config = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))
     layers = next(c["layers"] for c in config["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
     picture = text.split("```")[1]

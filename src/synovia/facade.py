@@ -43,10 +43,27 @@ class IK(CompiledProblem):
             skeleton that has none (see ``ik.skeleton``). Axes such as ``"xy"``, ``"x,y,yaw"`` or ``("x", "yaw")`` let
             it move only along and about these world axes (x, y, z, roll, pitch, yaw).
 
+    Attributes:
+        skeleton: The skeleton that is solved, with the joints that ``root`` adds.
+        goals: The goals, completed by values that depend on the skeleton.
+        solver: The settings.
+        moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
+        reach: Length by which solvers and tolerances scale lengths, length units.
+        tolerance: (position in length units, angle in radians) within which a goal is met.
+
     Raises:
         InputError: If a goal or setting cannot be used.
         UnknownNameError: If a joint or the solver does not exist.
         UnsupportedError: If the solver does not support a goal or these joints.
+
+    Example:
+        >>> import synovia as sy
+        >>> ik = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"))
+        >>> solution = ik.solve((0.4, 0.1, 0.5))
+        >>> solution.status.name
+        'REACHED'
+        >>> ik.solve_many([(0.4, 0.1, 0.5), (9.0, 0.0, 0.0)]).reached
+        array([ True, False])
     """
 
     diagnosis = diagnosis
@@ -235,5 +252,11 @@ def solve(
         tolerance: As in ``IK``.
         root: As in ``IK``.
         deadline: As in ``IK.solve``; it begins once the problem is packed and its kernel loaded.
+
+    Example:
+        >>> import synovia as sy
+        >>> solution = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)))
+        >>> solution.status.name, solution.errors[0].position < 1e-3
+        ('REACHED', True)
     """
     return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start, deadline=deadline)

@@ -37,6 +37,13 @@ class CenterOfMassGoal(Goal):
     Raises:
         InputError: If a value cannot be used, or both a position and a polygon are given; when an ``IK`` is built, if
             the model has no masses.
+
+    Example:
+        >>> import synovia as sy
+        >>> soles = [(x, 0, z) for x in (-0.14, 0.14) for z in (-0.06, 0.14)]
+        >>> goals = [sy.CenterOfMassGoal(polygon=soles), sy.ContactGoal("left_foot"), sy.ContactGoal("right_foot")]
+        >>> sy.solve(sy.bundled("humanoid"), goals, root="free").reached
+        True
     """
 
     kind = "center_of_mass"

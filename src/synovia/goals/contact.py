@@ -40,6 +40,12 @@ class ContactGoal(Goal):
 
     Raises:
         InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> goals = [sy.ContactGoal("left_foot"), sy.ContactGoal("right_foot"), sy.PositionGoal("hips", (0, 0.9, 0))]
+        >>> sy.solve(sy.bundled("humanoid"), goals, root="free").reached
+        True
     """
 
     kind = "contact"

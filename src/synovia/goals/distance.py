@@ -42,6 +42,12 @@ class DistanceGoal(Goal):
 
     Raises:
         InputError: If a value cannot be used, there is no bound, or both another joint and a point are given.
+
+    Example:
+        >>> import synovia as sy
+        >>> solution = sy.solve(sy.bundled("humanoid"), sy.DistanceGoal("left_hand", "right_hand", maximum=0.2))
+        >>> solution.reached
+        True
     """
 
     kind = "distance"

@@ -40,6 +40,12 @@ class PoleGoal(Goal):
 
     Raises:
         InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> goals = [sy.PositionGoal("left_hand", (0.35, 1.3, 0.3)), sy.PoleGoal("left_lower_arm", (1.2, 1.6, 0.0))]
+        >>> sy.solve(sy.bundled("humanoid"), goals).reached
+        True
     """
 
     kind = "pole"

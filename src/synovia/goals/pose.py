@@ -29,6 +29,12 @@ class PoseGoal(Goal):
 
     Raises:
         InputError: If a value cannot be used, or only one of position and rotation is given.
+
+    Example:
+        >>> import synovia as sy
+        >>> down = sy.Rotation.from_euler("x", 180, degrees=True)
+        >>> sy.solve(sy.bundled("arm7"), sy.PoseGoal("tool", (0.4, 0.1, 0.5), down)).reached
+        True
     """
 
     kind = "pose"

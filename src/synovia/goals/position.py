@@ -24,6 +24,12 @@ class PositionGoal(Goal):
 
     Raises:
         InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> solution = sy.solve(sy.bundled("humanoid"), sy.PositionGoal("left_hand", (0.4, 1.3, 0.3)))
+        >>> solution.reached
+        True
     """
 
     kind = "position"

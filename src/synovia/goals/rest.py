@@ -68,6 +68,13 @@ class RestGoal(Goal):
 
     Raises:
         InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> goals = [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.RestGoal({"joint1": 0.5}, joints=["joint1"])]
+        >>> solution = sy.solve(sy.bundled("arm7"), goals, "full-body")
+        >>> solution.reached, round(solution.pose["joint1"], 2)
+        (True, 0.5)
     """
 
     kind = "rest"

@@ -223,6 +223,14 @@ def targets_from(
     Raises:
         InputError: If no joint is named.
         UnknownNameError: If the clip has no such joint.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid")
+        >>> motion = sy.Motion(body, [body.rest_pose().q] * 10, 30.0)
+        >>> ik = sy.IK(body, [sy.PoseGoal("left_hand")])
+        >>> ik.track(sy.targets_from(motion, ["left_hand"])).reached.all().item()
+        True
     """
     if isinstance(joints, str):
         joints = [joints]

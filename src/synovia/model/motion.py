@@ -33,6 +33,14 @@ class Motion:
 
     Raises:
         InputError: If a shape or a value cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> motion = sy.Motion(arm, np.linspace(arm.rest_pose().q, arm.random_pose(1).q, 60), fps=30)
+        >>> motion.positions().shape
+        (60, 11, 3)
     """
 
     __slots__ = ("_q", "fps", "name", "skeleton", "stretch")

@@ -27,6 +27,12 @@ class Fabrik(Heuristic):
 
     References:
         Aristidou & Lasenby (2011), *FABRIK: a fast, iterative solver for the inverse kinematics problem*.
+
+    Example:
+        >>> import synovia as sy
+        >>> chain = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0.1, 2, 0), (0, 3, 0)])
+        >>> sy.solve(chain, sy.PositionGoal("joint3", (1.5, 1.0, 0.5)), sy.Fabrik()).reached
+        True
     """
 
     name: ClassVar[str] = "fabrik"

@@ -46,6 +46,13 @@ class FullBody(IteratingSolver):
     References:
         Escande, Mansard & Wieber (2014), *Hierarchical quadratic programming*; Flacco & De Luca (2015), *Discrete-time
         redundancy resolution at the velocity level*; Sugihara (2011) for the damping.
+
+    Example:
+        >>> import synovia as sy
+        >>> goals = [sy.ContactGoal("left_foot", priority=0), sy.PositionGoal("left_hand", (0, 9, 0), priority=1)]
+        >>> solution = sy.solve(sy.bundled("humanoid"), goals, sy.FullBody(), root="free")
+        >>> solution.reached, solution.errors[0].position < 1e-4
+        (False, True)
     """
 
     progress: ClassVar[tuple[int, float]] = (10, 0.8)  # lower levels improve last

@@ -44,6 +44,12 @@ class TwoBone(ClosedForm):
     References:
         Tolani, Goswami & Badler (2000), *Real-time inverse kinematics techniques for anthropomorphic limbs*; the third
         of Paden and Kahan's subproblems.
+
+    Example:
+        >>> import synovia as sy
+        >>> leg = sy.IK(sy.bundled("humanoid"), sy.PositionGoal("left_foot"), sy.TwoBone(softening=0.02))
+        >>> leg.solve((0.1, 0.3, 0.2)).reached
+        True
     """
 
     name: ClassVar[str] = "two-bone"

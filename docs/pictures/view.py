@@ -1,0 +1,70 @@
+"""Makes the pictures of guides/view.md: the live page in a headless Chromium, photographed.
+
+    python docs/pictures/view.py
+
+Needs Playwright and a Chromium; no graphics hardware.
+"""
+
+import sys
+from pathlib import Path
+
+import synovia as sy
+from synovia.viewer import view_retarget
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "tests"))
+from browsing import chromium  # noqa: E402
+
+SIZE = {"width": 1120, "height": 700}
+RACERS = ("lm", "sdls", "fabrik", "ccd")
+ASKED = {"left_hand": (0.62, 1.45, 0.42), "right_hand": (-0.75, 1.25, 0.5)}
+
+
+def main():
+    with chromium() as browser:
+        for file, dark in (("view.jpg", False), ("view_why.jpg", True)):
+            with sy.view("humanoid", port=0, dark=dark) as running:
+                tab = browser.new_page(viewport=SIZE)
+                tab.set_default_timeout(120_000)
+                tab.goto(running.url)
+                while not running.pages or next(iter(running.pages.values())).frame is None:
+                    tab.wait_for_timeout(200)
+                page = next(iter(running.pages.values()))
+                why = next(part for part in page._tabs if hasattr(part, "_racers"))
+                tab.locator(".mantine-Notification-closeButton").first.click()
+                for editor in page.session.editors:
+                    if editor.label in ASKED:
+                        page.session.move(editor.key, ASKED[editor.label])
+                if dark:
+                    tab.get_by_role("tab", name="Why", exact=True).click()
+                    for name in set(sy.solvers) - set(RACERS):
+                        why._racers[name].value = False
+                    tab.get_by_role("button", name="Race", exact=True).click()
+                    tab.get_by_role("cell", name=RACERS[-1], exact=True).wait_for(timeout=600_000)
+                tab.wait_for_timeout(10_000)  # drawn without graphics hardware
+                tab.screenshot(path=HERE / file, type="jpeg", quality=86)
+                tab.close()
+        beside(browser)
+
+
+def beside(browser):
+    """A clip beside its transfer to another body, with a mistake in the map."""
+    with view_retarget(HERE.parent / "examples" / "walk.bvh", "humanoid", port=0) as running:
+        tab = browser.new_page(viewport=SIZE)
+        tab.set_default_timeout(120_000)
+        tab.goto(running.url)
+        while not running.pages:
+            tab.wait_for_timeout(200)
+        page = next(iter(running.pages.values()))
+        tab.locator(".mantine-Notification-closeButton").first.click()
+        page.play.time, page.play.playing = 0.7, False
+        for side, other in (("left", "right"), ("right", "left")):
+            page.transfer.assign(f"{side}_upper_arm", target=f"{other}_upper_arm")
+        page.panel.choose("left_upper_arm")
+        tab.wait_for_timeout(10_000)  # drawn without graphics hardware
+        tab.screenshot(path=HERE / "view_retarget.jpg", type="jpeg", quality=86)
+        tab.close()
+
+
+if __name__ == "__main__":
+    main()

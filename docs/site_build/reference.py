@@ -1,0 +1,80 @@
+"""The API reference: public names where docstrings and signatures name the modules that define them."""
+
+import inspect
+import re
+
+from docutils import nodes
+
+import synovia
+
+PUBLIC = {f"{module}.{name}": f"synovia.{name}" for module, names in synovia._HOMES.items() for name in names}
+
+
+def by_object():
+    """Return the public name of each class and function, by module and name."""
+    found = dict(PUBLIC)
+    for name in synovia.__all__:
+        thing = getattr(synovia, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            found[f"{thing.__module__}.{thing.__qualname__}"] = f"synovia.{name}"
+    return found
+
+
+NAMES = by_object()
+
+
+def resolve(app, env, node, contnode):
+    """Link a type of a signature to the page of its public name; leave other names as text."""
+    target = node.get("reftarget", "")
+    short = target.rpartition(".")[2]
+    public = NAMES.get(target) or (f"synovia.{short}" if short in synovia.__all__ else None)
+    if public is None or node.get("refdomain") != "py":
+        return None
+    for domain_type in ("class", "func", "data", "exc"):
+        made = env.domains["py"].resolve_xref(
+            env, node["refdoc"], app.builder, domain_type, public, node, nodes.literal("", short)
+        )
+        if made is not None:
+            return made
+    return None
+
+
+def plain_signature(app, what, name, thing, options, signature, returned):
+    """Shorten types to their last part: `synovia.model.pose.Pose` reads `Pose`."""
+    del app, what, name, thing, options
+
+    def short(text):
+        return text and re.sub(r"\b(?:synovia|numpy|collections|scipy|typing|PIL)(?:\.\w+)*\.(?=\w)", "", text)
+
+    return short(signature), short(returned)
+
+
+def norms(app, what, name, thing, options, lines):
+    """Keep the bars of |a x b|: they mark no substitution."""
+    del app, what, name, thing, options
+    lines[:] = [line.replace("|", r"\|") if "``" not in line else line for line in lines]
+
+
+def _alias(thing):
+    """Whether it is a field of a named tuple, whose class describes it already."""
+    return (inspect.getdoc(thing) or "").startswith("Alias for field number")
+
+
+def skip(app, what, name, thing, skip, options):
+    """Leave out what goals and solvers tell the other parts of the library, which users do not call."""
+    del app, what, options
+    if name in ("diagnosis", "trusted", "quick", "ready") or _alias(thing):
+        return True
+    if inspect.isfunction(thing) and thing.__module__.startswith(("synovia.goals", "synovia.solver")):
+        public = {"residual", "jacobian", "from_bank"}
+        return name not in public or skip
+    return skip
+
+
+def setup(app):
+    """Register."""
+    app.connect("missing-reference", resolve)
+    app.connect("autodoc-process-signature", plain_signature)
+    app.connect("autodoc-process-docstring", norms)
+    app.connect("autodoc-skip-member", skip)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,150 @@
+"""The pages of the documentation: their code and their commands run, and each page is whole.
+
+Sphinx is not needed: `.ci/run docs` builds the site and checks its links.
+"""
+
+import ast
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from conftest import REPO
+from synovia.cli import main
+
+DOCS = REPO / "docs"
+MADE = {"api/names", "gallery", "made", "measured/results"}  # by the build
+PAGES = [
+    path.relative_to(DOCS).as_posix()
+    for path in sorted(DOCS.rglob("*.md"))
+    if not any(path.relative_to(DOCS).as_posix().startswith(f"{folder}/") for folder in MADE)
+]
+SCRIPTS = sorted((REPO / "examples" / "gallery").glob("*.py"))
+LONG = {"guides/motion.md", "tutorials/character.md", "solvers/full-body.md"}  # pages that take more than a few seconds
+ALONE = {"index.md"}  # pages of which every block stands alone; on others each goes on from the one before
+NOT_RUN = (
+    "view",
+    "doctor --warm",
+    "--install-completion",
+)  # pages in a browser; minutes of compiling; the user's shell
+
+
+def text_of(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```", text_of(page), re.DOTALL | re.MULTILINE)
+    return [re.sub(f"^{indent}", "", code, flags=re.MULTILINE) for indent, code in found]
+
+
+def commands(page: str) -> list[list[str]]:
+    """Every command `synovia ...` of a page, in words."""
+    lines = "\n".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
+    found = [re.sub(r"^(\w+=\S+ )*(\.venv/bin/)?", "", line.strip()) for line in lines]
+    calls = [line.removeprefix("synovia ") for line in found if line.startswith("synovia ")]
+    return [shlex.split(call, comments=True) for call in calls if not call.startswith(NOT_RUN)]
+
+
+WITH_CODE = [page for page in PAGES if blocks(page, "python")]
+WITH_COMMANDS = [page for page in PAGES if commands(page)]
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with the files that the pages name."""
+    shutil.copytree(REPO / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("gallery"))
+    for name in ("walk.bvh", "character.glb", "arm.urdf"):
+        shutil.copy(REPO / "examples" / name, tmp_path)
+    sy.write_skeleton(sy.bundled("humanoid"), tmp_path / "robot.urdf")  # the content tells the format
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_there_is_something_to_check():
+    assert len(PAGES) > 35
+    assert len(WITH_CODE) > 15
+    assert len(WITH_COMMANDS) >= 5
+    assert len(SCRIPTS) >= 25
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_a_title_a_description_and_texts_for_pictures(page):
+    text = text_of(page)
+    head = re.match(r"---\ndescription: \"?(.+?)\"?\n---\n", text)
+    assert head is not None, "no description"
+    assert 30 <= len(head[1]) <= 200
+    body = re.sub(r"^ *```.*?^ *```", lambda m: m[0] if "include" in m[0] else "", text, flags=re.DOTALL | re.MULTILINE)
+    for included in re.findall(r"```{include} (\S+)", body):
+        body += (DOCS / page).parent.joinpath(included).read_text(encoding="utf-8")
+    body = re.sub(r"^ *```.*?^ *```", "", body, flags=re.DOTALL | re.MULTILINE)
+    assert len(re.findall(r"^# \S", body, re.MULTILINE)) == 1
+    assert all(alt.strip() for alt in re.findall(r"!\[([^\]]*)\]", body))
+
+
+def marked(pages: list[str]) -> list[object]:
+    return [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in pages]
+
+
+@pytest.mark.parametrize("page", marked(WITH_CODE))
+def test_the_python_of_a_page_runs(page, desk):
+    codes = blocks(page, "python")
+    for code in codes if page in ALONE else ["\n".join(codes)]:
+        names: dict[str, object] = {"sy": sy, "np": np}
+        exec(SETUP.get(page, ""), names)
+        exec(compile(code, page, "exec"), names)
+
+
+@pytest.mark.parametrize("page", marked(WITH_COMMANDS))
+def test_the_commands_of_a_page_run(page, desk, capsys):
+    names: dict[str, object] = {"sy": sy, "np": np}
+    exec(SETUP.get(page, ""), names)
+    for words in commands(page):
+        code = main([*words, "--force"] if "-o" in words else words)  # pages write one file in several ways
+        assert code in MAY_END.get(words[0], (0,)), (words, capsys.readouterr().err)
+
+
+MAY_END = {"solve": (0, 1), "animate": (0, 1)}
+
+# What a page takes as given, before its first block.
+SETUP = {
+    "guides/motion.md": """
+import shutil
+from pathlib import Path
+
+TRACK = '''schema = "synovia.track/1"
+fps = 10
+[[goals]]
+joint = "%s"
+keys = [{ time = 0, position = [0.4, %s, 0.3] }, { time = 0.5, position = [0.5, %s, 0.4] }]
+'''
+Path("reach.toml").write_text(TRACK % ("left_hand", 1.2, 1.3))
+Path("track.toml").write_text(TRACK % ("tool", 0.1, 0.2))
+for name in ("other", "model", "recorded"):
+    shutil.copy("walk.bvh", f"{name}.bvh")
+body = sy.bundled("humanoid")
+walk = sy.load_motion("walk.bvh")
+joints = ["hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"]
+positions = walk.positions()[:, [walk.skeleton.index(name) for name in joints]]
+heads = ",".join(f"{name}.{axis}" for name in joints for axis in "xyz")
+rows = np.column_stack([walk.times, positions.reshape(len(walk), -1)])
+np.savetxt("points.csv", rows, delimiter=",", header=f"time,{heads}", comments="")
+""",
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_of_the_gallery_has_a_title_and_makes_a_picture(script: Path):
+    """The build of the site runs them."""
+    text = script.read_text(encoding="utf-8")
+    told = ast.get_docstring(ast.parse(text))
+    assert told is not None
+    title, line, *rest = told.splitlines()
+    assert set(line) == {"="}
+    assert len(line) == len(title)
+    assert len(" ".join(rest).strip()) > 30
+    assert re.search(r"""["'][\w-]+\.(png|gif)["']""", text)
