@@ -313,6 +313,9 @@ def test_the_bind_pose_of_a_skin(humanoid, clip, tmp_path):
     assert max(differences[role] for role in LIMBS) < 1.0, differences
     moved = sy.Motion(body, np.tile(body.rest_q, (2, 1)), 30.0)
     assert find_stance(moved, Body.of(body), "bind").rest.name == "bind"
+    sy.save_motion(moved, tmp_path / "moved.npz")
+    again = sy.load_motion(tmp_path / "moved.npz").skeleton
+    np.testing.assert_allclose(bind_frames(again), bind_frames(body), atol=1e-12)
     path.with_suffix(".bin").unlink()  # a skeleton alone does not need it
     assert all(joint.bind is None for joint in sy.load_skeleton(path).joints)
 
