@@ -179,6 +179,24 @@ def test_a_tilted_world_is_set_upright(humanoid, clip):
     np.testing.assert_allclose(answer.stance.up.vector, turn[:, 1], atol=0.15)
 
 
+def test_a_body_that_crawls_does_not_stand_along_its_way(humanoid, clip):
+    """It goes far along the axis to which its trunk points; what its file stores tells the rest."""
+    q = clip.q.copy()
+    hips = humanoid.q_slice("hips")
+    lean = Rotation.from_euler("x", 80, degrees=True)
+    q[:, hips.start + 3 : hips.stop] = (lean * Rotation.from_quat(q[:, hips.start + 3 : hips.stop])).as_quat()
+    q[:, hips.start : hips.start + 3] = np.linspace((0.0, -0.5, 0.0), (0.0, -0.5, 3.0), len(q))
+    bare = [
+        dataclasses.replace(joint, parent=parent if parent >= 0 else None)
+        for joint, parent in zip(humanoid.joints, humanoid.parents, strict=True)
+    ]
+    crawl = sy.Motion(sy.Skeleton(bare, name="crawls"), q, 30.0)
+    stance = sy.retarget(crawl, humanoid, feet=False).stance
+    assert (stance.rest.name, stance.up.name) == ("file", "y")
+    alone = sy.retarget(rerigged(crawl, 11), humanoid, feet=False).stance
+    assert min(alone.rest.certainty, alone.up.certainty) < 0.5
+
+
 def test_the_user_names_the_rest_pose(humanoid, clip, tmp_path):
     again = rerigged(clip, 7)
     frame = 8  # one leg stands
@@ -313,6 +331,9 @@ def test_the_bind_pose_of_a_skin(humanoid, clip, tmp_path):
     assert max(differences[role] for role in LIMBS) < 1.0, differences
     moved = sy.Motion(body, np.tile(body.rest_q, (2, 1)), 30.0)
     assert find_stance(moved, Body.of(body), "bind").rest.name == "bind"
+    sy.save_motion(moved, tmp_path / "moved.npz")
+    again = sy.load_motion(tmp_path / "moved.npz").skeleton
+    np.testing.assert_allclose(bind_frames(again), bind_frames(body), atol=1e-12)
     path.with_suffix(".bin").unlink()  # a skeleton alone does not need it
     assert all(joint.bind is None for joint in sy.load_skeleton(path).joints)
 

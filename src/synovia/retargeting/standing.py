@@ -19,7 +19,7 @@ from synovia.model.names import SIDES
 from synovia.model.roles import meeting
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import NEXT, angle, bone, end_rows, leftward, rotation_between, triad, trunk, unit
+from synovia.retargeting.bones import angle, bone, end_rows, leftward, rotation_between, triad, trunk, unit
 
 _SPREAD: Final = 5.0  # degrees; frames that are this much farther from standing than the best one count by 0.6
 _BENT: Final = 0.12  # mean sine of the angle of a knee or elbow from which its axis is known
@@ -91,28 +91,23 @@ class Standing:
         """Mean orientations of the joints while the body stands, (n, 3, 3), in the axes of the body."""
         return mean_rotations(np.swapaxes(self.heading, 1, 2)[:, None] @ self._rotations, self.weights)
 
-    def bends(self, role: str) -> tuple[Array, float]:
-        """Return where the next bone of a limb points, across this bone, in the frame of its joint; and how sure.
+    def bends(self, role: str, other: str) -> tuple[Array, float]:
+        """Return where another bone of a limb points, across the bone of a part, in the frame of its joint.
 
         Args:
-            role: An upper leg or upper arm.
+            role: The part, for example an upper leg.
+            other: The part above or below it.
 
         Returns:
-            Unit vector (3,), and the mean sine of the angle of the joint, 0 if it never bends.
+            Unit vector (3,), and the mean sine of the angle between the bones, 0 if the limb never bends.
         """
-        side, _, part = role.partition("_")
-        after = f"{side}_{NEXT[part]}"
-        return self._across(role, role, after, 1.0)
-
-    def _across(self, at: str, along: str, other: str, sign: float) -> tuple[Array, float]:
-        """Return the mean of a bone's direction across another bone, in the frame of one part, and its length."""
         roles = self.body.roles
-        line = bone(self.body, along, self.frames) if along in roles else None
+        line = bone(self.body, role, self.frames) if role in roles else None
         across = bone(self.body, other, self.frames) if other in roles else None
         if line is None or across is None:
             return np.zeros(3), 0.0
         across = across - np.sum(line * across, axis=-1, keepdims=True) * line
-        local = sign * np.einsum("tji,tj->i", self._rotations[:, roles[at]], across) / len(across)
+        local = np.einsum("tji,tj->i", self._rotations[:, roles[role]], across) / len(across)
         size = float(np.linalg.norm(local))
         return (local / size, size) if size > 1e-9 else (np.zeros(3), 0.0)
 
@@ -126,7 +121,7 @@ class Standing:
         R = frames[:, :9].reshape(-1, 3, 3)
         out: dict[str, float] = {}
         for side in SIDES:
-            pole, size = self.bends(f"{side}_upper_leg")
+            pole, size = self.bends(f"{side}_upper_leg", f"{side}_lower_leg")
             if size > _BENT:
                 way = R[self.body.roles[f"{side}_upper_leg"]] @ pole
                 way = way - (way @ axes[:, 1]) * axes[:, 1]
@@ -149,7 +144,11 @@ class Standing:
                 for part in ("foot", "lower_leg")
             )
             thigh = bone(self.body, f"{side}_upper_leg", self.frames)
-            if shin is not None and thigh is not None and self.bends(f"{side}_upper_leg")[1] > _BENT:
+            if (
+                shin is not None
+                and thigh is not None
+                and self.bends(f"{side}_upper_leg", f"{side}_lower_leg")[1] > _BENT
+            ):
                 bend = shin - np.sum(shin * thigh, axis=-1, keepdims=True) * thigh
                 way = np.einsum("tji,tj->i", self.heading, bend)
                 out["knees"] = max(out.get("knees", 0.0), float(angle(unit(way * (1.0, 0.0, 1.0)), -_AHEAD)))
@@ -232,8 +231,8 @@ class Standing:
             ):
                 one, two = f"{side}_{upper}", f"{side}_{lower}"
                 for role, bend, where in (
-                    (one, self._across(one, one, two, 1.0), pole),
-                    (two, self._across(two, two, one, 1.0), -pole),
+                    (one, self.bends(one, two), pole),
+                    (two, self.bends(two, one), -pole),
                 ):
                     if role in self.body.roles:
                         out[role] = self._turn(role, way, where, bend)

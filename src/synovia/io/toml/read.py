@@ -24,7 +24,7 @@ _ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
 _SWING: Final = ("swing_x", "swing_y", "twist", "bone", "x_axis", "frame")
 _PLAIN: Final = (
     *("name", "parent", "kind", "position", "rotation_xyzw", "axis", "bone", "x_axis", "frame"),
-    *("stiffness", "mass", "com", "mimic", "body", "role", "tip", "channels"),
+    *("stiffness", "mass", "com", "mimic", "body", "role", "tip", "channels", "bind_xyzw"),
 )
 _KEYS: Final = (*_PLAIN, *_ANGLES, *(f"{key}_deg" for key in _ANGLES))
 _TURN: Final = (-math.pi, math.pi)
@@ -128,6 +128,7 @@ def _joint(table: Table) -> Joint:
             role=table.text("role"),
             tip=table.flag("tip"),
             channels=table.words("channels"),
+            bind=quat_to_matrix(as_unit_quat(bind, "bind_xyzw")) if (bind := table.numbers("bind_xyzw", 4)) else None,
         )
     except InputError as error:
         raise table.at(error) from error

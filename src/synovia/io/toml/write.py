@@ -78,6 +78,7 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
     keys |= {"preferred": joint.preferred, "stiffness": joint.stiffness or None, "mass": joint.mass or None}
     keys |= {"com": joint.com if joint.com.any() else None, "mimic": joint.mimic}
     keys |= {"body": joint.body, "role": joint.role, "tip": joint.tip or None}
+    keys["bind_xyzw"] = None if joint.bind is None else matrix_to_quat(joint.bind)
     return keys | {"channels": list(joint.channels) if joint.channels is not None else None}
 
 
