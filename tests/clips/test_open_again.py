@@ -165,6 +165,28 @@ def test_the_page_plays_what_is_written(written, ending):
             )
 
 
+@pytest.mark.shared_data
+@pytest.mark.parametrize("model", ["g1_29dof.urdf", "g1_menagerie_nomesh.xml"])
+def test_a_real_robot_opens_again(shared_data, model, tmp_path):
+    if model.endswith(".xml"):
+        pytest.importorskip("mujoco")
+    robot = shared_data / "robot" / model
+    ran = run(
+        "retarget", shared_data / "motion" / "cmu_07_01_walk.bvh", robot, "--trim-tpose", "-o", tmp_path / "a.npz"
+    )
+    assert "frame 0 is the T-pose" in ran.err
+    motion = sy.load_motion(tmp_path / "a.npz")
+    for ending in ("csv", "bvh"):
+        assert run("convert", tmp_path / "a.npz", tmp_path / f"a.{ending}").code == 0
+    again = sy.read_csv(tmp_path / "a.csv", sy.load_skeleton(robot))
+    np.testing.assert_array_equal(again.q, motion.q)
+    again = sy.load_motion(tmp_path / "a.npz", skeleton=sy.load_skeleton(robot))
+    np.testing.assert_allclose(again.positions(), motion.positions(), atol=1e-9)
+    for clip in (["a.npz"], ["a.bvh"], ["a.csv", "--model", robot]):
+        ran = run("render", tmp_path / clip[0], *clip[1:], "-o", tmp_path / "a.png", "--size", "80x60", "--force")
+        assert ran.code == 0, ran.err
+
+
 def _row(written, role):
     skeleton = written.motion.skeleton
     return skeleton.index(skeleton.roles[role])

@@ -66,7 +66,8 @@ def view_retarget(
     )
     surfaces = surface_with(motion.skeleton), surface_with(body)
     ends = [f"{motion.name}: {note}" for note in find_ends(motion).notes]
-    first = Transfer(motion, body, given, rest).compute()  # raises errors of the map now
+    first = Transfer(motion, body, given, rest).compute()
+    trouble = [first.trouble] if first.trouble else []  # the page opens all the same, to complete the map
 
     def make() -> Transfer:
         return Transfer(motion, body, given, rest, outcome=replace(first, version=1))
@@ -74,5 +75,5 @@ def view_retarget(
     def give(client: Any, transfer: Transfer, background: Background) -> RetargetPage:
         return RetargetPage(client, transfer, background, surfaces, Panel, dark=dark, shadows=shadows)
 
-    notes = (*surfaces[0].notes, *surfaces[1].notes, *ends)
+    notes = (*surfaces[0].notes, *surfaces[1].notes, *ends, *trouble)
     return serve(make, give, aim_at, notes, host=host, port=port, token=token, browser=browser)

@@ -1,15 +1,13 @@
-"""A rest pose that a person adjusts: angles of joints in the axes of the body; a clip relative to another rest pose."""
+"""A rest pose that a person adjusts: angles of joints in the axes of the body."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
-from synovia.model.motion import Motion
 
 Angles = tuple[float, ...]  # degrees: forward, outward and twist of a ball; the one angle of a hinge
 
@@ -79,36 +77,3 @@ def pose_of(skeleton: Skeleton, frames: Array) -> Pose:
             if joint.kind is Kind.FREE:
                 q[at.start : at.start + 3] = local[:3, 3]
     return Pose(skeleton, skeleton.follow(q))
-
-
-def relative_to(motion: Motion, rest: Pose) -> Motion:
-    """Return the same motion on a skeleton whose rest pose is another one; limits and mimic joints are left out.
-
-    Args:
-        motion: The motion.
-        rest: The rest pose, a pose of the motion's skeleton.
-    """
-    from scipy.spatial.transform import Rotation
-
-    skeleton, q, zero = motion.skeleton, np.array(motion.q), rest.q
-    joints = list(skeleton.joints)
-    for row, joint in enumerate(joints):
-        at = skeleton.q_slice(row)
-        moved = np.eye(4)
-        if joint.kind is Kind.HINGE:
-            moved[:3, :3] = Rotation.from_rotvec(zero[at.start] * joint.axis).as_matrix()
-        elif joint.kind is Kind.SLIDE:
-            moved[:3, 3] = zero[at.start] * joint.axis
-        elif joint.kind in (Kind.BALL, Kind.FREE):
-            turn = Rotation.from_quat(zero[at.stop - 4 : at.stop])
-            moved[:3, :3] = turn.as_matrix()
-            now = turn.inv() * Rotation.from_quat(q[:, at.stop - 4 : at.stop])
-            q[:, at.stop - 4 : at.stop] = now.as_quat()
-            if joint.kind is Kind.FREE:
-                place = slice(at.start, at.start + 3)
-                moved[:3, 3] = zero[place]
-                q[:, place] = (q[:, place] - zero[place]) @ moved[:3, :3]
-        if joint.kind in (Kind.HINGE, Kind.SLIDE):
-            q[:, at] -= zero[at]
-        joints[row] = replace(joint, rest=joint.rest @ moved, limit=None, preferred=None, mimic=None)
-    return Motion(skeleton.with_joints(joints), q, motion.fps, name=motion.name, stretch=motion.stretch)

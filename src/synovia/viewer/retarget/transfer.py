@@ -18,7 +18,7 @@ from synovia.model.tree import ancestors
 from synovia.retargeting import Retargeted, draft_map, retarget
 from synovia.viewer.bodies import ahead_of
 from synovia.viewer.retarget.limbs import Limb, compare_limbs
-from synovia.viewer.retarget.rest import Angles, adjusted, pose_of, relative_to
+from synovia.viewer.retarget.rest import Angles, adjusted, pose_of
 
 Map = dict[str, tuple[str, str]]  # (source joint, target joint) by part, "" for none
 
@@ -198,9 +198,8 @@ class Transfer:
             given = known if self._edited or self.joint_map is not None else None
             rest = self.rest_pose() if self.angles or self.rest is not None else None
         try:
-            motion = self.motion if rest is None else relative_to(self.motion, rest)
-            answer = retarget(motion, self.target, given, feet=feet)
-            outcome = Outcome(version, answer, tuple(compare_limbs(answer, motion)))
+            answer = retarget(self.motion, self.target, given, rest=rest, feet=feet)
+            outcome = Outcome(version, answer, tuple(compare_limbs(answer, self.motion)))
         except SynoviaError as error:
             outcome = Outcome(version, trouble=str(error))
         with self.lock:
