@@ -11,6 +11,7 @@ import synovia as sy
 from cli_runs import run
 from synovia.model.geometry import quat_product
 from synovia.model.pose import inside_limits
+from synovia.retargeting.judging.findings import CAUSES
 from synovia.retargeting.judging.overlap import segment_distance
 from synovia.retargeting.judging.steps import at_limits, jumps
 
@@ -46,6 +47,7 @@ def moved(motion, way):
 
 def named(judgement, limb, cause):
     """Whether a warning names a limb (or part of one) and a cause."""
+    assert {one.cause for one in judgement.findings} <= set(CAUSES)
     return any(limb in one.limb and one.cause == cause for one in judgement.warnings)
 
 
