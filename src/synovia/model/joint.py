@@ -95,6 +95,8 @@ class Joint:
         tip: Whether it only marks a point (BVH end site, tool frame).
         channels: Channels of its body in a BVH file, in the order of the file, for example ``("Zrotation",
             "Xrotation", "Yrotation")``; only on the body's last joint. None for joints from other formats.
+        velocity: Highest velocity of a hinge or slide, radians or length units per second; None if it is not known.
+            ``retarget`` keeps it.
 
     Raises:
         InputError: If a value cannot be used.
@@ -115,6 +117,7 @@ class Joint:
     role: str | None = None
     tip: bool = False
     channels: tuple[str, ...] | None = None
+    velocity: float | None = None
 
     def __post_init__(self) -> None:
         """Check the values of this joint; the skeleton checks relations to other joints."""
@@ -146,6 +149,8 @@ class Joint:
             )
         if self.mimic is not None and self.kind not in (Kind.HINGE, Kind.SLIDE):
             raise InputError("mimic", where=place, value=self.kind.name, expected="a HINGE or SLIDE joint")
+        if self.velocity is not None and not 0.0 < self.velocity <= LONGEST:
+            raise InputError("velocity", where=place, value=self.velocity, expected=f"above 0, at most {LONGEST:g}")
         numbers = [self.stiffness, self.mass, 0.0 if self.preferred is None else self.preferred]
         if self.mimic is not None:
             numbers += [self.mimic.ratio, self.mimic.offset]

@@ -20,7 +20,17 @@ from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
-from synovia.tracking.chains import Chain, Direction, Orientation, Place, Term, base_frames, is_hinge, keeps_steps
+from synovia.tracking.chains import (
+    Chain,
+    Direction,
+    Orientation,
+    Place,
+    Term,
+    base_frames,
+    is_hinge,
+    keeps_steps,
+    within_steps,
+)
 
 PLACE: Final = 300.0  # weight of the position of a foot beside orientations; positions are in lengths of the leg
 HAND: Final = 0.2  # weight of the orientation of a hand beside the directions of the bones
@@ -373,6 +383,16 @@ class Bounds:
 
     parts: Mapping[str, Array]
     rows: Array
+
+
+def keep_velocity(target: Body, q: Array, bounds: Bounds) -> Array:
+    """Return joint values (T, nq) in which also hinges of no chain keep their velocity limits."""
+    rows = [row for row, joint in enumerate(target.skeleton.joints) if is_hinge(joint) and bounds.rows[row] < np.inf]
+    if not rows:
+        return q
+    at = [target.skeleton.q_slice(row).start for row in rows]
+    q[:, at] = within_steps(q[:, at], np.tile(bounds.rows[rows], (len(q) - 1, 1)))
+    return target.skeleton.follow(q)
 
 
 def largest_steps(source: Body, target: Body, frames: Array, fps: float, velocity: Array) -> Bounds:
