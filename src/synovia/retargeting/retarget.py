@@ -104,7 +104,7 @@ def retarget(
             snake case; other names are transferred too. Start from ``Retargeted.joint_map()``.
         feet: Whether to correct the feet.
         velocity: Highest velocity of the target's hinges, for all or by joint, radians per second; None for those of
-            its file.
+            its file, except across cuts of the clip.
         threads: Number of threads for the feet; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
@@ -126,7 +126,7 @@ def retarget(
     frames = motion.frames()
     limits = {row: joint.velocity for row, joint in enumerate(moving.joints) if joint.velocity is not None}
     most = joint_velocities(moving, limits if velocity is None else velocity)
-    bounds = largest_steps(source, target, frames, motion.fps, most)
+    bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
     q = follow(source, target, parts, frames, bounds, motion.fps, _pass_of(progress, 0, passes))
     q = keep_velocity(target, q, bounds)
     paths = foot_paths(source, target, frames, world_frames(moving, q), motion.fps) if feet else {}
