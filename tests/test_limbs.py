@@ -1,5 +1,7 @@
 """Limbs of hinges: swing planes of a clip on a robot, bounded steps, and the least squares behind them."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,8 @@ from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from synovia.errors import InputError
+from synovia.io.toml import write_skeleton
 from synovia.kernels.tree.tables import violations
 from synovia.model.pose import world_frames
 from synovia.retargeting.feet import planted_foot
@@ -117,6 +121,44 @@ def test_hinges_step_no_farther_than_joints_of_the_clip(waved):
     worst, where = np.empty(len(clip)), np.empty(len(clip), np.int64)
     violations(t.variables, t.limits, answer.motion.q.copy(), worst, where)
     assert worst.max() <= 1e-9
+
+
+@pytest.mark.compiled
+def test_hinges_keep_velocities(waved):
+    """Those that the call gives, for all joints or some; else those of the skeleton."""
+    clip, answer = waved
+    row, body = "left_shoulder_roll_joint", answer.motion.skeleton
+    at = body.q_slice(row).start
+    fastest = np.abs(np.diff(answer.motion.q[:, at])).max() * FPS
+    assert fastest > 1.5
+    hinges = [body.q_slice(k).start for k, joint in enumerate(body.joints) if joint.kind is sy.Kind.HINGE]
+    made = {
+        given: sy.retarget(clip, robot(), velocity=value).motion.q
+        for given, value in {"all": 0.5, "one": {row: 1.0}}.items()
+    }
+    assert np.abs(np.diff(made["all"][:, hinges], axis=0)).max() * FPS <= 0.5 + 1e-6
+    assert np.abs(np.diff(made["one"][:, at])).max() * FPS <= 1.0 + 1e-6
+    slow = [dataclasses.replace(joint, velocity=0.8 if joint.name == row else None) for joint in robot().joints]
+    kept = sy.retarget(clip, robot().with_joints(slow)).motion
+    assert np.abs(np.diff(kept.q[:, at])).max() * FPS <= 0.8 + 1e-6
+    with pytest.raises(InputError, match="velocity"):
+        sy.retarget(clip, robot(), velocity=-1.0)
+
+
+def test_velocity_limits_of_a_file(tmp_path):
+    """A URDF has them; 0 means that none is known; the native file keeps them."""
+    path = tmp_path / "arm.urdf"
+    joint = """<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><axis xyz="0 0 1"/>
+        <limit lower="-1" upper="1" effort="1" velocity="{3}"/></joint>"""
+    links = "".join(f'<link name="{name}"/>' for name in "abc")
+    path.write_text(
+        f'<robot name="arm">{links}{joint.format("one", "a", "b", 3.5)}{joint.format("two", "b", "c", 0)}</robot>'
+    )
+    arm = sy.load_skeleton(path)
+    assert [arm.joint(name).velocity for name in ("one", "two")] == [3.5, None]
+    write_skeleton(arm, tmp_path / "arm.toml")
+    again = sy.load_skeleton(tmp_path / "arm.toml")
+    assert [again.joint(name).velocity for name in ("one", "two")] == [3.5, None]
 
 
 def chain():

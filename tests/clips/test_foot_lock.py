@@ -128,3 +128,20 @@ def test_the_way_up_is_read_from_the_clip():
     bent = sy.Skeleton.chain([(0, 1, 1), (0, 0.5, 0.5), (0, 0, 0), (0, 0, 0)], names=["hip", "knee", "LeftFoot", "tip"])
     with pytest.raises(InputError, match="--up"):
         up_axis(sy.Motion(bent, np.repeat(bent.rest_q[None], 5, axis=0), FPS), feet_of(bent))
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_a_planted_toe_stays_when_its_heel_lifts(shared_data):
+    """The ends of these feet are no joints; nowhere does the lock make one much faster than it was."""
+    motion = sy.load_motion(shared_data / "motion" / "bvhtoolbox_walk01.bvh")
+    locked = sy.foot_lock(motion)
+    rows = [motion.skeleton.index(f"{side}Foot_end") for side in ("Left", "Right")]
+    assert set(rows) <= set(locked.feet)
+    before, after = (
+        np.linalg.norm(np.diff(one.positions()[:, rows], axis=0), axis=-1) * motion.fps
+        for one in (motion, locked.motion)
+    )
+    assert (after - before).max() < 45.0  # centimetres a second
+    slow = before < 20.0
+    assert (after - before)[slow].max() < 35.0

@@ -25,6 +25,7 @@ from synovia.io.base import Contents, Format, read_bytes, unused_name
 from synovia.io.xmltree import Element, parse, root_is
 from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import Array, align_z, as_direction, fixed_xyz, rigid
+from synovia.model.joint import LONGEST
 from synovia.model.limits import Interval
 
 LARGEST_FILE: Final = 2**27  # bytes; shapes are in separate files
@@ -200,7 +201,10 @@ def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str]) -> 
             parent, rest = at + len(rows) - 1, rigid()
     mass, com = _inertia(link)
     limit, mimic = _limit(edge), _mimic(edge)
-    last = Joint(edge.name, parent, kind, rest, axis, limit, mass=mass, com=com, mimic=mimic, body=edge.child)
+    last = Joint(
+        edge.name, parent, kind, rest, axis, limit, mass=mass, com=com, mimic=mimic, body=edge.child,
+        velocity=_velocity(edge) if kind in (Kind.HINGE, Kind.SLIDE) else None,
+    )  # fmt: skip
     return [*rows, last]
 
 
@@ -243,6 +247,15 @@ def _limit(edge: _Edge) -> Interval | None:
             f"limits of joint {edge.name!r} are reversed", value=(lower, upper), expected="lower <= upper"
         )
     return Interval(lower, upper)
+
+
+def _velocity(edge: _Edge) -> float | None:
+    """Return the velocity limit of a joint; 0 is what files write that have none."""
+    limit = edge.element.only("limit")
+    if limit is None:
+        return None
+    (velocity,) = limit.numbers("velocity", 1, default=(0.0,), bounded=False)
+    return velocity if 0.0 < velocity <= LONGEST else None
 
 
 def _mimic(edge: _Edge) -> Mimic | None:

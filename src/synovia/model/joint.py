@@ -97,6 +97,8 @@ class Joint:
             "Xrotation", "Yrotation")``; only on the body's last joint. None for joints from other formats.
         bind: Orientation (3, 3) relative to the parent joint in the pose in which the skin was bound; None without a
             skin.
+        velocity: Highest velocity of a hinge or slide, radians or length units per second; None if it is not known.
+            ``retarget`` keeps it.
 
     Raises:
         InputError: If a value cannot be used.
@@ -118,6 +120,7 @@ class Joint:
     tip: bool = False
     channels: tuple[str, ...] | None = None
     bind: Array | None = None
+    velocity: float | None = None
 
     def __post_init__(self) -> None:
         """Check the values of this joint; the skeleton checks relations to other joints."""
@@ -151,6 +154,8 @@ class Joint:
             )
         if self.mimic is not None and self.kind not in (Kind.HINGE, Kind.SLIDE):
             raise InputError("mimic", where=place, value=self.kind.name, expected="a HINGE or SLIDE joint")
+        if self.velocity is not None and not 0.0 < self.velocity <= LONGEST:
+            raise InputError("velocity", where=place, value=self.velocity, expected=f"above 0, at most {LONGEST:g}")
         numbers = [self.stiffness, self.mass, 0.0 if self.preferred is None else self.preferred]
         if self.mimic is not None:
             numbers += [self.mimic.ratio, self.mimic.offset]

@@ -18,7 +18,7 @@ from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
-from synovia.retargeting.limbs import ARMS, TRUNK, Bounds, calm
+from synovia.retargeting.limbs import ARMS, TRUNK, Bounds, calm, keep_velocity
 from synovia.solver import FullBody
 
 Spans = list[tuple[int, int]]
@@ -208,6 +208,7 @@ def solve_feet(
     frames = world_frames(skeleton, out)
     wanted = np.stack([frames[:, part.target, :9].reshape(-1, 3, 3) for part in parts], axis=1)
     calm((*TRUNK, *ARMS, *LEGS), target, parts, wanted, out, bounds, fps, {role: p.ankle for role, p in paths.items()})
+    out = keep_velocity(target, out, bounds)
     frames = world_frames(skeleton, out)
     off = np.stack([np.linalg.norm(frames[:, row, 9:] - path, axis=1) for row, path in places.items()], axis=1)
     return out, off, MISSED * target.leg

@@ -20,7 +20,17 @@ from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
-from synovia.tracking.chains import Chain, Direction, Orientation, Place, Term, base_frames, is_hinge, keeps_steps
+from synovia.tracking.chains import (
+    Chain,
+    Direction,
+    Orientation,
+    Place,
+    Term,
+    base_frames,
+    is_hinge,
+    keeps_steps,
+    within_steps,
+)
 
 PLACE: Final = 300.0  # weight of the position of a foot beside orientations; positions are in lengths of the leg
 HAND: Final = 0.2  # weight of the orientation of a hand beside the directions of the bones
@@ -31,6 +41,8 @@ TRUNK: Final = (("spine", "chest", "upper_chest"), ("neck", "head"))
 CALM: Final = 1e-3
 STEP: Final = (1.4, np.radians(4.0))  # largest step of a hinge: factor of its part's step in the source, angle more
 SLOW: Final = 30.0  # frames a second above which the angle more is smaller in proportion
+# A cut of a clip: a step larger than this, radians, and so many times as large as those before and after
+_CUT: Final = (0.5, 3.0)
 _ALONG: Final = 0.8  # cosine above which a hinge turns about the forearm rather than bends the elbow
 _ALIKE: Final = 0.7  # an elbow may bend to both sides if one range is at least this part of the other
 _BENT: Final = 0.3  # radians; an elbow that bends more at rest shows its side
@@ -256,8 +268,8 @@ def hinge_bounds(chain: Chain, target: Body, roles: Sequence[str], bounds: Bound
 
 
 def _velocity(chain: Chain, bounds: Bounds) -> Array:
-    """Return the largest step of each hinge of a chain, (hinges,) radians, by its velocity limit."""
-    return bounds.rows[[chain.rows[k] for k in chain.hinges]]
+    """Return the largest step of each hinge of a chain, (T - 1, hinges) radians, by its velocity limit."""
+    return bounds.rows[:, [chain.rows[k] for k in chain.hinges]]
 
 
 def calm(
@@ -368,14 +380,28 @@ class Bounds:
 
     Args:
         parts: (T - 1,) radians of the hinges of each part, by role.
-        rows: (n,) radians of each joint of the target.
+        rows: (T - 1, n) radians of each joint of the target.
     """
 
     parts: Mapping[str, Array]
     rows: Array
 
 
-def largest_steps(source: Body, target: Body, frames: Array, fps: float, velocity: Array) -> Bounds:
+def keep_velocity(target: Body, q: Array, bounds: Bounds) -> Array:
+    """Return joint values (T, nq) in which also hinges of no chain keep their velocity limits."""
+    rows = [
+        row
+        for row, joint in enumerate(target.skeleton.joints)
+        if is_hinge(joint) and np.isfinite(bounds.rows[:, row]).any()
+    ]
+    if not rows:
+        return q
+    at = [target.skeleton.q_slice(row).start for row in rows]
+    q[:, at] = within_steps(q[:, at], bounds.rows[:, rows])
+    return target.skeleton.follow(q)
+
+
+def largest_steps(source: Body, target: Body, frames: Array, fps: float, velocity: Array, *, strict: bool) -> Bounds:
     """Return how far joints may turn in one frame.
 
     A hinge may turn a little farther than the source's part, relative to the part above it, and at most as fast as its
@@ -387,6 +413,7 @@ def largest_steps(source: Body, target: Body, frames: Array, fps: float, velocit
         frames: (T, n, 12) world frames of the source.
         fps: Frames per second.
         velocity: (m,) highest velocity of each joint of the target, radians per second.
+        strict: Whether velocity limits hold across cuts of the clip too, such as that after a first frame in T-pose.
     """
     factor, more = STEP[0], STEP[1] * min(1.0, SLOW / fps)
     rows = set(source.roles.values())
@@ -400,4 +427,9 @@ def largest_steps(source: Body, target: Body, frames: Array, fps: float, velocit
             turn = np.swapaxes(frames[:, above, :9].reshape(-1, 3, 3), 1, 2) @ turn
         cosine = 0.5 * (np.einsum("tij,tij->t", turn[1:], turn[:-1]) - 1.0)
         out[role] = factor * np.arccos(np.clip(cosine, -1.0, 1.0)) + more
-    return Bounds(out, velocity / fps)
+    steps = np.tile(velocity / fps, (len(frames) - 1, 1))
+    if not strict and len(steps):
+        fastest = np.max(list(out.values()), axis=0)
+        around = np.pad(fastest, 1)
+        steps[(fastest > _CUT[0]) & (fastest > _CUT[1] * np.maximum(around[:-2], around[2:]))] = np.inf
+    return Bounds(out, steps)

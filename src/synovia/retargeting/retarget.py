@@ -20,9 +20,10 @@ from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import Spans, foot_paths, solve_feet
 from synovia.retargeting.judging import Finding, Judgement, judge
-from synovia.retargeting.limbs import largest_steps
+from synovia.retargeting.limbs import keep_velocity, largest_steps
 from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
+from synovia.tracking.postprocessing import joint_velocities
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,14 +117,16 @@ def retarget(
     rest: Rest | None = None,
     up: str | None = None,
     feet: bool = True,
+    velocity: Any = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Retargeted:
     """Transfer a motion to another body, character or robot, within its limits.
 
     Joints are matched by roles, names and shape. Each matched part of the target rotates as that of the source,
-    relative to aligned rest poses. Hinges of a robot follow as closely as their axes and limits permit. The path of the
-    hips is scaled by the length of the legs. Finally the feet are corrected: they do not move during a contact, and
+    relative to aligned rest poses. Arms of hinges follow the directions of upper arm and forearm, in all frames at
+    once; no hinge turns much farther in a frame than the source's joint, or faster than its velocity limit. The path of
+    the hips is scaled by the length of the legs. Finally the feet are corrected: they do not move during a contact, and
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
     place.
 
@@ -139,6 +142,8 @@ def retarget(
             ``Retargeted.stance``.
         up: Axis of the source that points up, for example ``"z"`` or ``"-y"``; None to find it.
         feet: Whether to correct the feet.
+        velocity: Highest velocity of the target's hinges, for all or by joint, radians per second; None for those of
+            its file, except across cuts of the clip.
         threads: Number of threads for the feet; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
@@ -163,8 +168,11 @@ def retarget(
     parts = align(source, target, roles)
     passes = 2 if feet else 1
     frames = motion.frames()
-    bounds = largest_steps(source, target, frames, motion.fps, np.full(len(moving), np.inf))
+    limits = {row: joint.velocity for row, joint in enumerate(moving.joints) if joint.velocity is not None}
+    most = joint_velocities(moving, limits if velocity is None else velocity)
+    bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
     q = follow(source, target, parts, frames, bounds, motion.fps, _pass_of(progress, 0, passes))
+    q = keep_velocity(target, q, bounds)
     paths = foot_paths(source, target, frames, world_frames(moving, q), motion.fps) if feet else {}
     missed: tuple[int, ...] = ()
     worst = 0.0

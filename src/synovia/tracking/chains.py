@@ -23,7 +23,7 @@ from synovia.model.pose import world_frames
 BEYOND: Final = 100.0  # weight of the part of a step beyond its bound; directions have weights of about 1
 STEPS: Final = 30  # most steps of the least squares
 ENOUGH: Final = 1e-4  # relative decrease of the cost below which it stops
-FINE: Final = 1e-6  # decrease of the cost for each frame, squared radians, below which it stops as well
+FINE: Final = 1e-5  # decrease of the cost for each frame, squared radians, below which it stops as well
 _LARGEST: Final = 0.7  # radians in one step; the linear model is poor beyond
 _DAMPING: Final = 1e-6  # of the first step, relative to the curvature of each angle
 _MOST_DAMPING: Final = 1e4

@@ -12,6 +12,7 @@ from synovia.errors import InputError, UnsupportedError
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import Status
 from synovia.kernels.layout import STATUS
+from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.model.pose import inside_limits
 from synovia.tracking.trajectory import Model, Terms, solve_in_windows
@@ -151,13 +152,24 @@ def velocity_limits(ik: CompiledProblem, limits: Any) -> Array:
         InputError: If one is not positive.
         UnsupportedError: If a goal is not a position, rotation or pose.
     """
-    most = np.full(len(ik.skeleton), np.inf)
+    most = joint_velocities(ik.skeleton, limits)
+    _check(ik, "velocity", _NO_SPEED)
+    return most
+
+
+def joint_velocities(skeleton: Skeleton, limits: Any) -> Array:
+    """Return the highest velocity of each joint, from one for all joints or one by joint; infinite where none is given.
+
+    Raises:
+        InputError: If one is not positive.
+        UnknownNameError: If a joint does not exist.
+    """
+    most = np.full(len(skeleton), np.inf)
     if isinstance(limits, Mapping):
         for joint, value in cast("Mapping[Any, Any]", limits).items():
-            most[ik.skeleton.index(joint)] = _velocity(value, f"velocity of {joint!r}")
+            most[skeleton.index(joint)] = _velocity(value, f"velocity of {joint!r}")
     else:
         most[:] = _velocity(limits, "velocity")
-    _check(ik, "velocity", _NO_SPEED)
     return most
 
 

@@ -23,10 +23,10 @@
     limit_deg = [0, 100]
     preferred_deg = 10
 
-Angles are in radians, or in degrees under the same key with ``_deg``. Further keys of a joint: ``stiffness``, ``mass``
-(kg), ``com``, ``body``, ``role``, ``tip``, ``frame`` (nine numbers, the rows of a rotation matrix) in place of
-``bone``, ``channels`` (the channels of the joint in a BVH file), ``bind_xyzw`` (its orientation relative to
-the parent in the pose in which the skin was bound), and
+Angles are in radians, or in degrees under the same key with ``_deg``. Further keys of a joint: ``stiffness``,
+``velocity`` (its highest one), ``mass`` (kg), ``com``, ``body``, ``role``, ``tip``, ``frame`` (nine numbers, the rows
+of a rotation matrix) in place of ``bone``, ``channels`` (the channels of the joint in a BVH file),
+``bind_xyzw`` (its orientation relative to the parent in the pose in which the skin was bound), and
 ``mimic = { leader = "...", ratio = 1, offset = 0, binds = false }`` (``binds``: whether the limits of this joint also
 restrict its leader). The head may have ``notes``: sentences about parts of the original file that were not kept. A
 joint without ``parent`` is a root. If names repeat, ``parent`` may be the number of the joint in the file, from 0.

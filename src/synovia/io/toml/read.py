@@ -24,7 +24,7 @@ _ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
 _SWING: Final = ("swing_x", "swing_y", "twist", "bone", "x_axis", "frame")
 _PLAIN: Final = (
     *("name", "parent", "kind", "position", "rotation_xyzw", "axis", "bone", "x_axis", "frame"),
-    *("stiffness", "mass", "com", "mimic", "body", "role", "tip", "channels", "bind_xyzw"),
+    *("stiffness", "mass", "com", "mimic", "body", "role", "tip", "channels", "bind_xyzw", "velocity"),
 )
 _KEYS: Final = (*_PLAIN, *_ANGLES, *(f"{key}_deg" for key in _ANGLES))
 _TURN: Final = (-math.pi, math.pi)
@@ -121,6 +121,7 @@ def _joint(table: Table) -> Joint:
             limit=_limit(table, kind),
             preferred=table.angle("preferred"),
             stiffness=table.number("stiffness") or 0.0,
+            velocity=table.number("velocity"),
             mass=table.number("mass") or 0.0,
             com=np.array(table.numbers("com", 3) or (0.0, 0.0, 0.0)),
             mimic=_mimic(table),

@@ -75,7 +75,12 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
     elif isinstance(limit, SwingTwist):
         keys |= {"frame": np.ravel(limit.frame), "twist": limit.twist}
         keys |= {"swing_x": (-limit.x[0], limit.x[1]), "swing_y": (-limit.y[0], limit.y[1])}
-    keys |= {"preferred": joint.preferred, "stiffness": joint.stiffness or None, "mass": joint.mass or None}
+    keys |= {
+        "preferred": joint.preferred,
+        "stiffness": joint.stiffness or None,
+        "velocity": joint.velocity,
+        "mass": joint.mass or None,
+    }
     keys |= {"com": joint.com if joint.com.any() else None, "mimic": joint.mimic}
     keys |= {"body": joint.body, "role": joint.role, "tip": joint.tip or None}
     keys["bind_xyzw"] = None if joint.bind is None else matrix_to_quat(joint.bind)
