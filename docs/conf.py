@@ -100,6 +100,7 @@ html_theme = "furo"
 html_title = "Synovia"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/icon.svg"
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {

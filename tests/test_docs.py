@@ -24,7 +24,13 @@ PAGES = [
     if not any(path.relative_to(DOCS).as_posix().startswith(f"{folder}/") for folder in MADE)
 ]
 SCRIPTS = sorted((REPO / "examples" / "gallery").glob("*.py"))
-LONG = {"guides/motion.md", "tutorials/character.md", "solvers/full-body.md"}  # pages that take more than a few seconds
+LONG = {  # pages that take more than a few seconds
+    "guides/commands.md",
+    "guides/custom-goals.md",
+    "guides/motion.md",
+    "solvers/full-body.md",
+    "tutorials/character.md",
+}
 ALONE = {"index.md"}  # pages of which every block stands alone; on others each goes on from the one before
 NOT_RUN = (
     "view",

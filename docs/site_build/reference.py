@@ -4,6 +4,7 @@ import inspect
 import re
 
 from docutils import nodes
+from sphinx.util.inspect import stringify_signature
 
 import synovia
 
@@ -40,8 +41,14 @@ def resolve(app, env, node, contnode):
 
 
 def plain_signature(app, what, name, thing, options, signature, returned):
-    """Shorten types to their last part: `synovia.model.pose.Pose` reads `Pose`."""
-    del app, what, name, thing, options
+    """Show the arguments of a class that checks them itself; shorten types: `synovia.model.pose.Pose` reads `Pose`."""
+    del app, name, options
+    if what == "class" and signature is not None and signature.startswith("(*args"):
+        arguments = inspect.signature(thing.__init__)
+        arguments = arguments.replace(
+            parameters=list(arguments.parameters.values())[1:], return_annotation=inspect.Signature.empty
+        )
+        signature = stringify_signature(arguments, unqualified_typehints=True)
 
     def short(text):
         return text and re.sub(r"\b(?:synovia|numpy|collections|scipy|typing|PIL)(?:\.\w+)*\.(?=\w)", "", text)
