@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from synovia.model.geometry import Array, frames_to_transforms
-from synovia.surface import Surface
+from synovia.surface import Part, Surface
 from synovia.viewer.bodies import wxyz
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ _Set = Callable[[int, Array], None]
 SHOWN: Final = ("surface", "both", "bones")
 _QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # of a mesh; viser has no public name for it
 _TRANSLUCENT: Final = 0.45  # opacity that lets the bones show through
+_RIGID: Final = 0.999  # weight of a joint that moves a vertex alone
 _STILL: Final = 1e-5  # scene units, and quaternion components: smaller moves of a bone are not sent
 
 
@@ -49,28 +51,55 @@ class Skin:
         """Make the meshes."""
         self._scale, self._hidden = scale, shown == "bones"
         self._parts: list[tuple[Any, Any, tuple[_Set, _Set], Array, Array]] = []
+        look: dict[str, Any] = {
+            "side": "double",
+            "opacity": _TRANSLUCENT if shown == "both" else None,
+            "visible": not self._hidden,
+            "cast_shadow": shadows,
+            "receive_shadow": False,
+        }
         for number, part in enumerate(surface.parts):
+            path = f"{name}/surface/{number}"
+            look |= {"color": part.colour, "flat_shading": part.flat}
+            if part.weights.max(axis=1).min() > _RIGID:
+                self._add_rigid(client, path, part, look)
+                continue
             weights = np.zeros((len(part.vertices), len(part.rows)), np.float32)
             for k in range(part.bones.shape[1]):
                 np.add.at(weights, (np.arange(len(weights)), part.bones[:, k]), part.weights[:, k])
             places, turns = part.bind[:, :3, 3] * scale, wxyz(part.bind[:, :3, :3])
             handle = client.scene.add_mesh_skinned(
-                f"{name}/surface/{number}",
+                path,
                 (part.vertices * scale).astype(np.float32),
                 part.faces.astype(np.uint32),
                 bone_wxyzs=turns,
                 bone_positions=places,
                 skin_weights=weights,
-                color=part.colour,
-                flat_shading=part.flat,
-                side="double",
-                opacity=_TRANSLUCENT if shown == "both" else None,
-                visible=not self._hidden,
-                cast_shadow=shadows,
-                receive_shadow=False,
+                **look,
             )
             self._parts.append((part, handle, bone_setters(handle), places, turns))
         self.show(world)
+
+    def _add_rigid(self, client: ClientHandle, name: str, part: Part, look: dict[str, Any]) -> None:
+        """Add a part whose vertices follow one joint each: a plain mesh for each joint.
+
+        A browser cannot drop a skinned mesh of viser 1.1, so it does not come back to a server that starts again.
+        """
+        own = np.take_along_axis(part.bones, part.weights.argmax(axis=1)[:, None], axis=1)[:, 0]
+        for bone in np.unique(own[part.faces[:, 0]]).tolist():
+            faces = part.faces[own[part.faces[:, 0]] == bone]
+            used, numbers = np.unique(faces, return_inverse=True)
+            bind = part.bind[bone]
+            local = (part.vertices[used] - bind[:3, 3]) @ bind[:3, :3]
+            handle = client.scene.add_mesh_simple(
+                f"{name}/{bone}",
+                (local * self._scale).astype(np.float32),
+                numbers.reshape(-1, 3).astype(np.uint32),
+                **look,
+            )
+            one = replace(part, rows=part.rows[bone : bone + 1])
+            never = np.full((1, 3), np.inf), np.full((1, 4), np.inf)  # so that the first frame is sent
+            self._parts.append((one, handle, _node_setters(handle), *never))
 
     def choose(self, shown: str) -> None:
         """Show the surface with the bones, alone, or not at all; ``shown`` is one of ``SHOWN``."""
@@ -93,6 +122,11 @@ class Skin:
             for bone in np.flatnonzero(np.abs(turn - turns).max(axis=1) > _STILL).tolist():
                 to_turn(bone, turn[bone])
                 turns[bone] = turn[bone]
+
+
+def _node_setters(handle: Any) -> tuple[_Set, _Set]:
+    """Return functions that set the position and the rotation of a mesh; like those of bones, they take a number."""
+    return lambda _, to: setattr(handle, "position", to), lambda _, to: setattr(handle, "wxyz", to)
 
 
 def bone_setters(handle: Any) -> tuple[_Set, _Set]:
