@@ -347,6 +347,8 @@ def test_markers_of_a_laboratory(tables, walk, tmp_path):
     assert ran.code == 0, ran
     assert any("z of the points is up" in note for note in ran.data["fit"]["notes"])
     assert (tables.angles(walk, sy.load_motion(tmp_path / "a.bvh")) < 10.0).all()
+    (tmp_path / "b.trc").write_text(trc(places, names).replace("\t", ","))
+    np.testing.assert_allclose(read_points(tmp_path / "b.trc").positions, places)
     (tmp_path / "a.trc").write_text("PathFileType\t4\n")
     assert_refused(run("animate", "--points", tmp_path / "a.trc"), "TRC")
 

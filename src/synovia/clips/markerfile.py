@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -35,18 +36,19 @@ def read_trc(path: Path) -> Markers:
     lines = text.splitlines()
     if len(lines) < 5 or not lines[0].startswith("PathFileType"):
         raise FormatError("is not a TRC file", where=str(path), expected="a first line with PathFileType")
-    fields = dict(zip(lines[1].split(), lines[2].split(), strict=False))
-    names = [name.strip() for name in lines[3].split("\t")[2:] if name.strip()]
+    apart = "\t" if "\t" in lines[3] else ","  # some programs write commas
+    fields = dict(zip(re.split(r"[\t, ]+", lines[1]), re.split(r"[\t, ]+", lines[2]), strict=False))
+    names = [name.strip() for name in lines[3].split(apart)[2:] if name.strip()]
     if not names or not lines[3].startswith("Frame"):
         raise FormatError(
             "no markers are named", where=f"{path}, line 4", value=lines[3][:40], expected="Frame#, Time, names"
         )
-    rows = [(number, line) for number, line in enumerate(lines[5:], 6) if line.strip()]
+    rows = [(number, line) for number, line in enumerate(lines[5:], 6) if line.split(apart)[0].strip()]
     if 3 * len(names) * len(rows) > most_numbers(len(text)):
         raise FormatError("file describes more than it holds", where=str(path), expected="three cells for each marker")
     places = np.full((len(rows), 3 * len(names)), np.nan)
     for k, (number, line) in enumerate(rows):
-        cells = [cell.strip() for cell in line.split("\t")[2 : 2 + 3 * len(names)]]
+        cells = [cell.strip() for cell in line.split(apart)[2 : 2 + 3 * len(names)]]
         try:
             places[k, : len(cells)] = [float(cell) if cell else np.nan for cell in cells]
         except ValueError as error:
