@@ -245,6 +245,23 @@ def test_own_joints_upside_down_are_turned(walk):
     assert kept.positions()[0, 4, 1] < kept.positions()[0, 0, 1]
 
 
+@pytest.mark.compiled
+def test_own_joints_of_another_size_are_followed_by_direction_and_mirrored_ones_are_refused(tables, walk):
+    body = sy.bundled("humanoid")
+    names = [name for name in body.joint_names if name in walk.skeleton.joint_names]
+    places = walk.positions()[:6, [walk.skeleton.index(name) for name in names]]
+    fitted = sy.fit_keypoints(1000.0 * places, names, body=body, smoothness=1e-4)
+    assert any("scaled by" in note for note in fitted.notes)
+    assert (tables.angles(sy.Motion(walk.skeleton, walk.q[:6], walk.fps), fitted) < 10.0).all()
+    with pytest.raises(InputError, match="mirror image"):
+        sy.fit_keypoints(places * [-1, 1, 1], names, body=body)
+    hands = [k for k, name in enumerate(names) if name.endswith(("_hand", "_foot"))]
+    few = sy.fit_keypoints(
+        1000.0 * places[:, hands], [names[k] for k in hands], body=body, meters_per_unit=1e-3, smoothness=1e-4
+    )
+    assert np.median(few.errors) < 0.02
+
+
 def long_table(places, names, more=""):
     """Return a long table; a point that was not seen has no row."""
     lines = [f"frame,time,landmark,x,y,z,visibility{',person' if more else ''}"]
