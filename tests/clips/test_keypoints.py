@@ -344,7 +344,7 @@ def trc(places, names):
     head += ["\t\t" + "\t".join(f"{axis}{k + 1}" for k in range(len(names)) for axis in "XYZ"), ""]
     rows = [
         "\t".join([str(t + 1), str(t / 50.0), *("" if np.isnan(v) else repr(v) for v in row)])
-        for t, row in enumerate(places.reshape(len(places), -1).tolist())
+        for t, row in enumerate(places.reshape(len(places), 3 * len(names)).tolist())
     ]
     return "\n".join([*head, *rows])
 
@@ -366,6 +366,8 @@ def test_markers_of_a_laboratory(tables, walk, tmp_path):
     assert (tables.angles(walk, sy.load_motion(tmp_path / "a.bvh")) < 10.0).all()
     (tmp_path / "b.trc").write_text(trc(places, names).replace("\t", ","))
     np.testing.assert_allclose(read_points(tmp_path / "b.trc").positions, places)
+    (tmp_path / "a.trc").write_text(trc(places[:0], names))
+    assert_refused(run("animate", "--points", tmp_path / "a.trc"), "no frames")
     (tmp_path / "a.trc").write_text("PathFileType\t4\n")
     assert_refused(run("animate", "--points", tmp_path / "a.trc"), "TRC")
 
@@ -436,6 +438,11 @@ def test_c3d_has_labelled_markers_alone(tmp_path):
     assert markers.names == ["LKNE", "RKNE", "LHip"]
     np.testing.assert_allclose(markers.positions, places, atol=1e-6)
     assert (markers.fps, markers.meters_per_unit) == (60.0, 0.001)
+    data = bytearray((tmp_path / "a.c3d").read_bytes())
+    data[2:200] = b"\xff" * 198
+    (tmp_path / "a.c3d").write_bytes(data)
+    with pytest.raises(FormatError, match="not a readable C3D"):
+        read_c3d(tmp_path / "a.c3d")
 
 
 def test_a_file_that_is_no_c3d(tmp_path):
