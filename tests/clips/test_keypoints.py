@@ -245,6 +245,23 @@ def test_own_joints_upside_down_are_turned(walk):
     assert kept.positions()[0, 4, 1] < kept.positions()[0, 0, 1]
 
 
+@pytest.mark.compiled
+def test_own_joints_of_another_size_are_followed_by_direction_and_mirrored_ones_are_refused(tables, walk):
+    body = sy.bundled("humanoid")
+    names = [name for name in body.joint_names if name in walk.skeleton.joint_names]
+    places = walk.positions()[:6, [walk.skeleton.index(name) for name in names]]
+    fitted = sy.fit_keypoints(1000.0 * places, names, body=body, smoothness=1e-4)
+    assert any("scaled by" in note for note in fitted.notes)
+    assert (tables.angles(sy.Motion(walk.skeleton, walk.q[:6], walk.fps), fitted) < 10.0).all()
+    with pytest.raises(InputError, match="mirror image"):
+        sy.fit_keypoints(places * [-1, 1, 1], names, body=body)
+    hands = [k for k, name in enumerate(names) if name.endswith(("_hand", "_foot"))]
+    few = sy.fit_keypoints(
+        1000.0 * places[:, hands], [names[k] for k in hands], body=body, meters_per_unit=1e-3, smoothness=1e-4
+    )
+    assert np.median(few.errors) < 0.02
+
+
 def long_table(places, names, more=""):
     """Return a long table; a point that was not seen has no row."""
     lines = [f"frame,time,landmark,x,y,z,visibility{',person' if more else ''}"]
@@ -327,7 +344,7 @@ def trc(places, names):
     head += ["\t\t" + "\t".join(f"{axis}{k + 1}" for k in range(len(names)) for axis in "XYZ"), ""]
     rows = [
         "\t".join([str(t + 1), str(t / 50.0), *("" if np.isnan(v) else repr(v) for v in row)])
-        for t, row in enumerate(places.reshape(len(places), -1).tolist())
+        for t, row in enumerate(places.reshape(len(places), 3 * len(names)).tolist())
     ]
     return "\n".join([*head, *rows])
 
@@ -347,6 +364,10 @@ def test_markers_of_a_laboratory(tables, walk, tmp_path):
     assert ran.code == 0, ran
     assert any("z of the points is up" in note for note in ran.data["fit"]["notes"])
     assert (tables.angles(walk, sy.load_motion(tmp_path / "a.bvh")) < 10.0).all()
+    (tmp_path / "b.trc").write_text(trc(places, names).replace("\t", ","))
+    np.testing.assert_allclose(read_points(tmp_path / "b.trc").positions, places)
+    (tmp_path / "a.trc").write_text(trc(places[:0], names))
+    assert_refused(run("animate", "--points", tmp_path / "a.trc"), "no frames")
     (tmp_path / "a.trc").write_text("PathFileType\t4\n")
     assert_refused(run("animate", "--points", tmp_path / "a.trc"), "TRC")
 
@@ -417,6 +438,11 @@ def test_c3d_has_labelled_markers_alone(tmp_path):
     assert markers.names == ["LKNE", "RKNE", "LHip"]
     np.testing.assert_allclose(markers.positions, places, atol=1e-6)
     assert (markers.fps, markers.meters_per_unit) == (60.0, 0.001)
+    data = bytearray((tmp_path / "a.c3d").read_bytes())
+    data[2:200] = b"\xff" * 198
+    (tmp_path / "a.c3d").write_bytes(data)
+    with pytest.raises(FormatError, match="not a readable C3D"):
+        read_c3d(tmp_path / "a.c3d")
 
 
 def test_a_file_that_is_no_c3d(tmp_path):

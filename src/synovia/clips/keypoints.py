@@ -12,10 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.clips.fit import Fitted, fit_positions
-from synovia.clips.landmarks import OF_ROLES, PRESETS, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
+from synovia.clips.landmarks import NEEDED, OF_ROLES, PRESETS, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
 from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
-from synovia.clips.upright import make_upright, to_y_up
+from synovia.clips.upright import SURE, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers
@@ -25,6 +25,7 @@ from synovia.tracking.trajectory import Progress
 
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
 PERSON: Final = (0.4, 1.35)  # sizes of persons relative to an adult of 1.75 m
+OWN_SIZE: Final = 1.15  # points of a body's own joints have its size, within this factor
 CENTRED: Final = 0.01  # hips that move less have been put at the origin; as a part of the body's size
 STRETCHY: Final = 0.25  # bones whose lengths vary more than this share are worth a note
 LIFTED: Final = 0.05  # a floor further from height 0 than this part of the body's size is moved there
@@ -92,10 +93,18 @@ def fit_keypoints(
         "fps": fps, "smoothness": smoothness, "name": name, "threads": threads, "progress": progress
     }  # fmt: skip
     weights = _weights(confidence, places.shape[:2])
-    own_joints = body is not None and preset is None and _are_joints(body, names, places.shape[1])
-    found = None if own_joints else _recognised(places, names, weights, preset)
+    found: Landmarks | None = None
+    if body is not None and preset is None and _are_joints(body, names, places.shape[1]):
+        marks = _joint_marks(body, names, places, weights)
+        if marks is not None and offsets is None and not 1.0 / OWN_SIZE < size_ratio(body, marks) < OWN_SIZE:
+            found = marks  # another person or another unit: only directions can be followed
+    else:
+        found = _recognised(places, names, weights, preset)
+        marks = None
     if body is not None and found is None:
-        turn, notes = _joints_upright(body, names, places, up, mirror)
+        turn, notes = _joints_upright(body, marks, up, mirror)
+        if meters_per_unit is not None and body.meters_per_unit is not None:
+            turn = turn * (meters_per_unit / body.meters_per_unit)
         fitted = fit_positions(body, places @ turn.T, names, offsets=offsets, confidence=confidence, **settings)
         return Fitted.made(fitted, fitted.errors, fitted.smoothness, notes)
     if found is None:
@@ -167,36 +176,48 @@ def _are_joints(body: Skeleton, names: Sequence[str] | None, count: int) -> bool
     return all(name in own for name in names)
 
 
+def _joint_marks(body: Skeleton, names: Sequence[str] | None, places: Array, weights: Array | None) -> Landmarks | None:
+    """Return points of a body's own joints as landmarks, None if shoulders, hips or knees are missing."""
+    joints = body.joint_names if names is None else names
+    by_row = {body.index(name): k for k, name in enumerate(joints)} if len(joints) == places.shape[1] else {}
+    columns = {
+        mark: by_row[body.index(role)]
+        for role, mark in OF_ROLES.items()
+        if role in body.roles and body.index(role) in by_row
+    }
+    if not all(mark in columns for mark in NEEDED):
+        return None
+    each = np.ones(places.shape[:2]) if weights is None else np.broadcast_to(weights, places.shape[:2])
+    found = {mark: places[:, k] for mark, k in columns.items()}
+    return Landmarks(found, {mark: np.nan_to_num(each[:, k]) for mark, k in columns.items()}).with_middles()
+
+
 def _joints_upright(
-    body: Skeleton, names: Sequence[str] | None, places: Array, up: str | None, mirror: str | None
+    body: Skeleton, marks: Landmarks | None, up: str | None, mirror: str | None
 ) -> tuple[Array, list[str]]:
     """Return the matrix (3, 3) that turns points of a body's own joints upright, and notes.
 
     Bodies that are not human, and points that are upright along no axis, are left as they are.
+
+    Raises:
+        InputError: If the points are mirrored for an unknown reason, or ``up`` or ``mirror`` cannot be applied.
     """
-    joints = body.joint_names if names is None else names
-    by_row = {body.index(name): k for k, name in enumerate(joints)} if len(joints) == places.shape[1] else {}
-    found = {
-        mark: places[:, by_row[body.index(role)]]
-        for role, mark in OF_ROLES.items()
-        if role in body.roles and body.index(role) in by_row
-    }
-    rows = [f"{side}_{part}" for side in ("left", "right") for part in ("shoulder", "hip")]
-    if not all(row in found for row in rows):
-        if up is not None or mirror is not None:
-            raise InputError("up or mirror", expected="points of the shoulders and hips", hint="leave them out")
+    asked = up is not None or mirror is not None
+    if marks is None:
+        if asked:
+            raise InputError("up or mirror", expected="points of shoulders, hips and knees", hint="leave them out")
         return np.eye(3), []
-    marks = Landmarks(found, {key: np.ones(len(places)) for key in found}).with_middles()
     try:
-        upright = make_upright(marks, up, mirror)
         back = _from_y_up(body)
+        upright = make_upright(marks, up, mirror)
     except InputError:
-        if up is not None or mirror is not None:
+        if asked or forwardness(marks) < -SURE:
             raise
         return np.eye(3), []
     turn = back @ upright.turn
-    changed = not np.allclose(turn, np.eye(3))
-    return (turn, upright.notes or ["turned to the upward axis of the body"]) if changed else (np.eye(3), [])
+    if np.allclose(turn, np.eye(3)):
+        return np.eye(3), []
+    return turn, upright.notes or ["turned to the upward axis of the body"]
 
 
 def _to_scale(

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +19,8 @@ from synovia.model.geometry import Array
 
 METERS: Final = {"m": 1.0, "meters": 1.0, "metres": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
 DERIVED: Final = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")  # results that C3D files keep among the points
+
+LONGEST_READ: Final = 300.0  # seconds
 
 
 class Markers(NamedTuple):
@@ -35,18 +43,21 @@ def read_trc(path: Path) -> Markers:
     lines = text.splitlines()
     if len(lines) < 5 or not lines[0].startswith("PathFileType"):
         raise FormatError("is not a TRC file", where=str(path), expected="a first line with PathFileType")
-    fields = dict(zip(lines[1].split(), lines[2].split(), strict=False))
-    names = [name.strip() for name in lines[3].split("\t")[2:] if name.strip()]
+    apart = "\t" if "\t" in lines[3] else ","  # some programs write commas
+    fields = dict(zip(re.split(r"[\t, ]+", lines[1]), re.split(r"[\t, ]+", lines[2]), strict=False))
+    names = [name.strip() for name in lines[3].split(apart)[2:] if name.strip()]
     if not names or not lines[3].startswith("Frame"):
         raise FormatError(
             "no markers are named", where=f"{path}, line 4", value=lines[3][:40], expected="Frame#, Time, names"
         )
-    rows = [(number, line) for number, line in enumerate(lines[5:], 6) if line.strip()]
+    rows = [(number, line) for number, line in enumerate(lines[5:], 6) if line.split(apart)[0].strip()]
+    if not rows:
+        raise FormatError("file has no frames", where=str(path))
     if 3 * len(names) * len(rows) > most_numbers(len(text)):
         raise FormatError("file describes more than it holds", where=str(path), expected="three cells for each marker")
     places = np.full((len(rows), 3 * len(names)), np.nan)
     for k, (number, line) in enumerate(rows):
-        cells = [cell.strip() for cell in line.split("\t")[2 : 2 + 3 * len(names)]]
+        cells = [cell.strip() for cell in line.split(apart)[2 : 2 + 3 * len(names)]]
         try:
             places[k, : len(cells)] = [float(cell) if cell else np.nan for cell in cells]
         except ValueError as error:
@@ -62,6 +73,8 @@ def read_trc(path: Path) -> Markers:
 def read_c3d(path: Path) -> Markers:
     """Read the labelled markers of a C3D file; analog channels, computed results and unlabelled points are ignored.
 
+    The package reads in a process of its own, because damaged files can make it crash.
+
     Raises:
         FileError: If the file cannot be read.
         FormatError: If it is damaged or has no labelled markers.
@@ -69,20 +82,21 @@ def read_c3d(path: Path) -> Markers:
     """
     if read_bytes(path)[1:2] != b"\x50":
         raise FormatError("is not a C3D file", where=str(path), expected="0x50 as its second byte")
-    ezc3d: Any = optional_package("ezc3d", "reading C3D needs the package ezc3d", "c3d", str(path))
+    optional_package("ezc3d", "reading C3D needs the package ezc3d", "c3d", str(path))
+    code = "import sys; from synovia.clips.markerfile import unpack_c3d; unpack_c3d(sys.argv[1])"
+    paths = os.pathsep.join(part for part in sys.path if part)
     try:
-        content: Any = ezc3d.c3d(str(path))
-        point: Any = content["parameters"]["POINT"]
-        labels: list[str] = [
-            str(label).strip() for key in sorted(point) if _is_labels(key) for label in point[key]["value"]
-        ]
-        points = np.asarray(content["data"]["points"], np.float64)[:3]
-        residuals = np.asarray(content["data"]["meta_points"]["residuals"], np.float64)[0]
-        rate = float(content["header"]["points"]["frame_rate"])
-        unit = str(point["UNITS"]["value"][0]).strip().lower() if "UNITS" in point and point["UNITS"]["value"] else ""
-        derived = {str(name).strip() for key in DERIVED if key in point for name in point[key]["value"]}
-    except Exception as error:  # damaged files raise a dozen exception types
-        raise FormatError(f"is not a readable C3D file ({error})", where=str(path)) from error
+        done = subprocess.run(  # noqa: S603  the interpreter itself, with fixed code
+            [sys.executable, "-c", code, str(path.resolve())],
+            capture_output=True, timeout=LONGEST_READ, check=False, env={**os.environ, "PYTHONPATH": paths},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise FormatError("is not a readable C3D file", where=str(path), hint="it took too long to read") from error
+    if done.returncode or not done.stdout:
+        raise FormatError("is not a readable C3D file", where=str(path), hint="it may be damaged or cut off")
+    with np.load(io.BytesIO(done.stdout), allow_pickle=False) as content:
+        labels, points, rate = content["labels"].tolist(), content["points"], float(content["rate"])
+        unit, derived = str(content["unit"]), set(content["derived"].tolist())
     keep = [
         k
         for k, name in enumerate(labels[: points.shape[1]])
@@ -90,8 +104,25 @@ def read_c3d(path: Path) -> Markers:
     ]
     if not keep:
         raise FormatError("no marker has a label", where=str(path), expected="labelled markers")
-    places = np.moveaxis(np.where(residuals < 0.0, np.nan, points), 0, 2)[keep].swapaxes(0, 1)
+    places = np.moveaxis(points, 0, 2)[keep].swapaxes(0, 1)
     return Markers([labels[k] for k in keep], _gaps(places), rate if rate > 0.0 else None, METERS.get(unit))
+
+
+def unpack_c3d(path: str) -> None:
+    """Write the points of a C3D file to the standard output, as a NumPy archive; ``read_c3d`` calls it in a process."""
+    ezc3d: Any = import_module("ezc3d")
+    content: Any = ezc3d.c3d(path)
+    point: Any = content["parameters"]["POINT"]
+    labels = [str(label).strip() for key in sorted(point) if _is_labels(key) for label in point[key]["value"]]
+    points = np.asarray(content["data"]["points"], np.float64)[:3]
+    residuals = np.asarray(content["data"]["meta_points"]["residuals"], np.float64)[0]
+    unit = str(point["UNITS"]["value"][0]).strip().lower() if "UNITS" in point and point["UNITS"]["value"] else ""
+    derived = [str(name).strip() for key in DERIVED if key in point for name in point[key]["value"]]
+    np.savez(
+        sys.stdout.buffer, labels=np.array(labels, np.str_), points=np.where(residuals < 0.0, np.nan, points),
+        rate=float(content["header"]["points"]["frame_rate"]), unit=np.array(unit),
+        derived=np.array(derived, np.str_),
+    )  # fmt: skip
 
 
 def _is_labels(key: str) -> bool:

@@ -47,7 +47,9 @@ def joints_of_markers(names: Sequence[str], positions: Array, weights: Array) ->
     at: dict[str, int] = {}
     for side in SIDES:
         for part, known in _NAMES.items():
-            own = [name.replace("*", side[0].upper()) for name in known]
+            letter = side[0].upper()
+            own = [name.replace("*", letter) for name in known]
+            own += [name.removeprefix("*") + letter for name in known if name.startswith("*")]  # ASISl
             if (name := next((name for name in own if name in bare), None)) is not None:
                 at[f"{side}_{part}"] = bare.index(name)
     if not all(f"{side}_{part}" in at for side in SIDES for part in ("front", "back", "knee", "shoulder")):
