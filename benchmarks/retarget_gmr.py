@@ -4,7 +4,8 @@
 
 ``--answers`` is the folder of GMR's answers (else ../shared/peers/retarget): joint values ``Q``, positions ``P`` of the
 bodies ``names``, the source's joints ``S_*``, and ``fps``, its frames a second on this machine. Clips and the robot are
-those of the data folder; ``--pair`` names other answers with their clips. One thread; processor time, the fastest of the rounds.
+those of the data folder; ``--pair`` names other answers with their clips. One thread; processor time, the fastest of
+the rounds.
 
 Directions are those of upper arms, forearms, thighs and shins, from joint to joint, after the best turn about the
 vertical of the whole clip. A step is the turn of a hinge in one frame. Feet slide while the source's ankle stands.
