@@ -20,6 +20,17 @@ from synovia.cli.inputs import (
     output_option,
     root_option,
 )
+from synovia.cli.many import (
+    Address,
+    EngineName,
+    EngineOption,
+    FailFast,
+    Format,
+    Options,
+    RetryFailed,
+    ShardOption,
+    run_many,
+)
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.errors import InputError
@@ -31,10 +42,13 @@ if TYPE_CHECKING:
 
 
 def animate(
-    file: Annotated[
-        str,
+    files: Annotated[
+        list[str],
         typer.Argument(
-            metavar="FILE", autocompletion=models, help="A model, or a clip for --foot-lock alone.", show_default=False
+            metavar="FILE...",
+            autocompletion=models,
+            help="A model, or a clip for --foot-lock alone, or many clips: files, folders, patterns.",
+            show_default=False,
         ),
     ],
     goals: Annotated[
@@ -55,7 +69,7 @@ def animate(
         typer.Option(
             "--points",
             metavar="POINTS",
-            help="Pass through points over time: .csv, .npz, .npy, or the joints of a clip.",
+            help="Pass through points over time: .csv, .npz, .npy, or the joints of a clip; or a folder of such files.",
             show_default=False,
         ),
     ] = None,
@@ -103,8 +117,14 @@ def animate(
     jobs: Jobs = None,
     deadline: Deadline = None,
     output: Annotated[
-        Path | None, output_option("OUT", "Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE).")
+        Path | None, output_option("OUT", "Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE); or a folder.")
     ] = None,
+    file_format: Format = None,
+    engine: EngineOption = EngineName.LOCAL,
+    address: Address = None,
+    shard: ShardOption = None,
+    retry_failed: RetryFailed = False,
+    fail_fast: FailFast = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -112,6 +132,8 @@ def animate(
 
     For example: synovia animate walk.bvh --foot-lock -o still_feet.bvh
     """
+    from synovia.batch.inputs import is_many
+
     _check_sources([goals, follow, points], foot_lock=foot_lock)
     if goals is None and follow is None:
         tracking = {
@@ -121,6 +143,22 @@ def animate(
         for option, given in tracking.items():
             if given:
                 raise typer.BadParameter("expected --goals or --follow with this option", param_hint=f"'{option}'")
+    options = Options(output, file_format, engine, address, shard, retry_failed, fail_fast, force, jobs, as_json)
+    ankles = None if feet is None else [name.strip() for name in feet.split(",")]
+    if is_many([str(points)] if points is not None else files, output):
+        if goals is not None or follow is not None:
+            raise typer.BadParameter("expected --foot-lock or --points with many inputs", param_hint="'-o'")
+        from synovia.batch.tasks import POINT_ENDINGS, FitPoints, LockFeet
+
+        lock = LockFeet(clip, ankles, up, blend) if foot_lock else None
+        if points is None:
+            run_many(lock or LockFeet(), files, options, "holding feet")
+        fit = FitPoints(files[0], None if joints is None else _pairs(joints), lock)
+        run_many(fit, [str(points)], options, "fitting", ".bvh", POINT_ENDINGS)
+    options.refuse_single()
+    if len(files) > 1:
+        raise typer.BadParameter(f"expected one file, got {len(files)}", param_hint="'FILE'")
+    file = files[0]
     from synovia.cli.report import clip_object, clip_text
     from synovia.io.load import is_bundled
     from synovia.io.save import check_target, save_motion
@@ -154,7 +192,6 @@ def animate(
     if foot_lock:
         from synovia import clips
 
-        ankles = None if feet is None else [name.strip() for name in feet.split(",")]
         with Bar("holding feet", count=len(motion)) as bar:
             locked = clips.foot_lock(motion, feet=ankles, up=up, blend=blend, threads=jobs, progress=bar)
         motion = locked.motion

@@ -1,0 +1,360 @@
+"""The tasks of the command line on one file each: retarget, convert, animate and render."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from synovia.batch.inputs import Item
+from synovia.batch.work import Figure, file_hash
+from synovia.errors import FormatError, InputError
+from synovia.io.csvfile import read_csv
+from synovia.io.load import format_of, formats, is_bundled, load_model, load_motion
+from synovia.io.save import save_motion
+from synovia.model import Skeleton
+from synovia.model.motion import Motion
+
+if TYPE_CHECKING:
+    from synovia.clips import FootLocked
+
+_PICTURE: Final = (320, 180)  # pixels of each still on the summary page
+_WARM_FRAMES: Final = 8  # of the clip that loads the kernels
+
+
+def motion_endings() -> list[str]:
+    """Return the endings of files that hold a motion by themselves."""
+    return [ending for fmt in formats() if fmt.holds_motions and fmt.name != "CSV" for ending in fmt.extensions]
+
+
+POINT_ENDINGS: Final = (".csv", ".npz", ".npy")
+
+
+def written_endings() -> list[str]:
+    """Return the endings of single files that a motion can be written to."""
+    known = (fmt for fmt in formats() if fmt.holds_motions and fmt.write is not None)
+    return [ending for fmt in known for ending in fmt.extensions if ending != ".gltf"]
+
+
+def model_settings(name: str) -> dict[str, str]:
+    """Return the name of a model and the hash of its file.
+
+    Raises:
+        FileError: If there is no such file.
+    """
+    if is_bundled(name):
+        return {"name": name}
+    load_model(name)
+    return {"name": Path(name).name, "sha256": file_hash(Path(name))}
+
+
+def load_clip(path: Path, clip: str | None) -> Motion:
+    """Return a clip of a file by name or number, the first for None."""
+    chosen = clip or "0"
+    return load_motion(path, int(chosen) if chosen.isdigit() else chosen)
+
+
+def drawn(motion: Motion) -> bytes:
+    """Return a sheet of stills of a motion as PNG.
+
+    Raises:
+        MissingExtraError: If Pillow is not installed.
+    """
+    from synovia.draw import render
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sheet.png"
+        render(motion, path, size=_PICTURE)
+        return path.read_bytes()
+
+
+def warm_clip() -> Motion:
+    """Return a short clip of the bundled humanoid, for loading kernels."""
+    body = load_model("humanoid").with_root("free")
+    return Motion(body, np.tile(body.rest_pose().q, (_WARM_FRAMES, 1)), 30.0, name="rest")
+
+
+def usual_ending(target: str) -> str:
+    """Return the ending of retargeted files unless another is asked for: BVH files have y up, npz files any axis."""
+    return ".bvh" if load_model(target).up in (None, "y") else ".npz"
+
+
+@dataclass(frozen=True)
+class RetargetFile:
+    """Retarget a clip to another body.
+
+    Args:
+        target: The model: a file or the name of a bundled model.
+        joint_map: (source joint, target joint) by role; None to match them automatically.
+        feet: Whether to correct the feet.
+        clip: Name or number of the clip in a file; None for the first.
+        options: Further arguments of ``retarget``.
+    """
+
+    target: str
+    joint_map: Mapping[str, tuple[str, str]] | None = None
+    feet: bool = True
+    clip: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    name = "retarget"
+
+    @cached_property
+    def skeleton(self) -> Skeleton:
+        """The skeleton of the model."""
+        return load_model(self.target)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides about the output beside the input."""
+        chosen = {"feet": self.feet, "clip": self.clip, **self.options}
+        joints = None if self.joint_map is None else {role: list(pair) for role, pair in self.joint_map.items()}
+        return {"target": model_settings(self.target), "joint_map": joints, **chosen}
+
+    def prepare(self) -> None:
+        """Load the model and the kernels."""
+        from synovia.retargeting import retarget
+
+        skeleton = self.skeleton
+        try:
+            retarget(warm_clip(), skeleton, feet=self.feet, threads=1, **self.options)
+        except InputError:
+            if self.joint_map is None:
+                raise  # the model has no legs: every clip would fail
+
+    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+        """Write the motion; return its figures."""
+        from synovia.retargeting import retarget
+
+        motion = load_clip(item.path, self.clip)
+        joint_map = None if self.joint_map is None else dict(self.joint_map)
+        answer = retarget(motion, self.skeleton, joint_map, feet=self.feet, threads=1, **self.options)
+        into = None if is_bundled(self.target) else self.target
+        write_motion(answer.motion, output, into)
+        return {
+            "frames": len(answer.motion), "missed": len(answer.missed_frames), "worst": float(answer.worst),
+            "scale": float(answer.scale), **judged(answer),
+        }  # fmt: skip
+
+    def picture(self, output: Path) -> bytes | None:
+        """Return a picture of an output."""
+        return drawn(_output_of(self.skeleton, output))
+
+
+def judged(answer: object) -> dict[str, Figure]:
+    """Return the verdict and the figures of the judge of clips, as far as the answer has them."""
+    found: dict[str, Figure] = {}
+    verdict = getattr(answer, "verdict", None)
+    if isinstance(verdict, str):
+        found["verdict"] = verdict
+    findings: Any = getattr(answer, "findings", ())
+    causes = [f"{one.limb}: {one.cause}" for one in findings if hasattr(one, "limb") and hasattr(one, "cause")]
+    if causes:
+        found["findings"] = "; ".join(dict.fromkeys(causes))
+    figures: Any = getattr(answer, "figures", None)
+    if isinstance(figures, Mapping):
+        for name, value in cast("Mapping[str, Any]", figures).items():
+            plain: Any = value.item() if isinstance(value, np.generic) else value
+            if isinstance(plain, str | int | float):
+                found[name] = plain
+    return found
+
+
+def write_motion(motion: Motion, output: Path, into: str | Path | None) -> None:
+    """Write a motion and create its folder."""
+    output.parent.mkdir(exist_ok=True)
+    save_motion(motion, output, into=into)
+
+
+def _last_clip(path: Path) -> Motion:
+    """Return the last clip of a file: to a copy of a model, one is added at the end."""
+    from synovia.io.load import load_motions
+
+    return load_motions(path)[-1]
+
+
+def _output_of(skeleton: Skeleton, path: Path) -> Motion:
+    """Return a motion of a skeleton that was written to a file; BVH files do not say which axis points up."""
+    if path.suffix.lower() == ".csv":
+        return read_csv(path, skeleton.with_root("free"))
+    motion = _last_clip(path)
+    body = motion.skeleton
+    if body.up == skeleton.up:
+        return motion
+    upright = Skeleton(body.joints, name=body.name, meters_per_unit=body.meters_per_unit, up=skeleton.up)
+    return Motion(upright, motion.q, motion.fps, name=motion.name)
+
+
+@dataclass(frozen=True)
+class ConvertFile:
+    """Write a clip in another format.
+
+    Args:
+        clip: Name or number of the clip in a file; None for the first.
+        into: The glTF whose copy gets the clip; None for the input itself.
+    """
+
+    clip: str | None = None
+    into: str | None = None
+    name = "convert"
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides about the output beside the input."""
+        return {"clip": self.clip, "into": None if self.into is None else model_settings(self.into)}
+
+    def prepare(self) -> None:
+        """Load the kernels: positions need forward kinematics."""
+        warm_clip().positions()
+
+    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+        """Write the clip; return its figures."""
+        motion = load_clip(item.path, self.clip)
+        if output.suffix.lower() == ".glb" and self.into is None and format_of(item.path).copies is False:
+            what = "a clip in glTF needs a file of this format to copy"
+            raise FormatError(what, where=str(item.path), expected="--into with a .glb file")
+        write_motion(motion, output, self.into or item.path)
+        return {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
+
+    def picture(self, output: Path) -> bytes | None:
+        """Return None: a converted clip is as good as the original."""
+        del output
+        return None
+
+
+@dataclass(frozen=True)
+class LockFeet:
+    """Hold the standing feet of a clip.
+
+    Args:
+        clip: Name or number of the clip in a file; None for the first.
+        feet: The ankles; None to find them by role or name.
+        up: Axis that points up; None for that of the clip.
+        blend: Seconds over which a correction fades in and out.
+    """
+
+    clip: str | None = None
+    feet: Sequence[str] | None = None
+    up: str | None = None
+    blend: float = 0.06
+    name = "animate"
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides about the output beside the input."""
+        feet = None if self.feet is None else list(self.feet)
+        return {"foot_lock": True, "clip": self.clip, "feet": feet, "up": self.up, "blend": self.blend}
+
+    def prepare(self) -> None:
+        """Load the kernels."""
+        from synovia.clips import foot_lock
+
+        foot_lock(warm_clip(), up="z", threads=1)
+
+    def locked(self, motion: Motion) -> FootLocked:
+        """Return a clip with locked feet."""
+        from synovia.clips import foot_lock
+
+        return foot_lock(motion, feet=self.feet, up=self.up, blend=self.blend, threads=1)
+
+    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+        """Write the clip; return its figures."""
+        motion = load_clip(item.path, self.clip)
+        locked = self.locked(motion)
+        write_motion(locked.motion, output, item.path)
+        names = ("slide_before", "slide", "depth_before", "depth")
+        figures = {name: float(getattr(locked, name)) for name in names}
+        return {"frames": len(motion), "worst": figures["slide"], **figures}
+
+    def picture(self, output: Path) -> bytes | None:
+        """Return a picture of an output that holds its skeleton."""
+        return None if output.suffix.lower() == ".csv" else drawn(_last_clip(output))
+
+
+@dataclass(frozen=True)
+class FitPoints:
+    """Fit a body to a file of points over time.
+
+    Args:
+        model: The model: a file or the name of a bundled model.
+        pairs: Name of the point, by joint; None for all points.
+        lock: How the standing feet are held afterwards; None to leave them.
+    """
+
+    model: str
+    pairs: Mapping[str, str] | None = None
+    lock: LockFeet | None = None
+    name = "animate"
+
+    @cached_property
+    def skeleton(self) -> Skeleton:
+        """The skeleton of the model."""
+        return load_model(self.model)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides about the output beside the input."""
+        pairs = None if self.pairs is None else dict(self.pairs)
+        lock = None if self.lock is None else self.lock.settings()
+        return {"points": pairs, "model": model_settings(self.model), "lock": lock}
+
+    def prepare(self) -> None:
+        """Load the model; the kernels come with the first file, because a fit loads them by what the points ask."""
+        _ = self.skeleton
+
+    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+        """Write the motion; return its figures."""
+        from synovia.clips import fit_positions
+        from synovia.clips.pointfile import read_points
+
+        points = read_points(item.path).chosen(self.pairs, item.path)
+        fitted = fit_positions(
+            self.skeleton, points.positions, points.joints, offsets=points.offsets, confidence=points.confidence,
+            fps=points.fps or 30.0, name=item.path.stem, threads=1,
+        )  # fmt: skip
+        motion = fitted if self.lock is None else self.lock.locked(fitted).motion
+        write_motion(motion, output, None if is_bundled(self.model) else self.model)
+        seen = fitted.errors[np.isfinite(fitted.errors)]
+        far = float(np.quantile(seen, 0.99))
+        return {"frames": len(fitted), "median_error": float(np.median(seen)), "p99_error": far, "worst": far}
+
+    def picture(self, output: Path) -> bytes | None:
+        """Return a picture of an output."""
+        return drawn(_output_of(self.skeleton, output))
+
+
+@dataclass(frozen=True)
+class RenderFile:
+    """Draw a clip.
+
+    Args:
+        clip: Name or number of the clip in a file; None for the first.
+        options: Arguments of ``render``: titles, size, fps, view, theme.
+    """
+
+    clip: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    name = "render"
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides about the output beside the input."""
+        return {"clip": self.clip, **self.options}
+
+    def prepare(self) -> None:
+        """Load what draws."""
+        from synovia.draw.raster import require_pillow
+
+        require_pillow()
+
+    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+        """Write the film; return its figures."""
+        from synovia.draw import render
+
+        motion = load_clip(item.path, self.clip)
+        output.parent.mkdir(exist_ok=True)
+        render(motion, output, jobs=1, **self.options)
+        return {"frames": len(motion), "seconds": float(motion.duration)}
+
+    def picture(self, output: Path) -> bytes | None:
+        """Return the sheet itself; films are not shown."""
+        return output.read_bytes() if output.suffix.lower() == ".png" else None
