@@ -17,7 +17,6 @@ class Deadly:
     def run(self, item, output):
         if item.name == "b.txt":
             os._exit(3)
-        output.parent.mkdir()
         output.write_bytes(item.path.read_bytes())
         return {"size": item.path.stat().st_size}
 

@@ -1,4 +1,4 @@
-"""Folders of clips: every good one is done, every bad one is a row, and the folder is the same after any interruption."""
+"""Folders of clips: good ones are done, bad ones are rows, and interruptions change nothing."""
 
 import csv
 import json
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_runs import run
-from deadly import Deadly
 
 import synovia as sy
+from cli_runs import run
+from deadly import Deadly
 from synovia.batch import inputs
 from synovia.batch.folder import run_folder
 from synovia.batch.ledger import Ledger, Row
@@ -274,7 +274,10 @@ def test_processes_give_the_same_bytes_and_survive_a_killed_worker(clips, tmp_pa
     def kill(event):
         if not killed:
             found = subprocess.run(
-                ["pgrep", "-P", str(os.getpid()), "-f", "synovia.batch.pool"], capture_output=True, text=True, check=False
+                ["pgrep", "-P", str(os.getpid()), "-f", "synovia.batch.pool"],
+                capture_output=True,
+                text=True,
+                check=False,
             )
             for pid in found.stdout.split():
                 os.kill(int(pid), signal.SIGKILL)

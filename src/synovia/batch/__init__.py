@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from synovia.batch.functions import Fit, Retarget, Solve
     from synovia.batch.folder import run_folder
+    from synovia.batch.functions import Fit, Retarget, Solve
 
 _HOMES = {"Fit": "functions", "Retarget": "functions", "Solve": "functions", "run_folder": "folder"}
 

@@ -205,7 +205,7 @@ class _Plan:
         """
         jobs: list[Job] = []
         for number, (item, known) in enumerate(todo):
-            jobs.append(Job(number, item, known, scratch / str(number) / Path(item.output).name))
+            jobs.append(Job(number, item, known, scratch / str(number)))
         self._ledger.claim({item.output: item.name for item, _ in todo})
         failed = 0
         written, pause = time.monotonic(), _PAUSE
@@ -236,9 +236,9 @@ class _Plan:
             self.same += 1
         else:
             try:
-                if outcome.status == DONE:
+                if outcome.file is not None and outcome.status == DONE:
                     target.parent.mkdir(parents=True, exist_ok=True)
-                    job.file.replace(target)
+                    outcome.file.replace(target)
                     self.done += 1
                 else:
                     target.unlink(missing_ok=True)
@@ -250,7 +250,7 @@ class _Plan:
             )  # fmt: skip
         self._ledger.record(row, outcome.stat, more)
         with suppress(OSError):
-            shutil.rmtree(job.file.parent, ignore_errors=True)
+            shutil.rmtree(job.folder, ignore_errors=True)
         return row
 
     def drop_lost(self) -> None:

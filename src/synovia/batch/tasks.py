@@ -133,7 +133,7 @@ class RetargetFile:
         joint_map = None if self.joint_map is None else dict(self.joint_map)
         answer = retarget(motion, self.skeleton, joint_map, feet=self.feet, threads=1, **self.options)
         into = None if is_bundled(self.target) else self.target
-        write_motion(answer.motion, output, into)
+        save_motion(answer.motion, output, into=into)
         return {
             "frames": len(answer.motion), "missed": len(answer.missed_frames), "worst": float(answer.worst),
             "scale": float(answer.scale), **judged(answer),
@@ -157,16 +157,10 @@ def judged(answer: object) -> dict[str, Figure]:
     figures: Any = getattr(answer, "figures", None)
     if isinstance(figures, Mapping):
         for name, value in cast("Mapping[str, Any]", figures).items():
-            plain: Any = value.item() if isinstance(value, np.generic) else value
+            plain: Any = value if hasattr(value, "__len__") or not hasattr(value, "item") else value.item()
             if isinstance(plain, str | int | float):
                 found[name] = plain
     return found
-
-
-def write_motion(motion: Motion, output: Path, into: str | Path | None) -> None:
-    """Write a motion and create its folder."""
-    output.parent.mkdir(exist_ok=True)
-    save_motion(motion, output, into=into)
 
 
 def _last_clip(path: Path) -> Motion:
@@ -215,7 +209,7 @@ class ConvertFile:
         if output.suffix.lower() == ".glb" and self.into is None and format_of(item.path).copies is False:
             what = "a clip in glTF needs a file of this format to copy"
             raise FormatError(what, where=str(item.path), expected="--into with a .glb file")
-        write_motion(motion, output, self.into or item.path)
+        save_motion(motion, output, into=self.into or item.path)
         return {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
 
     def picture(self, output: Path) -> bytes | None:
@@ -262,7 +256,7 @@ class LockFeet:
         """Write the clip; return its figures."""
         motion = load_clip(item.path, self.clip)
         locked = self.locked(motion)
-        write_motion(locked.motion, output, item.path)
+        save_motion(locked.motion, output, into=item.path)
         names = ("slide_before", "slide", "depth_before", "depth")
         figures = {name: float(getattr(locked, name)) for name in names}
         return {"frames": len(motion), "worst": figures["slide"], **figures}
@@ -313,7 +307,7 @@ class FitPoints:
             fps=points.fps or 30.0, name=item.path.stem, threads=1,
         )  # fmt: skip
         motion = fitted if self.lock is None else self.lock.locked(fitted).motion
-        write_motion(motion, output, None if is_bundled(self.model) else self.model)
+        save_motion(motion, output, into=None if is_bundled(self.model) else self.model)
         seen = fitted.errors[np.isfinite(fitted.errors)]
         far = float(np.quantile(seen, 0.99))
         return {"frames": len(fitted), "median_error": float(np.median(seen)), "p99_error": far, "worst": far}
@@ -351,7 +345,6 @@ class RenderFile:
         from synovia.draw import render
 
         motion = load_clip(item.path, self.clip)
-        output.parent.mkdir(exist_ok=True)
         render(motion, output, jobs=1, **self.options)
         return {"frames": len(motion), "seconds": float(motion.duration)}
 

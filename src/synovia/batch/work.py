@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import secrets
 import time
 import traceback
 import warnings
@@ -18,6 +19,7 @@ DONE: Final = "done"
 FAILED: Final = "failed"  # the input or the settings are the reason: the same happens again
 CRASHED: Final = "crashed"  # the process that worked on it died; another run may succeed
 SAME: Final = "same"  # the input has not changed since the last run
+_HASHES: Final[dict[tuple[str, int, int], str]] = {}  # of the last file, by name, size and time
 _CHUNK: Final = 2**20  # bytes that are hashed at once
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})  # nothing else can be written either
 Figure = str | int | float | bool | None
@@ -55,13 +57,13 @@ class Job(NamedTuple):
         number: Number of the item in this run.
         item: The item.
         known: Hash of the content that is done already, "" if none is.
-        file: The file to write, in the folder for unfinished files.
+        folder: Folder for unfinished files; it is removed when the job is done.
     """
 
     number: int
     item: Item
     known: str
-    file: Path
+    folder: Path
 
 
 class Outcome(NamedTuple):
@@ -78,6 +80,7 @@ class Outcome(NamedTuple):
         seconds: Time that it took.
         attempts: Number of processes that worked on it.
         fatal: Whether nothing else can be written either: the disk is full.
+        file: The output, in the job's folder.
     """
 
     number: int
@@ -90,6 +93,7 @@ class Outcome(NamedTuple):
     seconds: float = 0.0
     attempts: int = 1
     fatal: bool = False
+    file: Path | None = None
 
 
 def file_hash(path: Path) -> str:
@@ -98,11 +102,15 @@ def file_hash(path: Path) -> str:
     Raises:
         OSError: If it cannot be read.
     """
+    key = (str(path), *stat_of(path))
+    if key in _HASHES:
+        return _HASHES[key]
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
-    return digest.hexdigest()
+    _HASHES.clear()  # the parts of a table come one after the other
+    return _HASHES.setdefault(key, digest.hexdigest())
 
 
 def stat_of(path: Path) -> tuple[int, int]:
@@ -119,32 +127,35 @@ def work_on(task: Task, job: Job) -> Outcome:
     begun = time.perf_counter()
     stat = stat_of(job.item.path)
     sha256, trace, fatal = "", "", False
+    # a folder of its own: an earlier process may have died on the same job, or still be at it
+    file = job.folder / secrets.token_hex(4) / Path(job.item.output).name
     figures: Mapping[str, Figure] = {}
     try:
         if job.item.path.is_file():  # the reader of the format says what else it is
             sha256 = file_hash(job.item.path)
         if sha256 and sha256 == job.known:
             return Outcome(job.number, SAME, sha256, stat, seconds=time.perf_counter() - begun)
+        job.folder.mkdir(exist_ok=True)  # without the folders above: they are gone if another run has begun
+        file.parent.mkdir()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # notes on what a file holds beside motion
-            figures = task.run(job.item, job.file)
+            figures = task.run(job.item, file)
         status, error = DONE, ""
     except SynoviaError as problem:
-        status, error = FAILED, _one_line(problem, job)
+        status, error = FAILED, _one_line(problem, job, file)
         fatal = _is_full(problem)
     except MemoryError:
         status, error = FAILED, f"{job.item.name}: does not fit in memory"
     except Exception as problem:  # noqa: BLE001  a bug in one clip is a row of the ledger, too
         status, error = FAILED, f"{job.item.name}: {type(problem).__name__}: {problem}"
         trace, fatal = traceback.format_exc(), _is_full(problem)
-    return Outcome(
-        job.number, status, sha256, stat, figures, error, trace, time.perf_counter() - begun, fatal=fatal
-    )  # fmt: skip
+    seconds = time.perf_counter() - begun
+    return Outcome(job.number, status, sha256, stat, figures, error, trace, seconds, 1, fatal, file)
 
 
-def _one_line(problem: Exception, job: Job) -> str:
+def _one_line(problem: Exception, job: Job, file: Path) -> str:
     """Return an error on one line, without the folders, which differ between machines."""
-    text = str(problem).replace(str(job.item.path), job.item.name).replace(str(job.file), job.item.output)
+    text = str(problem).replace(str(job.item.path), job.item.name).replace(str(file), job.item.output)
     return " ".join(text.split())
 
 

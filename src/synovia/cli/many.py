@@ -158,7 +158,7 @@ def run_many(
     from synovia.batch.tasks import motion_endings, written_endings
 
     if options.file_format is not None:
-        ending = _checked_ending(options.file_format, outputs or written_endings())
+        ending = checked_ending(options.file_format, outputs or written_endings())
     run_items(task, collect(sources, options.folder(), inputs or motion_endings(), ending), options, text)
 
 
@@ -228,7 +228,7 @@ def _report(run: Run) -> list[str]:
     return lines
 
 
-def _checked_ending(text: str, endings: Sequence[str]) -> str:
+def checked_ending(text: str, endings: Sequence[str]) -> str:
     """Return the ending of ``--format``, with the dot.
 
     Raises:
