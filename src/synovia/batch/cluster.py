@@ -1,7 +1,8 @@
 """The engine ``ray``: jobs on a Ray cluster, whose machines see the same folders.
 
-Ray Data streams the jobs to a pool of actors that grows with the cluster. Each actor holds the prepared task, with its
-model and compiled problem. Ray tries a job again when its machine goes away. Results come back in any order; the
+Ray Data streams the jobs to a pool of actors that grows with the cluster. Each actor has a process that holds the
+prepared task, with its model and compiled problem. Ray tries a job again when its machine goes away, and the actor when
+its process dies, so an input that kills every process is a row of the ledger. Results come back in any order; the
 process that started the run publishes them, as with the local engine.
 """
 
@@ -9,14 +10,15 @@ from __future__ import annotations
 
 import logging
 import pickle
+import queue
 from collections.abc import Generator, Iterable
 from typing import Any, Final
 
-from synovia.batch.work import CRASHED, Job, Outcome, Task, stat_of, work_on
+from synovia.batch.pool import Worker
+from synovia.batch.work import Job, Outcome, Task
 from synovia.errors import SynoviaError
 from synovia.io.base import optional_package
 
-_RETRIES: Final = 20  # of a block of jobs whose process or machine went away
 _MOST_ACTORS: Final = 100_000  # the cluster decides how many there are
 _JOBS: Final = 4  # in a block: what Ray hands to an actor, and does again when the actor is lost
 
@@ -62,9 +64,6 @@ class Cluster:
         finally:
             if own:
                 self._ray.shutdown()
-        for job in left.values():
-            reason = f"{job.item.name}: Ray gave it up after {_RETRIES} retries"
-            yield Outcome(job.number, CRASHED, "", stat_of(job.item.path), {}, reason, attempts=_RETRIES)
 
     def _connect(self) -> None:
         """Join the cluster, or start one on this machine.
@@ -85,33 +84,36 @@ class Cluster:
         """Return rows with the outcomes of jobs, as Ray Data streams them."""
         context = self._data.DataContext.get_current().copy()
         context.enable_progress_bars = False
+        for name in ("ray.data", "ray"):
+            logging.getLogger(name).setLevel(logging.ERROR)
         context.execution_options.preserve_order = False
-        context.max_errored_blocks = -1  # a job that kills every process is missing in the end
         with self._data.DataContext.current(context):
             rows = [{"job": pickle.dumps(job)} for job in jobs]
             blocks = max(-(-len(rows) // _JOBS), 1)
             dataset = self._data.from_items(rows, override_num_blocks=blocks)
             pool = self._data.ActorPoolStrategy(min_size=1, max_size=self._workers or _MOST_ACTORS)
             done = dataset.map_batches(
-                _Actor, fn_constructor_args=(pickle.dumps(task),), batch_size=1, compute=pool, num_cpus=1,
-                max_task_retries=_RETRIES, max_restarts=-1,
+                _Actor, fn_constructor_args=(pickle.dumps(task),), batch_size=1, compute=pool, num_cpus=1
             )  # fmt: skip
             return done.iter_rows()
 
 
 class _Actor:
-    """A process of the cluster that holds a prepared task.
+    """A worker of the cluster.
 
     Args:
         task: The task as a pickle.
     """
 
     def __init__(self, task: bytes) -> None:
-        """Load the model and the kernels."""
-        self._task: Task = pickle.loads(task)  # noqa: S301  from the process that started the run
-        self._task.prepare()
+        """Create the worker; its process starts with the first job."""
+        self._worker = Worker(pickle.loads(task), [], queue.SimpleQueue())  # noqa: S301  from the process of the run
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Return the outcomes of jobs."""
-        outcomes = [work_on(self._task, pickle.loads(job)) for job in batch["job"]]  # noqa: S301
+        outcomes = [self._worker.do(pickle.loads(job)) for job in batch["job"]]  # noqa: S301
         return {"outcome": [pickle.dumps(outcome) for outcome in outcomes]}
+
+    def __del__(self) -> None:
+        """End the process."""
+        self._worker.stop()

@@ -49,8 +49,9 @@ class Batch:
     def __init__(self, given: Any) -> None:
         """Find the form."""
         self._given: Any = given
-        self.is_arrow = type(given).__module__.partition(".")[0] == "pyarrow"
-        self._is_frame = type(given).__module__.partition(".")[0] == "pandas"
+        kind = cast("Any", type(given)).__module__.partition(".")[0]
+        self.is_arrow = kind == "pyarrow"
+        self._is_frame = kind == "pandas"
         if self.is_arrow:
             self.names = [str(name) for name in given.schema.names]
             self.size = int(given.num_rows)
@@ -65,7 +66,7 @@ class Batch:
                 raise InputError("lengths of columns", value=sizes, expected="the same for all")
             self.size = next(iter(sizes.values()), 0)
         else:
-            raise InputError("batch", value=type(self._given), expected="an Arrow batch or table, or a dict of columns")
+            raise InputError("batch", value=kind, expected="an Arrow batch or table, or a dict of columns")
 
     def column(self, name: str) -> Any:
         """Return a column as it is."""
@@ -113,7 +114,8 @@ class Batch:
                 fields.append(arrow.field(name, made.type))
                 columns.append(made)
             schema = arrow.schema(fields)
-            return type(self._given).from_arrays(columns, schema=schema)
+            form = cast("Any", type(self._given))
+            return form.from_arrays(columns, schema=schema)
         if self._is_frame:
             plain = {name: value.texts() if isinstance(value, Texts) else value for name, value in new.items()}
             return self._given[list(keep)].assign(**plain)

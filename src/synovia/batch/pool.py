@@ -72,7 +72,7 @@ class Local:
         if not waiting:
             return
         ended: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
-        workers = [_Worker(task, waiting, ended) for _ in range(min(self.workers, len(waiting)))]
+        workers = [Worker(task, waiting, ended) for _ in range(min(self.workers, len(waiting)))]
         try:
             workers[0].start()
             while not workers[0].ready.wait(_LISTEN):
@@ -98,11 +98,17 @@ class Local:
                 worker.finish()
 
 
-class _Worker(threading.Thread):
-    """A thread with a process."""
+class Worker(threading.Thread):
+    """A thread with a process that does jobs.
+
+    Args:
+        task: The task.
+        waiting: The jobs in reverse order.
+        ended: Gets the outcomes, an exception if the task cannot be prepared, and None at the end.
+    """
 
     def __init__(self, task: Task, waiting: list[Job], ended: queue.SimpleQueue[Any]) -> None:
-        """Store the arguments; ``waiting`` holds the jobs in reverse order."""
+        """Store the arguments."""
         super().__init__(daemon=True)
         self._task = pickle.dumps(task)
         self._waiting = waiting
@@ -120,7 +126,7 @@ class _Worker(threading.Thread):
                     job = self._waiting.pop()  # atomic
                 except IndexError:
                     break
-                outcome = self._do(job)
+                outcome = self.do(job)
                 if outcome is not None:
                     self._ended.put(outcome)
         except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
@@ -130,8 +136,12 @@ class _Worker(threading.Thread):
             self.stop()
             self._ended.put(None)
 
-    def _do(self, job: Job) -> Outcome | None:
-        """Return the outcome of a job; None after ``stop``."""
+    def do(self, job: Job) -> Outcome | None:
+        """Return the outcome of a job; None after ``stop``.
+
+        Raises:
+            SynoviaError: If the task cannot be prepared.
+        """
         words = ""
         for attempt in range(1, ATTEMPTS + 1):
             process = self._process or self._start()

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from synovia.batch.ledger import Row, columns_of, csv_bytes
 from synovia.batch.work import DONE
-from synovia.errors import MissingExtraError, SynoviaError
+from synovia.errors import FileError, MissingExtraError, SynoviaError
 from synovia.io.base import write_text
 
 _PICTURES: Final = 12  # of the worst results
@@ -98,7 +98,11 @@ def _gallery(folder: Path, rows: Sequence[Row], picture: Callable[[Path], bytes 
             drawn = picture(folder / row.output)
         except MissingExtraError as error:
             return f"<p class='soft'>No pictures: {escape(str(error))}</p>"
-        except (SynoviaError, OSError, ValueError):  # the file was changed by someone else
+        except FileError:
+            if (folder / row.output).exists():  # the disk is full: another run draws it
+                raise
+            drawn = None
+        except (SynoviaError, ValueError):  # the file was changed by someone else
             drawn = None
         if drawn is None:
             continue

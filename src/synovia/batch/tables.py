@@ -64,8 +64,12 @@ class Source:
             raise UnsupportedError("no table can be read with this extension", where=str(path), expected=expected)
         if path.is_dir() or not path.exists():
             raise FileError("is a folder" if path.is_dir() else "file does not exist", where=str(path))
-        with _told(path):
-            self._read = opener()
+        try:
+            with _told(path):
+                self._read = opener()
+        except BaseException:
+            self._close.close()
+            raise
 
     def __enter__(self) -> Source:
         """Return the source."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from synovia.batch.inputs import Item
 from synovia.batch.work import Figure, file_hash
-from synovia.errors import FormatError, InputError
+from synovia.errors import FileError, FormatError, InputError
 from synovia.io.csvfile import read_csv
 from synovia.io.load import format_of, formats, is_bundled, load_model, load_motion
 from synovia.io.save import save_motion
@@ -67,10 +67,15 @@ def drawn(motion: Motion) -> bytes:
     """
     from synovia.draw import render
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "sheet.png"
-        render(motion, path, size=_PICTURE)
-        return path.read_bytes()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "sheet.png"
+            render(motion, path, size=_PICTURE)
+            return path.read_bytes()
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(f"no temporary file can be written ({error.strerror})") from error
 
 
 def warm_clip() -> Motion:

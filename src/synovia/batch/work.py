@@ -143,7 +143,7 @@ def work_on(task: Task, job: Job) -> Outcome:
         status, error = DONE, ""
     except SynoviaError as problem:
         status, error = FAILED, _one_line(problem, job, file)
-        fatal = _is_full(problem)
+        fatal = _is_full(problem) or (problem.where or "").startswith(str(file))
     except MemoryError:
         status, error = FAILED, f"{job.item.name}: does not fit in memory"
     except Exception as problem:  # noqa: BLE001  a bug in one clip is a row of the ledger, too
