@@ -22,7 +22,7 @@ from synovia.errors import FileError, FormatError, InputError, SynoviaError, Uns
 from synovia.io.base import optional_package
 
 BLOCK: Final = 2**16  # rows that are in memory at once
-PART: Final = 2**20  # rows of a part of a large table; a multiple of BLOCK
+PART: Final = 2**18  # rows of a part of a large table; a multiple of BLOCK
 ENDINGS: Final = (".parquet", ".arrow", ".npz", ".csv")
 _ARROW: Final = (".arrow", ".feather")
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
