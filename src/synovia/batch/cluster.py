@@ -20,7 +20,7 @@ from synovia.errors import SynoviaError
 from synovia.io.base import optional_package
 
 _MOST_ACTORS: Final = 100_000  # the cluster decides how many there are
-_JOBS: Final = 4  # in a block: what Ray hands to an actor, and does again when the actor is lost
+_BLOCKS: Final = 4000  # most blocks of jobs; a block is what Ray hands to an actor, and does again if it is lost
 
 
 class Cluster:
@@ -89,8 +89,7 @@ class Cluster:
         context.execution_options.preserve_order = False
         with self._data.DataContext.current(context):
             rows = [{"job": pickle.dumps(job)} for job in jobs]
-            blocks = max(-(-len(rows) // _JOBS), 1)
-            dataset = self._data.from_items(rows, override_num_blocks=blocks)
+            dataset = self._data.from_items(rows, override_num_blocks=min(len(rows), _BLOCKS))
             pool = self._data.ActorPoolStrategy(min_size=1, max_size=self._workers or _MOST_ACTORS)
             done = dataset.map_batches(
                 _Actor, fn_constructor_args=(pickle.dumps(task),), batch_size=1, compute=pool, num_cpus=1

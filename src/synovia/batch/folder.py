@@ -54,7 +54,7 @@ class Run:
         rows: All rows of the ledger.
         inputs: Number of inputs.
         done: Number of inputs that this run has done.
-        same: Number of inputs that were done before.
+        same: Number of inputs that were left as they were.
         failed: Rows of inputs that failed, now or before.
         ledger: The file of the ledger.
         summary: The page; None for a shard.

@@ -67,7 +67,7 @@ def convert(
         if file_format is None:
             raise typer.BadParameter("expected the format of the outputs for a folder", param_hint="'--format'")
         run_many(ConvertFile(clip, into), files, options, "converting")
-    options.refuse_single()
+    options.refuse_single(prints_json=False)
     source = files[0]
     from synovia.io.load import endings, formats, is_bundled
     from synovia.io.save import save_motion

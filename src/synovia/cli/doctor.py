@@ -32,6 +32,8 @@ _EXTRAS: Final = {
     "film": ("pillow", "imageio-ffmpeg"),
     "plot": ("matplotlib",),
     "mujoco": ("mujoco",),
+    "data": ("pyarrow",),
+    "ray": ("ray",),
 }
 
 

@@ -87,8 +87,11 @@ class Options:
     jobs: int | None = None
     as_json: bool = False
 
-    def refuse_single(self) -> None:
+    def refuse_single(self, *, prints_json: bool = True) -> None:
         """Check that one input has no option that only many inputs take.
+
+        Args:
+            prints_json: Whether the command prints JSON for one input.
 
         Raises:
             typer.BadParameter: If it has.
@@ -100,6 +103,7 @@ class Options:
             "--shard": self.shard is not None,
             "--retry-failed": self.retry_failed,
             "--fail-fast": self.fail_fast,
+            "--json": self.as_json and not prints_json,
         }
         for option, is_given in given.items():
             if is_given:
@@ -216,8 +220,9 @@ def _values(fields: Mapping[str, str]) -> dict[str, Any]:
 
 def _report(run: Run) -> list[str]:
     """Return the lines about a run."""
-    before = f", {run.same} done before" if run.same else ""
-    lines = [f"{run.inputs} inputs: {run.done} done{before}, {len(run.failed)} failed"]
+    before = run.inputs - run.done - len(run.failed)
+    told = f", {before} done before" if before else ""
+    lines = [f"{run.inputs} inputs: {run.done} done{told}, {len(run.failed)} failed"]
     lines += [f"  {printable(row.error)}" for row in run.failed[:_SHOWN]]
     if len(run.failed) > _SHOWN:
         lines.append(f"  and {len(run.failed) - _SHOWN} more")

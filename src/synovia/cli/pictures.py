@@ -93,7 +93,7 @@ def render(
             raise typer.BadParameter("expected a single clip with this option", param_hint="'--beside'")
         drawing = {"titles": title or [], "size": pixels, "fps": fps, "view": _parse_view(view), "theme": theme}
         run_many(RenderFile(clip, drawing), clip_files, options, "drawing", ".gif", outputs=SUFFIXES)
-    options.refuse_single()
+    options.refuse_single(prints_json=False)
     clip_file = clip_files[0]
     check_film(output, force=force)
     main = load_clip(clip_file, clip)
