@@ -302,14 +302,19 @@ def test_an_input_that_kills_its_process_is_a_row(tmp_path, monkeypatch):
     assert [event["attempts"] for event in events if event["event"] == CRASHED] == [3]
 
 
-def test_the_judge_is_read_as_far_as_it_tells(tmp_path):
-    class Finding:
-        limb, cause = "left_leg", "slides"
+def test_the_judge_is_read_as_far_as_it_tells():
+    def thing(**fields):
+        return type("Thing", (), fields)()
 
-    class Answer:
-        verdict, findings, figures = "look", (Finding(), Finding()), {"slide": np.float64(0.25), "array": np.zeros(3)}
-
-    assert judged(Answer()) == {"verdict": "look", "findings": "left_leg: slides", "slide": 0.25}
+    feet = (thing(slide=0.1, depth=np.float64(0.3)), thing(slide=0.25, depth=float("nan")))
+    slides = thing(limb="left_leg", cause="slide", level="look")
+    answer = thing(
+        verdict="look",
+        findings=(slides, slides, thing(limb="body", cause="short", level="note")),
+        judgement=thing(figures=thing(feet=feet, limbs=(thing(mean=np.pi / 4),))),
+    )
+    figures = {"foot_slide": 0.25, "foot_depth": 0.3, "limb_deg": 45.0}
+    assert judged(answer) == {"verdict": "look", "findings": "left_leg: slide", **figures}
     assert judged(object()) == {}
 
 

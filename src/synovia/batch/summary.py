@@ -38,10 +38,12 @@ figcaption { font-size: .87rem; overflow-wrap: anywhere; } .scroll { overflow-x:
 
 
 def badness(row: Row) -> tuple[float, ...]:
-    """Return how bad a result is, for sorting: its verdict, the share of missed frames, the largest error."""
+    """Return how bad a result is, for sorting: verdict, share of missed frames, number of findings, largest error."""
     verdict = row.figures.get("verdict", "good")
     rank = _VERDICTS.index(verdict) if verdict in _VERDICTS else len(_VERDICTS)
-    return -rank, row.figure("missed") / max(row.figure("frames"), 1.0), row.figure("worst")
+    findings = row.figures.get("findings", "")
+    share = row.figure("missed") / max(row.figure("frames"), 1.0)
+    return -rank, share, findings.count(";") + bool(findings), row.figure("worst")
 
 
 def worst_first(rows: Sequence[Row]) -> list[Row]:

@@ -25,6 +25,7 @@ BLOCK: Final = 2**16  # rows that are in memory at once
 PART: Final = 2**18  # rows of a part of a large table; a multiple of BLOCK
 ENDINGS: Final = (".parquet", ".arrow", ".npz", ".csv")
 _ARROW: Final = (".arrow", ".feather")
+_BUFFER: Final = 2**20  # bytes that are read of a column at once
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
 
@@ -170,7 +171,8 @@ class Source:
     def _open_parquet(self) -> Callable[[int, int], Generator[Any]]:
         """Open a Parquet file."""
         arrow, parquet = _arrow("pyarrow", self.path), _arrow("pyarrow.parquet", self.path)
-        file = parquet.ParquetFile(self.path)
+        # buffered page by page: a row group may be as large as the file
+        file = parquet.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False)
         self._close.callback(file.close)
         self.names, self.count = list(file.schema_arrow.names), int(file.metadata.num_rows)
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -150,21 +151,30 @@ class RetargetFile:
 
 
 def judged(answer: object) -> dict[str, Figure]:
-    """Return the verdict and the figures of the judge of clips, as far as the answer has them."""
+    """Return the verdict of the judge of clips, its causes and its main figures, as far as the answer has them.
+
+    Lengths are in lengths of a leg, angles in degrees.
+    """
     found: dict[str, Figure] = {}
     verdict = getattr(answer, "verdict", None)
     if isinstance(verdict, str):
         found["verdict"] = verdict
     findings: Any = getattr(answer, "findings", ())
-    causes = [f"{one.limb}: {one.cause}" for one in findings if hasattr(one, "limb") and hasattr(one, "cause")]
+    causes = [f"{one.limb}: {one.cause}" for one in findings if getattr(one, "level", "look") != "note"]
     if causes:
         found["findings"] = "; ".join(dict.fromkeys(causes))
-    figures: Any = getattr(answer, "figures", None)
-    if isinstance(figures, Mapping):
-        for name, value in cast("Mapping[str, Any]", figures).items():
-            plain: Any = value if hasattr(value, "__len__") or not hasattr(value, "item") else value.item()
-            if isinstance(plain, str | int | float):
-                found[name] = plain
+    figures: Any = getattr(getattr(answer, "judgement", None), "figures", None)
+    for name, several, one, unit in (
+        ("foot_slide", "feet", "slide", 1.0),
+        ("foot_depth", "feet", "depth", 1.0),
+        ("limb_deg", "limbs", "mean", math.degrees(1.0)),
+    ):
+        values = [
+            float(value) for each in getattr(figures, several, ()) if (value := getattr(each, one, None)) is not None
+        ]
+        finite = [unit * value for value in values if math.isfinite(value)]
+        if finite:
+            found[name] = max(finite)
     return found
 
 
