@@ -125,6 +125,8 @@ def disturbed(given, output, left, rng):
         left["runs"] += 1
         if process.returncode in (0, 1):
             return
+        if process.returncode > 1:
+            sys.exit(f"a run ended with {process.returncode}: is there room for the outputs in {output.parent}?")
 
 
 def main():
