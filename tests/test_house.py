@@ -25,7 +25,7 @@ MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz"}  # choosers; 
 SHORT = ("model/limits/base.py",)
 
 # Imported where they are used, so that `import synovia` stays light and extras stay optional.
-HEAVY = {"ezc3d", "scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmpeg", "rich"}
+HEAVY = {"ezc3d", "scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmpeg", "rich", "pyarrow", "ray"}
 
 
 def _name(path: Path) -> str:

@@ -21,6 +21,7 @@ from synovia import goals
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
+    from synovia import batch as batch
     from synovia.clips import Fitted, FootLocked, fit_keypoints, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
@@ -240,6 +241,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("synovia")
+    if name == "batch":
+        return import_module("synovia.batch")
     if name not in _HOME:
         raise AttributeError(f"module 'synovia' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)
@@ -249,4 +252,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return [*__all__, "__version__"]
+    return [*__all__, "__version__", "batch"]

@@ -24,6 +24,17 @@ from synovia.cli.inputs import (
     output_option,
     root_option,
 )
+from synovia.cli.many import (
+    Address,
+    EngineName,
+    EngineOption,
+    FailFast,
+    Format,
+    Options,
+    RetryFailed,
+    ShardOption,
+    run_many,
+)
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.errors import InputError
@@ -39,12 +50,13 @@ if TYPE_CHECKING:
 
 
 def animate(
-    file: Annotated[
-        str | None,
+    files: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="[FILE]",
+            metavar="[FILE...]",
             autocompletion=models,
-            help="A model, or a clip for --foot-lock alone. Not needed with --points.",
+            help="A model, or a clip for --foot-lock alone, or many clips: files, folders, patterns. Not needed with"
+            " --points.",
             show_default=False,
         ),
     ] = None,
@@ -152,8 +164,14 @@ def animate(
     jobs: Jobs = None,
     deadline: Deadline = None,
     output: Annotated[
-        Path | None, output_option("OUT", "Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE).")
+        Path | None, output_option("OUT", "Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE); or a folder.")
     ] = None,
+    file_format: Format = None,
+    engine: EngineOption = EngineName.LOCAL,
+    address: Address = None,
+    shard: ShardOption = None,
+    retry_failed: RetryFailed = False,
+    fail_fast: FailFast = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -161,8 +179,9 @@ def animate(
 
     For example: synovia animate walk.bvh --foot-lock -o still_feet.bvh
     """
+    from synovia.batch.inputs import is_many
+
     _check_sources([goals, follow, points], foot_lock=foot_lock)
-    own = _model_of(file, body, points)
     if points is None:
         for option, given in {"--preset": preset, "--mirror": mirror, "--fps": fps}.items():
             if given is not None:
@@ -175,6 +194,24 @@ def animate(
         for option, given in tracking.items():
             if given:
                 raise typer.BadParameter("expected --goals or --follow with this option", param_hint=f"'{option}'")
+    options = Options(output, file_format, engine, address, shard, retry_failed, fail_fast, force, jobs, as_json)
+    ankles = None if feet is None else [name.strip() for name in feet.split(",")]
+    files = files or []
+    own = _model_of(files, body, points)
+    if is_many([str(points)] if points is not None else files, output):
+        if goals is not None or follow is not None:
+            raise typer.BadParameter("expected --foot-lock or --points with many inputs", param_hint="'-o'")
+        from synovia.batch.tasks import POINT_ENDINGS, FitPoints, LockFeet
+
+        lock = LockFeet(clip, ankles, up, blend) if foot_lock else None
+        if points is None:
+            run_many(lock or LockFeet(), files, options, "holding feet")
+        settings = {"preset": preset, "mirror": mirror, "up": up, "fps": fps}
+        fit = FitPoints(None if own == AUTO else own, None if joints is None else _pairs(joints), lock, settings)
+        run_many(fit, [str(points)], options, "fitting", ".bvh", POINT_ENDINGS)
+    options.refuse_single()
+    if len(files) > 1:
+        raise typer.BadParameter(f"expected one file, got {len(files)}", param_hint="'FILE'")
     from synovia.cli.report import clip_object, clip_text, judgement_object, warn
     from synovia.io.load import is_bundled
     from synovia.io.save import check_target, save_motion
@@ -204,8 +241,8 @@ def animate(
         made = tracked.motion
         motion = Motion(made.skeleton, made.q, made.fps, name=Path(goals or follow or "").stem)
     elif points is not None:
-        settings: dict[str, Any] = {"preset": preset, "mirror": mirror, "up": up, "fps": fps, "threads": jobs}
-        motion = fitted = _fit(None if own == AUTO else load_body(own), points, (clip, model, trim), joints, settings)
+        chosen: dict[str, Any] = {"preset": preset, "mirror": mirror, "up": up, "fps": fps, "threads": jobs}
+        motion = fitted = _fit(None if own == AUTO else load_body(own), points, (clip, model, trim), joints, chosen)
         up = None
     else:
         instead = "--foot-lock alone needs a clip; a model needs --goals, --follow or --points"
@@ -213,7 +250,6 @@ def animate(
     if foot_lock:
         from synovia import clips
 
-        ankles = None if feet is None else [name.strip() for name in feet.split(",")]
         with Bar("holding feet", count=len(motion)) as bar:
             locked = clips.foot_lock(motion, feet=ankles, up=up, blend=blend, threads=jobs, progress=bar)
         motion = locked.motion
@@ -304,19 +340,19 @@ def _velocity(text: str) -> float | dict[str, float]:
         ) from error
 
 
-def _model_of(file: str | None, body: str | None, points: Path | None) -> str:
-    """Return the file of the model, or ``AUTO`` for a body made to measure.
+def _model_of(files: list[str], body: str | None, points: Path | None) -> str:
+    """Return the first file, that of the model, or ``AUTO`` for a body made to measure.
 
     Raises:
         typer.BadParameter: If there is none, or two.
     """
     if body is not None and points is None:
         raise typer.BadParameter("expected --points with this option", param_hint="'--body'")
-    if body is not None and file is not None:
-        raise typer.BadParameter(f"expected one body, got {file!r} and {body!r}", param_hint="'--body'")
-    if file is None and body is None and points is None:
+    if body is not None and files:
+        raise typer.BadParameter(f"expected one body, got {files[0]!r} and {body!r}", param_hint="'--body'")
+    if not files and body is None and points is None:
         raise typer.BadParameter("expected a model, or --points for a body made to measure", param_hint="'FILE'")
-    return file or body or AUTO
+    return (files or [body or AUTO])[0]
 
 
 _Chosen = tuple[str | None, str | None, bool]  # --clip, --model and --trim-tpose

@@ -7,17 +7,35 @@ from typing import Annotated
 
 import typer
 
-from synovia.cli.inputs import Clip, ClipModel, Force, Trim, load_body, load_clip
+from synovia.cli.inputs import Clip, ClipModel, Force, Jobs, Trim, load_body, load_clip, output_option
+from synovia.cli.many import (
+    Address,
+    EngineName,
+    EngineOption,
+    FailFast,
+    Format,
+    JsonLines,
+    Options,
+    RetryFailed,
+    ShardOption,
+    run_many,
+)
 from synovia.cli.output import talk
 from synovia.errors import FormatError
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="IN", help="A model or a clip.", show_default=False)],
-    output: Annotated[
-        Path,
-        typer.Argument(metavar="OUT", help="Clip: .bvh, .glb, .npz, .csv; skeleton: .toml.", show_default=False),
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="IN... [OUT]",
+            help="A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .npz, .csv;"
+            " for a skeleton: .toml.",
+            show_default=False,
+        ),
     ],
+    output: Annotated[Path | None, output_option("OUT", "The file, instead of OUT; or a folder.")] = None,
+    file_format: Format = None,
     clip: Clip = None,
     model: ClipModel = None,
     trim: Trim = False,
@@ -27,12 +45,34 @@ def convert(
             "--into", metavar="GLB", help="The glTF whose copy gets the clip.", show_default="--model, else IN"
         ),
     ] = None,
+    jobs: Jobs = None,
+    engine: EngineOption = EngineName.LOCAL,
+    address: Address = None,
+    shard: ShardOption = None,
+    retry_failed: RetryFailed = False,
+    fail_fast: FailFast = False,
     force: Force = False,
+    as_json: JsonLines = False,
 ) -> None:
-    """Write a clip or a skeleton in another format.
+    """Write a clip or a skeleton in another format, or a folder of clips.
 
     For example: synovia convert walk.bvh walk.csv
     """
+    from synovia.batch.inputs import is_many
+
+    if output is None:
+        if len(files) < 2:
+            raise typer.BadParameter("expected IN and OUT, or -o OUT", param_hint="'OUT'")
+        files, output = files[:-1], Path(files[-1])
+    options = Options(output, file_format, engine, address, shard, retry_failed, fail_fast, force, jobs, as_json)
+    if is_many(files, output):
+        from synovia.batch.tasks import ConvertFile
+
+        if file_format is None:
+            raise typer.BadParameter("expected the format of the outputs for a folder", param_hint="'--format'")
+        run_many(ConvertFile(clip, into), files, options, "converting")
+    options.refuse_single(prints_json=False)
+    source = files[0]
     from synovia.io.load import endings, formats, is_bundled
     from synovia.io.save import save_motion
 

@@ -33,6 +33,8 @@ _EXTRAS: Final = {
     "plot": ("matplotlib",),
     "mujoco": ("mujoco",),
     "c3d": ("ezc3d",),
+    "data": ("pyarrow",),
+    "ray": ("ray",),
 }
 
 

@@ -21,6 +21,17 @@ from synovia.cli.inputs import (
     needs_model,
     output_option,
 )
+from synovia.cli.many import (
+    Address,
+    EngineName,
+    EngineOption,
+    FailFast,
+    JsonLines,
+    Options,
+    RetryFailed,
+    ShardOption,
+    run_many,
+)
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.errors import InputError
@@ -29,10 +40,15 @@ _Output = Annotated[Path, output_option("OUT", "The file to write.")]
 
 
 def render(
-    clip_file: Annotated[
-        str, typer.Argument(metavar="CLIP", help="The clip: a BVH, glTF/GLB, npz or CSV file.", show_default=False)
+    clip_files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CLIP...",
+            help="The clip: a BVH, glTF/GLB, npz or CSV file. Or many: files, folders, patterns.",
+            show_default=False,
+        ),
     ],
-    output: _Output,
+    output: Annotated[Path, output_option("OUT", "The file to write, or a folder.")],
     clip: Clip = None,
     model: ClipModel = None,
     trim: Trim = False,
@@ -71,17 +87,38 @@ def render(
     captions: Annotated[
         bool, typer.Option("--captions/--no-captions", help="Write the time and the number of the frame.")
     ] = True,
+    file_format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="gif|mp4|png", help="Format of the outputs, for folders.", show_default="gif"),
+    ] = None,
     jobs: Jobs = None,
+    engine: EngineOption = EngineName.LOCAL,
+    address: Address = None,
+    shard: ShardOption = None,
+    retry_failed: RetryFailed = False,
+    fail_fast: FailFast = False,
     force: Force = False,
+    as_json: JsonLines = False,
 ) -> None:
     """Draw a clip as a film: .gif, .png for a sheet of stills, or .mp4. Needs synovia[render], .mp4 synovia[film].
 
     For example: synovia render solved.bvh --beside walk.bvh -o compare.gif
     """
+    from synovia.batch.inputs import is_many
     from synovia.draw import render as draw_clip
-    from synovia.draw.film import check_film
+    from synovia.draw.film import SUFFIXES, check_film
 
     pixels = _parse_size(size)
+    options = Options(output, file_format, engine, address, shard, retry_failed, fail_fast, force, jobs, as_json)
+    if is_many(clip_files, output):
+        from synovia.batch.tasks import RenderFile
+
+        if beside is not None:
+            raise typer.BadParameter("expected a single clip with this option", param_hint="'--beside'")
+        drawing = {"titles": title or [], "size": pixels, "fps": fps, "view": _parse_view(view), "theme": theme}
+        run_many(RenderFile(clip, drawing), clip_files, options, "drawing", ".gif", outputs=SUFFIXES)
+    options.refuse_single(prints_json=False)
+    clip_file = clip_files[0]
     check_film(output, force=force)
     main = load_clip(clip_file, clip, model=model, trim=trim)
     other = None if beside is None else load_clip(beside, model=model if needs_model(beside) else None, trim=trim)

@@ -10,6 +10,17 @@ import typer
 
 from synovia.cli.completion import models
 from synovia.cli.inputs import Clip, ClipModel, Force, Jobs, Json, Trim, load_body, load_clip, output_option
+from synovia.cli.many import (
+    Address,
+    EngineName,
+    EngineOption,
+    FailFast,
+    Format,
+    Options,
+    RetryFailed,
+    ShardOption,
+    run_many,
+)
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.errors import InputError, UnsupportedError
@@ -23,10 +34,13 @@ SCHEMA: Final = "synovia.retarget/1"
 
 
 def retarget(
-    source: Annotated[
-        str,
+    sources: Annotated[
+        list[str],
         typer.Argument(
-            metavar="SRC", autocompletion=models, help="The clip: a BVH, glTF/GLB, npz or CSV file.", show_default=False
+            metavar="SRC...",
+            autocompletion=models,
+            help="The clip: a BVH, glTF/GLB, npz or CSV file. Or many: files, folders, patterns.",
+            show_default=False,
         ),
     ],
     target: Annotated[
@@ -35,8 +49,9 @@ def retarget(
     ],
     output: Annotated[
         Path | None,
-        output_option("OUT", "Write the motion: .bvh, .npz, .csv, or .glb (a copy of DST with one more clip)."),
+        output_option("OUT", "Write .bvh, .npz, .csv, or .glb (a copy of DST with one more clip); or a folder."),
     ] = None,
+    file_format: Format = None,
     clip: Clip = None,
     model: ClipModel = None,
     trim: Trim = False,
@@ -77,6 +92,11 @@ def retarget(
     ] = None,
     feet: Annotated[bool, typer.Option("--feet/--no-feet", help="Keep standing feet in place.")] = True,
     jobs: Jobs = None,
+    engine: EngineOption = EngineName.LOCAL,
+    address: Address = None,
+    shard: ShardOption = None,
+    retry_failed: RetryFailed = False,
+    fail_fast: FailFast = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -87,7 +107,31 @@ def retarget(
     For example: synovia retarget walk.bvh character.glb -o walking.glb
     """
     from synovia import retargeting
+    from synovia.batch.inputs import is_many
     from synovia.cli.report import warn
+
+    options = Options(output, file_format, engine, address, shard, retry_failed, fail_fast, force, jobs, as_json)
+    if is_many(sources, output):
+        for option, used in {
+            "--save-map": save_map,
+            "--plot": plot,
+            "--model": model,
+            "--trim-tpose": trim or None,
+        }.items():
+            if used is not None:
+                raise typer.BadParameter("expected a single clip with this option", param_hint=f"'{option}'")
+        from synovia.batch.tasks import RetargetFile, usual_ending
+
+        given = None if joint_map is None else retargeting.read_map(joint_map)
+        run_many(
+            RetargetFile(target, given, feet, clip, {"rest": rest, "up": up}),
+            sources,
+            options,
+            "retargeting",
+            usual_ending(target),
+        )
+    options.refuse_single()
+    source = sources[0]
     from synovia.io.base import check_writable
     from synovia.io.load import is_bundled
     from synovia.io.save import check_target, save_motion

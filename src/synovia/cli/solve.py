@@ -13,6 +13,7 @@ from synovia.cli.completion import targets
 from synovia.cli.inputs import (
     Deadline,
     Force,
+    Jobs,
     Json,
     Look,
     Model,
@@ -24,6 +25,15 @@ from synovia.cli.inputs import (
     output_option,
     parse_tolerance,
 )
+from synovia.cli.many import (
+    Address,
+    EngineName,
+    EngineOption,
+    FailFast,
+    Options,
+    RetryFailed,
+    ShardOption,
+)
 from synovia.cli.output import MISSED, REACHED, emit_json, emit_rich
 from synovia.errors import UnsupportedError
 
@@ -31,6 +41,7 @@ if TYPE_CHECKING:
     from synovia.goals import Goal
     from synovia.model import Pose, Skeleton
     from synovia.model.geometry import Array
+    from synovia.solver import Solver as SolverSettings
 
 _QUICK: Final = 2.0  # seconds; a slower solve is not repeated for its time, unless it took few steps
 _FEW: Final = 2000  # steps; fewer are only slow because of the compiler
@@ -73,6 +84,16 @@ def solve(
             show_default=False,
         ),
     ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--targets",
+            metavar="TABLE",
+            help="Solve many: a table of targets, or a folder or pattern of them, .csv, .npz, .arrow or .parquet. The"
+            " columns of a joint are JOINT.x, JOINT.y, JOINT.z and JOINT.qx to JOINT.qw.",
+            show_default=False,
+        ),
+    ] = None,
     solver: Solver = None,
     tol: Tolerance = None,
     root: Root = "fixed",
@@ -92,8 +113,24 @@ def solve(
     deadline: Deadline = None,
     output: Annotated[
         Path | None,
-        output_option("POSE.json", "Write the pose (the best one if goals are missed), for --start to read."),
+        output_option(
+            "OUT", "Write the pose (.json, for --start to read), or the answers to --targets: table or folder."
+        ),
     ] = None,
+    simd: Annotated[
+        bool | None,
+        typer.Option("--simd/--no-simd", help="Solve --targets in SIMD lanes.", show_default="if the solver can"),
+    ] = None,
+    file_format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="parquet|arrow|npz|csv", help="Format of the answers in a folder."),
+    ] = None,
+    jobs: Jobs = None,
+    engine: EngineOption = EngineName.LOCAL,
+    address: Address = None,
+    shard: ShardOption = None,
+    retry_failed: RetryFailed = False,
+    fail_fast: FailFast = False,
     picture: Annotated[
         Path | None,
         typer.Option("--picture", metavar="PNG", help="Draw the result; needs synovia[render].", show_default=False),
@@ -102,17 +139,28 @@ def solve(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Find the pose that brings joints to their targets.
+    """Find the pose that brings joints to their targets, or the poses for a table of targets.
 
     For example: synovia solve arm7 -t tool=0.4,0.1,0.5 -r tool=xyz:180,0,0
     """
-    if not (target or rotation or goals):
-        raise typer.BadParameter("expected at least one target", param_hint="'-t', '-r' or '-g'")
     tolerance = parse_tolerance(tol)
+    options = Options(output, file_format, engine, address, shard, retry_failed, fail_fast, force, jobs, as_json)
+    if table is not None:
+        from synovia.cli.tables import solve_tables
+
+        single = {"-t": target, "-r": rotation, "--picture": picture, "--deadline": deadline}
+        for option, given in single.items():
+            if given:
+                raise typer.BadParameter("expected no --targets with this option", param_hint=f"'{option}'")
+        if start != "rest":
+            raise typer.BadParameter("expected no --targets with this option", param_hint="'--start'")
+        solve_tables(file, table, goals, _with_settings(solver, attempts, seed), tolerance, root, simd, options)
+    options.refuse_single()
+    if not (target or rotation or goals):
+        raise typer.BadParameter("expected at least one target", param_hint="'-t', '-r', '-g' or '--targets'")
     _check_files(output, picture, force=force)
     from synovia.cli.report import solution_object, solution_text
     from synovia.facade import IK
-    from synovia.solver import as_solver
 
     skeleton = load_body(file)
     wanted = _goals_from(target or (), rotation or (), skeleton)
@@ -120,12 +168,7 @@ def solve(
         from synovia.files.goals import read_goals
 
         wanted = [*read_goals(goals), *wanted]
-    algorithm = as_solver(solver)
-    settings = {name: value for name, value in (("attempts", attempts), ("seed", seed)) if value is not None}
-    for name in settings:
-        if not hasattr(algorithm, name):
-            raise typer.BadParameter(f"the solver {algorithm.name!r} has no {name}", param_hint=f"'--{name}'")
-    ik = IK(skeleton, wanted, algorithm.replace(**settings), tolerance=tolerance, root=root)
+    ik = IK(skeleton, wanted, _with_settings(solver, attempts, seed), tolerance=tolerance, root=root)
     begin = _start(start, ik.skeleton)
     seconds = time.perf_counter()
     solution = ik.solve(start=begin, deadline=deadline)
@@ -149,6 +192,23 @@ def solve(
     else:
         emit_rich(*solution_text(solution, ik, ik.default_start if begin is None else begin, seconds))
     raise typer.Exit(REACHED if solution.reached else MISSED)
+
+
+def _with_settings(name: str | None, attempts: int | None, seed: int | None) -> SolverSettings:
+    """Return the settings of the solver of the options.
+
+    Raises:
+        typer.BadParameter: If the solver has no such setting.
+        UnknownNameError: If there is no such solver.
+    """
+    from synovia.solver import as_solver
+
+    algorithm = as_solver(name)
+    settings = {key: value for key, value in (("attempts", attempts), ("seed", seed)) if value is not None}
+    for key in settings:
+        if not hasattr(algorithm, key):
+            raise typer.BadParameter(f"the solver {algorithm.name!r} has no {key}", param_hint=f"'--{key}'")
+    return algorithm.replace(**settings)
 
 
 def _start(text: str, skeleton: Skeleton) -> Pose | None:

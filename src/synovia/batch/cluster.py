@@ -1,0 +1,118 @@
+"""The engine ``ray``: jobs on a Ray cluster, whose machines see the same folders.
+
+Ray Data streams the jobs to a pool of actors that grows with the cluster. Each actor has a process that holds the
+prepared task, with its model and compiled problem. Ray tries a job again when its machine goes away, and the actor when
+its process dies, so an input that kills every process is a row of the ledger. Results come back in any order; the
+process that started the run publishes them, as with the local engine.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import queue
+from collections.abc import Generator, Iterable
+from typing import Any, Final
+
+from synovia.batch.pool import Worker
+from synovia.batch.work import Job, Outcome, Task
+from synovia.errors import SynoviaError
+from synovia.io.base import optional_package
+
+_MOST_ACTORS: Final = 100_000  # the cluster decides how many there are
+_BLOCKS: Final = 4000  # most blocks of jobs; a block is what Ray hands to an actor, and does again if it is lost
+
+
+class Cluster:
+    """A Ray cluster.
+
+    Args:
+        address: Address of a running cluster; None for the one of the environment, or a new one on this machine.
+        workers: Largest number of actors; None for one per core of the cluster.
+
+    Raises:
+        MissingExtraError: If Ray is not installed.
+    """
+
+    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+        """Import Ray."""
+        self._ray = optional_package("ray", "the engine 'ray' needs Ray", "ray")
+        self._data = optional_package("ray.data", "the engine 'ray' needs Ray Data", "ray")
+        self._address = address
+        self._workers = workers
+
+    def run(self, task: Task, jobs: Iterable[Job]) -> Generator[Outcome]:
+        """Yield the outcome of each job, in the order in which they end; closing the generator stops the work.
+
+        Raises:
+            SynoviaError: If the cluster cannot be reached or ends.
+        """
+        left = {job.number: job for job in jobs}
+        if not left:
+            return
+        task.prepare()  # a mistake in the settings is told here, and not by every actor
+        own = not self._ray.is_initialized()
+        if own:
+            self._connect()
+        try:
+            for row in self._outcomes(task, list(left.values())):
+                outcome: Outcome = pickle.loads(row["outcome"])  # noqa: S301  from our own actors
+                if left.pop(outcome.number, None) is not None:
+                    yield outcome
+        except self._ray.exceptions.RayError as error:
+            raise SynoviaError("the Ray cluster ended the work", value=str(error).partition("\n")[0]) from error
+        finally:
+            if own:
+                self._ray.shutdown()
+
+    def _connect(self) -> None:
+        """Join the cluster, or start one on this machine.
+
+        Raises:
+            SynoviaError: If the cluster cannot be reached.
+        """
+        try:
+            self._ray.init(address=self._address, logging_level=logging.ERROR, log_to_driver=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise SynoviaError(
+                "no Ray cluster",
+                where=self._address or "this machine",
+                hint="'ray start --head' starts one, and '--address auto' finds it on this machine",
+            ) from error
+
+    def _outcomes(self, task: Task, jobs: list[Job]) -> Iterable[Any]:
+        """Return rows with the outcomes of jobs, as Ray Data streams them."""
+        context = self._data.DataContext.get_current().copy()
+        context.enable_progress_bars = False
+        for name in ("ray.data", "ray"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        context.execution_options.preserve_order = False
+        with self._data.DataContext.current(context):
+            rows = [{"job": pickle.dumps(job)} for job in jobs]
+            dataset = self._data.from_items(rows, override_num_blocks=min(len(rows), _BLOCKS))
+            pool = self._data.ActorPoolStrategy(min_size=1, max_size=self._workers or _MOST_ACTORS)
+            done = dataset.map_batches(
+                _Actor, fn_constructor_args=(pickle.dumps(task),), batch_size=1, compute=pool, num_cpus=1
+            )  # fmt: skip
+            return done.iter_rows()
+
+
+class _Actor:
+    """A worker of the cluster.
+
+    Args:
+        task: The task as a pickle.
+    """
+
+    def __init__(self, task: bytes) -> None:
+        """Create the worker; its process starts with the first job."""
+        self._worker = Worker(pickle.loads(task), [], queue.SimpleQueue())  # noqa: S301  from the process of the run
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Return the outcomes of jobs."""
+        outcomes = [self._worker.do(pickle.loads(job)) for job in batch["job"]]  # noqa: S301
+        return {"outcome": [pickle.dumps(outcome) for outcome in outcomes]}
+
+    def __del__(self) -> None:
+        """End the process."""
+        self._worker.stop()

@@ -1,0 +1,341 @@
+"""Batches of rows: columns of targets become targets, and answers become columns.
+
+A batch is an Arrow ``RecordBatch`` or ``Table``, a pandas ``DataFrame``, or a dict from column names to arrays or
+lists; the answer has the same form. The columns of a goal begin with its name, or the name of its joint:
+
+    tool.x  tool.y  tool.z               position, in the length unit of the model's file
+    tool.qx  tool.qy  tool.qz  tool.qw   rotation as a quaternion
+    tool.position                        position as a list of three
+    tool.quat_xyzw, tool.quat_wxyz       quaternion as a list of four
+    tool.transform                       transform as a list of 16, row by row, or of four lists of four
+
+The name can be left out if there is only one goal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError, UnknownNameError
+from synovia.goals.base import POSITION, ROTATION
+from synovia.model.geometry import ORTHONORMAL, Array, quat_to_matrix
+from synovia.model.joint import LONGEST
+
+INVALID: Final = "INVALID"  # status of a row that cannot be solved
+STATUS, ERROR = "status", "error"
+_SLACK: Final = 1e-3  # by which the length of a quaternion may differ from 1
+_PLACE: Final = ("x", "y", "z")
+_TURN: Final = ("qx", "qy", "qz", "qw")
+_LISTS: Final = {"position": 3, "quat_xyzw": 4, "quat_wxyz": 4, "transform": 16}
+_WORDS: Final = frozenset((*_PLACE, *_TURN, *_LISTS))
+Bools = NDArray[np.bool_]
+
+
+class Batch:
+    """The columns of a batch in any form.
+
+    Args:
+        given: The batch.
+
+    Raises:
+        InputError: If the form is unknown, or the columns have different lengths.
+    """
+
+    def __init__(self, given: Any) -> None:
+        """Find the form."""
+        self._given: Any = given
+        kind = cast("Any", type(given)).__module__.partition(".")[0]
+        self.is_arrow = kind == "pyarrow"
+        self._is_frame = kind == "pandas"
+        if self.is_arrow:
+            self.names = [str(name) for name in given.schema.names]
+            self.size = int(given.num_rows)
+        elif self._is_frame:
+            self.names = [str(name) for name in given.columns]
+            self.size = len(given)
+        elif isinstance(given, Mapping):
+            columns = cast("Mapping[Any, Any]", given)
+            self.names = [str(name) for name in columns]
+            sizes = {name: len(value) for name, value in columns.items()}
+            if len(set(sizes.values())) > 1:
+                raise InputError("lengths of columns", value=sizes, expected="the same for all")
+            self.size = next(iter(sizes.values()), 0)
+        else:
+            raise InputError("batch", value=kind, expected="an Arrow batch or table, or a dict of columns")
+
+    def column(self, name: str) -> Any:
+        """Return a column as it is."""
+        return self._given[name] if not self.is_arrow else self._given.column(name)
+
+    def numbers(self, name: str, width: int = 0) -> Array:
+        """Return a column of numbers, (B,), or of lists of ``width`` numbers, (B, width); NaN for missing values.
+
+        Raises:
+            InputError: If it holds something else.
+        """
+        value = self.column(name)
+        try:
+            if not width:
+                if self.is_arrow:
+                    value = value.to_numpy() if hasattr(value, "num_chunks") else value.to_numpy(zero_copy_only=False)
+                elif isinstance(value, list) and "" in value:  # an empty cell
+                    value = [cell if cell != "" else np.nan for cell in cast("list[Any]", value)]
+                return np.asarray(value, np.float64).reshape(self.size)
+            return _lists(value, self.size, width, is_arrow=self.is_arrow)
+        except (TypeError, ValueError) as error:
+            expected = f"lists of {width} numbers" if width else "numbers"
+            raise InputError(f"column {name!r}", expected=expected, hint=str(error).partition("\n")[0]) from error
+
+    def values(self, name: str) -> list[Any]:
+        """Return a column as a list of Python values."""
+        value = self.column(name)
+        return value.to_pylist() if hasattr(value, "to_pylist") else list(value)
+
+    def answer(self, keep: Sequence[str], new: Mapping[str, Any]) -> Any:
+        """Return a batch of the same form.
+
+        Args:
+            keep: Columns of this batch to keep.
+            new: Further columns; texts and nested values are lists.
+        """
+        if self.is_arrow:
+            import importlib
+
+            arrow = importlib.import_module("pyarrow")
+            fields = [self._given.schema.field(name) for name in keep]
+            columns = [self._given.column(name) for name in keep]
+            for name, value in new.items():
+                made = _arrow_column(arrow, value)
+                fields.append(arrow.field(name, made.type))
+                columns.append(made)
+            schema = arrow.schema(fields)
+            form = cast("Any", type(self._given))
+            return form.from_arrays(columns, schema=schema)
+        if self._is_frame:
+            plain = {name: value.texts() if isinstance(value, Texts) else value for name, value in new.items()}
+            return self._given[list(keep)].assign(**plain)
+        out: dict[str, Any] = {name: self._given[name] for name in keep}
+        return out | {name: value.array() if isinstance(value, Texts) else value for name, value in new.items()}
+
+
+class Texts(NamedTuple):
+    """A column of few different texts, by number.
+
+    Args:
+        codes: Number of each row's text, -1 for none.
+        known: The texts.
+    """
+
+    codes: NDArray[np.int32]
+    known: Sequence[str]
+
+    def texts(self) -> list[str | None]:
+        """Return the text of each row."""
+        known = [*self.known, None]
+        return [known[code] for code in self.codes.tolist()]
+
+    def array(self) -> NDArray[Any]:
+        """Return an array of objects; the empty text for none."""
+        return np.array([*self.known, ""], dtype=object)[self.codes]
+
+
+def _arrow_column(arrow: Any, value: Any) -> Any:
+    """Return a column as an Arrow array."""
+    if isinstance(value, Texts):
+        codes = arrow.array(value.codes, mask=value.codes < 0)
+        known = arrow.array(list(value.known), arrow.string())
+        return arrow.DictionaryArray.from_arrays(codes, known).cast(arrow.string())
+    if isinstance(value, list) and value and isinstance(value[0], np.ndarray):
+        lists = [None if one is None else one.tolist() for one in cast("list[Any]", value)]
+        return arrow.array(lists, arrow.list_(arrow.list_(arrow.float64())))
+    return arrow.array(value)
+
+
+def _lists(value: Any, size: int, width: int, *, is_arrow: bool) -> Array:
+    """Return a column of lists as numbers, (B, width); a row that is missing is NaN.
+
+    Raises:
+        ValueError: If a list has another length.
+    """
+    if is_arrow and value.null_count == 0 and hasattr(value, "flatten"):
+        flat = value.combine_chunks() if hasattr(value, "num_chunks") else value
+        while hasattr(flat, "values") and hasattr(flat, "flatten"):
+            flat = flat.flatten()
+        numbers = np.asarray(flat.to_numpy(zero_copy_only=False), np.float64)
+        if len(numbers) == size * width:
+            return numbers.reshape(size, width)
+    rows = value.to_pylist() if hasattr(value, "to_pylist") else value
+    out = np.full((size, width), np.nan)
+    for i, row in enumerate(rows):
+        if row is not None:
+            out[i] = np.asarray(row, np.float64).reshape(width)
+    return out
+
+
+class _Part(NamedTuple):
+    """Columns that give the position or the rotation of a goal."""
+
+    word: str  # of ``_LISTS``, "x" or "qx"
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetColumns:
+    """Which columns give which targets.
+
+    Args:
+        parts: Columns of each goal, by its key.
+    """
+
+    parts: Mapping[str, tuple[_Part, ...]]
+
+    @staticmethod
+    def find(names: Sequence[str], only: str | None) -> TargetColumns:
+        """Return the columns of targets among the names of columns.
+
+        Args:
+            names: All columns.
+            only: Key of the goal whose name may be left out; None if there are several goals.
+
+        Raises:
+            InputError: If a goal has some of its columns only, or two for one part.
+        """
+        found: dict[str, dict[str, str]] = {}
+        for name in names:
+            key, dot, word = name.rpartition(".")
+            if word in _WORDS and (dot or only is not None):
+                found.setdefault(key if dot else only or "", {})[word] = name
+        parts = {key: _parts_of(key, words) for key, words in found.items()}
+        return TargetColumns({key: part for key, part in parts.items() if part})
+
+    @property
+    def used(self) -> set[str]:
+        """Names of the columns."""
+        return {name for parts in self.parts.values() for part in parts for name in part.columns}
+
+    def takes(self, key: str) -> int:
+        """Return the parts of a target that the columns of a goal give: ``POSITION``, ``ROTATION``."""
+        bits = {"x": POSITION, "position": POSITION, "transform": POSITION | ROTATION}
+        out = 0
+        for part in self.parts[key]:
+            out |= bits.get(part.word, ROTATION)
+        return out
+
+    def read(self, batch: Batch) -> tuple[dict[str, Any], NDArray[np.int32], list[str]]:
+        """Return the targets of a batch by goal, and what is wrong with each row.
+
+        Returns:
+            Targets as ``solve_many`` takes them; for each row -1, or the number of the reason; the reasons.
+        """
+        targets: dict[str, Any] = {}
+        wrong = np.full(batch.size, -1, np.int32)
+        reasons: list[str] = []
+        for key, parts in self.parts.items():
+            place: Array | None = None
+            turn: Array | None = None
+            for part in parts:
+                values = self._values(batch, part)
+                finite = np.isfinite(values).all(1)
+                _mark(
+                    wrong, reasons, ~finite, f"target of {key!r}: expected finite numbers, got a gap, NaN or infinity"
+                )
+                if part.word == "transform":
+                    frames = values.reshape(-1, 4, 4)
+                    place, turn = frames[:, :3, 3], frames[:, :3, :3]
+                    last = np.abs(frames[:, 3] - (0.0, 0.0, 0.0, 1.0)).max(1) > ORTHONORMAL
+                    _mark(wrong, reasons, last & finite, f"last row of the transform of {key!r}: expected 0 0 0 1")
+                    _mark(wrong, reasons, ~_orthonormal(turn) & finite, f"rotation of {key!r}: expected a rotation")
+                elif part.word in ("x", "position"):
+                    place = values
+                else:
+                    quat = values[:, [1, 2, 3, 0]] if part.word == "quat_wxyz" else values
+                    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                        length = np.sqrt(np.einsum("ij,ij->i", quat, quat))
+                        off = ~(np.abs(length - 1.0) <= _SLACK) & finite
+                        turn = quat_to_matrix(quat / length[:, None])
+                    _mark(wrong, reasons, off, f"quaternion of {key!r}: expected length 1")
+            if place is not None:
+                with np.errstate(invalid="ignore"):
+                    far = np.abs(place).max(1, initial=0.0) > LONGEST
+                _mark(wrong, reasons, far, f"target of {key!r}: expected a position within {LONGEST:g} length units")
+            if place is None:
+                targets[key] = turn
+            elif turn is None:
+                targets[key] = place
+            else:
+                frames = np.zeros((batch.size, 4, 4))
+                frames[:, :3, :3], frames[:, :3, 3], frames[:, 3, 3] = turn, place, 1.0
+                targets[key] = frames
+        return targets, wrong, reasons
+
+    @staticmethod
+    def _values(batch: Batch, part: _Part) -> Array:
+        """Return the numbers of a part, (B, width)."""
+        if part.word in _LISTS:
+            return batch.numbers(part.columns[0], _LISTS[part.word])
+        out = np.empty((batch.size, len(part.columns)))
+        for i, name in enumerate(part.columns):
+            out[:, i] = batch.numbers(name)
+        return out
+
+
+def _parts_of(key: str, words: Mapping[str, str]) -> tuple[_Part, ...]:
+    """Return the parts that the columns of one goal give; ``words`` holds a column by the last word of its name."""
+    where = f"columns of {key!r}" if key else "columns"
+    parts: list[_Part] = []
+    for group in (_PLACE, _TURN):
+        there = [word for word in group if word in words]
+        if there and len(there) < len(group):
+            raise InputError(where, value=there, expected=f"all of {', '.join(group)}")
+        if there:
+            parts.append(_Part(group[0], tuple(words[word] for word in group)))
+    parts += [_Part(word, (words[word],)) for word in _LISTS if word in words]
+    places = [part.word for part in parts if part.word in ("x", "position", "transform")]
+    turns = [part.word for part in parts if part.word in ("qx", "quat_xyzw", "quat_wxyz", "transform")]
+    for several in (places, turns):
+        if len(several) > 1:
+            raise InputError(where, value=several, expected="one of these")
+    return tuple(parts)
+
+
+def _orthonormal(turn: Array) -> Bools:
+    """Return which matrices (B, 3, 3) are rotations."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = np.abs(np.einsum("bji,bjk->bik", turn, turn) - np.eye(3)).max((1, 2), initial=0.0)
+        return (off <= ORTHONORMAL) & (np.linalg.det(turn) > 0.0)
+
+
+def _mark(wrong: NDArray[np.int32], reasons: list[str], rows: Any, reason: str) -> None:
+    """Give rows without a reason a reason."""
+    rows = rows & (wrong < 0)
+    if rows.any():
+        wrong[rows] = len(reasons)
+        reasons.append(reason)
+
+
+def check_names(keep: Sequence[str], new: Sequence[str]) -> None:
+    """Check that no column of an answer has the name of one that is kept.
+
+    Raises:
+        InputError: If one has.
+    """
+    both = [name for name in keep if name in set(new)]
+    if both:
+        hint = "rename it, or pass keep=() (--keep with other names)"
+        raise InputError(f"column {both[0]!r}", expected="a name that no column of the answer has", hint=hint)
+
+
+def goal_key(names: Sequence[str], key: str) -> str:
+    """Return a key that exists.
+
+    Raises:
+        UnknownNameError: If it does not.
+    """
+    if key in names:
+        return key
+    raise UnknownNameError(f"no goal named {key!r} for the columns of targets", hint=f"there are {', '.join(names)}")

@@ -1,0 +1,355 @@
+"""The ledger of an output folder: what was done with which input, settings and version, and how it went.
+
+``ledger.csv`` has a row for each output, sorted by input, and no times, so that it is the same however often a run was
+interrupted. ``ledger.log`` beside it has a line of JSON for each event: claims of outputs before the work begins,
+outcomes with times, attempts and stacks. Every event is appended at once, so that nothing is lost when a process is
+killed. The ledger is rebuilt from both.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final, cast
+
+from synovia.batch.inputs import Shard
+from synovia.batch.work import CRASHED, DONE, FAILED, Figure
+from synovia.errors import FileError, FormatError
+from synovia.io.base import read_text, write_bytes
+
+NAME: Final = "ledger"
+_FIRST: Final = ("input", "status", "verdict", "error")
+_LAST: Final = ("output", "sha256", "settings")
+_STATUSES: Final = (DONE, FAILED, CRASHED)
+_LARGEST: Final = 2**33  # bytes of a log
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the ledger.
+
+    Args:
+        input: Name of the input.
+        output: Path of the output below the folder.
+        status: ``done``, ``failed`` or ``crashed``.
+        sha256: Hash of the input's content.
+        settings: Hash of the settings and the version.
+        error: Reason of a failure.
+        figures: Figures of the result, as text.
+    """
+
+    input: str
+    output: str
+    status: str
+    sha256: str
+    settings: str
+    error: str = ""
+    figures: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def figure(self, name: str) -> float:
+        """Return a figure as a number, 0 if there is none."""
+        try:
+            return float(self.figures.get(name, ""))
+        except ValueError:
+            return 0.0
+
+    def fields(self) -> dict[str, str]:
+        """Return the values by column."""
+        own = {"input": self.input, "status": self.status, "error": self.error, "output": self.output}
+        return own | {"sha256": self.sha256, "settings": self.settings} | dict(self.figures)
+
+
+def row_of(fields: Mapping[str, str]) -> Row:
+    """Return the row of values by column."""
+    named = (*_FIRST, *_LAST)
+    figures = {name: text for name, text in fields.items() if text and (name not in named or name == "verdict")}
+    own = {name: fields.get(name, "") for name in named if name != "verdict"}
+    return Row(**own, figures=figures)
+
+
+def as_text(value: Figure) -> str:
+    """Return a figure as text that can be read back exactly."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return repr(value + 0.0) if isinstance(value, float) else str(value)
+
+
+def settings_hash(settings: Mapping[str, Any]) -> str:
+    """Return a short hash of settings."""
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def columns_of(rows: Iterable[Row]) -> list[str]:
+    """Return the columns of a ledger; the figures come in the order of the alphabet."""
+    figures = {name for row in rows for name in row.figures} - {"verdict"}
+    return [*_FIRST, *sorted(figures), *_LAST]
+
+
+def csv_bytes(rows: Sequence[Row]) -> bytes:
+    """Return rows as comma-separated text."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns_of(rows), restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(row.fields() for row in rows)
+    return out.getvalue().encode("utf-8", "backslashreplace")
+
+
+def parquet_bytes(rows: Sequence[Row]) -> bytes | None:
+    """Return rows as a Parquet file with numbers as numbers; None without pyarrow."""
+    try:
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        return None
+    table: dict[str, Any] = {}
+    for name in columns_of(rows):
+        texts = [row.fields().get(name, "") for row in rows]
+        table[name] = texts if name in _FIRST or name in _LAST else _numbers(texts)
+    out = io.BytesIO()
+    parquet.write_table(arrow.table(table), out, compression="zstd")
+    return out.getvalue()
+
+
+def _numbers(texts: list[str]) -> list[float | None] | list[str]:
+    """Return texts as numbers, None for empty ones; the texts if one is no number."""
+    try:
+        return [float(text) if text else None for text in texts]
+    except ValueError:
+        return texts
+
+
+class Ledger:
+    """The ledger of a folder, open for one run; a context manager.
+
+    Args:
+        folder: The output folder, which exists.
+        shard: The shard that this run does; None for all. Each shard has a ledger and a log of its own; a run without
+            a shard unites them.
+
+    Raises:
+        FileError: If another run works in the folder, or a file cannot be read.
+        FormatError: If the ledger is damaged.
+    """
+
+    def __init__(self, folder: Path, shard: Shard | None = None) -> None:
+        """Lock the log and read what was done."""
+        self.folder = folder
+        self._tag = "" if shard is None else f".{shard.tag}"
+        self._log_path = folder / f"{NAME}{self._tag}.log"
+        self._above = None if shard is None else _locked(folder / f"{NAME}.log", shared=True)
+        try:
+            self._log = _locked(self._log_path)
+        except FileError:
+            self._close(self._above)
+            raise
+        self.rows: dict[str, Row] = {}
+        self.claimed: set[str] = set()  # outputs that belong to this ledger
+        self._times: dict[str, float] = {}  # of the rows that come from a log
+        self._foreign: set[str] = set()  # rows of a shard's run that the whole ledger has already
+        self.stats: dict[str, tuple[int, int]] = {}  # size and time of the inputs, by output
+        try:
+            self._others = [] if shard is not None else self._shards()
+            if shard is not None:
+                self._read(folder / f"{NAME}.csv")
+                self._foreign = set(self.rows)
+            for path in (*self._others, self.path):
+                self._read(path)
+        except BaseException:
+            self._close(self._log, self._above)
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The file of the ledger."""
+        return self.folder / f"{NAME}{self._tag}.csv"
+
+    def __enter__(self) -> Ledger:
+        """Return the ledger."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the log, which ends the lock."""
+        self._close(self._log, self._above)
+
+    @staticmethod
+    def _close(*files: BinaryIO | None) -> None:
+        """Close files, which ends their locks."""
+        for file in files:
+            if file is not None:
+                file.close()
+
+    def _shards(self) -> list[Path]:
+        """Return the ledgers of shards in this folder.
+
+        Raises:
+            FileError: If a shard is at work.
+        """
+        found = sorted({path.with_suffix("") for path in self.folder.glob(f"{NAME}.*-of-*.log")})
+        for path in found:
+            _locked(path.with_name(path.name + ".log")).close()
+        return [path.with_name(path.name + ".csv") for path in found]
+
+    def _read(self, path: Path) -> None:
+        """Read a ledger, then the log beside it."""
+        if path.exists():
+            table = list(csv.reader(io.StringIO(read_text(path), newline="")))
+            head = table[0]
+            for line, cells in enumerate(table[1:], 2):
+                if len(cells) != len(head) or not {*_FIRST, *_LAST} <= set(head):
+                    raise FormatError("is no ledger", where=f"{path}, line {line}", hint="remove it to begin anew")
+                self._keep(row_of(dict(zip(head, cells, strict=True))), 0.0)
+        log = path.with_suffix(".log")
+        if log.exists():
+            with log.open("rb") as file:
+                for line in file:
+                    self._replay(line)
+
+    def _replay(self, line: bytes) -> None:
+        """Read a line of the log; a line that was cut when a process was killed is left out."""
+        try:
+            event = json.loads(line)
+        except ValueError:
+            return
+        if not isinstance(event, dict):
+            return
+        event = cast("dict[str, Any]", event)
+        if event.get("event") == "claim":
+            self.claimed.add(str(event["output"]))
+        elif event.get("event") in _STATUSES:
+            self._keep(row_of(event["row"]), event["time"], (event["size"], event["modified"]))
+
+    def _keep(self, row: Row, when: float, stat: tuple[int, int] | None = None) -> None:
+        """Keep a row, unless a later one is known."""
+        self.claimed.add(row.output)
+        if when < self._times.get(row.output, 0.0):
+            return
+        self.rows[row.output] = row
+        self._times[row.output] = when
+        self._foreign.discard(row.output)
+        if stat is not None:
+            self.stats[row.output] = stat
+
+    def write_log(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Append events to the log.
+
+        Raises:
+            FileError: If it cannot be written.
+        """
+        lines = b"".join(json.dumps(event, ensure_ascii=True).encode() + b"\n" for event in events)
+        try:
+            while lines:
+                lines = lines[os.write(self._log.fileno(), lines) :]
+        except OSError as error:
+            raise FileError(f"cannot be written ({error.strerror})", where=str(self._log_path)) from error
+
+    def claim(self, names: Mapping[str, str]) -> None:
+        """Record, before the work begins, that outputs belong to this ledger: input by output."""
+        new = {output: name for output, name in names.items() if output not in self.claimed}
+        self.write_log({"event": "claim", "input": name, "output": output} for output, name in new.items())
+        self.claimed.update(new)
+
+    def record(self, row: Row, stat: tuple[int, int], more: Mapping[str, Any]) -> None:
+        """Record an outcome.
+
+        Args:
+            row: The row.
+            stat: Size and time of the input.
+            more: What only the log tells: times, attempts, stacks.
+        """
+        now = time.time()
+        self.write_log([_event(row, stat, now) | dict(more)])
+        self._keep(row, now, stat)
+
+    def sorted_rows(self) -> list[Row]:
+        """Return the rows by input, then output."""
+        own = (row for output, row in self.rows.items() if output not in self._foreign)
+        return sorted(own, key=lambda row: (row.input, row.output))
+
+    def write(self) -> list[Row]:
+        """Write the ledger; return its rows."""
+        rows = self.sorted_rows()
+        data = csv_bytes(rows)
+        if not self.path.exists() or self.path.read_bytes() != data:
+            write_bytes(self.path, data, force=True)
+        return rows
+
+    def unite(self) -> None:
+        """Remove the ledgers of shards once this ledger has their rows."""
+        if not self._others:
+            return
+        self.write_log({"event": "claim", "output": output} for output in sorted(self.claimed))
+        self.write_log(
+            _event(row, self.stats.get(output, (0, 0)), self._times[output]) for output, row in self.rows.items()
+        )
+        for path in self._others:
+            for file in (path, path.with_suffix(".log")):
+                file.unlink(missing_ok=True)
+        self._others = []
+
+
+def _event(row: Row, stat: tuple[int, int], when: float) -> dict[str, Any]:
+    """Return a row as an event of the log."""
+    return {"event": row.status, "row": row.fields(), "size": stat[0], "modified": stat[1], "time": when}
+
+
+def _locked(path: Path, *, shared: bool = False) -> BinaryIO:
+    """Open a log for appending and lock it; the lock ends with the process.
+
+    Args:
+        path: The log.
+        shared: Whether others may lock it in the same way.
+
+    Raises:
+        FileError: If another run has locked it, or it cannot be written.
+    """
+    try:
+        file = path.open("a+b", buffering=0)
+    except OSError as error:
+        raise FileError(f"cannot be written ({error.strerror})", where=str(path)) from error
+    try:
+        _lock(file, shared=shared)
+    except OSError as error:
+        file.close()
+        hint = "wait for it, or give another output folder"
+        raise FileError("another run works in this folder", where=str(path.parent), hint=hint) from error
+    try:
+        size = file.seek(0, os.SEEK_END)
+        if size and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
+            file.write(b"\n")  # after a line that was cut
+    except OSError as error:
+        file.close()
+        raise FileError(f"cannot be written ({error.strerror})", where=str(path)) from error
+    return cast("BinaryIO", file)
+
+
+def _lock(file: Any, *, shared: bool) -> None:
+    """Lock a file until it is closed.
+
+    Raises:
+        OSError: If another process has locked it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        if shared:  # Windows has no such locks
+            return
+        windows: Any = msvcrt
+        file.seek(2**40)  # bytes beyond the end of the log, so that it can still be read
+        windows.locking(file.fileno(), windows.LK_NBLCK, 1)
+        return
+    fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

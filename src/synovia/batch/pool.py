@@ -1,0 +1,276 @@
+"""The local engine: a pool of processes, each of which does one job at a time.
+
+A thread per process sends a job and waits for the outcome, both as pickles. So the pool knows the job of a process that
+dies: it starts another process and tries the job again. A process ends when its input is closed, hence also when the
+process that started it is killed.
+
+``python -m synovia.batch.pool`` is such a process.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Generator, Iterable
+from contextlib import suppress
+from typing import Any, BinaryIO, Final, Protocol, cast
+
+from synovia.batch.work import CRASHED, Job, Outcome, Task, stat_of, work_on
+from synovia.errors import SynoviaError
+
+ATTEMPTS: Final = 3  # processes that may die on one job
+_LISTEN: Final = 0.2  # seconds between two looks for Ctrl-C
+_READY: Final = "ready"
+_LAST_WORDS: Final = 4000  # bytes of what a process wrote before it died
+# one job is one thread: the pool has a process for each core
+_ALONE: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class Engine(Protocol):
+    """Something that does jobs."""
+
+    def run(self, task: Task, jobs: Iterable[Job]) -> Generator[Outcome]:
+        """Yield the outcome of each job, in the order in which they end; closing the generator stops the work."""
+        ...
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    with suppress(AttributeError):  # macOS and Windows have no affinity
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Local:
+    """A pool of processes on this machine.
+
+    Args:
+        workers: Number of processes; None for one per core.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        """Store the number of processes."""
+        self.workers = workers or cores()
+
+    def run(self, task: Task, jobs: Iterable[Job]) -> Generator[Outcome]:
+        """Yield the outcome of each job, in the order in which they end; closing the generator stops the work.
+
+        The first process loads, and if necessary compiles, the kernels before the others start, so that one compiles
+        for all.
+
+        Raises:
+            SynoviaError: If the task cannot be prepared.
+        """
+        waiting = list(jobs)
+        waiting.reverse()
+        if not waiting:
+            return
+        ended: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
+        workers = [Worker(task, waiting, ended) for _ in range(min(self.workers, len(waiting)))]
+        try:
+            workers[0].start()
+            while not workers[0].ready.wait(_LISTEN):
+                if not workers[0].is_alive():
+                    break
+            for worker in workers[1:]:
+                worker.start()
+            left = len(workers)
+            while left:
+                with suppress(queue.Empty):
+                    one = ended.get(timeout=_LISTEN)
+                    if one is None:
+                        left -= 1
+                    elif isinstance(one, BaseException):
+                        raise one
+                    else:
+                        yield one
+        finally:
+            waiting.clear()
+            for worker in workers:
+                worker.stop()
+            for worker in workers:
+                worker.finish()
+
+
+class Worker(threading.Thread):
+    """A thread with a process that does jobs.
+
+    Args:
+        task: The task.
+        waiting: The jobs in reverse order.
+        ended: Gets the outcomes, an exception if the task cannot be prepared, and None at the end.
+    """
+
+    def __init__(self, task: Task, waiting: list[Job], ended: queue.SimpleQueue[Any]) -> None:
+        """Store the arguments."""
+        super().__init__(daemon=True)
+        self._task = pickle.dumps(task)
+        self._waiting = waiting
+        self._ended = ended
+        self._process: subprocess.Popen[bytes] | None = None
+        self._words: BinaryIO | None = None  # what the process writes to stderr
+        self._stopped = False
+        self.ready = threading.Event()
+
+    def run(self) -> None:
+        """Do jobs until none is left."""
+        try:
+            while not self._stopped:
+                try:
+                    job = self._waiting.pop()  # atomic
+                except IndexError:
+                    break
+                outcome = self.do(job)
+                if outcome is not None:
+                    self._ended.put(outcome)
+        except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
+            self._ended.put(error)
+        finally:
+            self.ready.set()
+            self.stop()
+            self._ended.put(None)
+
+    def do(self, job: Job) -> Outcome | None:
+        """Return the outcome of a job; None after ``stop``.
+
+        Raises:
+            SynoviaError: If the task cannot be prepared.
+        """
+        words = ""
+        for attempt in range(1, ATTEMPTS + 1):
+            process = self._process or self._start()
+            with suppress(OSError, EOFError, pickle.UnpicklingError, IndexError, AttributeError):
+                answer = self._ask(process, job)
+                return cast("Outcome", answer)._replace(attempts=attempt)
+            if self._stopped:
+                return None
+            words = self._ending(process)
+            self._process = None
+        reason = f"{job.item.name}: the process that worked on it died {ATTEMPTS} times ({words.splitlines()[0]})"
+        return Outcome(job.number, CRASHED, "", stat_of(job.item.path), {}, reason, words, 0.0, ATTEMPTS)
+
+    def _ask(self, process: subprocess.Popen[bytes], content: object) -> Any:
+        """Send something to a process and return its answer."""
+        if process.stdin is None or process.stdout is None:
+            raise EOFError
+        pickle.dump(content, process.stdin)
+        process.stdin.flush()
+        return pickle.load(process.stdout)  # noqa: S301  from a process of ours
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """Start a process and prepare the task in it.
+
+        Raises:
+            SynoviaError: If it cannot be prepared.
+        """
+        words = ""
+        for _ in range(ATTEMPTS):
+            self._words = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115  lives as long as the process
+            process = subprocess.Popen(
+                [sys.executable, "-m", "synovia.batch.pool"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._words,
+                env={**_ALONE, **os.environ},
+                start_new_session=True,  # Ctrl-C at the terminal reaches the first process only
+            )
+            self._process = process
+            if self._stopped:
+                process.kill()
+            try:
+                answer = self._ask(process, self._task)
+            except (OSError, EOFError, pickle.UnpicklingError):
+                words = self._ending(process)
+                if self._stopped:
+                    return process
+                continue
+            if answer != _READY:
+                raise answer
+            self.ready.set()
+            return process
+        raise SynoviaError("a process of the pool cannot start", value=words)
+
+    def _ending(self, process: subprocess.Popen[bytes]) -> str:
+        """Return how a process ended and its last words."""
+        process.kill()
+        with process:
+            code = process.wait()
+        try:
+            how = f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        except ValueError:
+            how = f"signal {-code}"
+        if self._words is None:
+            return how
+        with self._words as words:
+            words.seek(max(words.seek(0, os.SEEK_END) - _LAST_WORDS, 0))
+            return f"{how}\n{words.read().decode(errors='replace')}".strip()
+
+    def stop(self) -> None:
+        """End the process now."""
+        self._stopped = True
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def finish(self) -> None:
+        """Wait for the thread, and release what the process holds."""
+        if self.ident is not None:
+            self.join()
+        if self._process is not None:
+            with suppress(ValueError):  # closed already
+                self._ending(self._process)
+
+
+def serve(source: BinaryIO, answers: BinaryIO) -> None:
+    """Prepare the task that comes first, then do jobs until the input is closed.
+
+    Args:
+        source: Pickles of the task and the jobs.
+        answers: Pickles of ``_READY`` or an error, then of the outcomes.
+    """
+    try:
+        task = cast("Task", pickle.loads(pickle.load(source)))  # noqa: S301  from the process that started this one
+        task.prepare()
+        answer: object = _READY
+    except Exception as error:  # noqa: BLE001  raised again in the process that asked
+        task, answer = cast("Task", None), error
+    _send(answers, answer)
+    if task is None:  # pyright: ignore[reportUnnecessaryComparison]
+        return
+    while True:
+        try:
+            job = cast("Job", pickle.load(source))  # noqa: S301
+        except (EOFError, pickle.UnpicklingError):
+            return
+        _send(answers, work_on(task, job))
+
+
+def _send(answers: BinaryIO, content: object) -> None:
+    """Write a pickle."""
+    try:
+        data = pickle.dumps(content)
+    except Exception:  # noqa: BLE001  an error that holds something that cannot be pickled
+        data = pickle.dumps(SynoviaError(str(content)))
+    answers.write(data)
+    answers.flush()
+
+
+def _main() -> None:
+    """Run a process of the pool: its standard output carries answers only."""
+    import faulthandler
+
+    faulthandler.enable()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    with suppress(BrokenPipeError, KeyboardInterrupt):
+        serve(cast("BinaryIO", sys.stdin.buffer), cast("BinaryIO", answers))
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,229 @@
+"""Tables of targets to tables of answers: one file in a stream, or parts of many files with a ledger."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeVar
+
+from synovia.batch.columns import INVALID, STATUS
+from synovia.batch.functions import Solve
+from synovia.batch.inputs import Item, collect
+from synovia.batch.tables import ENDINGS, PART, Source, open_sink
+from synovia.batch.tasks import model_settings
+from synovia.batch.work import Figure
+from synovia.errors import FormatError, InputError, restated
+from synovia.files.goals import read_goals
+from synovia.ik.status import Status
+from synovia.solver import Solver
+
+_AHEAD: Final = 2  # blocks that wait between two threads
+_T = TypeVar("_T")
+
+
+def collect_tables(sources: Sequence[str], output: Path, ending: str | None) -> list[Item]:
+    """Return the parts of tables: a table of more than ``PART`` rows is divided, unless it is text.
+
+    Args:
+        sources: Files, folders and patterns.
+        output: The output folder.
+        ending: Ending of the outputs; None for that of each input.
+    """
+    items: list[Item] = []
+    for item in collect(sources, output, ENDINGS, ending):
+        count = _count_of(item.path)
+        if count is None or count <= PART:
+            items.append(item)
+            continue
+        stem = PurePosixPath(item.output)
+        for number, first in enumerate(range(0, count, PART)):
+            last = min(first + PART, count)
+            part = stem.with_name(f"{stem.stem}-{number:05}{stem.suffix}")
+            items.append(replace(item, name=f"{item.name} {first:010}", output=str(part), rows=(first, last)))
+    return items
+
+
+def _count_of(path: Path) -> int | None:
+    """Return the number of rows of a table; None if it is unknown, also because the file is damaged."""
+    try:
+        with Source(path) as source:
+            return source.count
+    except FormatError:
+        return None  # a row of the ledger says why
+
+
+class SolveTable:
+    """Solve a table of targets.
+
+    Args:
+        model: The model: a file or the name of a bundled model.
+        goals: Goal file; None for a goal on each joint that has columns.
+        solver: Settings of the algorithm.
+        tolerance: (length, angle) within which goals are met; None for the default.
+        root: How the root may move.
+        simd: Whether to use SIMD; None where the solver supports it.
+        threads: Number of threads.
+    """
+
+    name = "solve"
+
+    def __init__(
+        self,
+        model: str,
+        goals: Path | None,
+        solver: Solver,
+        tolerance: tuple[float, float] | None = None,
+        root: str = "fixed",
+        simd: bool | None = None,
+        threads: int | None = 1,
+    ) -> None:
+        """Store the arguments."""
+        self._model, self._goals, self._solver = model, goals, solver
+        self._tolerance, self._root, self._simd, self._threads = tolerance, root, simd, threads
+
+    @cached_property
+    def function(self) -> Solve:
+        """The function that solves a block."""
+        goals = None if self._goals is None else read_goals(self._goals)
+        return Solve(
+            self._model, goals, self._solver, tolerance=self._tolerance, root=self._root, simd=self._simd,
+            threads=self._threads,
+        )  # fmt: skip
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides about the output beside the input."""
+        return {
+            "model": model_settings(self._model),
+            "goals": None if self._goals is None else self._goals.read_text(encoding="utf-8"),
+            "solver": repr(self._solver),
+            "tolerance": None if self._tolerance is None else list(self._tolerance),
+            "root": self._root,
+            "simd": self._simd,
+        }
+
+    def prepare(self) -> None:
+        """Load the model; the kernels come with the first block, because its columns tell the goals."""
+        _ = self.function
+
+    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+        """Write the answers of an item; return its figures."""
+        with Source(item.path) as source:
+            blocks = source.blocks(item.rows)
+            return figures_of(write_answers(self.function, blocks, output, item.path))
+
+    def picture(self, output: Path) -> bytes | None:
+        """Return None: a table has no picture."""
+        del output
+        return None
+
+
+def figures_of(counts: Counter[str]) -> dict[str, Figure]:
+    """Return the figures of a table, from the number of rows by status."""
+    rows = counts.total()
+    named = {name.lower(): counts[name] for name in (*(status.name for status in Status), INVALID) if counts[name]}
+    return {"frames": rows, "missed": rows - counts[Status.REACHED.name], **named}
+
+
+def write_answers(
+    solve: Solve,
+    blocks: Generator[Any],
+    output: Path,
+    path: Path,
+    *,
+    force: bool = False,
+    progress: Callable[[int], object] | None = None,
+) -> Counter[str]:
+    """Solve blocks of a table and write the answers; reading, solving and writing go on at the same time.
+
+    Args:
+        solve: The function.
+        blocks: Blocks of targets.
+        output: The file.
+        path: The table, for messages.
+        force: Whether an existing file may be replaced.
+        progress: Called with the rows of each block that is solved.
+
+    Returns:
+        Number of rows by status.
+
+    Raises:
+        FileError: If the file cannot be written.
+        FormatError: If the table has no targets, or is malformed.
+    """
+    counts: Counter[str] = Counter()
+
+    def answers() -> Iterator[Any]:
+        with closing(ahead(blocks)) as ready:
+            for block in ready:
+                try:
+                    answer = solve(block)
+                except InputError as error:
+                    raise restated(error, FormatError, str(path)) from error
+                found = _statuses(answer)
+                counts.update(found)
+                if progress is not None:
+                    progress(found.total())
+                yield answer
+
+    with open_sink(output, force=force) as sink, closing(ahead(answers())) as solved:
+        for answer in solved:
+            sink.write(answer)
+    return counts
+
+
+def _statuses(answer: Any) -> Counter[str]:
+    """Return the number of rows by status."""
+    if hasattr(answer, "schema"):
+        return Counter({one["values"]: one["counts"] for one in answer.column(STATUS).value_counts().to_pylist()})
+    return Counter(answer[STATUS].tolist())
+
+
+def ahead(values: Iterable[_T]) -> Generator[_T]:
+    """Yield values that another thread makes, a few ahead; closing the generator ends the thread.
+
+    Raises:
+        BaseException: The exception of the other thread.
+    """
+    made: queue.Queue[tuple[_T | None, BaseException | None]] = queue.Queue(_AHEAD)
+    stopped = threading.Event()
+
+    def put(value: _T | None, error: BaseException | None = None) -> None:
+        while not stopped.is_set():
+            try:
+                made.put((value, error), timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for value in values:
+                put(value)
+                if stopped.is_set():
+                    break
+            close = getattr(values, "close", None)
+            if close is not None:
+                close()
+            put(None)
+        except BaseException as error:  # noqa: BLE001  raised again by the other thread
+            put(None, error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while True:
+            value, error = made.get()
+            if error is not None:
+                raise error
+            if value is None:
+                return
+            yield value
+    finally:
+        stopped.set()
+        thread.join()

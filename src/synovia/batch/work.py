@@ -1,0 +1,169 @@
+"""Do one item of a task in any process, and describe the outcome in plain values."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import secrets
+import time
+import traceback
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+from synovia.batch.inputs import Item
+from synovia.errors import SynoviaError
+
+DONE: Final = "done"
+FAILED: Final = "failed"  # the input or the settings are the reason: the same happens again
+CRASHED: Final = "crashed"  # the process that worked on it died; another run may succeed
+SAME: Final = "same"  # the input has not changed since the last run
+_HASHES: Final[dict[tuple[str, int, int], str]] = {}  # of the last file, by name, size and time
+_CHUNK: Final = 2**20  # bytes that are hashed at once
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})  # nothing else can be written either
+Figure = str | int | float | bool | None
+
+
+class Task(Protocol):
+    """A function from an input file to an output file, with its settings; it can be pickled."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the command."""
+        ...
+
+    def settings(self) -> dict[str, Any]:
+        """Return everything that decides about the output beside the input, as values that JSON can hold."""
+        ...
+
+    def prepare(self) -> None:
+        """Load models and kernels in this process."""
+        ...
+
+    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+        """Write the output of an input; return figures for the ledger."""
+        ...
+
+    def picture(self, output: Path) -> bytes | None:
+        """Return a picture of an output as PNG; None if there is none."""
+        ...
+
+
+class Job(NamedTuple):
+    """An item to work on.
+
+    Args:
+        number: Number of the item in this run.
+        item: The item.
+        known: Hash of the content that is done already, "" if none is.
+        folder: Folder for unfinished files; it is removed when the job is done.
+    """
+
+    number: int
+    item: Item
+    known: str
+    folder: Path
+
+
+class Outcome(NamedTuple):
+    """The outcome of a job.
+
+    Args:
+        number: Number of the item in this run.
+        status: ``DONE``, ``FAILED``, ``CRASHED`` or ``SAME``.
+        sha256: Hash of the input's content, "" if it cannot be read.
+        stat: Size in bytes, and time of the last change in nanoseconds, of the input.
+        figures: Figures for the ledger.
+        error: Reason of a failure, one line.
+        trace: Stack of an error that is a bug, or the last words of a process that died.
+        seconds: Time that it took.
+        attempts: Number of processes that worked on it.
+        fatal: Whether nothing else can be written either: the disk is full.
+        file: The output, in the job's folder.
+    """
+
+    number: int
+    status: str
+    sha256: str = ""
+    stat: tuple[int, int] = (0, 0)
+    figures: Mapping[str, Figure] = {}
+    error: str = ""
+    trace: str = ""
+    seconds: float = 0.0
+    attempts: int = 1
+    fatal: bool = False
+    file: Path | None = None
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's content.
+
+    Raises:
+        OSError: If it cannot be read.
+    """
+    key = (str(path), *stat_of(path))
+    if key in _HASHES:
+        return _HASHES[key]
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    _HASHES.clear()  # the parts of a table come one after the other
+    return _HASHES.setdefault(key, digest.hexdigest())
+
+
+def stat_of(path: Path) -> tuple[int, int]:
+    """Return the size and the time of the last change of a file, zeros if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def work_on(task: Task, job: Job) -> Outcome:
+    """Do one job; every error becomes an outcome."""
+    begun = time.perf_counter()
+    stat = stat_of(job.item.path)
+    sha256, trace, fatal = "", "", False
+    # a folder of its own: an earlier process may have died on the same job, or still be at it
+    file = job.folder / secrets.token_hex(4) / Path(job.item.output).name
+    figures: Mapping[str, Figure] = {}
+    try:
+        if job.item.path.is_file():  # the reader of the format says what else it is
+            sha256 = file_hash(job.item.path)
+        if sha256 and sha256 == job.known:
+            return Outcome(job.number, SAME, sha256, stat, seconds=time.perf_counter() - begun)
+        job.folder.mkdir(exist_ok=True)  # without the folders above: they are gone if another run has begun
+        file.parent.mkdir()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # notes on what a file holds beside motion
+            figures = task.run(job.item, file)
+        status, error = DONE, ""
+    except SynoviaError as problem:
+        status, error = FAILED, _one_line(problem, job, file)
+        fatal = _is_full(problem) or (problem.where or "").startswith(str(file))
+    except MemoryError:
+        status, error = FAILED, f"{job.item.name}: does not fit in memory"
+    except Exception as problem:  # noqa: BLE001  a bug in one clip is a row of the ledger, too
+        status, error = FAILED, f"{job.item.name}: {type(problem).__name__}: {problem}"
+        trace, fatal = traceback.format_exc(), _is_full(problem)
+    seconds = time.perf_counter() - begun
+    return Outcome(job.number, status, sha256, stat, figures, error, trace, seconds, 1, fatal, file)
+
+
+def _one_line(problem: Exception, job: Job, file: Path) -> str:
+    """Return an error on one line, without the folders, which differ between machines."""
+    text = str(problem).replace(str(job.item.path), job.item.name).replace(str(file), job.item.output)
+    return " ".join(text.split())
+
+
+def _is_full(problem: BaseException) -> bool:
+    """Return whether an error comes from a full or read-only disk."""
+    at: BaseException | None = problem
+    while at is not None:
+        if isinstance(at, OSError) and at.errno in _FULL:
+            return True
+        at = at.__cause__
+    return False

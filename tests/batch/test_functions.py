@@ -1,0 +1,327 @@
+"""Functions of batches: what goes in comes out with a status, in every form that engines for data sets have."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from cli_runs import run
+from synovia.batch import tables
+from synovia.batch.columns import TargetColumns
+from synovia.batch.folder import run_folder
+from synovia.batch.inputs import Item
+from synovia.batch.solving import SolveTable, ahead, collect_tables
+from synovia.batch.work import work_on
+from synovia.solver import as_solver
+
+ARM = sy.bundled("arm7")
+FRAMES = np.stack([ARM.random_pose(k).transform("tool") for k in range(24)])
+QUATS = sy.Rotation.from_matrix(FRAMES[:, :3, :3]).as_quat()
+JOINTS = [name for name in ARM.joint_names if ARM.joints[ARM.index(name)].kind.q_size]
+
+
+def targets(frames=FRAMES, quats=QUATS):
+    parts = zip(("x", "y", "z", "qx", "qy", "qz", "qw"), (*frames[:, :3, 3].T, *quats.T), strict=True)
+    return {"id": np.arange(len(frames))} | {f"tool.{word}": column for word, column in parts}
+
+
+def joint_values(answer):
+    return np.stack([np.asarray(answer[name], float) for name in JOINTS], axis=1)
+
+
+def assert_reached(answer, frames=FRAMES):
+    """Every row says that it is reached, and forward kinematics of its joint values agrees."""
+    assert list(answer["status"]) == ["REACHED"] * len(frames)
+    length, angle = sy.IK(ARM, sy.PoseGoal("tool")).tolerance
+    for q, frame in zip(joint_values(answer), frames, strict=True):
+        made = sy.Pose(ARM, dict(zip(JOINTS, q.tolist(), strict=True))).transform("tool")
+        assert np.linalg.norm(made[:3, 3] - frame[:3, 3]) <= length * 1.001
+        turn = sy.Rotation.from_matrix(made[:3, :3].T @ frame[:3, :3]).magnitude()
+        assert turn <= angle * 1.001
+
+
+def test_a_dict_of_columns_is_solved_as_solve_many_does():
+    answer = sy.batch.Solve(ARM, simd=False)(targets())
+    assert_reached(answer)
+    assert answer["id"].tolist() == list(range(24))
+    many = sy.IK(ARM, sy.PoseGoal("tool")).solve_many({"tool": FRAMES})
+    assert np.abs(joint_values(answer) - many.q).max() < 1e-6  # the quaternions are rounded
+    assert (answer["tool.position_error"] <= many.ik.tolerance[0]).all()
+    assert sy.batch.Solve(ARM).answer_columns(list(targets())) == list(answer)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"tool.transform": list(FRAMES)},
+        {"tool.transform": FRAMES.reshape(24, 16).tolist()},
+        {"tool.position": FRAMES[:, :3, 3], "tool.quat_xyzw": QUATS},
+        {"position": FRAMES[:, :3, 3].tolist(), "quat_wxyz": QUATS[:, [3, 0, 1, 2]].tolist()},
+    ],
+)
+def test_every_form_of_targets(columns):
+    assert_reached(sy.batch.Solve(ARM, sy.PoseGoal("tool"))(columns))
+
+
+def test_a_row_that_cannot_be_used_does_not_stop_the_others():
+    columns = targets()
+    for name, row, value in (("x", 1, np.nan), ("y", 2, np.inf), ("qw", 3, 5.0), ("z", 4, 1e300), ("z", 5, 40.0)):
+        columns[f"tool.{name}"] = columns[f"tool.{name}"].copy()
+        columns[f"tool.{name}"][row] = value
+    answer = sy.batch.Solve(ARM)(columns)
+    assert answer["status"][:6].tolist() == ["REACHED", "INVALID", "INVALID", "INVALID", "INVALID", "UNREACHABLE"]
+    assert set(answer["status"][6:]) == {"REACHED"}
+    assert "finite" in answer["error"][1]
+    assert "length 1" in answer["error"][3]
+    assert "1e+15" in answer["error"][4]
+    assert np.isnan(joint_values(answer)[1:5]).all()
+    assert np.isfinite(joint_values(answer)[5:]).all()
+    flat = {"tool.transform": [np.diag([1.0, 1.0, -1.0, 1.0]), np.ones((4, 4)), np.eye(4)]}
+    answer = sy.batch.Solve(ARM)(flat)
+    assert answer["status"][:2].tolist() == ["INVALID", "INVALID"]
+    assert "0 0 0 1" in answer["error"][1]
+
+
+def test_no_rows_and_only_bad_rows():
+    none = sy.batch.Solve(ARM)({name: column[:0] for name, column in targets().items()})
+    assert all(len(column) == 0 for column in none.values())
+    bad = sy.batch.Solve(ARM)({name: np.full(2, np.nan) for name in targets()})
+    assert bad["status"].tolist() == ["INVALID"] * 2
+
+
+def test_columns_that_give_no_target_are_told():
+    for columns, words in (
+        ({"id": [1]}, "columns of targets"),
+        ({"tool.x": [1.0], "tool.y": [1.0]}, "all of x, y, z"),
+        ({"tool.x": [1.0], "tool.y": [1.0], "tool.z": [1.0], "tool.position": [[1, 2, 3]]}, "one of these"),
+        ({"tool.position": [[1.0, 2.0]]}, "lists of 3 numbers"),
+        ({"tool.x": ["far"], "tool.y": [1.0], "tool.z": [1.0]}, "numbers"),
+        ({"tool.position": [[1.0, 2.0, 3.0]], "status": ["mine"]}, "'status'"),
+        ({"tool.position": [[1.0, 2.0, 3.0]], "id": []}, "the same for all"),
+        ([1, 2], "a dict of columns"),
+    ):
+        with pytest.raises(sy.InputError, match=words):
+            sy.batch.Solve(ARM)(columns)
+    assert not TargetColumns.find(["x", "y", "z"], None).parts
+
+
+def test_functions_can_be_pickled_and_copies_answer_the_same():
+    solve = sy.batch.Solve(ARM, sy.PoseGoal("tool"), "lm", threads=2)
+    before = solve(targets())
+    after = pickle.loads(pickle.dumps(solve))(targets())
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def walk(path, frames=8):
+    body = sy.bundled("humanoid").with_root("free")
+    q = np.tile(body.rest_pose().q, (frames, 1))
+    q[:, 0] += np.linspace(0.0, 0.2, frames)
+    sy.write_bvh(sy.Motion(body, q, 30.0), path)
+    return path
+
+
+def test_retarget_and_fit_row_by_row(tmp_path):
+    path = walk(tmp_path / "walk.bvh")
+    answer = pickle.loads(pickle.dumps(sy.batch.Retarget("humanoid")))(
+        {"path": [str(path), str(tmp_path / "none.bvh")], "id": [7, 8]}
+    )
+    assert answer["status"] == ["done", "failed"]
+    assert "does not exist" in answer["error"][1]
+    alone = sy.retarget(sy.load_motion(path), sy.bundled("humanoid"))
+    assert np.array_equal(answer["q"][0], alone.motion.q)
+    assert answer["id"] == [7, 8]
+    places = alone.motion.positions()[:, -len(sy.bundled("humanoid")) :]
+    fitted = sy.batch.Fit("humanoid")({"positions": [places, places[:, :2]], "fps": [30.0, 30.0]})
+    assert fitted["status"] == ["done", "failed"]
+    assert fitted["median_error"][0] < 1e-3
+    for function in (sy.batch.Retarget("humanoid"), sy.batch.Fit("humanoid")):
+        with pytest.raises(sy.InputError, match="a column"):
+            function({"id": [1]})
+
+
+def write_csv(path, columns):
+    lines = [",".join(columns)]
+    lines += [",".join(str(value) for value in row) for row in zip(*columns.values(), strict=True)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def read_csv(path):
+    head, *lines = path.read_text().splitlines()
+    cells = list(zip(*(line.split(",") for line in lines), strict=True))
+    return dict(zip(head.split(","), cells, strict=True))
+
+
+def test_tables_on_the_command_line(tmp_path):
+    columns = targets()
+    columns["id"] = np.array([2**60 + k for k in range(24)])  # more digits than a float has
+    np.savez(tmp_path / "in.npz", **columns)
+    write_csv(tmp_path / "in.csv", columns)
+    for ending in ("npz", "csv"):
+        ran = run("solve", "arm7", "--targets", tmp_path / f"in.{ending}", "-o", tmp_path / f"out.{ending}", "-j", 1)
+        assert ran.code == 0, ran
+        assert "reached in 24 of 24 rows" in ran.out
+    content = np.load(tmp_path / "out.npz")
+    assert content["id"].tolist() == columns["id"].tolist()
+    assert_reached(content)
+    text = read_csv(tmp_path / "out.csv")
+    assert text["id"] == tuple(str(value) for value in columns["id"])
+    assert_reached(text)
+    again = run("solve", "arm7", "--targets", tmp_path / "in.npz", "-o", tmp_path / "out.npz")
+    assert (again.code, "file exists" in again.err) == (3, True)
+
+
+def test_bad_tables_leave_nothing_behind(tmp_path):
+    bad = {
+        "empty.csv": b"",
+        "short.csv": b"tool.x,tool.y,tool.z\n1,2\n",
+        "words.csv": b"tool.x,tool.y,tool.z\n1,2,far\n",
+        "none.csv": b"a,b\n1,2\n",
+        "noise.npz": b"PK\x03\x04 noise",
+        "table.txt": b"tool.x\n",
+    }
+    for name, data in bad.items():
+        (tmp_path / name).write_bytes(data)
+        ran = run("solve", "arm7", "--targets", tmp_path / name, "-o", tmp_path / "out.npz")
+        assert ran.code == 3, (name, ran)
+        assert name in ran.err
+        assert not list(tmp_path.glob("*out.npz*"))
+    np.savez(tmp_path / "objects.npz", a=np.array([{}], object))
+    assert run("solve", "arm7", "--targets", tmp_path / "objects.npz", "-o", tmp_path / "out.npz").code == 3
+
+
+class Inline:
+    def run(self, task, jobs):
+        for job in jobs:
+            yield work_on(task, job)
+
+
+def test_large_tables_are_divided_at_fixed_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK", 4)
+    monkeypatch.setattr("synovia.batch.solving.PART", 8)
+    (tmp_path / "in").mkdir()
+    np.savez(tmp_path / "in" / "t.npz", **targets())
+    (tmp_path / "in" / "broken.npz").write_bytes(b"PK\x03\x04")
+    out = tmp_path / "out"
+    items = collect_tables([str(tmp_path / "in")], out, None)
+    assert [item.output for item in items] == ["broken.npz", "t-00000.npz", "t-00001.npz", "t-00002.npz"]
+    task = SolveTable("arm7", None, as_solver(None), simd=False)
+    result = run_folder(task, items, out, engine=Inline())
+    assert (result.done, [row.input for row in result.failed]) == (3, ["broken.npz"])
+    parts = [np.load(out / f"t-0000{k}.npz") for k in range(3)]
+    whole = task.function(targets())
+    for name in ("id", *JOINTS):
+        assert np.array_equal(np.concatenate([part[name] for part in parts]), whole[name])
+
+
+def test_blocks_do_not_depend_on_how_a_file_is_stored(tmp_path, monkeypatch):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(tables, "BLOCK", 10)
+    table = arrow.table(targets())
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=7)
+    with arrow.ipc.new_file(str(tmp_path / "b.arrow"), table.schema) as writer:
+        for batch in table.to_batches(max_chunksize=3):
+            writer.write_batch(batch)
+    for name in ("a.parquet", "b.arrow"):
+        with tables.Source(tmp_path / name) as source:
+            assert (source.count, source.names) == (24, table.schema.names)
+            assert [block.num_rows for block in source.blocks()] == [10, 10, 4]
+            assert arrow.concat_tables(source.blocks((10, 24))).equals(table.slice(10).combine_chunks())
+    for name in ("a.parquet", "b.arrow"):
+        task = SolveTable("arm7", None, as_solver(None))
+        item = Item(name, tmp_path / name, "out.parquet")
+        assert task.run(item, tmp_path / f"{name}.out.parquet")["reached"] == 24
+        answer = parquet.read_table(tmp_path / f"{name}.out.parquet")
+        assert answer.schema.field("status").type == arrow.string()
+        assert answer["error"].null_count == 24
+        assert_reached({column: answer[column].to_pylist() for column in answer.column_names})
+    (tmp_path / "c.parquet").write_bytes(b"PAR1 noise PAR1")
+    with pytest.raises(sy.FormatError, match="is damaged"):
+        tables.Source(tmp_path / "c.parquet")
+
+
+def test_arrow_and_pandas_batches():
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table(targets())
+    solve = sy.batch.Solve(ARM)
+    assert_reached(solve(table).to_pydict())
+    (batch,) = table.to_batches()
+    answer = solve(batch)
+    assert isinstance(answer, arrow.RecordBatch)
+    lists = arrow.table({"tool.transform": arrow.FixedSizeListArray.from_arrays(FRAMES.ravel(), 16)})
+    assert_reached(solve(lists).to_pydict())
+    pandas = pytest.importorskip("pandas")
+    frame = solve(pandas.DataFrame(targets()))
+    assert_reached(frame)
+    assert frame["id"].tolist() == list(range(24))
+
+
+@pytest.mark.filterwarnings("default")
+def test_hugging_face_datasets():
+    datasets = pytest.importorskip("datasets")
+    rows = datasets.Dataset.from_dict(targets())
+    done = rows.map(sy.batch.Solve(ARM), batched=True, batch_size=10, remove_columns=rows.column_names)
+    assert_reached(done.to_dict())
+
+
+@pytest.mark.filterwarnings("default")
+def test_dask():
+    frames = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    solve = sy.batch.Solve(ARM)
+    given = pandas.DataFrame(targets())
+    done = frames.from_pandas(given, npartitions=3).map_partitions(solve, meta=solve(given[:0]))
+    assert_reached(done.compute(scheduler="sync"))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_ray_data_and_the_ray_engine(tmp_path):
+    ray = pytest.importorskip("ray")
+    pytest.importorskip("ray.data")
+    ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False)
+    try:
+        rows = ray.data.from_items([{name: column[k] for name, column in targets().items()} for k in range(24)])
+        done = rows.map_batches(sy.batch.Solve, fn_constructor_args=(ARM,), batch_size=10, concurrency=1)
+        answer = sorted(done.take_all(), key=lambda row: row["id"])
+        assert_reached({name: [row[name] for row in answer] for name in answer[0]})
+        for name in ("one", "two"):
+            (tmp_path / "in" / name).mkdir(parents=True)
+            walk(tmp_path / "in" / name / "walk.bvh")
+        (tmp_path / "in" / "bad.bvh").write_text("")
+        for engine in ("ray", "local"):
+            out = tmp_path / engine
+            ran = run("convert", tmp_path / "in", "-o", out, "--format", "csv", "--engine", engine, "-j", 1)
+            assert "3 inputs: 2 done, 1 failed" in ran.err
+        found = {
+            path.name: path.read_bytes()
+            for path in (tmp_path / "ray").iterdir()
+            if path.name != "ledger.log" and path.is_file()
+        }
+        assert all((tmp_path / "local" / name).read_bytes() == data for name, data in found.items())
+    finally:
+        ray.shutdown()
+
+
+def test_values_made_ahead_end_with_their_error_and_their_thread():
+    def values():
+        yield 1
+        raise ValueError("two")
+
+    made = ahead(values())
+    assert next(made) == 1
+    with pytest.raises(ValueError, match="two"):
+        next(made)
+    endless = ahead(iter(int, 1))
+    assert next(endless) == 0
+    endless.close()
+
+
+def test_nothing_heavy_is_imported_unless_used():
+    import subprocess
+    import sys
+
+    code = "import synovia, sys; synovia.batch; print({'pyarrow', 'ray', 'numpy', 'scipy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"pyarrow", "ray", "scipy"} & set(eval(done.stdout))
