@@ -319,7 +319,7 @@ class FitPoints:
         from synovia.clips.pointfile import read_points
 
         points = read_points(item.path).chosen(self.pairs, item.path)
-        options = {**self.options, "fps": self.options.get("fps") or points.fps or 30.0}
+        options: dict[str, Any] = {**self.options, "fps": self.options.get("fps") or points.fps or 30.0}
         fitted = fit_keypoints(
             points.positions, points.joints, body=self.skeleton, offsets=points.offsets, confidence=points.confidence,
             meters_per_unit=points.meters_per_unit, name=item.path.stem, threads=1, **options,
