@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.cli.output import number, printable, talk, time_text, unit_name
-from synovia.clips.feet import runs
 from synovia.diagnosis import reasons_as_json
 from synovia.files.poses import values_of
 from synovia.goals import Goal
@@ -263,6 +262,8 @@ def _change(before: float, after: float, unit: float | None, per: str = "") -> s
 
 def _listed(frames: tuple[int, ...]) -> str:
     """Return frames as text, with runs as ranges: 3, 7-12 and the number of further runs."""
+    from synovia.clips.feet import runs
+
     spans = runs(np.bincount(frames) > 0)
     shown = ", ".join(str(first) if end == first + 1 else f"{first}-{end - 1}" for first, end in spans[:_MOST_SHOWN])
     return shown + (f" and {len(spans) - _MOST_SHOWN} more ranges" if len(spans) > _MOST_SHOWN else "")
@@ -272,6 +273,8 @@ def clip_object(
     motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None
 ) -> dict[str, Any]:
     """Return the JSON object of a clip, with lengths in the unit of the file; arguments as in ``clip_text``."""
+    from synovia.clips.feet import runs
+
     out: dict[str, Any] = {
         "schema": CLIP_SCHEMA,
         "model": motion.skeleton.name,
@@ -320,6 +323,8 @@ def clip_object(
 
 def judgement_object(judgement: Judgement) -> dict[str, Any]:
     """Return the JSON object of a judgement: angles in degrees, lengths in lengths of a leg, frames from 0."""
+    from synovia.clips.feet import runs
+
     figures = judgement.figures
     tilt, fps = judgement.trunk_tilt, figures.motion.fps
     feet: list[dict[str, Any]] = []
