@@ -61,7 +61,8 @@ class Retargeted:
         """The judgement of the motion beside the original; computed at its first use."""
         shared = {role: (row, self.target.roles[role]) for role, row in self.source.roles.items()
                   if role in self.target.roles}  # fmt: skip
-        return judge(self.motion, self.original, shared)
+        named = self.stance.up.name if self.stance.up.given else None
+        return judge(self.motion, self.original, shared, source_up=named)
 
     @property
     def verdict(self) -> str:
