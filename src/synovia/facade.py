@@ -88,9 +88,10 @@ class IK(CompiledProblem):
             deadline: Seconds after which the best pose so far is returned, with status ``MAX_STEPS`` unless it reaches
                 the goals; see ``solution.interrupted``. Loading or compiling a kernel at its first use cannot be
                 interrupted; call ``precompile()`` before.
-            follow: Whether ``start`` is the pose of a moment before, as in a control loop or under a mouse. Then the
-                pose must not jump: there is one attempt, and a miss is improved from there alone. ``track`` does the
-                same for targets that are all known.
+            follow: Whether ``start`` is the pose of a moment before, as in a control loop or under a mouse. Then there
+                is one attempt, and a miss is improved from there alone, so that the pose stays near ``start``. It may
+                still turn far where the goals ask for it, as beside a singular pose; ``FullBody(largest_move=...)``
+                bounds that. If all targets are known, use ``track``.
 
         Raises:
             InputError: If a value cannot be used.

@@ -325,3 +325,9 @@ def test_nothing_heavy_is_imported_unless_used():
     code = "import synovia, sys; synovia.batch; print({'pyarrow', 'ray', 'numpy', 'scipy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"pyarrow", "ray", "scipy"} & set(eval(done.stdout))
+
+
+def test_a_cell_that_is_no_number_spoils_its_row_alone() -> None:
+    rows = {f"tool.{axis}": ["0.4", "abc", ""] if axis == "x" else ["0.1", "0.2", "0.3"] for axis in "xyz"}
+    answer = sy.batch.Solve("arm7")(rows)
+    assert list(answer["status"]) == ["REACHED", "INVALID", "INVALID"]

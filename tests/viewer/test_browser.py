@@ -49,7 +49,7 @@ class Visit:
         self.tab.on("websocket", lambda ws: ws.on("framereceived", self.heard))
         self.tab.on("pageerror", lambda error: self.mistakes.append(str(error)))
         self.arrive(running, lambda: self.tab.goto(f"{running.url}?fixedDpr=0.4"))
-        self.tab.wait_for_selector("text=Goals")
+        self.tab.wait_for_selector("text=Targets")
         # "software rendering", over what is dragged; a mouse would wait for many frames until it stands still
         self.tab.locator(".mantine-Notification-closeButton").dispatch_event("click")
 

@@ -15,6 +15,7 @@ The name can be left out if there is only one goal.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
@@ -83,8 +84,8 @@ class Batch:
             if not width:
                 if self.is_arrow:
                     value = value.to_numpy() if hasattr(value, "num_chunks") else value.to_numpy(zero_copy_only=False)
-                elif isinstance(value, list) and "" in value:  # an empty cell
-                    value = [cell if cell != "" else np.nan for cell in cast("list[Any]", value)]
+                elif isinstance(value, list):  # cells of a CSV file
+                    return _cells(cast("list[Any]", value))
                 return np.asarray(value, np.float64).reshape(self.size)
             return _lists(value, self.size, width, is_arrow=self.is_arrow)
         except (TypeError, ValueError) as error:
@@ -154,6 +155,18 @@ def _arrow_column(arrow: Any, value: Any) -> Any:
         lists = [None if one is None else one.tolist() for one in cast("list[Any]", value)]
         return arrow.array(lists, arrow.list_(arrow.list_(arrow.float64())))
     return arrow.array(value)
+
+
+def _cells(cells: list[Any]) -> Array:
+    """Return cells as numbers, NaN for those that hold none, so that one bad cell spoils one row."""
+    try:
+        return np.asarray(cells, np.float64)
+    except (TypeError, ValueError):
+        out = np.full(len(cells), np.nan)
+        for i, cell in enumerate(cells):
+            with suppress(TypeError, ValueError):
+                out[i] = float(cell)
+        return out
 
 
 def _lists(value: Any, size: int, width: int, *, is_arrow: bool) -> Array:

@@ -54,6 +54,8 @@ def solve_tables(
     if options.engine is not EngineName.LOCAL:
         raise typer.BadParameter("expected an output folder with --engine ray", param_hint="'-o'")
     options.refuse_single()
+    if options.output.exists() and options.output.samefile(table):
+        raise typer.BadParameter("expected another file than the table of targets", param_hint="'-o'")
     task = SolveTable(file, goals, solver, tolerance, root, simd, options.jobs)
     _solve_one(task, Path(table), options.output, options)
 
