@@ -158,7 +158,11 @@ def _arrow_column(arrow: Any, value: Any) -> Any:
 
 
 def _cells(cells: list[Any]) -> Array:
-    """Return cells as numbers, NaN for those that hold none, so that one bad cell spoils one row."""
+    """Return cells as numbers, NaN for those that hold none, so that one bad cell spoils one row.
+
+    Raises:
+        ValueError: If no cell holds a number, and not all are empty.
+    """
     try:
         return np.asarray(cells, np.float64)
     except (TypeError, ValueError):
@@ -166,6 +170,8 @@ def _cells(cells: list[Any]) -> Array:
         for i, cell in enumerate(cells):
             with suppress(TypeError, ValueError):
                 out[i] = float(cell)
+        if np.isnan(out).all() and any(cells):
+            raise  # a column of something else
         return out
 
 
