@@ -16,7 +16,11 @@ def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="A model or a clip.", show_default=False)],
     output: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help="Clip: .bvh, .glb, .npz, .csv; skeleton: .toml.", show_default=False),
+        typer.Argument(
+            metavar="OUT",
+            help="Clip: .bvh, .glb, .npz, .csv, .isaac.npz, .mujoco.npz, .unitree.csv; skeleton: .toml.",
+            show_default=False,
+        ),
     ],
     clip: Clip = None,
     model: ClipModel = None,
@@ -37,7 +41,7 @@ def convert(
     from synovia.io.save import save_motion
 
     writers = [fmt for fmt in formats() if fmt.write]
-    fmt = next((fmt for fmt in writers if output.suffix.lower() in fmt.extensions), None)
+    fmt = next((fmt for fmt in writers if fmt.names(output)), None)
     if fmt is None or fmt.write is None:
         what = "no format with this extension can be written"
         raise FormatError(what, where=str(output), value=output.suffix or None, expected=f"one of {endings(writers)}")
@@ -48,7 +52,7 @@ def convert(
     if is_bundled(source):
         raise FormatError("a bundled model has no clip", where=source, expected="a .toml file to write its skeleton")
     copied = into or (source if model is None or is_bundled(model) else model)
-    if fmt.copies and Path(copied).suffix.lower() not in fmt.extensions:
+    if fmt.copies and not fmt.names(Path(copied)):
         raise FormatError(
             f"a clip in {fmt.name} needs a file of this format to copy", where=str(output),
             value=copied,
