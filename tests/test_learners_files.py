@@ -324,3 +324,21 @@ def test_commands_give_an_smpl_body_the_shape_of_the_clip(tmp_path):
     assert done.code == 0, done.err
     motion = sy.load_motion(tmp_path / "c.npz")
     np.testing.assert_allclose(motion.pose(0).position(0), joints(clip["betas"])[0] + clip["trans"][0], atol=1e-9)
+    done = run("inspect", str(tmp_path / "clip.npz"), "--model", str(tmp_path / "SMPL.npz"), "--json")
+    assert done.code == 0, done.err
+
+
+def test_the_page_shows_an_smpl_body_in_the_shape_of_the_clip(tmp_path, monkeypatch):
+    from synovia import viewer
+
+    smpl(tmp_path / "SMPL.npz", 24)
+    amass(tmp_path / "clip.npz", 24)
+    seen = []
+
+    def view(model, goals, **options):
+        seen.append((model, options["clip"]))
+        raise FormatError("enough")
+
+    monkeypatch.setattr(viewer, "view", view)
+    assert run("view", str(tmp_path / "clip.npz"), "--model", str(tmp_path / "SMPL.npz"), "--no-browser").code == 3
+    assert seen[0][0] is seen[0][1].skeleton

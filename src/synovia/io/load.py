@@ -138,6 +138,11 @@ def load_model(name: str, clip: str | os.PathLike[str] | None = None) -> Skeleto
     )
 
 
+def has_shapes(name: str) -> bool:
+    """Return whether a model takes the shape of a clip's body, as SMPL does, so that its file alone is another body."""
+    return not is_bundled(name) and _contents(as_path(name)).fitted is not None
+
+
 def load_motion(
     path: str | os.PathLike[str],
     clip: str | int | None = None,
