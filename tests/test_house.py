@@ -266,7 +266,7 @@ def test_the_tour_of_the_code_shows_every_layer_and_every_room() -> None:
     shown = [sorted(re.findall(r"\w+", names)) for names in re.findall(r"^   (\w+(?: \| \w+)*)", picture, re.MULTILINE)]
     assert shown == [sorted(re.findall(r"\w+", layer)) for layer in layers if layer != "__main__"]
     rooms = {path.parent.relative_to(PACKAGE).as_posix() for path in MODULES} - {".", "kernels"}
-    nested = {"io/bvh", "io/gltf", "io/mjcf", "io/toml"}  # one format each
+    nested = {"io/bvh", "io/gltf", "io/mjcf", "io/smpl", "io/toml"}  # one format each
     assert not {room for room in rooms - nested if f"`{room}`" not in text}
 
 

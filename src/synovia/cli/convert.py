@@ -29,8 +29,8 @@ def convert(
         list[str],
         typer.Argument(
             metavar="IN... [OUT]",
-            help="A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .npz, .csv;"
-            " for a skeleton: .toml.",
+            help="A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .npz, .csv,"
+            " .isaac.npz, .mujoco.npz, .unitree.csv; for a skeleton: .toml.",
             show_default=False,
         ),
     ],
@@ -77,7 +77,7 @@ def convert(
     from synovia.io.save import save_motion
 
     writers = [fmt for fmt in formats() if fmt.write]
-    fmt = next((fmt for fmt in writers if output.suffix.lower() in fmt.extensions), None)
+    fmt = next((fmt for fmt in writers if fmt.names(output)), None)
     if fmt is None or fmt.write is None:
         what = "no format with this extension can be written"
         raise FormatError(what, where=str(output), value=output.suffix or None, expected=f"one of {endings(writers)}")
@@ -88,7 +88,7 @@ def convert(
     if is_bundled(source):
         raise FormatError("a bundled model has no clip", where=source, expected="a .toml file to write its skeleton")
     copied = into or (source if model is None or is_bundled(model) else model)
-    if fmt.copies and Path(copied).suffix.lower() not in fmt.extensions:
+    if fmt.copies and not fmt.names(Path(copied)):
         raise FormatError(
             f"a clip in {fmt.name} needs a file of this format to copy", where=str(output),
             value=copied,

@@ -154,15 +154,19 @@ def output_option(metavar: str, text: str) -> typer.models.OptionInfo:
     return typer.Option("--output", "-o", metavar=metavar, help=text, show_default=False)
 
 
-def load_body(name: str) -> Skeleton:
+def load_body(name: str, clip: str | None = None) -> Skeleton:
     """Return the skeleton of a file or of a bundled model; write its notes on ignored parts of the file to stderr.
+
+    Args:
+        name: The file or the bundled model.
+        clip: File of the motion that it is loaded for, whose body's shape an SMPL model takes.
 
     Raises:
         SynoviaError: If the file cannot be read.
     """
     from synovia.io.load import load_model
 
-    skeleton = load_model(name)
+    skeleton = load_model(name, clip)
     for note in skeleton.notes:
         talk(f"synovia: {printable(note)}")
     return skeleton
@@ -189,7 +193,7 @@ def load_clip(
 
     if is_bundled(path):
         raise UnsupportedError("a bundled model has no motion", where=path, hint=instead)
-    skeleton = None if model is None else load_body(model)
+    skeleton = None if model is None else load_body(model, path)
     try:
         motion = load_motion(path, int(clip) if clip and clip.isdigit() else clip, skeleton=skeleton)
     except UnsupportedError as error:

@@ -31,7 +31,7 @@ def inspect_model(name: str, model: str | None = None, *, as_json: bool) -> None
     Raises:
         SynoviaError: If the model cannot be read.
     """
-    skeleton = load_model(name if model is None else model)
+    skeleton = load_model(name) if model is None else load_model(model, name)
     clips = Clips([]) if is_bundled(name) else load_clips(name, None if model is None else skeleton)
     if model is not None and clips.motions:
         skeleton = clips.motions[0].skeleton

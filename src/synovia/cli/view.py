@@ -71,6 +71,7 @@ def view(
     For example: synovia view character.glb
     """
     from synovia import viewer
+    from synovia.io.load import has_shapes
 
     options: dict[str, Any] = {
         "host": host, "port": port, "token": token, "dark": dark, "shadows": shadows, "browser": browser,
@@ -90,13 +91,15 @@ def view(
 
         wanted = read_goals(goals)
     shown = None
+    body: Any = file
     if model is not None:  # FILE is a clip alone
-        shown, file = load_clip(file, clip, model=model, trim=trim), model
+        shown = load_clip(file, clip, model=model, trim=trim)
+        body = shown.skeleton if has_shapes(model) else model
     elif clip is not None and Path(clip).exists():
         shown = load_clip(clip, model=file, trim=trim)
     elif trim:
         shown = load_clip(file, clip, trim=True)
-    page = viewer.view(file, wanted, clip=clip if shown is None else shown, solver=solver, root=root, **options)
+    page = viewer.view(body, wanted, clip=clip if shown is None else shown, solver=solver, root=root, **options)
     _serve(page, "Open this address in a browser and drag a target, or any joint. Ctrl+C ends it.", as_json=as_json)
 
 

@@ -30,11 +30,14 @@ class Contents(NamedTuple):
         motions: Function that returns all motions; decoding them may take much longer than the skeleton.
         shown: Number of the motion that the file is about, which is played if nobody chooses another; None for a model
             that has motions as well.
+        fitted: Function that returns the skeleton in the shape of the body that a file of a motion describes; None for
+            models of one shape.
     """
 
     skeleton: Skeleton
     motions: Callable[[], list[Motion]] = list[Motion]
     shown: int | None = None
+    fitted: Callable[[Path], Skeleton] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,9 @@ class Format:
 
     Args:
         name: Name for messages.
-        extensions: File extensions, in lower case with the dot.
-        looks_like: Returns whether the first few thousand bytes of a file are of this format.
+        extensions: Endings of file names, in lower case with the dot.
+        looks_like: Returns whether the first few thousand bytes of a file are of this format; of an archive, its last
+            few thousand bytes follow, which name all its members.
         read: Reads a file.
         write: Writes a file: ``write(content, path, force=...)``, with ``into=`` if the format ``copies``. The content
             is a motion if the format ``holds_motions``, else a skeleton. None if the format cannot be written.
@@ -64,6 +68,10 @@ class Format:
     holds_motions: bool = False
     copies: bool = False
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
+
+    def names(self, path: Path) -> bool:
+        """Return whether a file has the ending of this format."""
+        return path.name.lower().endswith(self.extensions)
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:

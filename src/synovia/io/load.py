@@ -17,9 +17,22 @@ from synovia.model import Skeleton
 from synovia.model.motion import Motion
 from synovia.model.root import Root
 
-# Modules with a FORMAT each, in the order in which content is tried; imported when a file needs them.
-_MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml", "npz", "csvfile")
+# Modules with a FORMAT each, in the order in which content and endings are tried; imported when a file needs them.
+_MODULES: Final = (
+    "bvh",
+    "gltf",
+    "urdf",
+    "mjcf",
+    "toml",
+    "tracker",
+    "smpl.clip",
+    "smpl.model",
+    "npz",
+    "unitree",
+    "csvfile",
+)
 _SNIFF: Final = 4096  # bytes at the start of a file that show its format
+_ARCHIVE: Final = b"PK\x03\x04"
 _SHOWN: Final = 6  # notes in one warning
 _T = TypeVar("_T")
 
@@ -41,7 +54,10 @@ def format_of(path: Path) -> Format:
         if path.is_file():  # a pipe would never end
             with path.open("rb") as file:
                 head = file.read(_SNIFF)
-    named = [fmt for fmt in known if path.suffix.lower() in fmt.extensions]
+                if head.startswith(_ARCHIVE):
+                    file.seek(-min(_SNIFF, file.seek(0, os.SEEK_END)), os.SEEK_END)
+                    head += file.read(_SNIFF)
+    named = [fmt for fmt in known if fmt.names(path)]
     for fmt in (*named, *known):
         if head and fmt.looks_like(head):
             return fmt
@@ -97,8 +113,13 @@ def is_bundled(name: str) -> bool:
     return name in bundled_names() and not Path(name).exists()
 
 
-def load_model(name: str) -> Skeleton:
+def load_model(name: str, clip: str | os.PathLike[str] | None = None) -> Skeleton:
     """Read the skeleton of a file, or of a bundled model if there is no such file; never warns.
+
+    Args:
+        name: The file or the bundled model.
+        clip: File of a motion for which a model of many shapes (SMPL) takes the shape of that body; None for the shape
+            of the model's rest.
 
     Raises:
         FileError: If there is neither, or the file cannot be read.
@@ -107,25 +128,39 @@ def load_model(name: str) -> Skeleton:
     if is_bundled(name):
         return bundled(name)
     try:
-        return _contents(as_path(name)).skeleton
+        contents = _contents(as_path(name))
     except FileError as error:
         if error.hint is not None or not isinstance(error.__cause__, FileNotFoundError):
             raise
         known = ", ".join(bundled_names())
         raise FileError(error.what, where=error.where, hint=f"bundled models are {known}") from error
+    fitted = contents.fitted
+    return (
+        contents.skeleton if clip is None or fitted is None else _guarded(as_path(clip), lambda: fitted(as_path(clip)))
+    )
+
+
+def has_shapes(name: str) -> bool:
+    """Return whether a model takes the shape of a clip's body, as SMPL does, so that its file alone is another body."""
+    return not is_bundled(name) and _contents(as_path(name)).fitted is not None
 
 
 def load_motion(
-    path: str | os.PathLike[str], clip: str | int | None = None, *, skeleton: Skeleton | None = None
+    path: str | os.PathLike[str],
+    clip: str | int | None = None,
+    *,
+    skeleton: Skeleton | str | os.PathLike[str] | None = None,
 ) -> Motion:
-    """Read one motion of a BVH, glTF/GLB, npz or CSV file.
+    """Read one motion of a BVH, glTF/GLB, npz or CSV file, of an archive for trackers, or of AMASS.
 
     Args:
         path: The file.
         clip: Name or number of the clip, if the file has several. None for the clip that Synovia wrote last into the
             file, or else the first one.
-        skeleton: Skeleton of the motion, needed for a CSV, which has only joint values. The motion of another file is
-            put on it, see ``Motion.on``. A root that moves is added to it if the motion has one.
+        skeleton: Skeleton of the motion, or the file of its model. A CSV, which has only joint values, an archive for
+            trackers and a clip of AMASS need it. The motion of another file is put on it, see ``Motion.on``. A root
+            that moves is added to it if the motion has one. The file of an SMPL model takes the shape of the clip's
+            body.
 
     Raises:
         FileError: If the file cannot be read.
@@ -178,7 +213,7 @@ class Clips(NamedTuple):
     shown: int | None = None
 
 
-def load_clips(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -> Clips:
+def load_clips(path: str | os.PathLike[str], skeleton: Skeleton | str | os.PathLike[str] | None = None) -> Clips:
     """Read all motions of a file; none if the file or its format has none.
 
     Args:
@@ -195,11 +230,12 @@ def load_clips(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -
     if not fmt.holds_motions:
         return Clips([])
     read_onto = fmt.read_onto
-    if skeleton is not None and read_onto is not None:
-        return Clips([_guarded(where, lambda: read_onto(where, skeleton))], 0)
+    body = skeleton if skeleton is None or isinstance(skeleton, Skeleton) else load_model(os.fspath(skeleton), where)
+    if body is not None and read_onto is not None:
+        return Clips([_guarded(where, lambda: read_onto(where, body))], 0)
     contents = _contents(where)
     motions = _guarded(where, contents.motions)
-    return Clips(motions if skeleton is None else [motion.on(skeleton) for motion in motions], contents.shown)
+    return Clips(motions if body is None else [motion.on(body) for motion in motions], contents.shown)
 
 
 def load_motions(path: str | os.PathLike[str]) -> list[Motion]:

@@ -175,7 +175,7 @@ def texts_of(array: NDArray[Any]) -> list[str] | None:
 FORMAT: Final = Format(
     name="Synovia motion",
     extensions=(".npz",),
-    looks_like=lambda head: head.startswith(_MARK),
+    looks_like=lambda head: head.startswith(_MARK) and b"schema.npy" in head,
     read=_read,
     write=write_npz,
     holds_motions=True,

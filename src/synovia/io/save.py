@@ -62,7 +62,7 @@ def _writer(path: Path) -> tuple[Format, Callable[..., None]]:
     """
     known = [fmt for fmt in formats() if fmt.holds_motions and fmt.write is not None]
     for fmt in known:
-        if fmt.write is not None and path.suffix.lower() in fmt.extensions:
+        if fmt.write is not None and fmt.names(path):
             return fmt, fmt.write
     raise FormatError(
         "no motion can be written with this extension",

@@ -1,0 +1,1 @@
+"""SMPL: the user's own model of a body, and clips of AMASS, which need it."""

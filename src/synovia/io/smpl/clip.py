@@ -1,0 +1,119 @@
+"""Clips of AMASS: NumPy archives with the rotations of the joints of an SMPL body over time, z up.
+
+poses                                 (T, 3 J) rotation vectors of the joints, 24, 52 or 55 of them
+trans                                 (T, 3) metres, added to the place of the first joint
+mocap_framerate or mocap_frame_rate   frames per second
+betas                                 (K,) shape of the body
+
+The joints and their places come from the user's file of the model, see ``synovia.io.smpl.model``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import FormatError, InputError, restated
+from synovia.io.base import Format, as_path
+from synovia.io.npz import read_arrays
+from synovia.io.smpl.model import NAMES
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, as_numbers, quat_to_matrix, same_side, times_exp
+from synovia.model.motion import Motion
+from synovia.model.robot import floating, free_slice
+
+_RATES: Final = ("mocap_framerate", "mocap_frame_rate", "fps")
+_EXPECTED: Final = "a clip of AMASS as .npz"
+
+
+def read_amass(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
+    """Read a clip of AMASS.
+
+    Args:
+        path: The file.
+        skeleton: Skeleton of an SMPL model. ``load_motion(path, skeleton="SMPLH.npz")`` gives it the shape of the
+            clip's body. Joints that one of both lacks (fingers, hands, face) stay at rest.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If arrays are missing or do not fit each other, or the skeleton is not of SMPL.
+    """
+    where = as_path(path)
+    arrays = read_arrays(where, ("poses", "trans", *_RATES), _EXPECTED)
+    poses, trans = _numbers(arrays, "poses", where), _numbers(arrays, "trans", where)
+    rate = next((name for name in _RATES if name in arrays), _RATES[0])
+    fps = _numbers(arrays, rate, where).reshape(-1)
+    names = NAMES.get(poses.shape[1] // 3) if poses.ndim == 2 and poses.shape[1] % 3 == 0 else None
+    if names is None or trans.shape != (len(poses), 3) or len(fps) != 1:
+        raise FormatError(
+            "arrays do not fit each other",
+            where=str(where),
+            value=f"poses {poses.shape}, trans {trans.shape}, {rate} {fps.shape}",
+            expected=f"poses (T, 3 J) with J one of {', '.join(map(str, NAMES))}, trans (T, 3), {rate} one number",
+        )
+    if not len(poses):
+        raise FormatError("file has no frames", where=str(where))
+    kinds = {joint.name: joint.kind for joint in skeleton.joints}
+    if any(kinds.get(name) is not (Kind.BALL if at else Kind.FREE) for at, name in enumerate(names[:22])):
+        raise FormatError(
+            f"{skeleton.name} is not an SMPL model",
+            where=str(where),
+            hint="a clip of AMASS needs the model that it was made with; carry it over to another body with retarget",
+        )
+    one = np.array([0.0, 0.0, 0.0, 1.0])
+    q = np.tile(skeleton.rest_q, (len(poses), 1))
+    for at, name in enumerate(names):
+        if not at or name not in kinds:
+            continue
+        q[:, skeleton.q_slice(name)] = times_exp(np.tile(one, (len(poses), 1)), poses[:, 3 * at : 3 * at + 3])
+    base = np.tile(np.eye(4), (len(poses), 1, 1))
+    base[:, :3, :3] = quat_to_matrix(times_exp(np.tile(one, (len(poses), 1)), poses[:, :3]))
+    base[:, :3, 3] = trans + _first_joint(skeleton)
+    free = floating(skeleton, 0, base)
+    free[:, 3:] = same_side(free[:, 3:])
+    q[:, free_slice(skeleton)] = free
+    try:
+        return Motion(skeleton, q, float(fps[0]), name=where.stem)
+    except InputError as error:
+        raise restated(error, FormatError, str(where)) from error
+
+
+def _first_joint(skeleton: Skeleton) -> Array:
+    """Return the place of the first joint (3,) as the model's file has it, y up."""
+    rest = skeleton.joints[0].rest
+    place: Array = rest[:3, :3].T @ rest[:3, 3]
+    return place
+
+
+def _numbers(arrays: dict[str, NDArray[Any]], name: str, where: Path) -> Array:
+    """Return an array of finite numbers.
+
+    Raises:
+        FormatError: If it is missing or has something else.
+    """
+    if name not in arrays or arrays[name].dtype.kind not in "fiu":
+        raise FormatError(f"array {name!r} is missing or has no numbers", where=str(where), expected=_EXPECTED)
+    return as_numbers(arrays[name], arrays[name].shape, name)
+
+
+def _refuse(path: Path) -> NoReturn:
+    """Refuse to read a clip without the model."""
+    raise FormatError(
+        "a clip of AMASS does not hold its skeleton",
+        where=str(path),
+        hint="name your SMPL model: --model SMPLH.npz, or load_motion(path, skeleton='SMPLH.npz') in Python",
+    )
+
+
+FORMAT: Final = Format(
+    name="AMASS",
+    extensions=(),
+    looks_like=lambda head: head.startswith(b"PK") and b"poses.npy" in head and b"trans.npy" in head,
+    read=_refuse,
+    holds_motions=True,
+    read_onto=read_amass,
+)

@@ -1,0 +1,149 @@
+"""Skeletons of SMPL, SMPL-H and SMPL-X, from the user's own file of the model as a NumPy archive.
+
+v_template     (V, 3) vertices of the mean shape, metres, y up
+shapedirs      (V, 3, K) their change with each number of the shape
+J_regressor    (J, V) weights of the vertices whose mean is a joint
+kintree_table  (2, J) row of the parent of each joint, and of the joint
+
+The models must not be passed on, so Synovia has none. Files with the ending .pkl are pickles, which can run code when
+they are read; Synovia refuses them, and ``docs/motion.md`` shows how to convert one.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import FormatError
+from synovia.io.base import Contents, Format
+from synovia.io.npz import read_arrays
+from synovia.model import Joint, Kind, Skeleton
+from synovia.model.geometry import Array, rigid
+
+BODY: Final = (
+    *("pelvis", "left_hip", "right_hip", "spine1", "left_knee", "right_knee", "spine2", "left_ankle", "right_ankle"),
+    *("spine3", "left_foot", "right_foot", "neck", "left_collar", "right_collar", "head", "left_shoulder"),
+    *("right_shoulder", "left_elbow", "right_elbow", "left_wrist", "right_wrist"),
+)
+_FACE: Final = ("jaw", "left_eye", "right_eye")
+_HANDS: Final = tuple(
+    f"{side}_{finger}{part}"
+    for side in ("left", "right")
+    for finger in ("index", "middle", "pinky", "ring", "thumb")
+    for part in (1, 2, 3)
+)
+# Names of the joints by their number, as the models of that size have them.
+NAMES: Final = {
+    len(names): names for names in ((*BODY, "left_hand", "right_hand"), (*BODY, *_HANDS), (*BODY, *_FACE, *_HANDS))
+}
+UPRIGHT: Final = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # from y up, as the models, to z up
+_KEYS: Final = ("v_template", "shapedirs", "J_regressor", "kintree_table")
+_PICKLES: Final = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
+_LIMIT: Final = 1e3  # metres; far beyond any body
+
+
+def _read(path: Path) -> Contents:
+    """Read the skeleton of a model in its mean shape, z up.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is a pickle, or not the archive of such a model.
+    """
+    with path.open("rb") as file:
+        if file.read(2) in _PICKLES:
+            raise FormatError(
+                "file is a pickle, which can run code when it is read",
+                where=str(path),
+                expected="an SMPL model as .npz",
+                hint="docs/motion.md, 'AMASS', shows how to convert it once",
+            )
+    arrays = read_arrays(path, _KEYS, "an SMPL model as .npz")
+    missing = [name for name in _KEYS if name not in arrays or arrays[name].dtype.kind not in "fiu"]
+    if missing:
+        raise FormatError("archive lacks arrays of numbers", where=str(path), expected=", ".join(missing))
+    count = arrays["J_regressor"].shape[0] if arrays["J_regressor"].ndim == 2 else 0
+    vertices = arrays["v_template"].shape[0] if arrays["v_template"].ndim == 2 else -1
+    if (
+        count not in NAMES
+        or arrays["J_regressor"].shape[1] != vertices
+        or arrays["v_template"].shape[1] != 3
+        or arrays["shapedirs"].shape[:2] != (vertices, 3)
+        or arrays["shapedirs"].ndim != 3
+        or arrays["kintree_table"].shape != (2, count)
+    ):
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise FormatError(
+            "arrays are not those of SMPL, SMPL-H or SMPL-X",
+            where=str(path),
+            value=shapes,
+            expected=f"v_template (V, 3), shapedirs (V, 3, K), J_regressor (J, V), kintree_table (2, J), "
+            f"J one of {', '.join(map(str, NAMES))}",
+        )
+    parents = _parents(arrays["kintree_table"], path)
+    regressor = arrays["J_regressor"].astype(np.float64)
+    means = regressor @ arrays["v_template"].astype(np.float64)
+    changes = np.einsum("jv,vck->jck", regressor, arrays["shapedirs"].astype(np.float64))  # (J, 3, K)
+    if not (np.isfinite(means).all() and np.isfinite(changes).all() and np.abs(means).max() < _LIMIT):
+        raise FormatError("joints are not at finite places", where=str(path))
+
+    def fitted(clip: Path) -> Skeleton:
+        betas = _shape_of(clip)[: changes.shape[2]]
+        return _skeleton(means + changes[..., : len(betas)] @ betas, parents, path.stem)
+
+    return Contents(_skeleton(means, parents, path.stem), fitted=fitted)
+
+
+def _shape_of(clip: Path) -> Array:
+    """Return the numbers of the shape (K,) of the body of a clip of AMASS; none if the file has none.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If they are not finite numbers.
+    """
+    arrays = read_arrays(clip, ("betas",), "a clip as .npz") if zipfile.is_zipfile(clip) else {}
+    betas = arrays.get("betas", np.zeros(0))
+    if betas.dtype.kind not in "fiu" or not np.isfinite(betas).all():
+        raise FormatError("betas, the shape of the body, are not finite numbers", where=str(clip))
+    return betas.reshape(-1).astype(np.float64)
+
+
+def _parents(table: NDArray[Any], path: Path) -> list[int]:
+    """Return the row of the parent of each joint, -1 for the first one.
+
+    Raises:
+        FormatError: If a parent does not stand before its joint.
+    """
+    parents = [-1, *(int(parent) for parent in table[0, 1:])]
+    wrong = next((row for row, parent in enumerate(parents) if row and not 0 <= parent < row), None)
+    if wrong is not None:
+        raise FormatError(
+            f"joint {wrong} has a parent that does not stand before it", where=str(path), value=parents[wrong]
+        )
+    return parents
+
+
+def _skeleton(places: Array, parents: list[int], name: str) -> Skeleton:
+    """Return the skeleton with joints at some places (J, 3), y up, turned so that it stands with z up."""
+    names = NAMES[len(places)]
+    joints = [Joint(names[0], None, Kind.FREE, rigid(UPRIGHT @ places[0], UPRIGHT))]
+    joints += [
+        Joint(names[row], names[parent], Kind.BALL, rigid(places[row] - places[parent]))
+        for row, parent in enumerate(parents)
+        if row
+    ]
+    return Skeleton(joints, name=name, meters_per_unit=1.0, up="z", forward="-y")
+
+
+FORMAT: Final = Format(
+    name="SMPL model",
+    extensions=(),
+    looks_like=lambda head: (
+        head.startswith(_PICKLES)
+        or (head.startswith(b"PK") and b"kintree_table.npy" in head and b"J_regressor" in head)
+    ),
+    read=_read,
+)

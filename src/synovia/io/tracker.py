@@ -1,0 +1,285 @@
+"""Motions of robots as the trackers of robot learning read them: NumPy archives with the poses of all bodies.
+
+Written are the arrays of BeyondMimic (whole_body_tracking) and mjlab, with the names of joints and bodies beside them.
+T frames, J joints, B bodies; world frame, quaternions wxyz:
+
+fps                              (1,) frames per second
+joint_pos, joint_vel             (T, J) radians or length units, and per second
+body_pos_w, body_quat_w          (T, B, 3), (T, B, 4)
+body_lin_vel_w, body_ang_vel_w   (T, B, 3) of the origin of the body's frame
+joint_names, body_names          (J,), (B,)
+
+Read are these, with or without names, and those of Isaac Lab's AMP (``dof_positions``, ``body_positions``, ...).
+Without names, the order of joints is the one that puts the bodies where the file has them.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import FormatError, InputError, did_you_mean, restated
+from synovia.io.base import Format, as_path, write_bytes
+from synovia.io.npz import read_arrays, texts_of
+from synovia.model import Skeleton
+from synovia.model.geometry import (
+    Array,
+    frames_to_transforms,
+    matrix_to_quat,
+    quat_to_matrix,
+    rotation_between,
+    same_side,
+)
+from synovia.model.motion import Motion
+from synovia.model.pose import world_frames
+from synovia.model.robot import Order, Robot, body_name, floating, free_slice, robot_of
+
+_MUJOCO: Final = ".mujoco.npz"
+_ENDINGS: Final = (".isaac.npz", _MUJOCO)
+_BASE: Final = 7  # numbers of the base that some files have before the joints
+_NEAR: Final = 0.05  # of the size of the robot: bodies farther from where the file has them belong to another robot
+_CHECKED: Final = 50  # frames whose bodies are compared
+
+
+class _Names(NamedTuple):
+    """Names of the arrays of a kind of tracker."""
+
+    values: str
+    joints: str
+    bodies: str
+    positions: str
+    quats: str
+
+
+_KINDS: Final = (
+    _Names("joint_pos", "joint_names", "body_names", "body_pos_w", "body_quat_w"),
+    _Names("dof_positions", "dof_names", "body_names", "body_positions", "body_rotations"),
+)
+
+
+def write_tracker(
+    motion: Motion, path: str | os.PathLike[str], *, order: Order | None = None, force: bool = False
+) -> None:
+    """Write a motion of a robot as an archive for trackers.
+
+    Args:
+        motion: The motion.
+        path: The file.
+        order: ``"breadth"`` for the order of joints and bodies in Isaac Lab (BeyondMimic), ``"depth"`` for that of
+            MuJoCo (mjlab); None for the latter if the name ends with ``.mujoco.npz``, else the former.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        UnsupportedError: If a joint has more than one degree of freedom.
+    """
+    where = as_path(path)
+    skeleton = motion.skeleton
+    order = order or ("depth" if where.name.lower().endswith(_MUJOCO) else "breadth")
+    robot = robot_of(skeleton, order, str(where))
+    values = motion.q[:, [skeleton.q_slice(row).start for row in robot.joints]]
+    frames = frames_to_transforms(motion.frames()[:, robot.bodies])
+    quats = np.stack([same_side(body) for body in np.swapaxes(matrix_to_quat(frames[..., :3, :3]), 0, 1)], axis=1)
+    arrays: dict[str, Array] = {
+        "fps": np.array([motion.fps]),
+        "joint_pos": values,
+        "joint_vel": _rates(values, motion.fps),
+        "body_pos_w": frames[..., :3, 3],
+        "body_quat_w": np.roll(quats, 1, axis=-1),
+        "body_lin_vel_w": _rates(frames[..., :3, 3], motion.fps),
+        "body_ang_vel_w": _spins(quats, motion.fps),
+    }
+    content: dict[str, Any] = {name: array.astype(np.float32) for name, array in arrays.items()} | {
+        "joint_names": np.array([skeleton.joints[row].name for row in robot.joints], np.str_),
+        "body_names": np.array([body_name(skeleton, row) for row in robot.bodies], np.str_),
+    }
+    data = io.BytesIO()
+    np.savez_compressed(data, **content)
+    write_bytes(where, data.getvalue(), force=force)
+
+
+def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
+    """Read a motion of a robot from an archive for trackers.
+
+    Args:
+        path: The file.
+        skeleton: The robot; it gets a free root if it has none. Joints that the file lacks stay at rest.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If arrays are missing or do not fit each other, a joint is unknown, or the bodies are not where
+            those of this robot would be.
+        UnsupportedError: If a joint has more than one degree of freedom.
+    """
+    where = as_path(path)
+    wanted = {name for kind in _KINDS for name in kind} | {"fps"}
+    arrays = read_arrays(where, sorted(wanted), "a motion for trackers as .npz")
+    kind = next((kind for kind in _KINDS if kind.values in arrays), _KINDS[0])
+    values, positions, quats = (_numbers(arrays, name, where) for name in (kind.values, kind.positions, kind.quats))
+    fps = _numbers(arrays, "fps", where).reshape(-1)
+    count = len(values)
+    if (
+        values.ndim != 2
+        or positions.shape[:1] + positions.shape[2:] != (count, 3)
+        or quats.shape != (*positions.shape[:2], 4)
+        or not positions.shape[1]
+        or len(fps) != 1
+    ):
+        raise FormatError(
+            "arrays do not fit each other",
+            where=str(where),
+            value=", ".join(
+                f"{name} {arrays[name].shape}" for name in (kind.values, kind.positions, kind.quats, "fps")
+            ),
+            expected=f"{kind.values} (T, J), {kind.positions} (T, B, 3), {kind.quats} (T, B, 4), fps one number",
+        )
+    if not count:
+        raise FormatError("file has no frames", where=str(where))
+    lengths = np.linalg.norm(quats, axis=-1)
+    if not np.abs(lengths - 1.0).max() < 1e-2:
+        raise FormatError(
+            f"{kind.quats} has no unit quaternions", where=str(where), expected="w, x, y, z of each body's rotation"
+        )
+    poses = np.tile(np.eye(4), (*positions.shape[:2], 1, 1))
+    poses[..., :3, :3] = quat_to_matrix(np.roll(quats / lengths[..., None], -1, axis=-1))
+    poses[..., :3, 3] = positions
+    rooted = skeleton.with_root("free")
+    names = [None if name not in arrays else texts_of(arrays[name]) for name in (kind.joints, kind.bodies)]
+    q = _with_names(rooted, values, poses, names[0], names[1], where)
+    try:
+        return Motion(rooted, q, float(fps[0]), name=where.stem.removesuffix(".isaac").removesuffix(".mujoco"))
+    except InputError as error:
+        raise restated(error, FormatError, str(where)) from error
+
+
+def _with_names(
+    skeleton: Skeleton, values: Array, poses: Array, joints: list[str] | None, bodies: list[str] | None, where: Path
+) -> Array:
+    """Return q (T, nq) of the values of joints and the poses (T, B, 4, 4) of bodies, by name or in the fitting order.
+
+    Raises:
+        FormatError: If a name is unknown, counts differ, or no order puts the bodies where they are.
+    """
+    orders: tuple[Order, ...] = ("breadth", "depth")
+    robots = [robot_of(skeleton, order, str(where)) for order in orders]
+    if joints is not None:
+        robots = robots[:1]
+    tried = [_values(skeleton, robot, values, poses, joints, bodies, where) for robot in robots]
+    off, q = min(tried, key=lambda one: one[0])
+    if off > _NEAR * skeleton.size:
+        raise FormatError(
+            "bodies are not where this model has them",
+            where=str(where),
+            value=f"{off:.3g} away in the median",
+            hint="is it a motion of this model? Files without names must have Isaac Lab's or MuJoCo's order",
+        )
+    return q
+
+
+def _values(
+    skeleton: Skeleton,
+    robot: Robot,
+    values: Array,
+    poses: Array,
+    joints: list[str] | None,
+    bodies: list[str] | None,
+    where: Path,
+) -> tuple[float, Array]:
+    """Return how far the bodies are from where the file has them, the median in length units, and q (T, nq)."""
+    rows = robot.joints if joints is None else [_row(skeleton, name, "joint", where) for name in joints]
+    if values.shape[1] == len(rows) + _BASE:
+        values = values[:, _BASE:]  # Holosoma's files have the pose of the base, too
+    if values.shape[1] != len(rows):
+        raise FormatError(
+            f"file has {values.shape[1]} joints", where=str(where), expected=f"{len(rows)}, as the model has"
+        )
+    if bodies is None:
+        carried = robot.bodies
+        if poses.shape[1] != len(carried):
+            raise FormatError(
+                f"file has {poses.shape[1]} bodies without names", where=str(where), expected=f"{len(carried)}"
+            )
+    else:
+        if len(bodies) != poses.shape[1]:
+            raise FormatError(f"file names {len(bodies)} bodies", where=str(where), expected=f"{poses.shape[1]}")
+        known = {body_name(skeleton, row): row for row in reversed(range(len(skeleton)))}
+        carried = [known.get(name, -1) for name in bodies]  # bodies of no joint, such as sensors, may be missing
+    if robot.base not in carried:
+        raise FormatError(
+            "file lacks the base of the robot", where=str(where), expected=body_name(skeleton, robot.base)
+        )
+    q = np.tile(skeleton.rest_q, (len(values), 1))
+    q[:, [skeleton.q_slice(row).start for row in rows]] = values
+    q[:, free_slice(skeleton)] = floating(skeleton, robot.base, poses[:, carried.index(robot.base)])
+    some = np.linspace(0, len(q) - 1, min(len(q), _CHECKED)).astype(int)
+    there = [at for at, row in enumerate(carried) if row >= 0]
+    found = world_frames(skeleton, np.ascontiguousarray(q[some]))[:, [carried[at] for at in there], 9:]
+    away = np.linalg.norm(found - poses[some][:, there][..., :3, 3], axis=-1)
+    return float(np.median(away.max(axis=1))), q
+
+
+def _row(skeleton: Skeleton, name: str, what: str, where: Path) -> int:
+    """Return the row of a joint with a name of the file."""
+    if name not in skeleton.joint_names:
+        raise FormatError(
+            f"{what} {name!r} is not of this model", where=str(where), hint=did_you_mean(name, skeleton.joint_names)
+        )
+    return skeleton.joint_names.index(name)
+
+
+def _numbers(arrays: dict[str, NDArray[Any]], name: str, where: Path) -> Array:
+    """Return an array of numbers.
+
+    Raises:
+        FormatError: If it is missing, has no numbers, or one that is not finite.
+    """
+    if name not in arrays or arrays[name].dtype.kind not in "fiu":
+        raise FormatError(f"array {name!r} is missing or has no numbers", where=str(where))
+    numbers = arrays[name].astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise FormatError(f"array {name!r} has numbers that are not finite", where=str(where))
+    return numbers
+
+
+def _rates(values: Array, fps: float) -> Array:
+    """Return the change per second (T, ...) by central differences; zero for a single frame."""
+    return np.gradient(values, axis=0) * fps if len(values) > 1 else np.zeros_like(values)
+
+
+def _spins(quats: Array, fps: float) -> Array:
+    """Return world angular velocities (T, B, 3) of rotations (T, B, 4) over time by central differences, rad/s."""
+    if len(quats) < 2:
+        return np.zeros((*quats.shape[:-1], 3))
+    last = len(quats) - 1
+    before, after = np.maximum(np.arange(last + 1) - 1, 0), np.minimum(np.arange(last + 1) + 1, last)
+    turned = rotation_between(quats[before], quats[after])
+    world = np.einsum("...ij,...j->...i", quat_to_matrix(quats[before]), turned)
+    return world * (fps / (after - before))[:, None, None]
+
+
+def _refuse(path: Path) -> NoReturn:
+    """Refuse to read the motion without its robot."""
+    raise FormatError(
+        "a motion for trackers does not hold its skeleton",
+        where=str(path),
+        hint="name the robot: --model FILE, or load_motion(path, skeleton=robot) in Python",
+    )
+
+
+FORMAT: Final = Format(
+    name="tracker",
+    extensions=_ENDINGS,
+    looks_like=lambda head: (
+        head.startswith(b"PK")
+        and any(f"{k.values}.npy".encode() in head and f"{k.quats}.npy".encode() in head for k in _KINDS)
+    ),
+    read=_refuse,
+    write=write_tracker,
+    holds_motions=True,
+    read_onto=read_tracker,
+)

@@ -1,0 +1,139 @@
+"""Joint values over time in Unitree's order, as the motions of LAFAN1 retargeted to G1 and H1 come: text without names.
+
+Each row is a frame: position of the base (3), its rotation as a quaternion xyzw (4), then the value of each joint in
+the order of the model's file. The rate is not in the file; these motions have 30 frames per second.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final, NoReturn
+
+import numpy as np
+
+from synovia.errors import FormatError, InputError, restated
+from synovia.io.base import Format, as_path, listed, read_text, write_text
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, quat_to_matrix, same_side
+from synovia.model.motion import Motion
+from synovia.model.robot import floating, free_slice, robot_of
+
+FPS: Final = 30.0
+_BASE: Final = 7  # numbers before the joints
+_SLACK: Final = 1e-2  # of the length of a quaternion; the files have six digits
+
+
+def write_unitree(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a motion of a robot as text in Unitree's order.
+
+    Raises:
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        UnsupportedError: If a joint has more than one degree of freedom.
+    """
+    where = as_path(path)
+    skeleton = motion.skeleton
+    robot = robot_of(skeleton, "depth", str(where))
+    base = frames_to_transforms(motion.frames()[:, robot.base])
+    joints = [skeleton.q_slice(row).start for row in robot.joints]
+    quats = same_side(matrix_to_quat(base[:, :3, :3]))
+    rows = np.concatenate([base[:, :3, 3], quats, motion.q[:, joints]], axis=1)
+    write_text(where, "".join(",".join(map(repr, row)) + "\n" for row in rows.tolist()), force=force)
+
+
+def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: float = FPS) -> Motion:
+    """Read a motion of a robot from text in Unitree's order.
+
+    Args:
+        path: The file.
+        skeleton: The robot; it gets a free root if it has none.
+        fps: Frames per second, which the file does not hold.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If a row has not the seven numbers of the base and one for each joint, or a number cannot be used.
+            The message names the line.
+        UnsupportedError: If a joint has more than one degree of freedom.
+    """
+    where = as_path(path)
+    rooted = skeleton.with_root("free")
+    robot = robot_of(rooted, "depth", str(where))
+    rows = _rows(where, [rooted.joints[row].name for row in robot.joints])
+    q = np.tile(rooted.rest_q, (len(rows), 1))
+    q[:, [rooted.q_slice(row).start for row in robot.joints]] = rows[:, _BASE:]
+    lengths = np.linalg.norm(rows[:, 3:_BASE], axis=1)
+    wrong = np.flatnonzero(np.abs(lengths - 1.0) > _SLACK)
+    if len(wrong):
+        raise FormatError(
+            "columns 4 to 7 are not a unit quaternion",
+            where=f"{where}, row {wrong[0] + 1}",
+            value=rows[wrong[0], 3:_BASE].tolist(),
+            expected="x, y, z, w of the base's rotation",
+        )
+    poses = np.tile(np.eye(4), (len(rows), 1, 1))
+    poses[:, :3, :3] = quat_to_matrix(rows[:, 3:_BASE] / lengths[:, None])
+    poses[:, :3, 3] = rows[:, :3]
+    q[:, free_slice(rooted)] = floating(rooted, robot.base, poses)
+    try:
+        return Motion(rooted, q, fps, name=where.stem.removesuffix(".unitree"))
+    except InputError as error:
+        raise restated(error, FormatError, str(where)) from error
+
+
+def _rows(where: Path, joints: list[str]) -> Array:
+    """Return the numbers of a file, (T, 7 + joints)."""
+    size = _BASE + len(joints)
+    rows: list[list[float]] = []
+    for line, text in enumerate(read_text(where).splitlines(), 1):
+        if not text.strip():
+            continue
+        numbers = _numbers(text)
+        if numbers is None or not np.isfinite(numbers).all():
+            raise FormatError("line is not a row of numbers", where=f"{where}, line {line}", value=text[:40])
+        if len(numbers) != size:
+            raise FormatError(
+                f"row has {len(numbers)} numbers",
+                where=f"{where}, line {line}",
+                expected=f"{size}: 7 of the base and one for each of {len(joints)} joints, {listed(joints)}",
+                hint="is it a motion of this model?",
+            )
+        rows.append(numbers)
+    if not rows:
+        raise FormatError("file has no frames", where=str(where))
+    return np.array(rows)
+
+
+def _numbers(text: str) -> list[float] | None:
+    """Return the numbers of a line with commas; None if it is something else."""
+    if "_" in text or not text.isascii():  # Python alone accepts 1_0 and Arabic digits
+        return None
+    try:
+        return [float(cell) for cell in text.split(",")]
+    except ValueError:
+        return None
+
+
+def _looks_like(head: bytes) -> bool:
+    """Return whether the first line has numbers alone, enough for a base."""
+    numbers = _numbers(head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("latin-1").strip())
+    return numbers is not None and len(numbers) >= _BASE
+
+
+def _refuse(path: Path) -> NoReturn:
+    """Refuse to read rows of numbers without a model, which alone names them."""
+    raise FormatError(
+        "a table without names of columns does not hold its skeleton",
+        where=str(path),
+        hint="name the robot: --model FILE, or load_motion(path, skeleton=robot) in Python",
+    )
+
+
+FORMAT: Final = Format(
+    name="Unitree CSV",
+    extensions=(".unitree.csv",),
+    looks_like=_looks_like,
+    read=_refuse,
+    write=write_unitree,
+    holds_motions=True,
+    read_onto=read_unitree,
+)

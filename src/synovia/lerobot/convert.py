@@ -1,0 +1,291 @@
+"""Columns of end-effector poses from columns of joint values, and joint values from poses, episode by episode.
+
+A pose is x, y, z in the model's length unit and the rotation as a rotation vector wx, wy, wz, in the frame of the
+model's world, with LeRobot's names ``ee.x`` to ``ee.wz``. Numbers of the joint column that move nothing of the arm,
+such as a gripper's, go along: ``gripper.pos`` as ``ee.gripper_pos``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError, did_you_mean
+from synovia.facade import IK
+from synovia.goals import PoseGoal
+from synovia.ik.status import Status
+from synovia.lerobot.layout import DataSet, Feature, Numbers
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import (
+    Array,
+    frames_to_transforms,
+    matrix_to_quat,
+    quat_to_matrix,
+    rotation_between,
+    times_exp,
+)
+from synovia.model.pose import world_frames
+from synovia.model.tree import ancestors
+
+_POSE: Final = ("x", "y", "z", "wx", "wy", "wz")
+_ENDING: Final = ".pos"  # of the names of motors in LeRobot
+_PLAIN: Final = "_pos"  # the same in the names of an end effector
+_EXACT: Final = 1e-6  # radians, and of the size of the arm: goals are met as well as float32 holds them
+_ONE: Final = np.array([0.0, 0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True)
+class Arm:
+    """How a column of joint values belongs to a skeleton.
+
+    Args:
+        skeleton: The robot.
+        tip: Joint or body whose pose is the end effector's.
+        joints: Joint for each name in the column; None if they are the same, apart from the ending ``.pos``. Others of
+            the column, such as a gripper, go along unchanged.
+        degrees: Whether hinges are in degrees in the data set; otherwise in radians.
+        prefix: Start of the names of the end effector's numbers; another one for a second arm in the same column.
+
+    Raises:
+        InputError: If a joint does not exist, or is neither a hinge nor a slide.
+        UnknownNameError: If the tip does not exist.
+    """
+
+    skeleton: Skeleton
+    tip: str
+    joints: Mapping[str, str] | None = None
+    degrees: bool = False
+    prefix: str = "ee"
+    row: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Find the tip and check the joints."""
+        object.__setattr__(self, "row", self.skeleton.index(self.tip))
+        for name, joint in (self.joints or {}).items():
+            found = self.skeleton.joint(joint)
+            if found.kind not in (Kind.HINGE, Kind.SLIDE):
+                raise InputError(f"joint {joint!r} for {name!r}", value=found.kind.name, expected="a hinge or slide")
+
+    def used(self, names: tuple[str, ...], where: str) -> dict[str, int]:
+        """Return the row of the joint for each name of a column that moves the tip.
+
+        Raises:
+            InputError: If a name of ``joints`` is not in the column, or none moves the tip.
+        """
+        chain = set(ancestors(self.skeleton.parents, self.row)) | {self.row}
+        if self.joints is None:
+            kinds = {joint.name: row for row, joint in enumerate(self.skeleton.joints)}
+            found = {name: kinds.get(name.removesuffix(_ENDING), -1) for name in names}
+            rows = {name: row for name, row in found.items() if row in chain and self._scalar(row)}
+        else:
+            for name in self.joints:
+                if name not in names:
+                    raise InputError(f"no number {name!r}", where=where, hint=did_you_mean(name, names))
+            rows = {name: self.skeleton.index(joint) for name, joint in self.joints.items()}
+            rows = {name: row for name, row in rows.items() if row in chain}
+        lost = [joint.name for row, joint in enumerate(self.skeleton.joints) if row in chain and self._scalar(row)]
+        lost = [name for name in lost if self.skeleton.index(name) not in rows.values()]
+        if lost and not any(self.skeleton.joint(name).mimic for name in lost):
+            raise InputError(
+                f"column has no number for joint {lost[0]!r}",
+                where=where,
+                value=", ".join(names),
+                hint="pass joints={name in the column: joint of the model}",
+            )
+        if not rows:
+            raise InputError(f"no number of the column moves {self.tip!r}", where=where, value=", ".join(names))
+        return rows
+
+    def _scalar(self, row: int) -> bool:
+        """Return whether a joint has one number."""
+        return self.skeleton.joints[row].kind in (Kind.HINGE, Kind.SLIDE)
+
+    def scale(self, row: int) -> float:
+        """Return the number in the data set for one radian or length unit of a joint."""
+        return float(np.degrees(1.0)) if self.degrees and self.skeleton.joints[row].kind is Kind.HINGE else 1.0
+
+    def q_of(self, values: Numbers, names: tuple[str, ...], rows: Mapping[str, int]) -> Array:
+        """Return q (T, nq) of the numbers of a column; other joints are at rest."""
+        q = np.tile(self.skeleton.rest_q, (len(values), 1))
+        for name, row in rows.items():
+            q[:, self.skeleton.q_slice(row).start] = values[:, names.index(name)] / self.scale(row)
+        return self.skeleton.follow(q)
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a conversion did.
+
+    Args:
+        frames: Number of frames.
+        statuses: Number of frames by the name of their status; of poses from joints, all are ``REACHED``.
+        jumps: Episode and frame of each jump of the joints.
+    """
+
+    frames: int
+    statuses: Mapping[str, int]
+    jumps: tuple[tuple[int, int], ...] = ()
+
+
+def add_poses(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    arm: Arm,
+    *,
+    column: str = "observation.state",
+    into: str = "observation.ee",
+    replace: bool = False,
+    force: bool = False,
+) -> Converted:
+    """Write a copy of a data set of LeRobot with the poses of an end effector beside its joint values.
+
+    Rotation vectors are continuous within an episode, also beyond half a turn.
+
+    Args:
+        source: Folder of the data set, layout v3.0.
+        target: Folder of the copy.
+        arm: How the column belongs to a skeleton.
+        column: The column of joint values, for example ``"action"``.
+        into: The new column.
+        replace: Whether ``into`` may be a column that the data set has.
+        force: Whether an existing folder may be replaced.
+
+    Raises:
+        FileError: If a folder exists and ``force`` is not set, or a file cannot be read or written.
+        FormatError: If the data set is damaged or of another version.
+        InputError: If columns or names do not fit.
+        MissingExtraError: If pyarrow is not installed (``synovia[data]``).
+
+    Example:
+        >>> arm = Arm(load_skeleton("so100.urdf"), "jaw", degrees=True)  # doctest: +SKIP
+        >>> add_poses("pick", "pick_ee", arm, column="action", into="action.ee")  # doctest: +SKIP
+    """
+    data = DataSet(source)
+    names = data.feature(column).names or ()
+    rows = arm.used(names, f"{data.root}: {column}")
+    others = [name for name in names if name not in rows]
+    ee = (*(f"{arm.prefix}.{part}" for part in _POSE), *(_along(arm, name) for name in others))
+    frames = 0
+
+    def make(episode: int, columns: Mapping[str, Numbers]) -> Mapping[str, Numbers]:
+        nonlocal frames
+        del episode
+        values = columns[column]
+        tips = frames_to_transforms(world_frames(arm.skeleton, arm.q_of(values, names, rows))[:, arm.row])
+        frames += len(values)
+        along = values[:, [names.index(name) for name in others]]
+        return {into: np.concatenate([tips[:, :3, 3], _turns(tips[:, :3, :3]), along], axis=1)}
+
+    new = {into: Feature("float32", ee)}
+    data.write_with(target, new, (column,), make, replace=replace, force=force)
+    return Converted(frames, {Status.REACHED.name: frames})
+
+
+def add_joints(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    arm: Arm,
+    *,
+    column: str = "observation.ee",
+    into: str = "observation.state",
+    start: str | None = None,
+    tolerance: tuple[float, float] | None = None,
+    replace: bool = False,
+    force: bool = False,
+) -> Converted:
+    """Write a copy of a data set of LeRobot with joint values that reach the poses of an end effector.
+
+    Each episode is tracked: a frame starts from the joints of the previous one. The column ``INTO.status`` has the
+    status of each frame, checked by forward kinematics: 0 for reached, else the number of a ``synovia.Status``.
+
+    Args:
+        source: Folder of the data set, layout v3.0.
+        target: Folder of the copy.
+        arm: How the new column belongs to a skeleton.
+        column: The column of poses, with the names that ``add_poses`` gives.
+        into: The new column of joint values.
+        start: Column of joint values whose first frame starts each episode, and whose names, in their order, the new
+            column gets. Of several poses of the arm for one target, the one near this start is taken. None to start
+            from the rest pose.
+        tolerance: Position in length units and angle in radians within which a pose is reached; None for a millionth of
+            the size of the arm and 1e-6 rad.
+        replace: Whether ``into`` may be a column that the data set has.
+        force: Whether an existing folder may be replaced.
+
+    Raises:
+        FileError: If a folder exists and ``force`` is not set, or a file cannot be read or written.
+        FormatError: If the data set is damaged or of another version.
+        InputError: If columns or names do not fit.
+        MissingExtraError: If pyarrow is not installed (``synovia[data]``).
+    """
+    data = DataSet(source)
+    ee = data.feature(column).names or ()
+    pose = [f"{arm.prefix}.{part}" for part in _POSE]
+    lost = [name for name in pose if name not in ee]
+    if lost:
+        raise InputError(f"column {column!r} has no number {lost[0]!r}", where=str(data.root), value=", ".join(ee))
+    names = (data.feature(start).names or ()) if start is not None else _names(arm, ee)
+    rows = arm.used(names, f"{data.root}: {start or column}")
+    size = arm.skeleton.size
+    ik = IK(arm.skeleton, PoseGoal(arm.row, np.zeros(3), np.eye(3)), tolerance=tolerance or (_EXACT * size, _EXACT))
+    statuses: Counter[str] = Counter()
+    jumps: list[tuple[int, int]] = []
+
+    def make(episode: int, columns: Mapping[str, Numbers]) -> Mapping[str, Numbers]:
+        values = columns[column]
+        targets = np.tile(np.eye(4), (len(values), 1, 1))
+        parts = values[:, [ee.index(name) for name in pose]].astype(np.float64)
+        targets[:, :3, 3] = parts[:, :3]
+        targets[:, :3, :3] = quat_to_matrix(times_exp(np.tile(_ONE, (len(values), 1)), parts[:, 3:]))
+        first = None if start is None else arm.q_of(columns[start][:1], names, rows)[0]
+        tracked = ik.track(targets, first, fps=data.fps)
+        out = np.zeros((len(values), len(names)))
+        for at, name in enumerate(names):
+            if name in rows:
+                out[:, at] = tracked.q[:, arm.skeleton.q_slice(rows[name]).start] * arm.scale(rows[name])
+            elif _along(arm, name) in ee:
+                out[:, at] = values[:, ee.index(_along(arm, name))]
+            elif start is not None:
+                out[:, at] = columns[start][:, at]
+        statuses.update(Status(int(status)).name for status in tracked.status)
+        jumps.extend((episode, frame) for frame in tracked.jumps)
+        return {into: out, f"{into}.status": tracked.status[:, None]}
+
+    new = {into: Feature("float32", names), f"{into}.status": Feature("int64", None)}
+    needed = (column,) if start is None else (column, start)
+    data.write_with(target, new, needed, make, replace=replace, force=force)
+    return Converted(sum(statuses.values()), dict(statuses), tuple(jumps))
+
+
+def _along(arm: Arm, name: str) -> str:
+    """Return the name beside an end effector's pose of a number that is no joint of the arm."""
+    plain = name.removesuffix(_ENDING) + _PLAIN if name.endswith(_ENDING) else name
+    return f"{arm.prefix}.{plain}"
+
+
+def _names(arm: Arm, ee: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a new column of joint values: those of the joints, then what went along with the pose."""
+    chain = sorted(set(ancestors(arm.skeleton.parents, arm.row)) | {arm.row})
+    moving = [arm.skeleton.joints[row] for row in chain]
+    plain = [joint.name for joint in moving if joint.kind in (Kind.HINGE, Kind.SLIDE) and joint.mimic is None]
+    along = [name.removeprefix(f"{arm.prefix}.") for name in ee if name.startswith(f"{arm.prefix}.")][len(_POSE) :]
+    back = [name.removesuffix(_PLAIN) + _ENDING if name.endswith(_PLAIN) else name for name in along]
+    joints = list(arm.joints) if arm.joints is not None else plain
+    return (*joints, *(name for name in back if name not in joints))
+
+
+def _turns(rotations: Array) -> Array:
+    """Return rotation vectors (T, 3) of rotations (T, 3, 3), each in the form nearest to the previous one."""
+    quats = matrix_to_quat(rotations)
+    out = rotation_between(np.tile(_ONE, (len(quats), 1)), quats)
+    for t in range(1, len(out)):
+        angle = float(np.linalg.norm(out[t]))
+        if angle > 0.0:
+            forms = [out[t] * (1.0 + turns * 2.0 * np.pi / angle) for turns in (-1, 0, 1)]
+            out[t] = min(forms, key=lambda form: float(np.linalg.norm(form - out[t - 1])))
+    return out

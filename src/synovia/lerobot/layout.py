@@ -1,0 +1,338 @@
+"""The files of a LeRobot data set, layout v3.0: read one after the other, and written anew with more columns.
+
+data/chunk-*/file-*.parquet           frames, each episode whole in one file
+meta/info.json                        name, type and shape of each column, and counts
+meta/stats.json                       statistics of each column
+meta/episodes/chunk-*/file-*.parquet  an episode a row, with the statistics of its columns
+all else (tasks, videos)              is copied
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import FileError, FormatError, InputError, did_you_mean
+from synovia.io.base import as_path, optional_package, read_text
+from synovia.lerobot.statistics import Summary, of_all, of_episode
+
+_VERSION: Final = "v3."
+_INFO: Final = Path("meta/info.json")
+_STATS: Final = Path("meta/stats.json")
+_EPISODES: Final = Path("meta/episodes")
+_DATA: Final = Path("data")
+_EPISODE: Final = "episode_index"
+
+Numbers = NDArray[Any]
+Make = Callable[[int, Mapping[str, Numbers]], Mapping[str, Numbers]]
+"""Makes the new columns of an episode: make(episode, its columns that were asked for)."""
+
+
+class Feature(NamedTuple):
+    """A column of numbers.
+
+    Args:
+        dtype: NumPy's name of the type of its numbers.
+        names: Name of each number of a frame; None for a column of one number without a name.
+    """
+
+    dtype: str
+    names: tuple[str, ...] | None
+
+
+class DataSet:
+    """A data set in a folder.
+
+    Args:
+        root: The folder.
+
+    Raises:
+        FileError: If it has no ``meta/info.json``, or that cannot be read.
+        FormatError: If it is of another version of the layout, or damaged.
+    """
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        """Read what the columns are."""
+        self.root = as_path(root)
+        where = self.root / _INFO
+        info = _json(where)
+        version, features, fps = info.get("codebase_version"), info.get("features"), info.get("fps")
+        if not str(version).startswith(_VERSION):
+            raise FormatError(
+                "data set has another layout",
+                where=str(where),
+                value=version,
+                expected="v3.0",
+                hint="LeRobot converts older ones with its script convert_dataset_v21_to_v30",
+            )
+        if not isinstance(features, dict) or not isinstance(fps, (int, float)) or fps <= 0:
+            raise FormatError("data set lacks its features or its rate", where=str(where))
+        self.info = info
+        self.features = cast("dict[str, dict[str, Any]]", features)
+        self.fps = float(fps)
+
+    def feature(self, name: str) -> Feature:
+        """Return a column of named numbers.
+
+        Raises:
+            InputError: If there is none of this name, or it is not a list of named numbers.
+        """
+        if name not in self.features:
+            raise InputError(f"no column {name!r}", where=str(self.root), hint=did_you_mean(name, list(self.features)))
+        feature = self.features[name]
+        names: Any = feature.get("names")
+        if isinstance(names, dict):  # older recordings: {"motors": [...]}
+            inner = list(cast("dict[str, Any]", names).values())
+            names = inner[0] if len(inner) == 1 else None
+        shape = feature.get("shape")
+        if not isinstance(names, list) or shape != [len(cast("list[Any]", names))]:
+            raise InputError(
+                f"column {name!r} has no names for its numbers",
+                where=str(self.root),
+                value=feature.get("names"),
+                expected="a name for each",
+            )
+        return Feature(str(feature.get("dtype")), tuple(map(str, cast("list[Any]", names))))
+
+    def files(self) -> list[Path]:
+        """Return the files of the frames in their order.
+
+        Raises:
+            FileError: If there are none.
+        """
+        found = sorted((self.root / _DATA).glob("*/*.parquet"))
+        if not found:
+            raise FileError(
+                "data set has no frames", where=str(self.root / _DATA), expected="chunk-000/file-000.parquet"
+            )
+        return found
+
+    def write_with(
+        self,
+        target: str | os.PathLike[str],
+        new: Mapping[str, Feature],
+        needed: tuple[str, ...],
+        make: Make,
+        *,
+        replace: bool = False,
+        force: bool = False,
+    ) -> None:
+        """Write a copy of the data set with more columns. One file of frames is in memory at a time.
+
+        Args:
+            target: Folder of the copy.
+            new: The new columns.
+            needed: Columns from which they are made.
+            make: Makes them, an episode at a time.
+            replace: Whether columns of these names may be replaced.
+            force: Whether an existing folder may be replaced.
+
+        Raises:
+            FileError: If the folder exists and ``force`` is not set, or a file cannot be read or written.
+            FormatError: If the files do not fit the layout.
+            InputError: If there are columns of these names and ``replace`` is not set.
+            MissingExtraError: If pyarrow is not installed.
+        """
+        parquet = optional_package("pyarrow.parquet", "data sets of LeRobot need pyarrow", "data")
+        place = as_path(target)
+        taken = [name for name in new if name in self.features]
+        if taken and not replace:
+            raise InputError(
+                f"data set has a column {taken[0]!r} already",
+                where=str(self.root),
+                hint="pass replace=True, or another name",
+            )
+        if place.exists() and not force:
+            raise FileError("folder exists", where=str(place), hint="pass force=True to replace it")
+        if place.resolve() == self.root.resolve() or self.root.resolve() in place.resolve().parents:
+            raise FileError("folder is that of the data set itself, or inside it", where=str(place))
+        building = place.parent / f".{place.name}.{secrets.token_hex(4)}"
+        try:
+            shutil.copytree(self.root, building, ignore=self._written_anew)
+            summaries: dict[int, dict[str, Summary]] = {}
+            for file in self.files():
+                self._write_frames(parquet, file, building, new, needed, make, summaries)
+            self._write_meta(parquet, building, new, summaries)
+            _put(building, place)
+        except OSError as error:
+            raise FileError(
+                f"data set cannot be copied ({error.strerror or error})", where=str(error.filename or place)
+            ) from error
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+
+    def _written_anew(self, folder: str, names: list[str]) -> set[str]:
+        """Return the files of a folder that ``write_with`` writes itself."""
+        own = {self.root / path for path in (_INFO, _STATS, _EPISODES, _DATA)}
+        return {name for name in names if Path(folder) / name in own}
+
+    def _write_frames(
+        self,
+        parquet: Any,
+        file: Path,
+        building: Path,
+        new: Mapping[str, Feature],
+        needed: tuple[str, ...],
+        make: Make,
+        summaries: dict[int, dict[str, Summary]],
+    ) -> None:
+        """Write a file of frames with the new columns, a row group for each episode; add their statistics."""
+        table = _read_table(parquet, file)
+        columns = {name: _numbers(table, name, file) for name in (*needed, _EPISODE)}
+        made: dict[str, list[Numbers]] = {name: [] for name in new}
+        spans = list(_spans(columns[_EPISODE][:, 0]))
+        for episode, span in spans:
+            if episode in summaries:
+                raise FormatError(
+                    f"episode {episode} lies in two places", where=str(file), expected="it whole in one file"
+                )
+            done = make(episode, {name: columns[name][span] for name in needed})
+            for name in new:
+                made[name].append(done[name].astype(new[name].dtype))
+            summaries[episode] = {name: of_episode(made[name][-1]) for name in new}
+        for name, feature in new.items():
+            values = np.concatenate(made[name]) if spans else np.zeros((0, len(feature.names or ("",))), feature.dtype)
+            table = _with_column(table, name, values, feature, listed=_is_list(table, needed[0]))
+        out = building / file.relative_to(self.root)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with parquet.ParquetWriter(out, table.schema, compression="snappy", use_dictionary=True) as writer:
+            for _, span in spans:
+                writer.write_table(table.slice(span.start, span.stop - span.start))
+
+    def _write_meta(
+        self, parquet: Any, building: Path, new: Mapping[str, Feature], summaries: dict[int, dict[str, Summary]]
+    ) -> None:
+        """Write the description of the columns and their statistics, of all frames and of each episode."""
+        features = dict(self.features)
+        for name, feature in new.items():
+            features[name] = {
+                "dtype": feature.dtype,
+                "shape": [len(feature.names or ("",))],
+                "names": None if feature.names is None else list(feature.names),
+            }
+        _write_json(building / _INFO, self.info | {"features": features})
+        stats = _json(self.root / _STATS) if (self.root / _STATS).exists() else {}
+        for name in new:
+            total = of_all([summary[name] for summary in summaries.values()])
+            stats[name] = {key: value.tolist() for key, value in total.items()}
+        _write_json(building / _STATS, stats)
+        for file in sorted((self.root / _EPISODES).glob("*/*.parquet")):
+            table = _read_table(parquet, file)
+            episodes = [int(number) for number in _numbers(table, _EPISODE, file)[:, 0]]
+            lost = next((episode for episode in episodes if episode not in summaries), None)
+            if lost is not None:
+                raise FormatError(f"episode {lost} has no frames", where=str(file))
+            for name in new:
+                old = [at for at in table.column_names if at.startswith(f"stats/{name}/")]
+                table = table.drop_columns(old)
+                for key in summaries[episodes[0]][name] if episodes else ():
+                    values = [summaries[episode][name][key].tolist() for episode in episodes]
+                    table = table.append_column(f"stats/{name}/{key}", [values])
+            out = building / file.relative_to(self.root)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            parquet.write_table(table, out, compression="snappy")
+
+
+def _json(where: Path) -> dict[str, Any]:
+    """Return the object of a JSON file."""
+    try:
+        content = json.loads(read_text(where))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"is not JSON ({error})", where=str(where)) from error
+    if not isinstance(content, dict):
+        raise FormatError("is not a JSON object", where=str(where))
+    return cast("dict[str, Any]", content)
+
+
+def _write_json(where: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file as LeRobot does."""
+    where.parent.mkdir(parents=True, exist_ok=True)
+    where.write_text(json.dumps(content, indent=4, ensure_ascii=False), encoding="utf-8")
+
+
+def _read_table(parquet: Any, file: Path) -> Any:
+    """Return the table of a Parquet file."""
+    try:
+        return parquet.ParquetFile(file).read()
+    except OSError:
+        raise
+    except Exception as error:  # pyarrow has its own exceptions for damaged files
+        raise FormatError(f"is not Parquet ({error})", where=str(file)) from error
+
+
+def _numbers(table: Any, name: str, file: Path) -> Numbers:
+    """Return a column of numbers, (frames, numbers of a frame).
+
+    Raises:
+        FormatError: If it is missing, has gaps, or frames of different lengths.
+    """
+    if name not in table.column_names:
+        raise FormatError(f"column {name!r} is missing", where=str(file))
+    column = table.column(name).combine_chunks()
+    values: Any = column.flatten() if hasattr(column, "flatten") and str(column.type).startswith(_LISTS) else column
+    numbers = np.asarray(values.to_numpy(zero_copy_only=False))
+    count = len(column)
+    if column.null_count or numbers.dtype.kind not in "fiu" or (count and len(numbers) % count):
+        raise FormatError(f"column {name!r} is not of as many numbers in each frame", where=str(file))
+    if not np.isfinite(numbers).all():
+        raise FormatError(f"column {name!r} has numbers that are not finite", where=str(file))
+    return numbers.reshape(count, -1) if count else numbers.reshape(0, 1)
+
+
+_LISTS: Final = ("list", "large_list", "fixed_size_list")
+
+
+def _is_list(table: Any, name: str) -> bool:
+    """Return whether a column has lists of any length, as some files have them, rather than of one length."""
+    return not str(table.schema.field(name).type).startswith("fixed_size_list")
+
+
+def _with_column(table: Any, name: str, values: Numbers, feature: Feature, *, listed: bool) -> Any:
+    """Return a table with a column of numbers (frames, numbers of a frame), in place of the one of this name."""
+    arrow = optional_package("pyarrow", "data sets of LeRobot need pyarrow", "data")
+    flat = arrow.array(values.reshape(-1))
+    size = len(feature.names or ("",))
+    if size == 1:
+        column = flat
+    elif listed:
+        column = arrow.ListArray.from_arrays(np.arange(0, values.size + 1, size, dtype=np.int32), flat)
+    else:
+        column = arrow.FixedSizeListArray.from_arrays(flat, size)
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
+def _spans(episodes: Numbers) -> Iterator[tuple[int, slice]]:
+    """Yield each episode and its rows."""
+    edges = [0, *(np.flatnonzero(np.diff(episodes)) + 1).tolist(), len(episodes)]
+    for start, stop in pairwise(edges):
+        if stop > start:
+            yield int(episodes[start]), slice(start, stop)
+
+
+def _put(building: Path, place: Path) -> None:
+    """Move a finished folder to its place; an old one there goes away only when the new one is there."""
+    old = building.with_name(building.name + ".old")
+    if place.exists():
+        place.rename(old)
+    try:
+        building.rename(place)
+    except OSError:
+        with suppress(OSError):
+            old.rename(place)
+        raise
+    if old.is_dir():
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink(missing_ok=True)
