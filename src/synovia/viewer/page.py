@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from synovia.surface import Surface
 from synovia.viewer.control import Message, connect
 from synovia.viewer.engine import Frame
+from synovia.viewer.keys import Keys
 from synovia.viewer.scene import Scene
 from synovia.viewer.session import Session
 from synovia.viewer.style import BAD, BRANDS, DIM, GOOD, WARN, note, safe, style
@@ -106,6 +107,7 @@ class Page:
         self.scene.targets.selected = self.selected
         self._tabs: list[Tab] = []
         self._panel(tabs)
+        self.keys = Keys(self)
         self.worker = Worker(session, self._show, background, self._next_update)
 
     def _theme(self) -> None:
@@ -138,6 +140,7 @@ class Page:
         self.selected = self.scene.targets.selected = key
         for tab in self._tabs:
             tab.select(key)
+        self.keys.select()
         self.session.touch()
 
     def refresh(self) -> None:
@@ -147,7 +150,20 @@ class Page:
             self.select(min(keys, default=None))
         for tab in self._tabs:
             tab.select(self.selected)
+        self.keys.select()
         self.session.touch()
+
+    def undo(self) -> None:
+        """Take the last change back."""
+        if not self.session.undo():
+            self.notify("No change to undo.")
+        self.refresh()
+
+    def redo(self) -> None:
+        """Make the change again that was taken back last."""
+        if not self.session.redo():
+            self.notify("No change to redo.")
+        self.refresh()
 
     def notify(self, text: str) -> None:
         """Show a message for a few seconds."""

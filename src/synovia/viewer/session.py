@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import InputError
+from synovia.errors import InputError, UnsupportedError
 from synovia.goals.base import POSITION, ROTATION
 from synovia.io.load import clip_number
 from synovia.model import Kind, Pose, Skeleton
@@ -24,12 +22,12 @@ from synovia.solver import Solver, as_solver
 from synovia.viewer.clip import Play, blend, sample, together
 from synovia.viewer.editor import GoalEditor, address, kind_of
 from synovia.viewer.editor_values import edited, free_label, place_at_current, set_defaults
+from synovia.viewer.mirror import counterparts, mirrored
 from synovia.viewer.root import Rooted, changed_root, rooted, with_root_values
+from synovia.viewer.undo import Undo
 
 _MOST_EDITORS: Final = 64
 _FAR: Final = 1e4  # largest distance of a target, body sizes
-_MOST_STEPS: Final = 100  # steps that can be undone
-_PAUSE: Final = 1.0  # seconds; quicker edits of the same thing are one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,40 +40,6 @@ class Snapshot:
     base: Array  # joint values underneath the clip
     solver: Solver
     play: Play
-
-
-class Undo:
-    """A stack of states, and the first state, for reset.
-
-    Args:
-        now: Clock that returns seconds.
-    """
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        """Start with an empty stack."""
-        self.first: Snapshot | None = None
-        self._snapshots: deque[Snapshot] = deque(maxlen=_MOST_STEPS)
-        self._now = now
-        self._what: Hashable = None
-        self._when = 0.0
-
-    def keep(self, snapshot: Snapshot, what: Hashable = None) -> None:
-        """Push the state before an edit of ``what``, unless the same thing was edited a moment ago."""
-        now = self._now()
-        again = what is not None and what == self._what and now - self._when < _PAUSE and len(self._snapshots) > 0
-        self._what, self._when = what, now
-        if not again:
-            self._snapshots.append(snapshot)
-
-    def begin(self, snapshot: Snapshot) -> None:
-        """Clear the stack and set the first state."""
-        self.first, self._what = snapshot, None
-        self._snapshots.clear()
-
-    def take(self) -> Snapshot | None:
-        """Pop the last state; None if the stack is empty."""
-        self._what = None
-        return self._snapshots.pop() if self._snapshots else None
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +67,7 @@ class Session:
     rooted: Rooted = field(init=False)
     pose: Pose = field(init=False)
     _base: Array = field(init=False)
-    _undo: Undo = field(default_factory=Undo)
+    _undo: Undo[Snapshot] = field(default_factory=Undo[Snapshot])
     _within: bool = False  # within ``one_step``
     _next_key: int = 1
     reach: float = field(init=False)
@@ -254,6 +218,46 @@ class Session:
             for editor in self.editors:
                 self.to_current(editor)
 
+    def mirror(self) -> None:
+        """Exchange the left and the right of the pose; the goals of the two sides change places, and hold there.
+
+        Raises:
+            UnsupportedError: If a clip gives the pose.
+        """
+        with self.lock:
+            if self.play.motion is not None:
+                raise UnsupportedError("the clip gives the pose, so it cannot be mirrored", hint="Choose no clip first")
+            self.remember()
+            pairs = counterparts(self.given)
+            states = {(editor.row, editor.kind): (editor.enabled, editor.idle) for editor in self.editors}
+            self.put(mirrored(self.pose))
+            for editor in self.editors:
+                if editor.row is not None:
+                    other = (pairs[editor.row], editor.kind)
+                    editor.enabled, editor.idle = states.get(other, (editor.enabled, editor.idle))
+                if editor.has_position or editor.has_rotation:
+                    self.to_current(editor)
+            self.touch(structure=True)
+
+    def pin(self, key: int | None) -> bool:
+        """Hold the joint of a goal where it is, or let it go if it is held; return whether it is held now.
+
+        A goal without a target of its own (a range) gets a position goal beside it.
+        """
+        with self.lock:
+            editor = self.editor(key)
+            if not (editor.has_position or editor.has_rotation):
+                if editor.row is None:
+                    raise InputError("a goal of the whole body has no joint to pin", value=editor.label)
+                self.add("position", editor.row)
+                return True
+            self.remember()
+            held = not editor.enabled or editor.idle
+            self.to_current(editor)
+            editor.enabled, editor.idle = held, not held
+            self.touch(structure=True)
+            return held
+
     def _root(self, to: Rooted, q: Array) -> None:
         """Change to another root."""
         self.rooted, self.mode = to, to.mode
@@ -330,10 +334,18 @@ class Session:
     def undo(self) -> bool:
         """Restore the state before the last change; return whether there was one."""
         with self.lock:
-            snapshot = self._undo.take()
-            if snapshot is not None:
-                self._restore(snapshot)
-            return snapshot is not None
+            return self._go_to(self._undo.undo(self._snapshot()))
+
+    def redo(self) -> bool:
+        """Restore the state that the last undo left; return whether there was one."""
+        with self.lock:
+            return self._go_to(self._undo.redo(self._snapshot()))
+
+    def _go_to(self, snapshot: Snapshot | None) -> bool:
+        """Restore a state, if there is one."""
+        if snapshot is not None:
+            self._restore(snapshot)
+        return snapshot is not None
 
     def reset(self) -> None:
         """Restore the first state."""

@@ -105,7 +105,7 @@ class Goals(Tab):
 
     def _pressed(self, button: str) -> None:
         if button == "Gizmo":
-            self.page.scene.targets.gizmo = not self.page.scene.targets.gizmo
+            self.page.scene.targets.gizmo = "" if self.page.scene.targets.gizmo else "both"
             self.session.touch()
         elif button == "Remove":
             self.session.remove(self.page.selected)
