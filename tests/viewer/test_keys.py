@@ -68,6 +68,7 @@ def test_r_gives_a_position_a_rotation_which_arrows_turn(body):
 def test_tab_goes_through_the_targets_and_on_to_the_controls(body):
     keys = [editor.key for editor in body.session.editors if editor.has_position]
     body.page.select(keys[0])
+    body.page.keys.show()
     assert body.at["Previous target"].disabled
     seen = [keys[0]]
     while not body.at["Next target"].disabled:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from synovia.errors import InputError
 from synovia.model.geometry import Array
-from synovia.viewer.control import connect
+from synovia.viewer.control import Message, connect
 from synovia.viewer.editor import GoalEditor
+from synovia.viewer.scene import Scene
+from synovia.viewer.session import Session
 
 if TYPE_CHECKING:
-    from synovia.viewer.page import Page
+    from viser import ClientHandle
 
 _STEP: Final = 0.007  # of the body's size, to the nearest power of ten: what an arrow key moves; 1 cm for a person
 _ANGLE: Final = math.radians(5.0)  # how far an arrow key turns a target
@@ -46,6 +48,34 @@ if(e.key.startsWith("Arrow")&&!e.ctrlKey&&!e.metaKey)e.stopPropagation();});}
 """
 
 
+class Keyed(Protocol):
+    """What keys act on: the page of one browser."""
+
+    client: ClientHandle
+    session: Session
+    scene: Scene
+    message: Message
+    selected: int | None
+
+    def select(self, key: int | None) -> None:
+        """Select a goal, or none."""
+
+    def refresh(self) -> None:
+        """Update the tabs after a change that may have replaced the goals."""
+
+    def undo(self) -> None:
+        """Take the last change back."""
+
+    def redo(self) -> None:
+        """Make the change again that was taken back last."""
+
+    def key(self) -> None:
+        """Keep the present pose at the present frame of the clip."""
+
+    def notify(self, text: str) -> None:
+        """Show a message for a few seconds."""
+
+
 class Keys:
     """The keys of one page.
 
@@ -53,7 +83,7 @@ class Keys:
         page: The page, with its scene and its tabs.
     """
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Keyed) -> None:
         """Register the commands."""
         self._page, self._session = page, page.session
         page.client.gui.add_html(f'<style onload="{html.escape(_WHO, quote=True)}"></style>')
@@ -63,6 +93,7 @@ class Keys:
         self._add("Undo", "Z", page.undo, "cmd/ctrl")
         self._add("Redo", "Z", page.redo, "cmd/ctrl+shift")
         self._add("Play or pause", "space", self._play)
+        self._add("Key the pose on top of the clip", "K", page.key)
         self._add("Frame the body", "F", page.scene.frame_body)
         self._add("Mirror the pose", "M", self._mirror)
         self._add("Pin the joint, or let it go", "P", self._pin)
@@ -71,10 +102,10 @@ class Keys:
         self._previous = self._add("Previous target", "tab", lambda: self._go(-1), "shift")
         for word, (key, modifier, axis, sign) in _ARROWS.items():
             self._add(f"Target: {word}", key, lambda axis=axis, sign=sign: self._nudge(axis, sign), modifier or None)
-        self.select()
+        self.show()
 
-    def select(self) -> None:
-        """React to the selection of a target.
+    def show(self) -> None:
+        """Enable the keys that have a target to go to.
 
         Tab leads from the last target to the controls, and Shift-Tab from the first one back: no key is a trap.
         """

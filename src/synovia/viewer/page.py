@@ -140,7 +140,6 @@ class Page:
         self.selected = self.scene.targets.selected = key
         for tab in self._tabs:
             tab.select(key)
-        self.keys.select()
         self.session.touch()
 
     def refresh(self) -> None:
@@ -150,7 +149,6 @@ class Page:
             self.select(min(keys, default=None))
         for tab in self._tabs:
             tab.select(self.selected)
-        self.keys.select()
         self.session.touch()
 
     def undo(self) -> None:
@@ -164,6 +162,11 @@ class Page:
         if not self.session.redo():
             self.notify("No change to redo.")
         self.refresh()
+
+    def key(self) -> None:
+        """Keep the present pose at the present frame of the clip."""
+        made = self.session.key()
+        self.notify(f"Keyed frame {made.frame}. The targets follow the clip again.")
 
     def notify(self, text: str) -> None:
         """Show a message for a few seconds."""
@@ -207,6 +210,7 @@ class Page:
         text = f'<div class="synovia-status">{self._status_note(frame)}</div>'  # of constant height
         if text != self._status_text:
             self._status.content = self._status_text = text
+        self.keys.show()
         for tab in self._tabs:
             tab.show(frame)
         self.client.flush()

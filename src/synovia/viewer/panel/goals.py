@@ -269,6 +269,8 @@ def _list_of(frame: Frame, selected: int | None, unit: float | None) -> str:
         error = frame.errors.get(editor.key)
         if not editor.enabled:
             colour, state = DIM, "free" if editor.idle else "off"
+        elif editor.follows:
+            colour, state = DIM, "as in the clip"
         elif error is None:
             colour, state = DIM, "…"
         else:
