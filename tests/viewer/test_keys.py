@@ -47,6 +47,13 @@ def test_arrows_move_the_selected_target_and_undo_and_redo_follow(body):
     assert body.press("Redo") == "No change to redo."
 
 
+def test_the_hint_goes_with_the_first_change(body):
+    assert body.page._hint.visible
+    body.page.select(body.editors["left_hand"].key)
+    body.press("Target: up")
+    assert not body.page._hint.visible
+
+
 def test_r_gives_a_position_a_rotation_which_arrows_turn(body):
     hand = body.editors["left_hand"]
     body.page.select(hand.key)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _TEXT_PERIOD: Final = 0.12  # seconds between two updates of the text
+_HINT: Final = "Drag a ball or a joint. G moves and R turns the selected target; Ctrl-K lists all keys."
 _UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
 
 
@@ -126,6 +127,7 @@ class Page:
         gui.set_panel_label(f"Synovia: {self.session.given.name}"[:60])
         gui.add_html(style(f"{self.session.given.name} · Synovia"))
         self._status = gui.add_html("")
+        self._hint = gui.add_html(note(_HINT, DIM))
         group = gui.add_tab_group()
         for title, cls in tabs:
             with group.add_tab(title):
@@ -210,6 +212,8 @@ class Page:
         text = f'<div class="synovia-status">{self._status_note(frame)}</div>'  # of constant height
         if text != self._status_text:
             self._status.content = self._status_text = text
+        if self.session.edited and self._hint.visible:  # whoever has changed something needs no hint
+            self._hint.visible = False
         self.keys.show()
         for tab in self._tabs:
             tab.show(frame)

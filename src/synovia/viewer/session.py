@@ -417,6 +417,11 @@ class Session:
         with self.lock:
             self._undo.begin(self._snapshot())
 
+    @property
+    def edited(self) -> bool:
+        """Whether there is a change to undo."""
+        return not self._undo.empty
+
     def undo(self) -> bool:
         """Restore the state before the last change; return whether there was one."""
         with self.lock:

@@ -29,6 +29,11 @@ class Undo(Generic[State]):
         self._what: Hashable = None
         self._when = 0.0
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is no edit to undo."""
+        return not self._past
+
     def keep(self, state: State, what: Hashable = None) -> None:
         """Push the state before an edit of ``what``, unless the same thing was edited a moment ago."""
         now = self._now()
