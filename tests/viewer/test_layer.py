@@ -8,6 +8,7 @@ from panels import make_page
 from synovia.viewer.engine import Engine
 from synovia.viewer.first_goals import first_goals
 from synovia.viewer.saving import motion_file, solved_clip
+from synovia.viewer.scene import viewpoint
 from synovia.viewer.session import Session
 
 FPS = 10.0
@@ -63,6 +64,13 @@ def test_goals_that_were_there_first_do_not_pin_the_clip(session):
     )
     session.set_clip(None)
     assert all(editor.enabled and not editor.follows for editor in feet)
+
+
+def test_the_first_view_sees_where_the_clip_leads(session):
+    still = Session(session.given, mode="free")
+    wide, near = viewpoint(session, 1.0), viewpoint(still, 1.0)
+    assert np.linalg.norm(wide[0] - wide[1]) > 1.2 * np.linalg.norm(near[0] - near[1])
+    np.testing.assert_allclose(wide[1] - near[1], (0.0, 0.0, 1.0), atol=0.1)  # the middle of its way
 
 
 def test_a_key_changes_its_surroundings_and_nothing_else(session):

@@ -33,6 +33,8 @@ _SEGMENTS: Final = 4000  # most line segments of limits: each frame sends them a
 _SIZE: Final = 1.7  # size of a body whose file names no unit, scene units
 _HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body of such a size is shown in metres
 _VIEW: Final = 0.8  # vertical field of view, radians; a wider one distorts near parts
+_GLANCES: Final = 12  # poses of a clip that the first view takes into account
+_NEAR: Final = 2.5  # body sizes: the first view leaves out what a clip does farther away
 _PHONE: Final = 0.7  # width over height; a page below this is that of a phone
 
 
@@ -304,12 +306,17 @@ def aim_camera(server: ViserServer, session: Session) -> None:
 def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
     """Return the position (3,) and the target (3,) of a camera that sees the whole body, scene units.
 
+    It also sees where the clip leads the body, except far away, where the body would be too small.
+
     Args:
         session: The session.
         aspect: Width of the scene over its height.
     """
     up = direction(up_of(session.given), "y")
-    positions = session.start().positions[session.rooted.added :] * scene_scale(session)
+    times = [session.play.time, *np.linspace(*session.play.span, _GLANCES).tolist()]
+    poses = np.array([session.start(time).positions[session.rooted.added :] for time in times])
+    away = np.linalg.norm((poses - poses[0]).mean(axis=1), axis=1)
+    positions = np.concatenate(poses[away <= _NEAR * session.reach]) * scene_scale(session)
     ahead = ahead_of(session.given)
     return _seen_from(positions, up, aspect, 0.89 * ahead + 0.39 * np.cross(up, ahead) + 0.23 * up)
 
