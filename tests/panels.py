@@ -4,6 +4,8 @@ import asyncio
 from contextlib import nullcontext
 from types import SimpleNamespace
 
+import numpy as np
+
 from synovia.surface import Surface
 from synovia.viewer.engine import Engine
 from synovia.viewer.page import Page
@@ -16,13 +18,14 @@ class Control:
 
     def __init__(self, value=None, **props):
         self.value, self.visible, self.content, self.options = value, True, value, props.pop("options", ())
+        self.disabled = False
         self.__dict__.update(props)
         self.heard = []
 
     def on_update(self, action):
         self.heard.append(action)
 
-    on_click = on_update
+    on_click = on_trigger = on_update
 
     def type(self, value):
         self.value = value
@@ -71,8 +74,14 @@ class Gui:
 
 def make_page(session, monkeypatch):
     """Return a page without scene and thread, its controls by label, and what shows a step of its engine."""
-    targets = SimpleNamespace(selected=None, gizmo=False)
-    scene = SimpleNamespace(targets=targets, show_runners=lambda runners: None, show=lambda frame: None)
+    targets = SimpleNamespace(selected=None, gizmo="")
+    scene = SimpleNamespace(
+        targets=targets,
+        show_runners=lambda runners: None,
+        show=lambda frame: None,
+        frame_body=lambda: None,
+        view_axes=lambda: tuple(np.eye(3)),
+    )
     monkeypatch.setattr("synovia.viewer.page.Scene", lambda *_, **__: scene)
     monkeypatch.setattr("synovia.viewer.page.Worker", lambda *_: None)
     gui = Gui()

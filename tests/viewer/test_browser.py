@@ -49,7 +49,7 @@ class Visit:
         self.tab.on("websocket", lambda ws: ws.on("framereceived", self.heard))
         self.tab.on("pageerror", lambda error: self.mistakes.append(str(error)))
         self.arrive(running, lambda: self.tab.goto(f"{running.url}?fixedDpr=0.4"))
-        self.tab.wait_for_selector("text=Targets")
+        self.tab.get_by_role("tab", name="Targets", exact=True).wait_for()
         # "software rendering", over what is dragged; a mouse would wait for many frames until it stands still
         self.tab.locator(".mantine-Notification-closeButton").dispatch_event("click")
 
@@ -248,6 +248,49 @@ def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     arm.wait(lambda: len(session.editors) == 2, "nothing was undone")
     arm.click("Reset")
     arm.wait(lambda: len(session.editors) == 1, "nothing was reset")
+
+
+def test_the_keyboard_alone_moves_a_target_and_reaches_the_controls(arm: Visit) -> None:
+    session, keys = arm.session, arm.tab.keyboard
+    other = session.add("position", "joint4")
+    arm.page.select(session.editors[0].key)
+    arm.wait(lambda: not arm.page.keys._next.disabled, "Tab has nowhere to go")
+    arm.tab.wait_for_timeout(300)
+    arm.tab.evaluate("document.activeElement.blur()")
+    keys.press("Tab")
+    arm.wait(lambda: arm.page.selected == other.key, "Tab does not select the next target")
+    arm.wait(lambda: arm.page.keys._next.disabled)
+    arm.tab.wait_for_timeout(300)
+    place, camera = other.position.copy(), arm.page.client.camera.position.copy()
+    keys.press("ArrowUp")
+    arm.wait(lambda: other.position[2] > place[2], "an arrow does not move the target")
+    arm.tab.wait_for_timeout(300)
+    np.testing.assert_array_equal(arm.page.client.camera.position, camera)
+    keys.press("Control+z")
+    arm.wait(lambda: session.find(other.key).position[2] == place[2], "Ctrl-Z undoes nothing")
+    keys.press("Control+Shift+z")
+    arm.wait(lambda: session.find(other.key).position[2] > place[2], "Shift-Ctrl-Z redoes nothing")
+    keys.press("r")
+    arm.wait(lambda: session.find(other.key).kind == "pose", "R does not turn")
+    keys.press("p")
+    arm.wait(lambda: session.find(other.key).free, "P does not let go")
+    assert arm.tab.evaluate("document.activeElement.tagName") == "BODY"
+    for _ in range(30):
+        keys.press("Tab")
+        if arm.tab.evaluate("document.activeElement.getAttribute('role')") == "tab":
+            break
+    else:
+        raise AssertionError("Tab never reaches the tabs")
+    keys.press("ArrowRight")
+    arm.wait(lambda: arm.tab.get_by_role("tab", name="Pose", exact=True).get_attribute("aria-selected") == "true")
+    place = session.find(other.key).position.copy()
+    arm.tab.wait_for_timeout(300)
+    np.testing.assert_array_equal(session.find(other.key).position, place)  # an arrow on a tab is the tab's
+    keys.press("Escape")
+    keys.press("Delete")
+    arm.wait(lambda: len(session.editors) == 1, "Delete removes nothing")
+    arm.open("Targets")
+    assert not arm.mistakes
 
 
 def test_body_and_solver_are_set(arm: Visit) -> None:

@@ -20,7 +20,8 @@ from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
 from synovia.viewer.panel.why import problem_of, trace
 from synovia.viewer.root import ROOTS, rooted, with_root_values, without_root_values
 from synovia.viewer.saving import Recording, command_line, goal_file, pose_file, python_text, solved_clip
-from synovia.viewer.session import Session, Undo
+from synovia.viewer.session import Session
+from synovia.viewer.undo import Undo
 from synovia.viewer.worker import Background, Worker
 
 GOOD = (0.35, 0.1, 0.7)  # reached from rest without a restart

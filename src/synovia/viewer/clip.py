@@ -1,16 +1,33 @@
-"""The clip that plays under the goals: its state, its pose at a time, and the blend with another pose."""
+"""The clip that plays under the goals: its state, its pose at a time, the keys on top of it, and blends of poses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+
+FADE: Final = 0.5  # seconds over which the layer begins before its first key and ends after its last one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Key:
+    """What is keyed at one frame of a clip: the way from the clip's pose to the keyed one.
+
+    Args:
+        frame: Number of the frame.
+        change: Difference of the joint values, (nq,); of rotations the quaternion from the clip's to the keyed one.
+    """
+
+    frame: int
+    change: Array
 
 
 @dataclass(slots=True)
@@ -23,6 +40,9 @@ class Play:
         playing: Whether the clip runs.
         speed: Factor of the recorded speed; negative values play backwards.
         weight: Share of the clip in the blend with the pose without it, 0 to 1.
+        first: First frame that plays.
+        last: Last frame that plays; None for the last one of the clip.
+        keys: Keys of the layer on top of the clip, by frame.
     """
 
     motion: Motion | None = None
@@ -30,11 +50,93 @@ class Play:
     playing: bool = False
     speed: float = 1.0
     weight: float = 1.0
+    first: int = 0
+    last: int | None = None
+    keys: tuple[Key, ...] = ()
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """First and last time that play, seconds."""
+        if self.motion is None:
+            return 0.0, 0.0
+        return self.first / self.motion.fps, self.end / self.motion.fps
+
+    @property
+    def end(self) -> int:
+        """Last frame that plays."""
+        if self.motion is None:
+            return 0
+        return len(self.motion) - 1 if self.last is None else self.last
+
+    @property
+    def frame(self) -> int:
+        """The frame nearest to the present time."""
+        return 0 if self.motion is None else round(self.time * self.motion.fps)
 
     def advance(self, seconds: float) -> None:
-        """Advance the time by some seconds; the clip loops."""
-        if self.motion is not None and self.playing and self.motion.duration > 0.0:
-            self.time = (self.time + seconds * self.speed) % self.motion.duration
+        """Advance the time by some seconds; the clip loops between the first and the last frame that play."""
+        first, last = self.span
+        if self.playing and last > first:
+            self.time = first + (self.time + seconds * self.speed - first) % (last - first)
+
+    def layer(self, skeleton: Skeleton, seconds: float) -> Array | None:
+        """Return what the keys change at a time, (nq,) of the solved skeleton, as in ``Key``; None for nothing.
+
+        Between two keys the change goes smoothly from one to the other. It begins before the first key and ends after
+        the last one within ``FADE`` seconds.
+        """
+        if not self.keys or self.motion is None:
+            return None
+        times = [key.frame / self.motion.fps for key in self.keys]
+        at = sum(time <= seconds for time in times)
+        if 0 < at < len(times):
+            before, after = self.keys[at - 1].change, self.keys[at].change
+            part = (seconds - times[at - 1]) / (times[at] - times[at - 1])
+            return blend(skeleton, before, after, _smooth(part), follow=False)
+        near = self.keys[0] if at == 0 else self.keys[-1]
+        away = times[0] - seconds if at == 0 else seconds - times[-1]
+        if away >= FADE:
+            return None
+        none = no_change(skeleton)
+        return blend(skeleton, near.change, none, _smooth(away / FADE), follow=False)
+
+
+def _smooth(part: float) -> float:
+    """Return a share of the way that starts and ends slowly."""
+    return part * part * (3.0 - 2.0 * part)
+
+
+def no_change(skeleton: Skeleton) -> Array:
+    """Return the change of a key that changes nothing, (nq,)."""
+    out = np.zeros(skeleton.nq)
+    out[_turns(skeleton)] = (0.0, 0.0, 0.0, 1.0)
+    return out
+
+
+def change_between(skeleton: Skeleton, a: Array, b: Array) -> Array:
+    """Return the change, as in ``Key``, that leads from joint values a to b."""
+    from scipy.spatial.transform import Rotation
+
+    out, at = b - a, _turns(skeleton)
+    if len(at):
+        out[at] = (Rotation.from_quat(a[at]).inv() * Rotation.from_quat(b[at])).as_quat()
+    return out
+
+
+def changed(skeleton: Skeleton, q: Array, change: Array) -> Array:
+    """Return joint values after a change, as in ``Key``."""
+    from scipy.spatial.transform import Rotation
+
+    out, at = q + change, _turns(skeleton)
+    if len(at):
+        out[at] = (Rotation.from_quat(q[at]) * Rotation.from_quat(change[at])).as_quat()
+    return skeleton.follow(out)
+
+
+def _turns(skeleton: Skeleton) -> NDArray[np.int64]:
+    """Return the places of the quaternions in the joint values, (n, 4)."""
+    variables = skeleton.tables.variables
+    return variables[variables[:, BLOCK] == TURN, BLOCK_Q][:, None].astype(np.int64) + np.arange(4)
 
 
 def together(skeleton: Skeleton, clips: Sequence[Motion]) -> tuple[Skeleton, list[Motion]]:
@@ -56,20 +158,26 @@ def sample(motion: Motion, seconds: float) -> Array:
     return blend(motion.skeleton, motion.q[first], motion.q[second], place - first)
 
 
-def blend(skeleton: Skeleton, a: Array, b: Array, weight: float) -> Array:
-    """Return joint values between two poses, from a (weight 0) to b (weight 1); rotations by slerp."""
+def blend(skeleton: Skeleton, a: Array, b: Array, weight: float, *, follow: bool = True) -> Array:
+    """Return joint values between two poses, from a (weight 0) to b (weight 1); rotations by slerp.
+
+    Args:
+        skeleton: The skeleton.
+        a: Joint values, (nq,).
+        b: Joint values, (nq,).
+        weight: Share of b.
+        follow: Whether mimic joints follow their leaders.
+    """
     if weight <= 0.0:
         return np.array(a)
     if weight >= 1.0:
         return np.array(b)
     out = (1.0 - weight) * a + weight * b
-    variables = skeleton.tables.variables
-    turns = variables[variables[:, BLOCK] == TURN, BLOCK_Q]
-    if len(turns):
+    at = _turns(skeleton)
+    if len(at):
         from scipy.spatial.transform import Rotation
 
-        at = turns[:, None] + np.arange(4)
         start = Rotation.from_quat(a[at])
         way = (start.inv() * Rotation.from_quat(b[at])).as_rotvec()
         out[at] = (start * Rotation.from_rotvec(weight * way)).as_quat()
-    return skeleton.follow(out)
+    return skeleton.follow(out) if follow else out

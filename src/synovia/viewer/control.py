@@ -48,7 +48,13 @@ class Message:
 
 
 def connect(
-    handle: Any, action: Callable[[Any], None], message: Message, *, click: bool = False, slow: bool = False
+    handle: Any,
+    action: Callable[[Any], None],
+    message: Message,
+    *,
+    click: bool = False,
+    command: bool = False,
+    slow: bool = False,
 ) -> Any:
     """Call an action with the new value of a control after each change, and return the control.
 
@@ -57,6 +63,7 @@ def connect(
         action: The action.
         message: Message that shows the errors of the action.
         click: Whether the control is a button or a group of buttons.
+        command: Whether it is a command with a key, which has no value.
         slow: Whether the action is slow. It then runs beside other messages, once at a time.
     """
     running = threading.Lock()
@@ -69,7 +76,7 @@ def connect(
             return
         before = message.mark
         try:
-            action(handle.value)
+            action(None if command else handle.value)
         except (SynoviaError, ValueError, TypeError, ArithmeticError, LookupError) as error:
             message.show(str(error))
         else:
@@ -81,6 +88,6 @@ def connect(
     async def soon(event: Any) -> None:
         act(event)
 
-    register = handle.on_click if click else handle.on_update
+    register = handle.on_trigger if command else handle.on_click if click else handle.on_update
     register(act if slow else soon)
     return handle

@@ -109,6 +109,7 @@ class GoalEditor:
         given: Parts of the target that somebody set (POSITION, ROTATION). A saved goal leaves out the others.
         name: Name of the goal itself, None if it has none.
         idle: Whether the target follows the joint while the goal is off. Moving it then enables the goal.
+        follows: Whether the target follows the joint of the clip while the goal is on. Moving it ends that.
     """
 
     key: int
@@ -127,6 +128,7 @@ class GoalEditor:
     given: int = POSITION | ROTATION
     name: str | None = None
     idle: bool = False
+    follows: bool = False
 
     @property
     def has_position(self) -> bool:

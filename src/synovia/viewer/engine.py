@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 from typing import Any, Final
@@ -21,9 +21,9 @@ from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
+from synovia.solver import FullBody
 from synovia.viewer.clip import blend
 from synovia.viewer.editor import GoalEditor, address
-from synovia.viewer.editor_values import place_at_current
 from synovia.viewer.session import Session
 
 _EASE: Final = 0.035  # time constant of eased targets, seconds: 63 % of the way
@@ -130,6 +130,8 @@ class Engine:
         session = self.session
         with session.lock:
             version, solver, rooted, tolerance = session.version, session.solver, session.rooted, session.tolerance
+            if session.play.motion is not None and isinstance(solver, FullBody):
+                solver = replace(solver, largest_move=FullBody().largest_move)  # each frame starts from the clip
             editors = [editor.copy() for editor in session.editors if editor.enabled]
         if version == self._version:
             return
@@ -164,14 +166,13 @@ class Engine:
         self.prepare()
         with session.lock:
             session.changed.clear()
-            for editor in session.editors:
-                if editor.free:
-                    place_at_current(editor, session.pose, session.rooted.added, session.reach)
+            session.play.advance(seconds)
+            start = session.start()
+            session.place(session.editors, start)
             part = 1.0 - math.exp(-seconds / _EASE)
             eased = [editor.ease(part, 1e-5 * session.reach) for editor in session.editors]
             moving = any(eased)
-            session.play.advance(seconds)
-            version, start = session.version, session.start()
+            version = session.version
             before = session.pose
             editors = tuple(editor.copy() for editor in session.editors)
             clock = session.play.time

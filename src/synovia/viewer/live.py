@@ -232,13 +232,13 @@ def view(
         session = Session(skeleton, clips, settings, mode, tolerance)
         if start is not None:
             session.put(with_root_values(start.q, session.rooted))
+        if wanted is None:
+            first_goals(session)
         if playing is not None:
-            session.set_clip(playing)
+            session.set_clip(playing)  # after the first goals, which then follow the clip
             session.set_play(playing=True)
         if wanted is not None:
             add_goals(session, wanted)
-        elif playing is None:
-            first_goals(session)
         session.mark_first()
         return session
 

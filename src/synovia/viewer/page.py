@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from synovia.surface import Surface
 from synovia.viewer.control import Message, connect
 from synovia.viewer.engine import Frame
+from synovia.viewer.keys import Keys
 from synovia.viewer.scene import Scene
 from synovia.viewer.session import Session
 from synovia.viewer.style import BAD, BRANDS, DIM, GOOD, WARN, note, safe, style
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _TEXT_PERIOD: Final = 0.12  # seconds between two updates of the text
+_HINT: Final = "Drag a ball or a joint. G moves and R turns the selected target; Ctrl-K lists all keys."
 _UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
 
 
@@ -106,6 +108,7 @@ class Page:
         self.scene.targets.selected = self.selected
         self._tabs: list[Tab] = []
         self._panel(tabs)
+        self.keys = Keys(self)
         self.worker = Worker(session, self._show, background, self._next_update)
 
     def _theme(self) -> None:
@@ -124,6 +127,7 @@ class Page:
         gui.set_panel_label(f"Synovia: {self.session.given.name}"[:60])
         gui.add_html(style(f"{self.session.given.name} · Synovia"))
         self._status = gui.add_html("")
+        self._hint = gui.add_html(note(_HINT, DIM))
         group = gui.add_tab_group()
         for title, cls in tabs:
             with group.add_tab(title):
@@ -148,6 +152,23 @@ class Page:
         for tab in self._tabs:
             tab.select(self.selected)
         self.session.touch()
+
+    def undo(self) -> None:
+        """Take the last change back."""
+        if not self.session.undo():
+            self.notify("No change to undo.")
+        self.refresh()
+
+    def redo(self) -> None:
+        """Make the change again that was taken back last."""
+        if not self.session.redo():
+            self.notify("No change to redo.")
+        self.refresh()
+
+    def key(self) -> None:
+        """Keep the present pose at the present frame of the clip."""
+        made = self.session.key()
+        self.notify(f"Keyed frame {made.frame}. The targets follow the clip again.")
 
     def notify(self, text: str) -> None:
         """Show a message for a few seconds."""
@@ -191,6 +212,9 @@ class Page:
         text = f'<div class="synovia-status">{self._status_note(frame)}</div>'  # of constant height
         if text != self._status_text:
             self._status.content = self._status_text = text
+        if self.session.edited and self._hint.visible:  # whoever has changed something needs no hint
+            self._hint.visible = False
+        self.keys.show()
         for tab in self._tabs:
             tab.show(frame)
         self.client.flush()

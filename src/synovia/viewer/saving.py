@@ -17,8 +17,8 @@ from synovia.errors import UnsupportedError
 from synovia.files.goals import entry_of, goals_text
 from synovia.files.poses import save_pose
 from synovia.goals import Goal
-from synovia.io.bvh import write_bvh
 from synovia.io.load import is_bundled
+from synovia.io.save import save_motion
 from synovia.model import Pose
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion
@@ -175,9 +175,14 @@ def pose_file(session: Session) -> bytes:
     return _written("pose.json", lambda path: save_pose(pose, path))
 
 
-def motion_file(motion: Motion) -> bytes:
-    """Return a motion as a BVH file."""
-    return _written("motion.bvh", lambda path: write_bvh(motion, path))
+def motion_file(motion: Motion, ending: str) -> bytes:
+    """Return a motion as a file.
+
+    Args:
+        motion: The motion.
+        ending: Extension of the file, such as ``.glb``.
+    """
+    return _written(f"motion{ending}", lambda path: save_motion(motion, path))
 
 
 def _written(name: str, write: Callable[[Path], None]) -> bytes:
@@ -207,13 +212,16 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
     engine = Engine(session)
     engine.prepare()
     rows: list[Array] = []
-    frames = 1 + round((len(clip) - 1) / pace)
+    first, last = play.span
+    frames = 1 + round((play.end - play.first) / pace)
     if frames > _LONGEST * len(clip):
         raise UnsupportedError("the clip plays too slowly to be saved", value=play.speed, expected="a higher speed")
     for frame in range(frames):
-        seconds = min(frame * pace / clip.fps, clip.duration)
-        start = session.start(seconds if play.speed > 0.0 else clip.duration - seconds)
-        rows.append((start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(), start))).q)
+        seconds = min(first + frame * pace / clip.fps, last)
+        start = session.start(seconds if play.speed > 0.0 else first + last - seconds)
+        editors = [editor.copy() for editor in session.editors]
+        session.place(editors, start)
+        rows.append((start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(editors), start))).q)
     return Motion(skeleton, np.array(rows), clip.fps, name=clip.name)
 
 

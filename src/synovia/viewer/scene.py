@@ -33,6 +33,8 @@ _SEGMENTS: Final = 4000  # most line segments of limits: each frame sends them a
 _SIZE: Final = 1.7  # size of a body whose file names no unit, scene units
 _HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body of such a size is shown in metres
 _VIEW: Final = 0.8  # vertical field of view, radians; a wider one distorts near parts
+_GLANCES: Final = 12  # poses of a clip that the first view takes into account
+_NEAR: Final = 2.5  # body sizes: the first view leaves out what a clip does farther away
 _PHONE: Final = 0.7  # width over height; a page below this is that of a phone
 
 
@@ -229,6 +231,26 @@ class Scene:
             self._limits.points = np.concatenate(parts).astype(np.float32)
         self._limits.visible = bool(parts)
 
+    def frame_body(self) -> None:
+        """Move the camera along its line of sight until it sees the whole body, as it stands now."""
+        camera = self.client.camera
+        positions = self.session.pose.positions[self.session.rooted.added :] * self.scale
+        way = np.asarray(camera.position) - np.asarray(camera.look_at)
+        far = float(np.linalg.norm(way))
+        aspect = camera.image_width / max(camera.image_height, 1)
+        camera.position, camera.look_at = _seen_from(positions, self._up, aspect, way / far if far > 0.0 else self._up)
+
+    def view_axes(self) -> tuple[Array, Array, Array]:
+        """Return the world axes, (3,) each, that point most to the right, up, and away from the person."""
+        camera = self.client.camera
+        away = np.asarray(camera.look_at) - np.asarray(camera.position)
+        away = away - (away @ self._up) * self._up
+        if np.linalg.norm(away) < 1e-9:  # from above
+            away = -ahead_of(self.session.given)
+        place = int(np.argmax(np.abs(away) - 2.0 * np.linalg.norm(away) * np.abs(self._up)))
+        ahead: Array = math.copysign(1.0, float(away[place])) * np.eye(3)[place]
+        return np.cross(ahead, self._up), self._up, ahead
+
     async def _look(self, camera: Any) -> None:
         """Keep the whole body in view when the page changes its shape, unless somebody has moved the camera."""
         aspect = camera.image_width / max(camera.image_height, 1)
@@ -284,12 +306,30 @@ def aim_camera(server: ViserServer, session: Session) -> None:
 def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
     """Return the position (3,) and the target (3,) of a camera that sees the whole body, scene units.
 
+    It also sees where the clip leads the body, except far away, where the body would be too small.
+
     Args:
         session: The session.
-        aspect: Width of the scene over its height. On a phone the panel covers the lower part.
+        aspect: Width of the scene over its height.
     """
     up = direction(up_of(session.given), "y")
-    positions = session.start().positions[session.rooted.added :] * scene_scale(session)
+    times = [session.play.time, *np.linspace(*session.play.span, _GLANCES).tolist()]
+    poses = np.array([session.start(time).positions[session.rooted.added :] for time in times])
+    away = np.linalg.norm((poses - poses[0]).mean(axis=1), axis=1)
+    positions = np.concatenate(poses[away <= _NEAR * session.reach]) * scene_scale(session)
+    ahead = ahead_of(session.given)
+    return _seen_from(positions, up, aspect, 0.89 * ahead + 0.39 * np.cross(up, ahead) + 0.23 * up)
+
+
+def _seen_from(positions: Array, up: Array, aspect: float, way: Array) -> tuple[Array, Array]:
+    """Return the position (3,) and the target (3,) of a camera that sees all joints.
+
+    Args:
+        positions: Positions of the joints, (n, 3), scene units.
+        up: Upward direction, (3,).
+        aspect: Width of the scene over its height. On a phone the panel covers the lower part.
+        way: Direction from the body to the camera, (3,).
+    """
     middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
     size = float(np.linalg.norm(np.ptp(positions, axis=0))) or 1.0
     high = float(np.ptp(positions @ up))
@@ -298,7 +338,5 @@ def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
     share = 0.35 if phone else 0.7  # of the height, for the body
     half = math.tan(0.5 * _VIEW)
     away = max(0.5 * high / share, 0.57 * wide / min(aspect, 1.15), 0.3 * size) / half + 0.25 * wide
-    ahead = ahead_of(session.given)
-    side = np.cross(up, ahead)
     at = middle - (0.5 * away * half if phone else 0.0) * up
-    return at + away * (0.89 * ahead + 0.39 * side + 0.23 * up), at
+    return at + away * way, at

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import InputError
+from synovia.errors import InputError, UnsupportedError
 from synovia.goals.base import POSITION, ROTATION
 from synovia.io.load import clip_number
 from synovia.model import Kind, Pose, Skeleton
@@ -21,15 +19,15 @@ from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.solver import Solver, as_solver
-from synovia.viewer.clip import Play, blend, sample, together
+from synovia.viewer.clip import Key, Play, blend, change_between, changed, sample, together
 from synovia.viewer.editor import GoalEditor, address, kind_of
 from synovia.viewer.editor_values import edited, free_label, place_at_current, set_defaults
+from synovia.viewer.mirror import counterparts, mirrored
 from synovia.viewer.root import Rooted, changed_root, rooted, with_root_values
+from synovia.viewer.undo import Undo
 
 _MOST_EDITORS: Final = 64
 _FAR: Final = 1e4  # largest distance of a target, body sizes
-_MOST_STEPS: Final = 100  # steps that can be undone
-_PAUSE: Final = 1.0  # seconds; quicker edits of the same thing are one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,40 +40,6 @@ class Snapshot:
     base: Array  # joint values underneath the clip
     solver: Solver
     play: Play
-
-
-class Undo:
-    """A stack of states, and the first state, for reset.
-
-    Args:
-        now: Clock that returns seconds.
-    """
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        """Start with an empty stack."""
-        self.first: Snapshot | None = None
-        self._snapshots: deque[Snapshot] = deque(maxlen=_MOST_STEPS)
-        self._now = now
-        self._what: Hashable = None
-        self._when = 0.0
-
-    def keep(self, snapshot: Snapshot, what: Hashable = None) -> None:
-        """Push the state before an edit of ``what``, unless the same thing was edited a moment ago."""
-        now = self._now()
-        again = what is not None and what == self._what and now - self._when < _PAUSE and len(self._snapshots) > 0
-        self._what, self._when = what, now
-        if not again:
-            self._snapshots.append(snapshot)
-
-    def begin(self, snapshot: Snapshot) -> None:
-        """Clear the stack and set the first state."""
-        self.first, self._what = snapshot, None
-        self._snapshots.clear()
-
-    def take(self) -> Snapshot | None:
-        """Pop the last state; None if the stack is empty."""
-        self._what = None
-        return self._snapshots.pop() if self._snapshots else None
 
 
 @dataclass(slots=True, eq=False)
@@ -103,8 +67,9 @@ class Session:
     rooted: Rooted = field(init=False)
     pose: Pose = field(init=False)
     _base: Array = field(init=False)
-    _undo: Undo = field(default_factory=Undo)
+    _undo: Undo[Snapshot] = field(default_factory=Undo[Snapshot])
     _within: bool = False  # within ``one_step``
+    _paused: frozenset[int] = frozenset()  # keys of the goals that are off because a clip plays
     _next_key: int = 1
     reach: float = field(init=False)
 
@@ -203,7 +168,7 @@ class Session:
             if turn is not None:
                 editor.rotation, editor.given = as_numbers(turn, (3, 3), "rotation"), editor.given | ROTATION
             self.touch(structure=editor.free)
-            editor.enabled, editor.idle = editor.enabled or editor.idle, False
+            editor.enabled, editor.idle, editor.follows = editor.enabled or editor.idle, False, False
 
     def to_current(self, editor: GoalEditor) -> None:
         """Set an editor's target to the present pose of its joint."""
@@ -241,6 +206,8 @@ class Session:
     def set_root(self, mode: str) -> None:
         """Change how the root moves; the body stays where it is."""
         with self.lock:
+            if self.play.keys:
+                raise UnsupportedError("the keys of the clip hold the root as it moves now", hint="Delete them first")
             to, q = changed_root(self.pose.q, self.rooted, self.given, mode)
             self.remember()
             self._root(to, q)
@@ -253,6 +220,46 @@ class Session:
             self._root(to, to.skeleton.rest_q)
             for editor in self.editors:
                 self.to_current(editor)
+
+    def mirror(self) -> None:
+        """Exchange the left and the right of the pose; the goals of the two sides change places, and hold there.
+
+        Raises:
+            UnsupportedError: If a clip gives the pose.
+        """
+        with self.lock:
+            if self.play.motion is not None:
+                raise UnsupportedError("the clip gives the pose, so it cannot be mirrored", hint="Choose no clip first")
+            self.remember()
+            pairs = counterparts(self.given)
+            states = {(editor.row, editor.kind): (editor.enabled, editor.idle) for editor in self.editors}
+            self.put(mirrored(self.pose))
+            for editor in self.editors:
+                if editor.row is not None:
+                    other = (pairs[editor.row], editor.kind)
+                    editor.enabled, editor.idle = states.get(other, (editor.enabled, editor.idle))
+                if editor.has_position or editor.has_rotation:
+                    self.to_current(editor)
+            self.touch(structure=True)
+
+    def pin(self, key: int | None) -> bool:
+        """Hold the joint of a goal where it is, or let it go if it is held; return whether it is held now.
+
+        A goal without a target of its own (a range) gets a position goal beside it.
+        """
+        with self.lock:
+            editor = self.editor(key)
+            if not (editor.has_position or editor.has_rotation):
+                if editor.row is None:
+                    raise InputError("a goal of the whole body has no joint to pin", value=editor.label)
+                self.add("position", editor.row)
+                return True
+            self.remember()
+            held = not editor.enabled or editor.follows
+            self.to_current(editor)
+            editor.enabled, editor.idle, editor.follows = held, not held, False
+            self.touch(structure=True)
+            return held
 
     def _root(self, to: Rooted, q: Array) -> None:
         """Change to another root."""
@@ -269,12 +276,80 @@ class Session:
             self.touch(structure=True)
 
     def set_clip(self, number: int | None) -> None:
-        """Play another clip, or none."""
+        """Play another clip, or none.
+
+        No goal that was there before pins the clip: targets follow it until they are moved, and goals of the whole body
+        are off until there is no clip again.
+        """
         with self.lock:
             motion = None if number is None else self.clips[clip_number(self.clips, number, self.given.name)]
             self.remember()
             self.play = Play(motion)
+            for editor in self.editors:
+                if editor.has_position or editor.has_rotation:
+                    if editor.follows and motion is None:
+                        self.to_current(editor)
+                    editor.follows = editor.enabled and motion is not None
+                elif motion is not None and editor.enabled:
+                    editor.enabled, self._paused = False, self._paused | {editor.key}
+                elif motion is None and editor.key in self._paused:
+                    editor.enabled = True
+            if motion is None:
+                self._paused = frozenset()
+            self.touch(structure=True)
+
+    def set_span(self, first: int | None = None, last: int | None = None) -> None:
+        """Set the first or the last frame of the clip that plays.
+
+        Raises:
+            InputError: If the clip has no such frames.
+        """
+        with self.lock:
+            play = self._clip()
+            first, last = play.first if first is None else first, play.end if last is None else last
+            frames = len(play.motion or ())
+            if not 0 <= first < last < frames:
+                raise InputError("frames that play", value=(first, last), expected=f"two frames of 0 to {frames - 1}")
+            self.remember("span")
+            play.first, play.last = first, last
+            play.time = min(max(play.time, play.span[0]), play.span[1])
             self.touch()
+
+    def key(self) -> Key:
+        """Keep the present pose at the present frame as a key on top of the clip, and let the goals follow again.
+
+        Raises:
+            InputError: If no clip is chosen.
+        """
+        with self.lock:
+            play = self._clip()
+            self.remember()
+            play.playing = False
+            play.time = play.frame / play.motion.fps if play.motion is not None else 0.0
+            key = Key(play.frame, change_between(self.skeleton, self._clip_values(play.time), self.pose.q))
+            others = [other for other in play.keys if other.frame != key.frame]
+            play.keys = tuple(sorted((*others, key), key=lambda one: one.frame))
+            for editor in self.editors:
+                editor.follows = editor.enabled and (editor.has_position or editor.has_rotation)
+            self.touch()
+            return key
+
+    def unkey(self, frame: int) -> None:
+        """Remove the key at a frame."""
+        with self.lock:
+            self.remember()
+            self.play.keys = tuple(key for key in self.play.keys if key.frame != frame)
+            self.touch()
+
+    def _clip(self) -> Play:
+        """Return the state of the clip.
+
+        Raises:
+            InputError: If no clip is chosen.
+        """
+        if self.play.motion is None:
+            raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model")
+        return self.play
 
     def set_play(self, **values: Any) -> None:
         """Change ``time``, ``playing``, ``speed`` or ``weight`` of the clip."""
@@ -297,8 +372,23 @@ class Session:
         """
         if self.play.motion is None:
             return self.pose
-        clip = with_root_values(sample(self.play.motion, self.play.time if seconds is None else seconds), self.rooted)
-        return Pose.trusted(self.skeleton, blend(self.skeleton, self._base, clip, self.play.weight))
+        time = self.play.time if seconds is None else seconds
+        q, change = self._clip_values(time), self.play.layer(self.skeleton, time)
+        return Pose.trusted(self.skeleton, q if change is None else changed(self.skeleton, q, change))
+
+    def _clip_values(self, seconds: float) -> Array:
+        """Return the joint values of the clip, blended by its weight, without its keys, (nq,)."""
+        if self.play.motion is None:
+            return self._base
+        clip = with_root_values(sample(self.play.motion, seconds), self.rooted)
+        return blend(self.skeleton, self._base, clip, self.play.weight)
+
+    def place(self, editors: Iterable[GoalEditor], start: Pose) -> None:
+        """Move the targets that follow: those of free goals to the body, others to the clip's pose ``start``."""
+        for editor in editors:
+            if editor.free or (editor.follows and self.play.motion is not None):
+                pose = self.pose if editor.free else start
+                place_at_current(editor, pose, self.rooted.added, self.reach)
 
     def touch(self, *, structure: bool = False) -> None:
         """Signal a change; with ``structure``, the problem must be packed again."""
@@ -327,13 +417,26 @@ class Session:
         with self.lock:
             self._undo.begin(self._snapshot())
 
+    @property
+    def edited(self) -> bool:
+        """Whether there is a change to undo."""
+        return not self._undo.empty
+
     def undo(self) -> bool:
         """Restore the state before the last change; return whether there was one."""
         with self.lock:
-            snapshot = self._undo.take()
-            if snapshot is not None:
-                self._restore(snapshot)
-            return snapshot is not None
+            return self._go_to(self._undo.undo(self._snapshot()))
+
+    def redo(self) -> bool:
+        """Restore the state that the last undo left; return whether there was one."""
+        with self.lock:
+            return self._go_to(self._undo.redo(self._snapshot()))
+
+    def _go_to(self, snapshot: Snapshot | None) -> bool:
+        """Restore a state, if there is one."""
+        if snapshot is not None:
+            self._restore(snapshot)
+        return snapshot is not None
 
     def reset(self) -> None:
         """Restore the first state."""
@@ -353,6 +456,7 @@ class Session:
             editor.snap()
         self.solver, clip = snapshot.solver, snapshot.play
         same = self.play.motion is clip.motion  # a clip that was not changed keeps its time
-        self.play = replace(self.play if same else clip, speed=clip.speed, weight=clip.weight)
+        kept = replace(clip, time=self.play.time, playing=self.play.playing) if same else clip
+        self.play = replace(kept)
         self._root(snapshot.root, snapshot.q)
         self._base = snapshot.base

@@ -31,6 +31,7 @@ _STILL: Final = 1e-6  # scene units, and quaternion components: smaller moves ar
 _RADIUS: Final = 0.1  # radius of a range's arc, share of the body's size: outside the arcs of limits
 _BESIDE: Final = 1.1  # distance of the arc from the bone's axis, in radii of the joint: inside the bone it is hidden
 _STATES: Final = ("reached", "missed", "quiet")  # colours of a theme
+GIZMOS: Final = ("", "both", "move", "turn")  # what the gizmo of the selected target does; "" hides it
 
 
 def move_node(handle: Any, position: Array, rotation: Array | None = None) -> None:
@@ -85,13 +86,13 @@ class Targets:
         self.client, self.session, self.theme = client, session, theme
         self.scale, self.size, self._up = scale, size, up
         self.selected: int | None = None
-        self.gizmo = False  # hidden until a click: its arrows would get in the way of a free drag
+        self.gizmo = ""  # one of GIZMOS; hidden until a click, because its arrows are in the way of a free drag
         self._select = on_select
         self._balls: dict[int, Any] = {}
         self._ghosts: dict[int, Any] = {}
         self._grab: dict[str, tuple[int, Array]] = {}
         self._gizmo: Any = None
-        self._gizmo_of: tuple[int, str] | None = None
+        self._gizmo_of: tuple[int, str, str] | None = None
         self._held = False
         self._misses = add_lines(client, "/misses", theme.missed, 3.0)
         self._label = client.scene.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
@@ -140,7 +141,7 @@ class Targets:
         )
 
         async def on_click(_: Any) -> None:
-            self.gizmo = not (self.gizmo and self.selected == key)
+            self.gizmo = "" if self.gizmo and self.selected == key else "both"
             self._select(key)
             self.session.touch()
 
@@ -163,7 +164,7 @@ class Targets:
     def _show_gizmo(self, frame: Frame) -> None:
         """Show the gizmo and the label of the selected target."""
         editor = next((editor for editor in frame.editors if editor.key == self.selected), None)
-        shape = (editor.key, editor.kind) if editor is not None and self.gizmo else None
+        shape = (editor.key, editor.kind, self.gizmo) if editor is not None and self.gizmo else None
         if shape != self._gizmo_of:
             if self._gizmo is not None:
                 self._gizmo.remove()
@@ -191,9 +192,9 @@ class Targets:
         gizmo = self.client.scene.add_transform_controls(
             "/gizmo",
             scale=0.22 * self.size,
-            disable_axes=not editor.has_position,
+            disable_axes=not editor.has_position or self.gizmo == "turn",
             disable_sliders=True,
-            disable_rotations=not editor.has_rotation,
+            disable_rotations=not editor.has_rotation or self.gizmo == "move",
             depth_test=False,
             opacity=0.85,
             position=tuple(editor.position * self.scale),
@@ -234,7 +235,7 @@ class Targets:
                 editor = self.session.editor(key)
                 if not editor.has_position:
                     return
-                self.gizmo = False
+                self.gizmo = ""
                 grabbed = np.array(event.start_position, float) / self.scale
                 self._grab[what] = key, editor.position - grabbed
                 self._select(key)

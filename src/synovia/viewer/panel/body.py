@@ -30,7 +30,8 @@ class Body(Tab):
     def build(self) -> None:
         """Add the controls."""
         gui = self.gui
-        self.connect(gui.add_button_group("", ("Undo", "Reset", "Rest pose")), self._pressed, click=True)
+        self.connect(gui.add_button_group("", ("Undo", "Redo", "Reset")), self._pressed, click=True)
+        self.connect(gui.add_button_group("", ("Rest pose", "Mirror")), self._pressed, click=True)
         self._root = self.connect(
             gui.add_dropdown(
                 "Root",
@@ -72,10 +73,13 @@ class Body(Tab):
 
     def _pressed(self, button: str) -> None:
         if button == "Undo":
-            if not self.session.undo():
-                self.page.notify("No change to undo.")
+            self.page.undo()
+        elif button == "Redo":
+            self.page.redo()
         elif button == "Reset":
             self.session.reset()
+        elif button == "Mirror":
+            self.session.mirror()
         else:
             self.session.rest()
         self.page.refresh()

@@ -1,17 +1,20 @@
-"""The tab *Clip*: choose, play and scrub the clip under the goals."""
+"""The tab *Animation*: choose, play and scrub the clip under the goals, and key poses on top of it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from synovia.viewer.editor_values import free_label
 from synovia.viewer.engine import Frame
 from synovia.viewer.page import Tab
+from synovia.viewer.panel.controls import Field, whole
 from synovia.viewer.style import note
 
 _NONE = "(none)"
 
 
 class Clip(Tab):
-    """Chooses, plays and scrubs a clip."""
+    """Chooses, plays and scrubs a clip, and lists the keys on top of it."""
 
     def build(self) -> None:
         """Add the controls."""
@@ -31,6 +34,15 @@ class Clip(Tab):
             gui.add_slider("Time s", 0.0, 1.0, 0.001, 0.0),
             lambda seconds: self.session.set_play(time=float(seconds), playing=False),
         )
+        self._frame = Field(self, "Frame", (0.0,), self._go, digits=0)
+        self._span = Field(
+            self, "First, last", (0.0, 0.0), self._cut, digits=0, hint="The frames that play and are saved."
+        )
+        key = gui.add_button("Key the pose", hint="Keep the pose at this frame as a layer on top of the clip (K).")
+        self.connect(key, lambda _: self.page.key(), click=True)
+        self._folder = gui.add_folder("Keys", expand_by_default=True, visible=False)
+        self._rows: list[Any] = []
+        self._keyed: tuple[int, ...] = ()
         self._speed = self.connect(
             gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
         )
@@ -40,12 +52,46 @@ class Clip(Tab):
             ),
             lambda weight: self.session.set_play(weight=min(max(float(weight), 0.0), 1.0)),
         )
-        gui.add_html(note("Goals act on top of the clip. Joints that no goal needs follow the clip."))
+        gui.add_html(
+            note(
+                "Drag a target to change the pose, then key it. The layer goes smoothly from key to key, and fades"
+                " within half a second before the first one and after the last one."
+            )
+        )
 
     def _picked(self, name: str) -> None:
         number = self._names.index(name) - 1
         self.session.set_clip(None if number < 0 else number)
         self.session.set_play(playing=number >= 0)
+
+    def _go(self, values: tuple[float, ...]) -> None:
+        """Go to a frame."""
+        motion = self.session.play.motion
+        if motion is not None:
+            frame = min(max(whole("frame", values[0]), 0), len(motion) - 1)
+            self.session.set_play(time=frame / motion.fps, playing=False)
+
+    def _cut(self, values: tuple[float, ...]) -> None:
+        """Set the frames that play."""
+        self.session.set_span(whole("first frame", values[0]), whole("last frame", values[1]))
+
+    def _list_keys(self, frames: tuple[int, ...]) -> None:
+        """Show a row for each key."""
+        for row in self._rows:
+            row.remove()
+        self._keyed, self._rows = frames, []
+        self._folder.visible = bool(frames)
+        with self._folder:
+            for frame in frames:
+                row = self.gui.add_button_group(f"Frame {frame}", ("Go to", "Delete"))
+                self.connect(row, lambda button, frame=frame: self._at_key(button, frame), click=True)
+                self._rows.append(row)
+
+    def _at_key(self, button: str, frame: int) -> None:
+        if button == "Delete":
+            self.session.unkey(frame)
+        else:
+            self._go((float(frame),))
 
     def show(self, frame: Frame) -> None:
         """Update the controls from the clip."""
@@ -64,4 +110,8 @@ class Clip(Tab):
             if handle.disabled != (number == 0):
                 handle.disabled = number == 0
         self._speed.value, self._weight.value = play.speed, play.weight
+        self._frame.show((float(play.frame),))
+        self._span.show((float(play.first), float(play.end)))
+        if (keyed := tuple(key.frame for key in play.keys)) != self._keyed:
+            self._list_keys(keyed)
         self._time.value = min(max(round(frame.time, 3), 0.0), self._time.max)

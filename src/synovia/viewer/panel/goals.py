@@ -105,7 +105,7 @@ class Goals(Tab):
 
     def _pressed(self, button: str) -> None:
         if button == "Gizmo":
-            self.page.scene.targets.gizmo = not self.page.scene.targets.gizmo
+            self.page.scene.targets.gizmo = "" if self.page.scene.targets.gizmo else "both"
             self.session.touch()
         elif button == "Remove":
             self.session.remove(self.page.selected)
@@ -269,6 +269,8 @@ def _list_of(frame: Frame, selected: int | None, unit: float | None) -> str:
         error = frame.errors.get(editor.key)
         if not editor.enabled:
             colour, state = DIM, "free" if editor.idle else "off"
+        elif editor.follows:
+            colour, state = DIM, "as in the clip"
         elif error is None:
             colour, state = DIM, "…"
         else:

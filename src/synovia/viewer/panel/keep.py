@@ -34,7 +34,13 @@ class Keep(Tab):
             )
         self.connect(gui.add_checkbox("Record", False, hint="30 frames per second, at most ten minutes."), self._switch)
         self._count = gui.add_html(note("Without a recording, the clip is saved, solved with the goals."))
-        self.connect(gui.add_button("Save motion (BVH)"), self._motion, click=True, slow=True)
+        for name, ending in (("GLB", ".glb"), ("BVH", ".bvh"), ("npz", ".npz")):
+            self.connect(
+                gui.add_button(f"Save motion ({name})"),
+                lambda _, ending=ending: self._motion(ending),
+                click=True,
+                slow=True,
+            )
         self.connect(gui.add_button("Save page (HTML)"), self._page, click=True, slow=True)
         self.connect(gui.add_button("Save picture"), self._picture, click=True, slow=True)
         self.connect(gui.add_button("Copy as Python"), self._python, click=True)
@@ -53,8 +59,8 @@ class Keep(Tab):
         """Record a frame if the recording is on."""
         self._recording.take(frame.pose, now)
 
-    def _motion(self, _: Any) -> None:
-        self._send("motion.bvh", motion_file(solved_clip(self.session, self._kept())))
+    def _motion(self, ending: str) -> None:
+        self._send(f"motion{ending}", motion_file(solved_clip(self.session, self._kept()), ending))
 
     def _page(self, _: Any) -> None:
         with self.session.lock:

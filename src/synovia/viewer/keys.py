@@ -1,0 +1,198 @@
+"""The keys of a page. viser also lists them, with what they do, in its palette of commands (Ctrl-K)."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from synovia.errors import InputError
+from synovia.model.geometry import Array
+from synovia.viewer.control import Message, connect
+from synovia.viewer.editor import GoalEditor
+from synovia.viewer.scene import Scene
+from synovia.viewer.session import Session
+
+if TYPE_CHECKING:
+    from viser import ClientHandle
+
+_STEP: Final = 0.007  # of the body's size, to the nearest power of ten: what an arrow key moves; 1 cm for a person
+_ANGLE: Final = math.radians(5.0)  # how far an arrow key turns a target
+# axis of the view and sign
+_ARROWS: Final = {
+    "right": ("arrowright", "", 0, 1.0),
+    "left": ("arrowleft", "", 0, -1.0),
+    "up": ("arrowup", "", 1, 1.0),
+    "down": ("arrowdown", "", 1, -1.0),
+    "away": ("arrowup", "shift", 2, 1.0),
+    "nearer": ("arrowdown", "shift", 2, -1.0),
+}
+
+# Keys of a page: viser's commands listen at the document's element, its camera at the document.
+# - A control that has the focus keeps the keys that it uses itself: blank, Enter, Tab and arrows.
+# - Arrows move a target, so they do not reach the camera; with Ctrl they do.
+# - A key that is held down repeats arrows and undo, and nothing else.
+# - Escape gives the focus back to the scene.
+_WHO: Final = """
+if(!window.synoviaKeys){window.synoviaKeys=true;
+const own="button,a,summary,[role=button],[role=slider],[role=tab],[role=option],[role=dialog],[role=listbox]";
+document.body.addEventListener("keydown",e=>{
+const arrow=e.key.startsWith("Arrow"),chord=e.ctrlKey||e.metaKey;
+if(e.key==="Escape"&&document.activeElement)document.activeElement.blur();
+const uses=arrow||[" ","Enter","Tab","Delete"].includes(e.key);
+if(uses&&e.target.closest&&e.target.closest(own))e.stopPropagation();
+else if(e.repeat&&!arrow&&!chord&&e.key!=="Tab")e.stopPropagation();});
+document.documentElement.addEventListener("keydown",e=>{
+if(e.key.startsWith("Arrow")&&!e.ctrlKey&&!e.metaKey)e.stopPropagation();});}
+"""
+
+
+class Keyed(Protocol):
+    """What keys act on: the page of one browser."""
+
+    client: ClientHandle
+    session: Session
+    scene: Scene
+    message: Message
+    selected: int | None
+
+    def select(self, key: int | None) -> None:
+        """Select a goal, or none."""
+
+    def refresh(self) -> None:
+        """Update the tabs after a change that may have replaced the goals."""
+
+    def undo(self) -> None:
+        """Take the last change back."""
+
+    def redo(self) -> None:
+        """Make the change again that was taken back last."""
+
+    def key(self) -> None:
+        """Keep the present pose at the present frame of the clip."""
+
+    def notify(self, text: str) -> None:
+        """Show a message for a few seconds."""
+
+
+class Keys:
+    """The keys of one page.
+
+    Args:
+        page: The page, with its scene and its tabs.
+    """
+
+    def __init__(self, page: Keyed) -> None:
+        """Register the commands."""
+        self._page, self._session = page, page.session
+        page.client.gui.add_html(f'<style onload="{html.escape(_WHO, quote=True)}"></style>')
+        self._step = 10.0 ** round(math.log10(_STEP * page.session.reach))
+        self._add("Move the target", "G", lambda: self._use("move"))
+        self._add("Turn the target", "R", lambda: self._use("turn"))
+        self._add("Undo", "Z", page.undo, "cmd/ctrl")
+        self._add("Redo", "Z", page.redo, "cmd/ctrl+shift")
+        self._add("Play or pause", "space", self._play)
+        self._add("Key the pose on top of the clip", "K", page.key)
+        self._add("Frame the body", "F", page.scene.frame_body)
+        self._add("Mirror the pose", "M", self._mirror)
+        self._add("Pin the joint, or let it go", "P", self._pin)
+        self._add("Remove the goal", "delete", self._remove)
+        self._next = self._add("Next target", "tab", lambda: self._go(1))
+        self._previous = self._add("Previous target", "tab", lambda: self._go(-1), "shift")
+        for word, (key, modifier, axis, sign) in _ARROWS.items():
+            self._add(f"Target: {word}", key, lambda axis=axis, sign=sign: self._nudge(axis, sign), modifier or None)
+        self.show()
+
+    def show(self) -> None:
+        """Enable the keys that have a target to go to.
+
+        Tab leads from the last target to the controls, and Shift-Tab from the first one back: no key is a trap.
+        """
+        keys = [editor.key for editor in self._targets()]
+        at = keys.index(self._page.selected) if self._page.selected in keys else -1
+        for command, off in ((self._next, at == len(keys) - 1), (self._previous, at <= 0)):
+            if command.disabled != off:
+                command.disabled = off
+
+    def _add(self, label: str, key: Any, action: Callable[[], Any], modifier: Any = None) -> Any:
+        """Register a command with its key; the page shows the errors of its action."""
+        command = self._page.client.gui.add_command(label, hotkey=key, modifier=modifier)
+        return connect(command, lambda _: action(), self._page.message, command=True)
+
+    def _targets(self) -> list[GoalEditor]:
+        """Return the goals whose targets are in the scene."""
+        return [editor for editor in self._session.editors if editor.has_position or editor.has_rotation]
+
+    def _chosen(self) -> GoalEditor:
+        """Return the selected goal, which has a target in the scene.
+
+        Raises:
+            InputError: If there is none.
+        """
+        editor = self._session.find(self._page.selected)
+        if editor is None:
+            raise InputError("no target is selected", hint="Tab, or a click on a ball, selects one")
+        if not (editor.has_position or editor.has_rotation):
+            raise InputError("this goal has no target in the scene", value=editor.label)
+        return editor
+
+    def _use(self, gizmo: str) -> None:
+        """Show the arrows or the rings of the selected target, or hide them if they are shown."""
+        editor, targets = self._chosen(), self._page.scene.targets
+        if gizmo == "turn" and editor.kind == "position":
+            self._session.change(editor.key, kind="pose")  # a rotation to turn; it begins as the joint is turned now
+            self._page.refresh()
+        if not (editor.has_position if gizmo == "move" else editor.has_rotation):
+            raise InputError(f"the target of this goal does not {gizmo}", value=editor.label)
+        targets.gizmo = "" if targets.gizmo == gizmo else gizmo
+        self._session.touch()
+
+    def _nudge(self, axis: int, sign: float) -> None:
+        """Move the selected target a step along an axis of the view, or turn it about that axis."""
+        editor, axes = self._chosen(), self._page.scene.view_axes()
+        self._session.remember(("nudge", editor.key))
+        if editor.has_rotation and (self._page.scene.targets.gizmo == "turn" or not editor.has_position):
+            self._session.move(editor.key, turn=_turn(axis, sign, axes) @ editor.rotation)
+        else:
+            self._session.move(editor.key, place=editor.position + sign * self._step * axes[axis])
+
+    def _play(self) -> None:
+        """Let the clip run or stand still."""
+        if self._session.play.motion is None:
+            raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model")
+        self._session.set_play(playing=not self._session.play.playing)
+
+    def _mirror(self) -> None:
+        self._session.mirror()
+        self._page.refresh()
+
+    def _pin(self) -> None:
+        """Pin the joint of the selected goal, or let it go."""
+        held = self._session.pin(self._page.selected)
+        self._page.refresh()
+        label = self._session.editor(self._page.selected).label
+        self._page.notify(f"{label} is held where it is." if held else f"{label} is free.")
+
+    def _remove(self) -> None:
+        self._session.remove(self._page.selected)
+        self._page.refresh()
+
+    def _go(self, step: int) -> None:
+        """Select the next or the previous target."""
+        keys = [editor.key for editor in self._targets()]
+        at = keys.index(self._page.selected) + step if self._page.selected in keys else 0
+        if 0 <= at < len(keys):
+            self._page.select(keys[at])
+
+
+def _turn(axis: int, sign: float, axes: tuple[Array, Array, Array]) -> Array:
+    """Return the rotation, (3, 3), that an arrow key means.
+
+    Right and left turn about the upright axis, up and down about the axis across, away and nearer about the line of
+    sight.
+    """
+    from scipy.spatial.transform import Rotation
+
+    right, up, away = axes
+    return Rotation.from_rotvec(sign * _ANGLE * (up, -right, away)[axis]).as_matrix()

@@ -1,0 +1,136 @@
+"""What the keys of the page do, without a browser."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from panels import make_page
+from synovia.viewer.first_goals import first_goals
+from synovia.viewer.mirror import counterparts, mirrored
+from synovia.viewer.session import Session
+
+
+@pytest.fixture
+def body(monkeypatch):
+    session = Session(sy.bundled("humanoid"), mode="free")
+    first_goals(session)
+    session.mark_first()
+    page, by_label, step = make_page(session, monkeypatch)
+    step()
+
+    def press(label):
+        by_label[label].type(None)
+        step()
+        return page.message.text
+
+    editors = {editor.label: editor for editor in session.editors}
+    return SimpleNamespace(page=page, session=session, press=press, at=by_label, editors=editors)
+
+
+def test_arrows_move_the_selected_target_and_undo_and_redo_follow(body):
+    hand = body.editors["left_hand"]
+    body.page.select(hand.key)
+    before = hand.position.copy()
+    assert not hand.enabled
+    body.press("Target: right")
+    body.press("Target: away")
+    assert hand.enabled
+    np.testing.assert_allclose(hand.position - before, (0.01, 0.0, 0.01), atol=1e-12)
+    body.press("Undo")
+    undone = body.session.find(hand.key)
+    np.testing.assert_allclose(undone.position, before, atol=1e-12)
+    assert not undone.enabled
+    body.press("Redo")
+    np.testing.assert_allclose(body.session.find(hand.key).position - before, (0.01, 0.0, 0.01), atol=1e-12)
+    assert body.press("Redo") == "No change to redo."
+
+
+def test_the_hint_goes_with_the_first_change(body):
+    assert body.page._hint.visible
+    body.page.select(body.editors["left_hand"].key)
+    body.press("Target: up")
+    assert not body.page._hint.visible
+
+
+def test_r_gives_a_position_a_rotation_which_arrows_turn(body):
+    hand = body.editors["left_hand"]
+    body.page.select(hand.key)
+    place = hand.position.copy()
+    body.press("Move the target")
+    assert body.page.scene.targets.gizmo == "move"
+    body.press("Turn the target")
+    assert hand.kind == "pose"
+    assert body.page.scene.targets.gizmo == "turn"
+    before = hand.rotation.copy()
+    body.press("Target: right")
+    step = hand.rotation @ before.T
+    assert np.degrees(np.arccos((np.trace(step) - 1.0) / 2.0)) == pytest.approx(5.0)
+    np.testing.assert_allclose(hand.position, place, atol=1e-12)
+    body.press("Turn the target")
+    assert body.page.scene.targets.gizmo == ""
+
+
+def test_tab_goes_through_the_targets_and_on_to_the_controls(body):
+    keys = [editor.key for editor in body.session.editors if editor.has_position]
+    body.page.select(keys[0])
+    body.page.keys.show()
+    assert body.at["Previous target"].disabled
+    seen = [keys[0]]
+    while not body.at["Next target"].disabled:
+        body.press("Next target")
+        seen.append(body.page.selected)
+    assert seen == keys
+    body.press("Previous target")
+    assert body.page.selected == keys[-2]
+    assert not body.at["Next target"].disabled
+
+
+def test_p_pins_a_joint_where_it_is_and_lets_it_go(body):
+    hand = body.editors["right_hand"]
+    body.page.select(hand.key)
+    assert "held" in body.press("Pin the joint, or let it go")
+    assert hand.enabled
+    np.testing.assert_allclose(hand.position, body.session.pose.position("right_hand"), atol=1e-9)
+    assert "free" in body.press("Pin the joint, or let it go")
+    assert hand.free
+
+
+def test_keys_that_have_nothing_to_act_on_say_so(body):
+    body.page.select(body.session.add("rest", None).key)
+    assert "no target" in body.press("Move the target")
+    assert "no clip" in body.press("Play or pause")
+    body.page.select(None)
+    assert "no target is selected" in body.press("Target: up")
+
+
+def test_m_mirrors_the_pose_and_the_goals(body):
+    session = body.session
+    skeleton = session.skeleton
+    turn = np.sin(0.3), np.cos(0.3)
+    q = session.pose.q.copy()
+    q[skeleton.q_slice("left_upper_arm")] = (turn[0], 0.0, 0.0, turn[1])
+    session.put(q)
+    hand = body.editors["left_hand"]
+    session.move(hand.key, session.pose.position("left_hand"))
+    before = {side: session.pose.position(f"{side}_hand") for side in ("left", "right")}
+    session.mirror()
+    for side, other in (("left", "right"), ("right", "left")):
+        np.testing.assert_allclose(session.pose.position(f"{side}_hand"), before[other] * (-1.0, 1.0, 1.0), atol=1e-9)
+    assert hand.free
+    other = body.editors["right_hand"]
+    assert other.enabled
+    np.testing.assert_allclose(other.position, session.pose.position("right_hand"), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["humanoid", "quadruped", "arm7"])
+def test_a_mirror_image_keeps_all_distances_and_twice_is_the_pose(name):
+    skeleton = sy.bundled(name).with_root("free")
+    pairs = counterparts(skeleton)
+    pose = skeleton.random_pose(3)
+    image = sy.Pose(skeleton, mirrored(pose))
+    apart = [np.linalg.norm(at[:, None] - at[None], axis=-1) for at in (pose.positions, image.positions[pairs])]
+    np.testing.assert_allclose(apart[0], apart[1], atol=1e-9 * skeleton.size)
+    np.testing.assert_allclose(sy.Pose(skeleton, mirrored(image)).positions, pose.positions, atol=1e-9)
+    assert any(pair != row for row, pair in enumerate(pairs)) == (name != "arm7")

@@ -1,0 +1,162 @@
+"""A clip under the goals, and what is keyed on top of it."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from panels import make_page
+from synovia.viewer.engine import Engine
+from synovia.viewer.first_goals import first_goals
+from synovia.viewer.saving import motion_file, solved_clip
+from synovia.viewer.scene import viewpoint
+from synovia.viewer.session import Session
+
+FPS = 10.0
+
+
+@pytest.fixture
+def session():
+    body = sy.bundled("humanoid").with_root("free")
+    q = np.tile(body.rest_q, (41, 1))
+    q[:, 2] = np.linspace(0.0, 2.0, 41)  # it glides ahead
+    one = Session(body, [sy.Motion(body, q, FPS, name="glide")], mode="free")
+    first_goals(one)
+    one.set_clip(0)
+    one.mark_first()
+    return one
+
+
+def _settle(session):
+    engine = Engine(session)
+    for _ in range(300):
+        frame, moving = engine.step(1.0 / 60.0)
+        if not moving:
+            return frame
+    raise AssertionError("it never came to rest")
+
+
+def _keyed(session, frame=20):
+    """Raise the left hand at a frame and key it; where the hand is then."""
+    session.set_play(time=frame / FPS, playing=False)
+    _settle(session)
+    hand = next(editor for editor in session.editors if editor.label == "left_hand")
+    session.move(hand.key, hand.position + np.array((-0.1, 0.3, 0.1)))
+    assert _settle(session).solution.reached
+    place = session.pose.position("left_hand").copy()
+    assert session.key().frame == frame
+    return place
+
+
+def test_goals_that_were_there_first_do_not_pin_the_clip(session):
+    feet = [editor for editor in session.editors if editor.label.endswith("_foot")]
+    assert len(feet) == 2
+    for time in (1.0, 3.0):
+        session.set_play(time=time)
+        frame = _settle(session)
+        np.testing.assert_allclose(frame.pose.q, session.clips[0].q[round(time * FPS)], atol=1e-6)
+        assert not frame.missed
+    foot = feet[0]
+    place = foot.position.copy()
+    session.move(foot.key, place + np.array((0.0, 0.1, 0.0)))
+    session.set_play(time=3.2)
+    np.testing.assert_allclose(
+        _settle(session).pose.position("left_foot"), place + np.array((0.0, 0.1, 0.0)), atol=2e-3
+    )
+    session.set_clip(None)
+    assert all(editor.enabled and not editor.follows for editor in feet)
+
+
+def test_the_first_view_sees_where_the_clip_leads(session):
+    still = Session(session.given, mode="free")
+    wide, near = viewpoint(session, 1.0), viewpoint(still, 1.0)
+    assert np.linalg.norm(wide[0] - wide[1]) > 1.2 * np.linalg.norm(near[0] - near[1])
+    np.testing.assert_allclose(wide[1] - near[1], (0.0, 0.0, 1.0), atol=0.1)  # the middle of its way
+
+
+def test_a_key_changes_its_surroundings_and_nothing_else(session):
+    place = _keyed(session)
+    session.set_play(time=0.0)
+    clip = session.clips[0]
+    np.testing.assert_allclose(_settle(session).pose.q, clip.q[0], atol=1e-6)
+    session.set_play(time=2.0)
+    np.testing.assert_allclose(_settle(session).pose.position("left_hand"), place, atol=1e-3)
+    session.set_play(time=2.3)
+    away = np.abs(_settle(session).pose.q - clip.q[23]).max()
+    session.set_play(time=2.4)
+    assert away > np.abs(_settle(session).pose.q - clip.q[24]).max() > 0.0
+    session.set_play(time=3.0)
+    np.testing.assert_allclose(_settle(session).pose.q, clip.q[30], atol=1e-6)
+
+
+def test_between_two_keys_the_layer_goes_from_one_to_the_other(session):
+    _keyed(session, 10)
+    _keyed(session, 20)
+    layer = session.play.layer
+    np.testing.assert_allclose(layer(session.skeleton, 1.0), session.play.keys[0].change, atol=1e-12)
+    np.testing.assert_allclose(layer(session.skeleton, 2.0), session.play.keys[1].change, atol=1e-12)
+    assert layer(session.skeleton, 0.4) is None
+    assert layer(session.skeleton, 2.6) is None
+    steps = [layer(session.skeleton, time) for time in np.linspace(0.501, 2.499, 201)]
+    assert np.abs(np.diff(steps, axis=0)).max() < 0.05  # no jump
+
+
+@pytest.mark.parametrize("ending", [".glb", ".bvh", ".npz"])
+def test_the_key_is_in_the_saved_file(session, tmp_path, ending):
+    place = _keyed(session)
+    path = tmp_path / f"clip{ending}"
+    path.write_bytes(motion_file(solved_clip(session, []), ending))
+    read = sy.load_motion(path)
+    assert read.duration == pytest.approx(4.0)
+    unit = np.linalg.norm(read.pose(0).position("left_foot") - read.pose(0).position("left_hand")) / np.linalg.norm(
+        session.clips[0].pose(0).position("left_foot") - session.clips[0].pose(0).position("left_hand")
+    )
+    np.testing.assert_allclose(read.pose(round(2.0 * read.fps)).position("left_hand"), place * unit, atol=2e-3 * unit)
+    plain = session.clips[0].pose(0).position("left_hand")
+    np.testing.assert_allclose(read.pose(0).position("left_hand"), plain * unit, atol=2e-3 * unit)
+
+
+def test_keys_are_undone_deleted_and_replaced(session):
+    _keyed(session)
+    session.key()
+    assert [key.frame for key in session.play.keys] == [20]
+    session.undo()
+    session.undo()
+    assert session.play.keys == ()
+    session.redo()
+    assert [key.frame for key in session.play.keys] == [20]
+    with pytest.raises(sy.SynoviaError, match="keys of the clip"):
+        session.set_root("fixed")
+    session.unkey(20)
+    assert session.play.keys == ()
+
+
+def test_the_clip_loops_between_its_first_and_last_frame(session):
+    session.set_span(10, 20)
+    assert session.play.time == 1.0
+    session.set_play(playing=True)
+    session.play.advance(1.25)
+    assert session.play.time == pytest.approx(1.25)
+    assert len(solved_clip(session, [])) == 11
+    for span in ((20, 10), (-1, 5), (0, 41)):
+        with pytest.raises(sy.SynoviaError, match="frames that play"):
+            session.set_span(*span)
+
+
+def test_the_tab_lists_the_keys_and_deletes_them(session, monkeypatch):
+    page, at, step = make_page(session, monkeypatch)
+    session.set_play(time=1.5)
+    step()
+    assert at["Frame"].value == "15"
+    at["Key the pose"].type(None)
+    assert "frame 15" in page.message.text
+    step()
+    at["Frame"].type("30")
+    step()
+    assert session.play.time == 3.0
+    at["Frame 15"].type("Go to")
+    assert session.play.time == 1.5
+    at["Frame 15"].type("Delete")
+    step()
+    assert session.play.keys == ()
+    at["First, last"].type("5, 9")
+    assert (session.play.first, session.play.end) == (5, 9)
