@@ -193,7 +193,8 @@ def solves_to_the_same_pose(visit: Visit, model: object, folder: Path) -> None:
     goals, pose = visit.take("Save goals", folder), visit.take("Save pose", folder)
     out = folder / "out.json"
     root = ["--root", "free"] if visit.session.mode == "free" else []
-    ran = run("solve", model, "-g", goals, "--start", pose, "-o", out, "--json", *root)
+    solver = ["--solver", visit.session.solver.name]
+    ran = run("solve", model, "-g", goals, "--start", pose, "-o", out, "--json", *root, *solver)
     assert ran.code == 0, ran.err
     np.testing.assert_allclose(load_pose(out, visit.session.skeleton).q, visit.session.pose.q, atol=1e-9)
 

@@ -199,8 +199,9 @@ class Worker(threading.Thread):
     def _ending(self, process: subprocess.Popen[bytes]) -> str:
         """Return how a process ended and its last words."""
         process.kill()
-        with process:
-            code = process.wait()
+        with suppress(BrokenPipeError), process:  # a task that it never read is still in the pipe
+            process.wait()
+        code = process.wait()
         try:
             how = f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         except ValueError:
