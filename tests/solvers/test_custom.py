@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -231,13 +230,3 @@ def test_what_cannot_be_a_goal_is_refused():
             sy.CustomGoal(**given)
     with pytest.raises(UnsupportedError, match="does not support"):
         sy.solve(ARM, at((0.4, 0.1, 0.5)), "ccd")
-
-
-@pytest.mark.compiled
-def test_the_page_on_goals_of_your_own_runs():
-    """Every Python block of the page, one after the other."""
-    page = Path(__file__).resolve().parents[2] / "docs" / "custom-goals.md"
-    scope = {}
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-        exec(block, scope)
-    assert scope["solution"].reached
