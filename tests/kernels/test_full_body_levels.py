@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from synovia.kernels.hierarchy.basis import levels_size
 from synovia.kernels.hierarchy.levels import solve_hierarchy
 
+pytestmark = pytest.mark.jit  # an entry point for these tests alone
+
 FAR = 1e9
 
 

@@ -44,7 +44,7 @@ class Solve:
         >>> import numpy as np
         >>> solve = Solve("arm7")
         >>> answer = solve({"tool.x": [0.4], "tool.y": [0.1], "tool.z": [0.5], "id": ["first"]})
-        >>> answer["id"], str(answer["status"][0]), answer["shoulder_yaw"].shape
+        >>> answer["id"], str(answer["status"][0]), answer["joint1"].shape
         (['first'], 'REACHED', (1,))
 
     A goal's columns begin with its name or that of its joint: ``tool.x tool.y tool.z`` for the position,
