@@ -10,6 +10,9 @@ from cli_runs import assert_refused, run
 from synovia.clips import find_ends
 from synovia.io.load import load_clips
 
+pytest.importorskip("matplotlib")  # `synovia plot` is one of the verbs
+pytestmark = pytest.mark.compiled
+
 WALK = "examples/walk.bvh"
 AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
 
