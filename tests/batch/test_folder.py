@@ -358,3 +358,12 @@ def test_rows_are_read_back_as_they_were(tmp_path):
         assert ledger.sorted_rows() == [row]
     assert Outcome(1, "done").attempts == 1
     assert RetargetFile("humanoid").settings()["target"] == {"name": "humanoid"}
+
+
+def test_a_rest_pose_or_an_up_axis_of_the_clips_need_not_fit_the_clip_that_loads_the_kernels(tmp_path):
+    clip(tmp_path / "clips" / "long.bvh", 0, frames=20)
+    ran = run(
+        "retarget", tmp_path / "clips", "humanoid", "-o", tmp_path / "out", "--rest", "15", "--up", "y", "-j", "1"
+    )
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "out" / "long.bvh").exists()

@@ -7,6 +7,7 @@ columns ``status`` and ``error``; a row that cannot be used has the status ``INV
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -214,20 +215,20 @@ def _answer(ik: IK, size: int, solved: Any, wrong: Any, reasons: Sequence[str]) 
     return columns
 
 
-class _ClipFunction:
+class _ClipFunction(ABC):
     """A function of rows that are clips: joint values, frame rate and figures out, with status and error."""
 
+    @abstractmethod
     def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any]]:
         """Return the motion of a row, and its figures."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _used(self, names: Sequence[str]) -> Sequence[str]:
         """Return the columns that are read.
 
         Raises:
             InputError: If one is missing.
         """
-        raise NotImplementedError
 
     def __call__(self, batch: Any) -> Any:
         """Return the clips of a batch: an Arrow batch or table, a DataFrame, or a dict of columns.

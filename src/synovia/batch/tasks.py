@@ -116,6 +116,8 @@ class RetargetFile:
     def settings(self) -> dict[str, Any]:
         """Return what decides about the output beside the input."""
         chosen = {"feet": self.feet, "clip": self.clip, **self.options}
+        if isinstance(rest := chosen.get("rest"), str) and Path(rest).is_file():
+            chosen["rest"] = {"name": Path(rest).name, "sha256": file_hash(Path(rest))}
         joints = None if self.joint_map is None else {role: list(pair) for role, pair in self.joint_map.items()}
         return {"target": model_settings(self.target), "joint_map": joints, **chosen}
 
@@ -125,7 +127,7 @@ class RetargetFile:
 
         skeleton = self.skeleton
         try:
-            retarget(warm_clip(), skeleton, feet=self.feet, threads=1, **self.options)
+            retarget(warm_clip(), skeleton, feet=self.feet, threads=1)
         except InputError:
             if self.joint_map is None:
                 raise  # the model has no legs: every clip would fail

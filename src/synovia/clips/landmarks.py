@@ -76,7 +76,7 @@ BONES: Final = (
 )  # fmt: skip
 NEEDED: Final = _both("shoulder", "hip", "knee")
 
-# Words of names, by landmark; the first list is of the middle, the second of both sides
+# Words in the names of landmarks: first those in the middle of the body, then those on both sides
 _MIDDLE: Final[dict[str, tuple[str, ...]]] = {
     "hips": ("hips", "pelvis", "midhip", "hip", "root", "hipscenter", "hipcenter", "centerhip", "midhips"),
     "spine": ("spine", "spine1", "belly", "torso"),

@@ -76,7 +76,7 @@ class DataSet:
                 hint="LeRobot converts older ones with its script convert_dataset_v21_to_v30",
             )
         if not isinstance(features, dict) or not isinstance(fps, (int, float)) or fps <= 0:
-            raise FormatError("data set lacks its features or its rate", where=str(where))
+            raise FormatError("features or fps are missing", where=str(where), expected="both in meta/info.json")
         self.info = info
         self.features = cast("dict[str, dict[str, Any]]", features)
         self.fps = float(fps)

@@ -84,7 +84,7 @@ def floating(skeleton: Skeleton, base: int, poses: Array) -> Array:
 
 
 def free_slice(skeleton: Skeleton) -> slice:
-    """Return where the values of the free root stand in q."""
+    """Return the slice of q that holds the values of the free root."""
     return skeleton.q_slice(free_root(skeleton.joints, skeleton.parents) or 0)
 
 

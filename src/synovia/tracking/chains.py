@@ -324,7 +324,7 @@ def keeps_steps(x: Array, bounds: Array) -> bool:
 
 
 def within_steps(x: Array, bounds: Array) -> Array:
-    """Return values (T, n) whose steps keep their bounds (T - 1, n), with the smallest largest change.
+    """Return values (T, n) whose steps keep bounds (T - 1, n), with the largest change as small as possible.
 
     The mean of the greatest function below x and the least one above it whose steps keep the bounds. It stays between
     the smallest and the largest value of x, so within limits.

@@ -5,7 +5,7 @@ trans                                 (T, 3) metres, added to the place of the f
 mocap_framerate or mocap_frame_rate   frames per second
 betas                                 (K,) shape of the body
 
-The joints and their places come from the user's file of the model, see ``synovia.io.smpl.model``.
+The user's model file provides the joints and their positions (``synovia.io.smpl.model``).
 """
 
 from __future__ import annotations

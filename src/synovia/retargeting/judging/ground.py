@@ -15,6 +15,7 @@ from synovia.model.names import SIDES
 from synovia.retargeting.judging.actor import Actor
 
 Bools = NDArray[np.bool_]
+HEIGHT: Final = 2  # coordinate of points, whose axes are turned so that z points up
 _LOW: Final = 0.05  # of a leg: a point up to this height above the ground may be in contact
 _SLOW: Final = 0.25  # legs per second: and up to this speed
 _LOOSE: Final = 0.5  # the same in a clip without a source, whose feet may slide
@@ -126,7 +127,7 @@ def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
         count = min(own.shape[1], other.shape[1])
         fps = result.motion.fps
         found = _contacts(
-            other, fps, np.percentile(other[..., 2], _LOWEST, axis=0), _LOOSE if source is None else _SLOW
+            other, fps, np.percentile(other[..., HEIGHT], _LOWEST, axis=0), _LOOSE if source is None else _SLOW
         )
         ground, source_ground = (_grounds(points, found) for points in (own, other))
         held = tuple(
@@ -149,8 +150,8 @@ def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
             held,
             float(sum(np.linalg.norm(one.way) for one in held)) / seconds if seconds else 0.0,
             float(sum(np.linalg.norm(one.source) for one in held)) / seconds if seconds else 0.0,
-            (own[..., 2] - ground).min(1),
-            (other[..., 2] - source_ground).min(1),
+            (own[..., HEIGHT] - ground).min(1),
+            (other[..., HEIGHT] - source_ground).min(1),
             float(ground.min()),
             float(source_ground.min()),
         )
@@ -181,12 +182,12 @@ def _contacts(points: Array, fps: float, ground: Array, slow: float) -> Bools:
 
 def _near(points: Array, fps: float, ground: Array, times: float, slow: float = _SLOW) -> Bools:
     """Return when points (T, points, 3) are low and slow, (T, points), with all thresholds multiplied by a number."""
-    return (_speeds(points, fps) < times * slow) & (np.abs(points[..., 2] - ground) < times * _LOW)
+    return (_speeds(points, fps) < times * slow) & (np.abs(points[..., HEIGHT] - ground) < times * _LOW)
 
 
 def _grounds(points: Array, contact: Bools) -> Array:
     """Return the height of each point in contact, (points,): the median; that of its lowest places without contact."""
-    out = np.percentile(points[..., 2], _LOWEST, axis=0)
+    out = np.percentile(points[..., HEIGHT], _LOWEST, axis=0)
     for k in range(min(points.shape[1], contact.shape[1])):
         if contact[:, k].any():
             out[k] = np.median(points[contact[:, k], k, 2])
