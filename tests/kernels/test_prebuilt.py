@@ -14,6 +14,7 @@ BUILD = REPO / "packaging" / "kernels.py"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.compiled,
+    pytest.mark.xdist_group("compiled ahead"),  # one worker compiles
     pytest.mark.skipif(not BUILD.exists() or shutil.which("cc") is None, reason="needs a C compiler"),
 ]
 LEVEL = {"x86_64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}.get(os.uname().machine if os.name == "posix" else "")

@@ -104,7 +104,7 @@ def test_what_a_limit_costs_a_ball_counts_fractions_of_its_range(margins):
     """The same on every side of the ellipse: a fraction squared, and beyond the margin more; twist apart."""
     x, y, twist = (0.9, 0.3), (0.4, 1.2), (-0.5, 1.1)
     body = sy.Skeleton([sy.Joint("ball", kind=sy.Kind.BALL, limit=sy.SwingTwist(x=x, y=y, twist=twist))])
-    wish = sy.NullSpace(center=2.0, margins=margins, margin=0.3)
+    wish = sy.NullSpace(center=2.0, **({"margins": margins, "margin": 0.3} if margins else {}))
     ik = sy.IK(body, sy.RotationGoal("ball"), sy.LevenbergMarquardt(null_space=wish))
     turn = twist[0] + twist[1]  # of the middle of the twist, doubled
 
