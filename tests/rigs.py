@@ -307,7 +307,7 @@ RIGS = {
         " > {l|r}_ankle_roll:0; root_link > torso_pitch:2 > torso_roll:4 > torso_yaw:5 > {l|r}_shoulder_pitch:14"
         " > {l|r}_shoulder_roll:1 > {l|r}_shoulder_yaw:5 > {l|r}_elbow:10 > {l|r}_wrist_prosup:3 > {l|r}_wrist_pitch:11"
         " > {l|r}_wrist_yaw:0; torso_yaw > neck_pitch:15 > neck_roll:2 > neck_yaw:1",
-        {"hips": "root_link", "chest": "torso_yaw", "neck": "neck_pitch",
+        {"hips": "root_link", "chest": "torso_yaw", "neck": "neck_roll", "head": "neck_yaw",
          **_limbs("{l|r}_hip_yaw", "{l|r}_knee", "{l|r}_ankle_roll", "", "", "{l|r}_shoulder_yaw", "{l|r}_elbow",
                   "{l|r}_wrist_yaw")},
         robot=True,

@@ -17,8 +17,8 @@ from synovia.kernels.tree.tables import violations
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.limits import Interval, SwingTwist
 
-NAMES = ("arm7", "humanoid", "quadruped")
-MASS = {"arm7": 17.42, "humanoid": 75.0, "quadruped": 30.0}
+NAMES = ("arm7", "humanoid", "humanoid_hands", "quadruped")
+MASS = {"arm7": 17.42, "humanoid": 75.0, "humanoid_hands": 75.0, "quadruped": 30.0}
 VRM = (
     *("hips", "spine", "chest", "neck", "head"),
     *("shoulder", "upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot", "toes"),
@@ -41,9 +41,9 @@ def turn(*rotvec_deg: float) -> np.ndarray:
 def test_names() -> None:
     assert bundled_names() == NAMES
     assert [bundled(name).name for name in NAMES] == list(NAMES)
-    with pytest.raises(UnknownNameError, match=r"'humanoide'. Did you mean 'humanoid'\?"):
+    with pytest.raises(UnknownNameError, match=r"'humanoide'. Did you mean 'humanoid', "):
         bundled("humanoide")
-    with pytest.raises(UnknownNameError, match="There are 'arm7', 'humanoid', 'quadruped'"):
+    with pytest.raises(UnknownNameError, match="There are 'arm7', 'humanoid', 'humanoid_hands', 'quadruped'"):
         bundled("../secret")
 
 
@@ -101,7 +101,7 @@ def test_roles_are_those_of_vrm() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["humanoid", "quadruped"])
+@pytest.mark.parametrize("name", ["humanoid", "humanoid_hands", "quadruped"])
 def test_left_is_on_the_left_and_mirrors_right(name: str) -> None:
     model = bundled(name)
     rest = model.rest_pose()
@@ -149,6 +149,35 @@ def test_humanoid_is_a_person() -> None:
     mass = np.array([joint.mass for joint in body.joints])
     com = np.array([rest.transform(i)[:3] @ [*joint.com, 1.0] for i, joint in enumerate(body.joints)])
     assert (mass @ com / mass.sum())[1] / 1.75 == pytest.approx(0.57, abs=0.02)  # arms raised to the sides
+
+
+def test_the_humanoid_with_fingers_begins_with_the_joints_of_the_humanoid() -> None:
+    body, hands = bundled("humanoid"), bundled("humanoid_hands")
+    assert hands.joint_names[: len(body)] == body.joint_names
+    for own, other in zip(hands.joints, body.joints, strict=False):
+        assert (own.kind, own.limit, own.role, own.mass) == (other.kind, other.limit, other.role, other.mass)
+        np.testing.assert_array_equal(own.rest, other.rest)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_hands_close(side: str) -> None:
+    body = bundled("humanoid_hands")
+    rest = body.rest_pose()
+    names = ("index", "middle", "ring", "little")
+    bends = [body.joint(f"{side}_{name}_{k}") for name in names for k in (1, 2, 3)]
+    fist = rest.with_values({joint.name: joint.limit.upper for joint in bends if isinstance(joint.limit, Interval)})
+    hand = rest.position(f"{side}_hand")
+    for name in names:
+        knuckle, opened, closed = (
+            pose.position(f"{side}_{name}_{end}") for pose, end in ((rest, 1), (rest, "tip"), (fist, "tip"))
+        )
+        assert np.linalg.norm(opened - hand) > 0.14
+        assert np.linalg.norm(closed - knuckle) < 0.045  # in the palm
+        assert knuckle[1] - 0.06 < closed[1] < knuckle[1]  # below, on the side of the palm
+    bent = rest.with_values({f"{side}_thumb_{k}": math.radians(50) for k in (2, 3)})
+    little = rest.position(f"{side}_little_1")
+    far, near = (np.linalg.norm(pose.position(f"{side}_thumb_tip") - little) for pose in (rest, bent))
+    assert near < far - 0.015  # across the palm
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

@@ -1,6 +1,7 @@
 """Make the surfaces of the bundled models: ``just bodies [NAME ...]`` writes src/synovia/models/NAME.glb.
 
-The joints come from NAME.toml, the shapes from NAME.py in this folder. Equal inputs give equal bytes on one machine.
+The joints come from NAME.toml, the shapes from NAME.py in this folder. humanoid_hands.toml is made here too, from
+humanoid.toml and hands.py. Equal inputs give equal bytes on one machine.
 """
 
 import json
@@ -11,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 from field import Mesh, meshes_of
+from hands import joints_text
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
 
 MODELS = Path(__file__).resolve().parents[2] / "src" / "synovia" / "models"
-NAMES = ("arm7", "humanoid", "quadruped")
+NAMES = ("arm7", "humanoid", "humanoid_hands", "quadruped")
 _TYPES = {1: "SCALAR", 3: "VEC3", 4: "VEC4", 16: "MAT4"}
 _CODES = {"f4": 5126, "u2": 5123, "u4": 5125, "u1": 5121}
 
@@ -109,8 +111,20 @@ def zero_frames(skeleton: sy.Skeleton) -> np.ndarray:
     return frames
 
 
+def with_fingers() -> str:
+    """Return the text of humanoid_hands.toml."""
+    source = MODELS / "humanoid.toml"
+    body = sy.load_skeleton(source)
+    places = dict(zip(body.joint_names, zero_frames(body)[:, :3, 3], strict=True))
+    text = source.read_text(encoding="utf-8").replace('name = "humanoid"', 'name = "humanoid_hands"')
+    head = "# Made by packaging/bodies from humanoid.toml and hands.py: the humanoid with joints of the fingers.\n#\n"
+    return f"{head}{text}\n" + joints_text({side: places[f"{side}_hand"] for side in ("left", "right")})
+
+
 def main(names: list[str]) -> None:
     for name in names or NAMES:
+        if name == "humanoid_hands":
+            (MODELS / f"{name}.toml").write_text(with_fingers(), encoding="utf-8")
         skeleton = sy.load_skeleton(MODELS / f"{name}.toml")
         frames = dict(zip(skeleton.joint_names, zero_frames(skeleton), strict=True))
         meshes = [mesh for piece in import_module(name).pieces(frames) for mesh in meshes_of(piece)]

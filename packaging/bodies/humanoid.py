@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 from field import Piece, Shape, ball, both, front, rod, slab, turned
+from hands import fingers
 
 SKIN = (222, 168, 138)
 SUIT = (46, 134, 158)
@@ -74,29 +75,14 @@ def _hand(at: dict[str, np.ndarray]) -> Piece:
         slab(name, wrist + (0.05, -0.003, 0.001), (0.046, 0.0155, 0.04), 0.0145, turned(0, 0, -4), blend=0.02),
         ball(name, wrist + (0.035, -0.011, 0.022), (0.034, 0.014, 0.019), turned(0, -28), blend=0.014),  # thumb's ball
     ]
-    #        knuckle x, z, length, radius, spread in degrees
-    fingers = [
-        (0.090, 0.0300, 0.079, 0.0092, 5.0),
-        (0.094, 0.0098, 0.087, 0.0095, 1.0),
-        (0.091, -0.0105, 0.081, 0.0091, -3.5),
-        (0.083, -0.0290, 0.063, 0.0080, -8.0),
-    ]
-    for k, (x, z, length, radius, spread) in enumerate(fingers):
-        point, bend = wrist + (x, -0.003, z), 3.0 + 2.0 * k
-        for part, share in enumerate((0.45, 0.30, 0.25)):
-            step = turned(0, -spread, 0) @ turned(0, 0, -bend) @ (share * length, 0.0, 0.0)
-            thick = radius * (1.0 - 0.09 * part)
-            shapes.append(rod(name, point, point + step, thick, 0.93 * thick, blend=0.009 if part == 0 else 0.003))
-            point, bend = point + step, bend + 8.0 + 2.0 * k
-    base = wrist + (0.022, -0.008, 0.028)
-    middle, end = base + (0.03, -0.008, 0.027), base + (0.056, -0.013, 0.038)
-    tip = end + np.array((0.022, -0.005, 0.004))
-    shapes += [
-        rod(name, base, middle, 0.0135, 0.0112, blend=0.014),
-        rod(name, middle, end, 0.0112, 0.0102, blend=0.004),
-        rod(name, end, tip, 0.0102, 0.0086, blend=0.004),
-    ]
-    return Piece("hands", SKIN, shapes, 0.0047, 0.01, mirror=True, error=4.5e-4)
+    bends = "left_index_1" in at
+    for finger in fingers(wrist):
+        first, others = (0.014, 0.004) if finger.name == "thumb" else (0.009, 0.003)
+        for part, (start, end) in enumerate(pairwise(finger.points)):
+            joint = f"left_{finger.name}_{part + 1}" if bends else name
+            shapes.append(rod(joint, start, end, *finger.radii[part], blend=others if part else first))
+    reach = 0.0014 if bends else 0.01  # fingers are neighbours, but do not move together
+    return Piece("hands", SKIN, shapes, 0.0047, reach, mirror=True, error=4.5e-4)
 
 
 def _foot(at: dict[str, np.ndarray]) -> list[Piece]:
