@@ -1,16 +1,19 @@
 """Controls without a browser: what a page would send, typed into stand-ins for viser's."""
 
 import asyncio
+import tempfile
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
 from synovia.surface import Surface
-from synovia.viewer.engine import Engine
-from synovia.viewer.page import Page
+from synovia.viewer.editing.engine import Engine
+from synovia.viewer.editing.worker import Background
+from synovia.viewer.page.page import Page
 from synovia.viewer.panel import TABS
-from synovia.viewer.worker import Background
+from synovia.viewer.serving.view import Host
 
 
 class Control:
@@ -25,7 +28,7 @@ class Control:
     def on_update(self, action):
         self.heard.append(action)
 
-    on_click = on_trigger = on_update
+    on_click = on_trigger = on_upload = on_update
 
     def type(self, value):
         self.value = value
@@ -36,6 +39,8 @@ class Control:
 
     def remove(self):
         self.heard = []
+
+    close = remove
 
     def add_tab(self, _title):
         return nullcontext()
@@ -72,6 +77,12 @@ class Gui:
         return add
 
 
+def make_host():
+    """Return what a page needs of the view that serves it."""
+    folder = Path(tempfile.gettempdir())
+    return Host(Background(), dark=False, shadows=True, folder=folder, show=lambda opening: None)
+
+
 def make_page(session, monkeypatch):
     """Return a page without scene and thread, its controls by label, and what shows a step of its engine."""
     targets = SimpleNamespace(selected=None, gizmo="")
@@ -79,14 +90,16 @@ def make_page(session, monkeypatch):
         targets=targets,
         show_runners=lambda runners: None,
         show=lambda frame: None,
-        frame_body=lambda: None,
+        frame_body=lambda side=None: None,
+        path=SimpleNamespace(shown=False),
+        sketches=SimpleNamespace(shown=True),
         view_axes=lambda: tuple(np.eye(3)),
     )
-    monkeypatch.setattr("synovia.viewer.page.Scene", lambda *_, **__: scene)
-    monkeypatch.setattr("synovia.viewer.page.Worker", lambda *_: None)
+    monkeypatch.setattr("synovia.viewer.page.page.Scene", lambda *_, **__: scene)
+    monkeypatch.setattr("synovia.viewer.page.page.Worker", lambda *_: None)
     gui = Gui()
     client = SimpleNamespace(gui=gui, flush=lambda: None)
-    page = Page(client, session, "arm7", Background(), Surface(), TABS)
+    page = Page(client, session, "arm7", make_host(), Surface(), TABS, SimpleNamespace())
     engine = Engine(session)
 
     def step():
@@ -95,3 +108,13 @@ def make_page(session, monkeypatch):
         return frame
 
     return page, gui.by_label, step
+
+
+def settled(session):
+    """Return the frame in which the body of a session has come to rest."""
+    engine = Engine(session)
+    for _ in range(300):
+        frame, moving = engine.step(1.0 / 60.0)
+        if not moving:
+            return frame
+    raise AssertionError("it never came to rest")

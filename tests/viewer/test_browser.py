@@ -24,11 +24,14 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(browser_path() is None, reason="no Chromium on this machine"),
     pytest.mark.filterwarnings("ignore:Queued a:UserWarning"),
-    pytest.mark.xdist_group("browser"),
 ]
 
 WIDTH, HEIGHT = 960, 420
 PATIENCE = 300  # seconds: hanging is all that is measured
+
+
+# Tests that share a page share a worker; the others are dealt out one by one.
+on_arm, on_man = pytest.mark.xdist_group("page of the arm"), pytest.mark.xdist_group("page of the man")
 
 
 @pytest.fixture(scope="module")
@@ -173,13 +176,13 @@ def follows(visit: Visit, key: int) -> None:
         hand, root = np.array(visit.at(before)), np.array(visit.at(visit.session.pose.positions.mean(axis=0)))
         by = 0.35 * (root - hand)
         visit.drag(tuple(hand), tuple(by))
-        if np.linalg.norm(editor.position - before) > 0.02 * visit.session.reach:
+        if np.linalg.norm(editor.position - before) > 0.02 * visit.session.size:
             break
     else:
         raise AssertionError("the target did not move")
     visit.still()
     assert math.hypot(*(visit.at(editor.position) - hand - by)) < 6.0, "the target is not under the pointer"
-    unit = visit.session.given.meters_per_unit or 1.7 / visit.session.reach
+    unit = visit.session.given.meters_per_unit or 1.7 / visit.session.size
     ball, hand = visit.shown(f"/targets/{key}"), visit.joints()[editor.row]
     assert np.linalg.norm(ball - editor.position) * unit < 0.001
     assert np.linalg.norm(hand - ball) * unit < 0.01, "the end effector is not within 1 cm of its target"
@@ -187,7 +190,10 @@ def follows(visit: Visit, key: int) -> None:
 
 
 def solves_to_the_same_pose(visit: Visit, model: object, folder: Path) -> None:
-    """Saved goals from the saved pose, solved on the command line, give the pose that the page shows."""
+    """Saved goals from the saved pose, solved on the command line, give the pose that the page shows.
+
+    From there a solver still takes its last step towards the rest pose: less than a milliradian.
+    """
     visit.still()
     visit.open("Export")
     goals, pose = visit.take("Save goals", folder), visit.take("Save pose", folder)
@@ -196,7 +202,7 @@ def solves_to_the_same_pose(visit: Visit, model: object, folder: Path) -> None:
     solver = ["--solver", visit.session.solver.name]
     ran = run("solve", model, "-g", goals, "--start", pose, "-o", out, "--json", *root, *solver)
     assert ran.code == 0, ran.err
-    np.testing.assert_allclose(load_pose(out, visit.session.skeleton).q, visit.session.pose.q, atol=1e-9)
+    np.testing.assert_allclose(load_pose(out, visit.session.skeleton).q, visit.session.pose.q, atol=1e-3)
 
 
 @pytest.fixture(scope="module")
@@ -208,10 +214,12 @@ def arm(browser: object) -> Iterator[Visit]:
         visit.tab.close()
 
 
+@on_arm
 def test_the_arm_follows_the_mouse(arm: Visit) -> None:
     follows(arm, arm.session.editors[0].key)
 
 
+@on_arm
 def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     session = arm.session
     arm.click("Add goal")
@@ -251,6 +259,7 @@ def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     arm.wait(lambda: len(session.editors) == 1, "nothing was reset")
 
 
+@on_arm
 def test_the_keyboard_alone_moves_a_target_and_reaches_the_controls(arm: Visit) -> None:
     session, keys = arm.session, arm.tab.keyboard
     other = session.add("position", "joint4")
@@ -294,6 +303,7 @@ def test_the_keyboard_alone_moves_a_target_and_reaches_the_controls(arm: Visit) 
     assert not arm.mistakes
 
 
+@on_arm
 def test_body_and_solver_are_set(arm: Visit) -> None:
     session = arm.session
     arm.open("Pose")
@@ -320,6 +330,7 @@ def test_body_and_solver_are_set(arm: Visit) -> None:
     arm.wait(lambda: session.solver.name == "lm", "nothing was reset")
 
 
+@on_arm
 def test_what_is_saved_solves_to_the_same_pose(arm: Visit, tmp_path: Path) -> None:
     arm.session.move(arm.session.editors[0].key, (0.35, 0.1, 0.7))
     solves_to_the_same_pose(arm, "arm7", tmp_path)
@@ -333,6 +344,7 @@ def test_what_is_saved_solves_to_the_same_pose(arm: Visit, tmp_path: Path) -> No
     assert arm.take("Save picture", tmp_path).read_bytes().startswith(b"\x89PNG")
 
 
+@on_arm
 def test_a_race_shows_each_solver_as_a_ghost_and_all_in_one_plot(arm: Visit) -> None:
     arm.open("Why")
     why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
@@ -348,6 +360,7 @@ def test_a_race_shows_each_solver_as_a_ghost_and_all_in_one_plot(arm: Visit) -> 
     arm.wait(lambda: "/runners/0" not in arm.heard.nodes, "the ghosts are still there")
 
 
+@on_arm
 def test_two_browsers_have_a_body_each(browser: object, arm: Visit) -> None:
     other = Visit(browser, arm.view)
     place = arm.session.editors[0].position.copy()
@@ -359,6 +372,7 @@ def test_two_browsers_have_a_body_each(browser: object, arm: Visit) -> None:
     arm.wait(lambda: len(arm.view.pages) == 1, "the page of a browser that went is still there")
 
 
+@on_arm
 def test_the_page_comes_back_when_its_server_does(arm: Visit) -> None:
     port = arm.view.rules.port
     arm.view.stop()
@@ -378,6 +392,7 @@ def man(browser: object, shared_data: Path) -> Iterator[Visit]:
         visit.tab.close()
 
 
+@on_man
 def test_a_character_and_its_skin_follow_the_mouse(man: Visit) -> None:
     follows(man, man.session.editors[0].key)
     part, rows = man.page.surface.parts[0], man.joints()
@@ -387,13 +402,32 @@ def test_a_character_and_its_skin_follow_the_mouse(man: Visit) -> None:
             np.testing.assert_allclose(man.shown("/body/surface/0", ("bone", bone)), rows[row], atol=1e-4)
             moved += 1
     assert moved > 3
+    mesh = 'synovia.nodes["/body/surface/0"]?.children.find(one => one.isMesh)'
+    man.wait(lambda: man.tab.evaluate(f"{mesh}?.material.vertexColors"), "the surface has one colour")
+    assert man.tab.evaluate(f"{mesh}.geometry.attributes.color.count") == len(part.vertices)
     man.open("Pose")
     man.pick("Look", "both")
     man.wait(lambda: man.heard.nodes["/body/surface/0"]["opacity"] is not None, "the surface hides the bones")
+    man.wait(lambda: man.tab.evaluate(f"{mesh}.material.transparent && {mesh}.material.vertexColors"))
     man.pick("Look", "surface")
     man.wait(lambda: man.heard.nodes["/body/surface/0"]["opacity"] is None, "the surface is still transparent")
 
 
+def test_a_texture_is_on_the_skin_that_follows_the_joints(browser: object, shared_data: Path) -> None:
+    with view(shared_data / "character" / "greenman.glb", port=0, shadows=False) as running:
+        visit = Visit(browser, running)
+        part = visit.page.surface.parts[0]
+        mesh = 'synovia.nodes["/body/surface/0"]?.children.find(one => one.isMesh)'
+        visit.wait(lambda: visit.tab.evaluate(f"{mesh}?.material.map?.image.width") == part.texture.shape[1])
+        corners = visit.tab.evaluate(f"[...{mesh}.geometry.attributes.uv.array]")
+        np.testing.assert_allclose(np.reshape(corners, (-1, 3, 2)) % 1.0, part.corners % 1.0, atol=1e-4)
+        moved = visit.tab.evaluate(f"{mesh}.skeleton.bones.length")
+        assert moved == len(part.rows)
+        assert not visit.mistakes
+        visit.tab.close()
+
+
+@on_man
 def test_goals_of_a_character_solve_to_the_same_pose(man: Visit, tmp_path: Path) -> None:
     solves_to_the_same_pose(man, man.page.command, tmp_path)
 
@@ -435,7 +469,7 @@ def test_a_clip_plays_with_goals_on_top_and_as_a_page_without_a_network(
 
 def plays_from_disk(browser: object, path: Path) -> str:
     """A saved page plays and is scrubbed with the network blocked; its title."""
-    context = browser.new_context(offline=True, viewport={"width": WIDTH, "height": HEIGHT})
+    context = browser.new_context(offline=True, viewport={"width": 560, "height": 360})
     tab = context.new_page()
     asked: list[str] = []
     mistakes: list[object] = []

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -20,14 +21,15 @@ websockets = pytest.importorskip("websockets")
 
 import synovia as sy  # noqa: E402
 from browsing import until  # noqa: E402
-from synovia.viewer import View, engine, view  # noqa: E402
-from synovia.viewer.server import Bucket, Rules  # noqa: E402
-from synovia.viewer.session import Session  # noqa: E402
-from synovia.viewer.worker import (  # noqa: E402
+from synovia.viewer import View, view  # noqa: E402
+from synovia.viewer.editing import engine  # noqa: E402
+from synovia.viewer.editing.session import Session  # noqa: E402
+from synovia.viewer.editing.worker import (  # noqa: E402
     SESSION,
     Background,
     Worker,
 )
+from synovia.viewer.serving.server import Bucket, Rules  # noqa: E402
 
 PATIENCE = 120.0  # seconds
 
@@ -354,14 +356,14 @@ def _left(page: View) -> tuple[int, int]:
 def test_a_browser_that_goes_while_its_page_is_made_leaves_nothing(page: View, monkeypatch: pytest.MonkeyPatch) -> None:
     until(lambda: _left(page) == (0, 0), why="earlier browsers are still there")
     begun, gone = threading.Event(), threading.Event()
-    make = page._make
+    make = page._opening.make
 
     def slow() -> object:
         begun.set()
         gone.wait(60.0)
         return make()
 
-    monkeypatch.setattr(page, "_make", slow)
+    monkeypatch.setattr(page, "_opening", replace(page._opening, make=slow))
 
     async def go() -> None:
         async with await _open(page) as socket:
@@ -470,3 +472,17 @@ def test_a_page_that_cannot_be_made_is_refused_before_it_opens() -> None:
     ):
         with pytest.raises(error):
             view(**arguments, port=0)
+
+
+@pytest.mark.parametrize("host", ["999.1.1.1", "192.0.2.7", ""])
+def test_an_address_of_another_machine_is_refused_at_once(host: str) -> None:
+    with pytest.raises(sy.InputError, match="an address of this machine"):
+        view("arm7", host=host, port=0)
+
+
+def test_a_browser_sends_files_more_slowly_than_the_server_allows() -> None:
+    from synovia.viewer.page.style import UPLOAD
+    from synovia.viewer.serving.server import BYTES
+
+    assert UPLOAD["rate"] < BYTES[0]
+    assert UPLOAD["burst"] < BYTES[1]

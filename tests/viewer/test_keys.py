@@ -7,9 +7,9 @@ import pytest
 
 import synovia as sy
 from panels import make_page
-from synovia.viewer.first_goals import first_goals
-from synovia.viewer.mirror import counterparts, mirrored
-from synovia.viewer.session import Session
+from synovia.viewer.editing.first_goals import first_goals
+from synovia.viewer.editing.mirror import counterparts, mirrored
+from synovia.viewer.editing.session import Session
 
 
 @pytest.fixture

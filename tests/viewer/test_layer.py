@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from panels import make_page
-from synovia.viewer.engine import Engine
-from synovia.viewer.first_goals import first_goals
-from synovia.viewer.saving import motion_file, solved_clip
-from synovia.viewer.scene import viewpoint
-from synovia.viewer.session import Session
+from panels import make_page, settled
+from synovia.viewer.editing.first_goals import first_goals
+from synovia.viewer.editing.session import Session
+from synovia.viewer.page.saving import motion_file, solved_clip
+from synovia.viewer.scene.scene import viewpoint
 
 FPS = 10.0
 
@@ -26,22 +25,13 @@ def session():
     return one
 
 
-def _settle(session):
-    engine = Engine(session)
-    for _ in range(300):
-        frame, moving = engine.step(1.0 / 60.0)
-        if not moving:
-            return frame
-    raise AssertionError("it never came to rest")
-
-
 def _keyed(session, frame=20):
     """Raise the left hand at a frame and key it; where the hand is then."""
     session.set_play(time=frame / FPS, playing=False)
-    _settle(session)
+    settled(session)
     hand = next(editor for editor in session.editors if editor.label == "left_hand")
     session.move(hand.key, hand.position + np.array((-0.1, 0.3, 0.1)))
-    assert _settle(session).solution.reached
+    assert settled(session).solution.reached
     place = session.pose.position("left_hand").copy()
     assert session.key().frame == frame
     return place
@@ -52,7 +42,7 @@ def test_goals_that_were_there_first_do_not_pin_the_clip(session):
     assert len(feet) == 2
     for time in (1.0, 3.0):
         session.set_play(time=time)
-        frame = _settle(session)
+        frame = settled(session)
         np.testing.assert_allclose(frame.pose.q, session.clips[0].q[round(time * FPS)], atol=1e-6)
         assert not frame.missed
     foot = feet[0]
@@ -60,7 +50,7 @@ def test_goals_that_were_there_first_do_not_pin_the_clip(session):
     session.move(foot.key, place + np.array((0.0, 0.1, 0.0)))
     session.set_play(time=3.2)
     np.testing.assert_allclose(
-        _settle(session).pose.position("left_foot"), place + np.array((0.0, 0.1, 0.0)), atol=2e-3
+        settled(session).pose.position("left_foot"), place + np.array((0.0, 0.1, 0.0)), atol=2e-3
     )
     session.set_clip(None)
     assert all(editor.enabled and not editor.follows for editor in feet)
@@ -77,15 +67,15 @@ def test_a_key_changes_its_surroundings_and_nothing_else(session):
     place = _keyed(session)
     session.set_play(time=0.0)
     clip = session.clips[0]
-    np.testing.assert_allclose(_settle(session).pose.q, clip.q[0], atol=1e-6)
+    np.testing.assert_allclose(settled(session).pose.q, clip.q[0], atol=1e-6)
     session.set_play(time=2.0)
-    np.testing.assert_allclose(_settle(session).pose.position("left_hand"), place, atol=1e-3)
+    np.testing.assert_allclose(settled(session).pose.position("left_hand"), place, atol=1e-3)
     session.set_play(time=2.3)
-    away = np.abs(_settle(session).pose.q - clip.q[23]).max()
+    away = np.abs(settled(session).pose.q - clip.q[23]).max()
     session.set_play(time=2.4)
-    assert away > np.abs(_settle(session).pose.q - clip.q[24]).max() > 0.0
+    assert away > np.abs(settled(session).pose.q - clip.q[24]).max() > 0.0
     session.set_play(time=3.0)
-    np.testing.assert_allclose(_settle(session).pose.q, clip.q[30], atol=1e-6)
+    np.testing.assert_allclose(settled(session).pose.q, clip.q[30], atol=1e-6)
 
 
 def test_between_two_keys_the_layer_goes_from_one_to_the_other(session):
@@ -124,7 +114,7 @@ def test_keys_are_undone_deleted_and_replaced(session):
     assert session.play.keys == ()
     session.redo()
     assert [key.frame for key in session.play.keys] == [20]
-    with pytest.raises(sy.SynoviaError, match="keys of the clip"):
+    with pytest.raises(sy.SynoviaError, match="while the clip has keys"):
         session.set_root("fixed")
     session.unkey(20)
     assert session.play.keys == ()
@@ -160,3 +150,80 @@ def test_the_tab_lists_the_keys_and_deletes_them(session, monkeypatch):
     assert session.play.keys == ()
     at["First, last"].type("5, 9")
     assert (session.play.first, session.play.end) == (5, 9)
+
+
+@pytest.fixture
+def still():
+    """A body without a clip, its left hand raised."""
+    one = Session(sy.bundled("humanoid"), mode="free")
+    first_goals(one)
+    one.mark_first()
+    hand = next(editor for editor in one.editors if editor.label == "left_hand")
+    one.move(hand.key, hand.position + np.array((-0.1, 0.3, 0.1)))
+    assert settled(one).solution.reached
+    return one
+
+
+def test_a_clip_is_made_from_nothing_but_keys(still, tmp_path):
+    raised = still.pose
+    still.new_clip(2.0)
+    assert (len(still.play.motion), still.play.frame, len(still.play.keys)) == (61, 0, 1)
+    np.testing.assert_allclose(settled(still).pose.positions, raised.positions, atol=1e-3)
+    still.set_play(time=2.0)
+    np.testing.assert_allclose(settled(still).pose.positions, raised.positions, atol=1e-3)  # the only key holds
+    hand = next(editor for editor in still.editors if editor.label == "left_hand")
+    still.move(hand.key, hand.position - np.array((0.0, 0.5, 0.0)))
+    settled(still)
+    low = still.pose.position("left_hand").copy()
+    still.key()
+    saved = tmp_path / "made.npz"
+    saved.write_bytes(motion_file(solved_clip(still, []), ".npz"))
+    back = sy.load_motion(saved)
+    np.testing.assert_allclose(back.pose(0).position("left_hand"), raised.position("left_hand"), atol=2e-3)
+    np.testing.assert_allclose(back.pose(60).position("left_hand"), low, atol=2e-3)
+    heights = [back.pose(frame).position("left_hand")[1] for frame in range(61)]
+    assert max(np.diff(heights)) < 1e-3  # from the one to the other
+    while still.play.motion is not None:
+        assert still.undo()
+    assert len(still.clips) == 1
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, 1e9, np.nan])
+def test_lengths_that_no_clip_has_are_refused(still, seconds):
+    with pytest.raises(sy.InputError, match="length of the clip"):
+        still.new_clip(seconds)
+    assert still.play.motion is None
+
+
+def test_a_pose_is_pasted_on_the_body_or_as_a_key(still):
+    with pytest.raises(sy.InputError, match="no pose was copied"):
+        still.paste_pose()
+    raised = still.pose
+    still.copy_pose()
+    still.rest()
+    still.paste_pose()
+    np.testing.assert_allclose(settled(still).pose.positions, raised.positions, atol=1e-6)
+    still.paste_pose(mirror=True)
+    image = settled(still).pose
+    for foot, other in (("left_foot", "right_foot"), ("right_foot", "left_foot")):
+        far = np.linalg.norm(raised.position("left_hand") - raised.position(foot))
+        assert np.linalg.norm(image.position("right_hand") - image.position(other)) == pytest.approx(far, abs=1e-6)
+    still.new_clip(1.0)
+    still.set_play(time=1.0)
+    still.paste_pose()
+    assert [key.frame for key in still.play.keys] == [0, 30]
+    np.testing.assert_allclose(settled(still).pose.positions, raised.positions, atol=1e-3)
+    still.mirror()  # a key, too
+    np.testing.assert_allclose(settled(still).pose.positions, image.positions, atol=1e-3)
+
+
+def test_the_tab_begins_a_clip(still, monkeypatch):
+    _, controls, step = make_page(still, monkeypatch)
+    step()
+    assert controls["Clip"].options == ("(none)",)
+    controls["Length s"].type("1")
+    controls["Begin a clip"].type(None)
+    step()
+    assert controls["Clip"].options == ("(none)", "new clip")
+    assert controls["Clip"].value == "new clip"
+    assert len(still.play.motion) == 31

@@ -8,12 +8,12 @@ import pytest
 
 import synovia as sy
 from panels import make_page
+from synovia.viewer.editing.session import Session
+from synovia.viewer.page.saving import python_text
+from synovia.viewer.page.style import BRANDS, INKS, style
 from synovia.viewer.panel import controls
 from synovia.viewer.panel.controls import angles_of, numbers, turn_of, written
 from synovia.viewer.panel.why import Run, Why
-from synovia.viewer.saving import python_text
-from synovia.viewer.session import Session
-from synovia.viewer.style import BRANDS, INKS, style
 
 
 class Clock:
@@ -29,7 +29,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     one = Clock()
-    for module in ("synovia.viewer.panel.controls", "synovia.viewer.page"):
+    for module in ("synovia.viewer.panel.controls", "synovia.viewer.page.page"):
         monkeypatch.setattr(f"{module}.time", one)
     return one
 
@@ -170,7 +170,7 @@ def test_numbers_are_read_as_people_write_them():
 
 
 def test_the_page_is_at_rest_until_it_is_due(arm):
-    from synovia.viewer.worker import Background, Worker
+    from synovia.viewer.editing.worker import Background, Worker
 
     pauses, still = iter([0.01, 0.01]), []
     background = Background()
@@ -219,7 +219,7 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
     monkeypatch.setattr("synovia.viewer.panel.why.race", lambda *_: iter(runs))
     monkeypatch.setattr(arm.page.background, "start", lambda name, action: action() if "race" in name else None)
     arm.page.frame = arm.step()
-    why._pressed("Race")
+    why._start()
     table = why._legend.content
     for line in why._plot.series[1:]:
         assert (

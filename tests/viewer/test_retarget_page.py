@@ -14,17 +14,16 @@ pytest.importorskip("viser")
 import synovia as sy
 from browsing import browser_path, chromium
 from cli_runs import assert_refused, run
-from panels import Gui
+from panels import Gui, make_host
 from synovia.retargeting import read_map, retarget
 from synovia.surface import Surface
-from synovia.viewer import view_retarget
-from synovia.viewer.live import View
+from synovia.viewer import View, view_retarget
+from synovia.viewer.editing.worker import Background
 from synovia.viewer.retarget.limbs import BAD, compare_limbs
 from synovia.viewer.retarget.page import RetargetPage
 from synovia.viewer.retarget.panel import Panel
 from synovia.viewer.retarget.rest import adjusted, pose_of
 from synovia.viewer.retarget.transfer import Transfer
-from synovia.viewer.worker import Background
 
 WALK = "examples/walk.bvh"
 
@@ -151,7 +150,7 @@ def page(monkeypatch):
     )  # fmt: skip
     transfer = Transfer(walk(), sy.bundled("humanoid"))
     transfer.compute()
-    out = RetargetPage(client, transfer, Background(), (Surface(), Surface()), Panel)
+    out = RetargetPage(client, transfer, make_host(), (Surface(), Surface()), Panel, lambda clip: None)
     out.controls, out.sent = gui.by_label, sent
     return out
 
@@ -225,7 +224,7 @@ def test_side_by_side_and_on_the_floor(page):
 
 def test_the_command_opens_the_page(monkeypatch):
     seen = []
-    monkeypatch.setattr(View, "wait", lambda self: seen.append(self._make()))
+    monkeypatch.setattr(View, "wait", lambda self: seen.append(self._opening.make()))
     ran = run("view", WALK, "--onto", "humanoid", "--no-browser", "--port", 0, "--json")
     assert ran.code == 0, ran.err
     assert ran.data["url"].startswith("http://127.0.0.1")
@@ -239,7 +238,6 @@ def test_the_command_opens_the_page(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore:Queued a:UserWarning")
-@pytest.mark.xdist_group("browser")
 @pytest.mark.skipif(browser_path() is None, reason="no Chromium on this machine")
 def test_a_person_edits_the_map_in_a_browser():
     pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")

@@ -1,9 +1,13 @@
 """What a body looks like: skins against sums of matrices written out here, robots against MuJoCo, files that lie."""
 
 import base64
+import html
 import importlib.util
 import json
+import re
 import struct
+from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -348,7 +352,7 @@ def test_shapes_of_an_mjcf_model_are_where_mujoco_has_them(tmp_path: Path) -> No
 
 def test_bones_are_sent_past_the_setters_or_through_them() -> None:
     pytest.importorskip("viser")
-    from synovia.viewer.skin import bone_setters
+    from synovia.viewer.scene.skin import bone_setters
 
     sent: list = []
     api = SimpleNamespace(_queue_scene_message=sent.append)
@@ -371,3 +375,31 @@ def test_what_was_not_kept_of_the_file_is_told_beside_what_is_not_shown() -> Non
 
     skeleton = sy.Skeleton([sy.Joint("a")], notes=["The weld was not kept."])
     assert surface_with(skeleton).notes == ("The weld was not kept.",)
+
+
+def test_a_mesh_is_sent_with_its_texture_or_the_colours_of_its_vertices() -> None:
+    pytest.importorskip("viser")
+    image_module = pytest.importorskip("PIL.Image")
+    from synovia.surface.base import rigid_part
+    from synovia.viewer.scene.paint import Paint
+
+    def sent(element: str) -> tuple[dict, bytes, bytes]:
+        found = re.search('data-mesh="(.*?)" data-values="(.*?)" data-image="(.*?)"', element)
+        return json.loads(html.unescape(found[1])), base64.b64decode(found[2]), base64.b64decode(found[3])
+
+    rng = np.random.default_rng(0)
+    plain = rigid_part(rng.random((5, 3)), np.array([[0, 1, 2], [2, 3, 4]]), 0, np.eye(4))
+    assert Paint().element("/a", plain) == ""
+    mesh, values, _ = sent(Paint().element("/a", replace(plain, colours=np.full((5, 3), 0.2))))
+    assert (mesh, values) == ({"node": "/a", "vertices": 5, "faces": 2}, bytes([51] * 15))
+    corners = rng.uniform(-3.0, 3.0, (2, 3, 2))
+    image = np.tile(np.array([200, 40, 10], np.uint8), (8, 8, 1))
+    paint, textured = Paint(), replace(plain, corners=corners, texture=image, tint=(0.5, 1.0, 1.0))
+    mesh, values, data = sent(paint.element("/a", textured))
+    steps = np.frombuffer(values, "<u4").reshape(2, 3, 2) / mesh["steps"]
+    np.testing.assert_allclose(np.diff(steps, axis=1), np.diff(corners, axis=1), atol=1e-4)
+    np.testing.assert_allclose(np.cos(2 * np.pi * steps), np.cos(2 * np.pi * corners), atol=1e-3)
+    assert mesh["tint"] == [0.5, 1.0, 1.0]
+    assert np.abs(np.asarray(image_module.open(BytesIO(data)), int) - image).max() < 8
+    again, _, data = sent(paint.element("/b", textured))
+    assert (again["image"], data) == (mesh["image"], b"")  # sent once

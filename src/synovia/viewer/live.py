@@ -1,20 +1,11 @@
-"""``view``: a live page in the browser for any skeleton."""
+"""``view`` and ``view_retarget``: open a page, and go from one to the other."""
 
 from __future__ import annotations
 
-import atexit
-import logging
-import queue
-import secrets
-import threading
-import webbrowser
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from synovia.clips import find_ends
 from synovia.errors import InputError
@@ -24,150 +15,19 @@ from synovia.io.load import Clips
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.solver import FullBody, Solver, as_solver
-from synovia.surface import Surface, surface_of_skeleton
-from synovia.viewer.clip import together
-from synovia.viewer.first_goals import add_goals, first_goals, stands
-from synovia.viewer.root import with_root_values
-from synovia.viewer.server import Rules, guarded_server, is_local
-from synovia.viewer.session import Session
-from synovia.viewer.worker import SESSION, Background
+from synovia.viewer.editing.clip import together
+from synovia.viewer.editing.first_goals import add_goals, first_goals, stands
+from synovia.viewer.editing.root import with_root_values
+from synovia.viewer.editing.session import Session
+from synovia.viewer.retarget.open import retarget_opening
+from synovia.viewer.scene.skin import surface_with
+from synovia.viewer.serving.recent import note_recent
+from synovia.viewer.serving.view import Host, Opening, PageOptions, View, serve
 
 if TYPE_CHECKING:
-    from viser import ViserServer
+    from synovia.viewer.page.page import Page
 
-_PANEL: Final = 384  # width of the controls, pixels
 _LARGEST_MOVE: Final = 0.12  # radians in a frame, 7 a second: limbs that no goal holds swing no faster
-
-
-class AnyPage(Protocol):
-    """The page of one browser."""
-
-    def close(self) -> None:
-        """Stop working after the browser has gone."""
-
-
-class View:
-    """A running page. A notebook shows it; ``wait()`` keeps a script alive.
-
-    Args:
-        make: Function that makes the session of a browser.
-        give: Function that makes the page of a browser: ``give(client, session, background)``.
-        aim: Function that aims the camera of every browser: ``aim(server, session)``.
-        rules: Rules of access.
-        port: Port to try first, 0 for any.
-        notes: Sentences about ignored parts of the model's file, missing parts of the surface, and the clip's ends.
-    """
-
-    def __init__(
-        self,
-        make: Callable[[], Any],
-        give: Callable[[Any, Any, Background], AnyPage],
-        aim: Callable[[ViserServer, Any], None],
-        rules: Rules,
-        port: int,
-        notes: Sequence[str] = (),
-    ) -> None:
-        """Start the server."""
-        self._make, self._give = make, give
-        self.notes = tuple(notes)
-        self.rules = rules
-        self.pages: dict[int, Any] = {}
-        self._here: set[int] = set()  # connected browsers, with or without a page
-        self._lock = threading.Lock()  # held to change ``pages`` or ``_here``
-        self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()  # browsers without a page; None ends the thread
-        self._stopped = threading.Event()
-        self._background = Background()
-        rules.sessions = partial(self._background.running, SESSION)
-        self.server = guarded_server(rules, port)
-        self.server.gui.main_panel.dock_right()  # beside the scene, where it hides no target
-        self.server.gui.main_panel.set_width(_PANEL)
-        atexit.register(self.stop)
-        aim(self.server, make())
-        self._background.start("synovia-pages", self._make_pages)
-        self.server.on_client_connect(self._connected)
-        self.server.on_client_disconnect(self._gone)
-
-    @property
-    def url(self) -> str:
-        """Address of the page, with its token if it needs one."""
-        host = self.rules.host
-        if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-            host = "127.0.0.1"
-        host = f"[{host}]" if ":" in host else host
-        token = f"/?token={self.rules.token}" if self.rules.token else "/"
-        return f"http://{host}:{self.rules.port}{token}"
-
-    async def _connected(self, client: Any) -> None:
-        """Queue a browser that needs a page.
-
-        viser awaits this and ``_gone`` in order on its own thread, so both must be quick.
-        """
-        with self._lock:
-            self._here.add(client.client_id)
-        self._waiting.put(client)
-
-    async def _gone(self, client: Any) -> None:
-        """Close the page of a browser that has gone; ``_give_page`` closes a page that is not finished."""
-        with self._lock:
-            self._here.discard(client.client_id)
-            page = self.pages.pop(client.client_id, None)
-        if page is not None:
-            page.close()
-
-    def _make_pages(self) -> None:
-        """Make the pages of the queued browsers that are still connected, one after the other."""
-        while (client := self._waiting.get()) is not None:
-            if client.client_id in self._here:
-                try:
-                    self._give_page(client)
-                except Exception:  # go on with the next browser
-                    logging.getLogger("synovia.view").exception("cannot make a page")
-
-    def _give_page(self, client: Any) -> None:
-        """Make the page of a browser."""
-        page = self._give(client, self._make(), self._background)
-        with self._lock:
-            here = client.client_id in self._here
-            if here:
-                self.pages[client.client_id] = page
-        if not here:
-            page.close()
-
-    def wait(self) -> None:
-        """Serve until interrupted or stopped."""
-        while not self._stopped.wait(3600.0):
-            pass
-
-    def stop(self) -> None:
-        """Stop serving. If a solver is being compiled, wait for the compiler, which cannot be interrupted."""
-        atexit.unregister(self.stop)
-        self._stopped.set()
-        with self._lock:
-            pages = list(self.pages.values())
-            self._here.clear()  # ``_give_page`` closes a page that is not finished
-            self.pages.clear()
-        for page in pages:
-            page.close()
-        self._waiting.put(None)
-        self._background.stop()
-        with redirect_stdout(StringIO()):  # viser prints to stdout, which is for data
-            self.server.stop()
-
-    def __enter__(self) -> View:
-        """Return the view."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop serving."""
-        self.stop()
-
-    def _repr_html_(self) -> str:
-        """Show the page inside a notebook."""
-        return f'<iframe src="{self.url}" width="100%" height="640" style="border:1px solid #8884"></iframe>'
-
-    def __repr__(self) -> str:
-        """Return the address."""
-        return f"<View {self.url}>"
 
 
 def view(
@@ -178,12 +38,7 @@ def view(
     solver: Solver | str | None = None,
     root: str | None = None,
     tolerance: tuple[float, float] | None = None,
-    host: str = "127.0.0.1",
-    port: int = 8080,
-    token: str | None = None,
-    dark: bool = False,
-    shadows: bool = True,
-    browser: bool = False,
+    **options: Unpack[PageOptions],
 ) -> View:
     """Open a live page: you drag targets, and the body follows.
 
@@ -197,12 +52,10 @@ def view(
         root: ``"fixed"``, ``"free"``, or axes along and about which the root moves, such as ``"xz"``; None: free for a
             body with two feet, fixed for others.
         tolerance: As in ``IK``.
-        host: Address to serve on. Addresses that other machines can reach need a token.
-        port: Port to try first, 0 for any.
-        token: Secret that browsers must send; None: a random one if the address needs it.
-        dark: Whether the page starts dark.
-        shadows: Whether the body casts a shadow. Without shadows the page is faster on machines without a GPU.
-        browser: Whether to open a browser.
+        options: Options of the page: ``host`` (``"127.0.0.1"``; an address that other machines can reach needs a
+            token), ``port`` to try first (8080; 0 for any), ``token`` that browsers must send (None: a random one if
+            the address needs it), ``dark``, ``shadows`` (False is faster without a GPU), and ``browser``, whether to
+            open one.
 
     Returns:
         The running page: ``print(view.url)``, ``view.wait()``, ``view.stop()``.
@@ -210,18 +63,67 @@ def view(
     Raises:
         MissingExtraError: If viser is not installed.
         SynoviaError: If a file, goal or setting cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> page = sy.view("character.glb")  # doctest: +SKIP
+        >>> page.wait()  # doctest: +SKIP
+    """
+    out = serve(opening(model, goals, clip=clip, solver=solver, root=root, tolerance=tolerance), **options)
+    if isinstance(model, str | Path):
+        note_recent(model)
+    return out
+
+
+def view_retarget(
+    clip: Any,
+    onto: Any,
+    joint_map: Any = None,
+    *,
+    rest: Pose | None = None,
+    **options: Unpack[PageOptions],
+) -> View:
+    """Open a page with a clip and its transfer to another body side by side; map and rest pose can be edited there.
+
+    Args:
+        clip: The clip: a ``Motion`` or a file.
+        onto: The body that follows: a ``Skeleton``, a file, or the name of a bundled model.
+        joint_map: (source joint, target joint) by part, or a file of it; None for the automatic map.
+        rest: Pose of the clip's skeleton that counts as rest; None for the rest pose of the file.
+        options: As in ``view``.
+
+    Returns:
+        The running page.
+
+    Raises:
+        MissingExtraError: If viser is not installed.
+        SynoviaError: If a file or the map cannot be used.
     """
     optional_package("viser", "the live page needs viser", "view")
-    from synovia.viewer.page import Page
+    return serve(retarget_opening(clip, onto, joint_map, rest, animated), **options)
+
+
+def opening(
+    model: Any,
+    goals: Goal | Iterable[Goal] | None = None,
+    *,
+    clip: Any = None,
+    solver: Solver | str | None = None,
+    root: str | None = None,
+    tolerance: tuple[float, float] | None = None,
+) -> Opening:
+    """Return how live pages of a model are made; the arguments are those of ``view``."""
+    optional_package("viser", "the live page needs viser", "view")
+    from synovia.viewer.page.page import Page
     from synovia.viewer.panel import TABS
-    from synovia.viewer.scene import aim_camera
+    from synovia.viewer.scene.scene import first_aim
 
     own, start, (clips, playing), name = _opened(model)
     if clip is not None:
         clips, playing = _with_clip(clips, clip, own)
     skeleton, clips = together(own, clips)
     wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
-    if solver is None and wanted is None and playing is None and stands(skeleton):
+    if solver is None and wanted is None and stands(skeleton):
         solver = FullBody(attempts=1, largest_move=_LARGEST_MOVE)
     settings = as_solver(solver)
     if not isinstance(solver, Solver):
@@ -248,41 +150,48 @@ def view(
         ends = (f"{clips[playing].name}: {note}" for note in find_ends(clips[playing]).notes)
         surface = replace(surface, notes=(*surface.notes, *ends))
 
-    def give(client: Any, session: Session, background: Background) -> Page:
-        return Page(client, session, name, background, surface, TABS, dark=dark, shadows=shadows)
+    def give(client: Any, session: Session, host: Host) -> Page:
+        return Page(client, session, name, host, surface, TABS, _Navigation(host, own))
 
-    return serve(make, give, aim_camera, surface.notes, host=host, port=port, token=token, browser=browser)
+    return Opening(make, give, first_aim, surface.notes)
 
 
-def serve(
-    make: Callable[[], Any],
-    give: Callable[[Any, Any, Background], AnyPage],
-    aim: Callable[[ViserServer, Any], None],
-    notes: Sequence[str],
-    *,
-    host: str,
-    port: int,
-    token: str | None,
-    browser: bool,
-) -> View:
-    """Start a view, with a random token if its address needs one.
+def animated(host: Host, body: Skeleton, clip: Motion) -> None:
+    """Show the live page of a body that plays a clip."""
+    host.show(opening(body, clip=clip))
+
+
+class _Navigation:
+    """How the page of one body leads to other pages.
 
     Args:
-        make: As in ``View``, also ``give``, ``aim`` and ``notes``.
-        give: Function that makes the page of a browser.
-        aim: Function that aims the camera.
-        notes: Sentences for the terminal.
-        host: As in ``view``, also ``port``, ``token`` and ``browser``.
-        port: Port to try first.
-        token: Secret that browsers must send.
-        browser: Whether to open a browser.
+        host: Host of the page.
+        body: The body of the page.
     """
-    if token is None and not is_local(host):
-        token = secrets.token_urlsafe(24)
-    out = View(make, give, aim, Rules(host=host, token=token), port, notes)
-    if browser:
-        webbrowser.open(out.url)
-    return out
+
+    def __init__(self, host: Host, body: Skeleton) -> None:
+        """Store host and body."""
+        self._host, self._body = host, body
+
+    def open(self, model: str | Path) -> None:
+        """Show another model."""
+        self._host.show(opening(model))
+
+    def play(self, clip: str | Path) -> None:
+        """Carry a clip over to the body and play it there."""
+        from synovia.io.load import format_of, load_motion
+        from synovia.retargeting import retarget
+
+        path = Path(clip)
+        if format_of(path).read_onto is not None:  # joint values of this very body
+            motion = load_motion(path, skeleton=self._body)
+        else:
+            motion = retarget(load_motion(path), self._body).motion
+        animated(self._host, self._body, motion)
+
+    def map(self, clip: str | Path) -> None:
+        """Show a clip beside its transfer to the body, to edit the map."""
+        self._host.show(retarget_opening(clip, self._body, None, None, animated))
 
 
 def _opened(model: Any) -> tuple[Skeleton, Pose | None, Clips, str]:
@@ -300,12 +209,6 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, Clips, str]:
     if not isinstance(pose, Pose):
         raise InputError("cannot view this object", value=model, expected="a file, a Skeleton, a Pose or a Motion")
     return pose.skeleton, pose, Clips([]), pose.skeleton.name
-
-
-def surface_with(skeleton: Skeleton) -> Surface:
-    """Return the surface of a skeleton's file, empty without a file, and the notes of skeleton and surface."""
-    found = surface_of_skeleton(skeleton)
-    return Surface(found.parts, (*skeleton.notes, *found.notes), found.partial)
 
 
 def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> Clips:

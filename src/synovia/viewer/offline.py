@@ -1,22 +1,38 @@
-"""Write a motion as one HTML file that plays it without a network: scrub, play, turn and zoom."""
+"""Write a motion as one HTML file that plays it without a network: its surface, a timeline, and handles to drag."""
 
 from __future__ import annotations
 
 import base64
 import json
 import os
+import zlib
+from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.draw.theme import THEMES
+from synovia.errors import InputError
 from synovia.io.base import as_path, write_bytes
-from synovia.model.geometry import Array
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, align_z, as_numbers
+from synovia.model.limits import Interval, SwingTwist
 from synovia.model.motion import Motion
-from synovia.viewer.bodies import ahead_of, build
+from synovia.model.tree import ancestors
+from synovia.surface import Part, surface_of_skeleton
+from synovia.viewer.scene.bodies import ahead_of, build
+from synovia.viewer.scene.paint import corner_steps, jpeg
+
+_STEP: Final = 1e-5  # of stored joint values, radians or parts of the body's size
+_SAMPLES: Final = 16  # frames that are measured to find the floor
+_MOST_HANDLES: Final = 8
+_FEET: Final = ("_foot", "_paw")  # endings of the roles that carry the body
+_TRAVELS: Final = 0.6  # path of the root, as a part of the body's size, from which on the camera follows it
+_SCRIPTS: Final = ("kinematics.js", "drawing.js", "page.js")
 
 
 def write_page(
@@ -24,56 +40,280 @@ def write_page(
 ) -> None:
     """Write a motion as one HTML file that needs neither a network nor Synovia.
 
+    The page plays the clip with the surface of the body. Hands, feet and head have handles to drag. A small solver in
+    the page then moves the joints within their limits and keeps the other feet in place. It is a preview and has no
+    statuses or proofs.
+
     Args:
         motion: The motion.
         path: The file, usually with the extension ``.html``.
-        targets: World positions to mark, (k, 3), length units.
+        targets: World positions to mark, length units: fixed ones, (k, 3), or one set a frame, (frames, k, 3).
         force: Whether an existing file may be replaced.
 
     Raises:
+        InputError: If the targets have another shape.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+
+    Example:
+        >>> import synovia as sy
+        >>> walk = sy.retarget(sy.load_motion("walk.bvh"), sy.bundled("humanoid")).motion  # doctest: +SKIP
+        >>> sy.write_page(walk, "walk.html")  # doctest: +SKIP
     """
     write_bytes(as_path(path), page_text(motion, targets).encode(), force=force)
 
 
 def page_text(motion: Motion, targets: Array | None = None) -> str:
     """Return the text of the page."""
-    skeleton, theme = motion.skeleton, THEMES["light"]
-    shape = build(skeleton, theme, 1.0)
-    positions = motion.positions()
-    shown = positions[:, shape.joints]
-    low, high = shown.min(axis=(0, 1)), shown.max(axis=(0, 1))
-    up = direction(up_of(skeleton), "y")
-    first = shown[0]
-    size = max(float(np.linalg.norm(np.ptp(first, axis=0))), 0.6 * float(np.linalg.norm(high - low))) or 1.0
-    round_of = dict(zip(shape.joints.tolist(), shape.round.tolist(), strict=True))
-    bones = [
-        [parent, row, thick, 0.62 * thick, *colour]
-        for parent, row, thick, colour in zip(
-            shape.parents.tolist(), shape.bones.tolist(), shape.thick.tolist(), shape.bone_colours.tolist(), strict=True
-        )
-    ]
-    balls = [
-        [row, round_of[row], *colour]
-        for row, colour in zip(shape.joints.tolist(), shape.joint_colours.tolist(), strict=True)
-    ]
+    skeleton = motion.skeleton
+    pack = _Pack()
+    surface = surface_of_skeleton(skeleton)
+    lengths = {int(row): float(skeleton.lengths[row]) for row in range(len(skeleton))}
     content: dict[str, Any] = {
-        "name": f"{skeleton.name}: {motion.name}",
+        "name": motion.name if motion.name == skeleton.name else f"{skeleton.name}: {motion.name}",
         "fps": motion.fps,
         "frames": len(motion),
-        "joints": len(skeleton),
-        "up": up.tolist(),
-        "ahead": ahead_of(skeleton).tolist(),
-        "middle": ((low + high) / 2.0).tolist(),
-        "size": size,
-        "floor": float((shown @ up).min()) - 0.01 * size,
-        "bones": bones,
-        "balls": balls,
-        "targets": [] if targets is None else [[*place.tolist(), *theme.reached] for place in targets],
-        "positions": base64.b64encode(positions.astype("<f4").tobytes()).decode(),
+        "unit": skeleton.meters_per_unit,
+        **_view(motion, surface.parts),
+        "body": _body(skeleton),
+        "handles": _handles(skeleton),
+        "bones": _bones(skeleton),
+        "whole": bool(surface.parts) and surface.covers(_carried(skeleton, lengths)),
+        "surface": _surface(surface.parts, pack),
+        "motion": _values(motion, pack),
+        "targets": _targets(motion, targets, pack),
+        "arrays": pack.arrays,
+        "data": pack.text(),
     }
-    text = json.dumps(content, allow_nan=False)
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":  # so that a name from a file cannot end the script
         text = text.replace(sign, f"\\u{ord(sign):04x}")
-    page = files("synovia.viewer").joinpath("offline.html").read_text(encoding="utf-8")
-    return page.replace("/*DATA*/", text)
+    folder = files("synovia.viewer").joinpath("offline_page")
+
+    def read(name: str) -> str:
+        return folder.joinpath(name).read_text(encoding="utf-8")
+
+    page = read("page.html").replace("/*STYLE*/", read("page.css"))
+    return page.replace("/*SCRIPT*/", "\n".join(read(name) for name in _SCRIPTS)).replace("/*DATA*/", text)
+
+
+class _Pack:
+    """Arrays as compressed bytes: the difference to the row above, column by column, high bytes apart from low ones."""
+
+    def __init__(self) -> None:
+        self.arrays: list[dict[str, Any]] = []
+        self._data = bytearray()
+
+    def add(self, values: NDArray[Any], kind: str, *, differences: bool = True) -> int:
+        """Append an array of unsigned integers and return its number; ``kind`` is u1, u2 or u4."""
+        table = np.ascontiguousarray(values.reshape(len(values), -1).astype(f"<{kind}").T)
+        if differences and table.shape[1]:
+            table = np.diff(table, axis=1, prepend=np.zeros((len(table), 1), table.dtype))  # modulo 2 ** bits
+        raw = np.ascontiguousarray(table).reshape(-1).view(np.uint8).reshape(-1, table.itemsize).T.tobytes()
+        self.arrays.append({
+            "at": len(self._data), "bytes": table.itemsize, "rows": len(values), "columns": len(table),
+            "differences": differences,
+        })  # fmt: skip
+        self._data += raw
+        return len(self.arrays) - 1
+
+    def add_bytes(self, data: bytes) -> int:
+        """Append bytes and return their number."""
+        return self.add(np.frombuffer(data, np.uint8), "u1", differences=False)
+
+    def text(self) -> str:
+        """Return all arrays as text."""
+        return base64.b64encode(zlib.compress(bytes(self._data), 9)).decode()
+
+
+def _carried(skeleton: Skeleton, lengths: dict[int, float]) -> dict[int, float]:
+    """Return the length of the bones that begin at each joint, by row."""
+    out: dict[int, float] = {}
+    for row, parent in enumerate(skeleton.parents):
+        if parent >= 0:
+            out[parent] = out.get(parent, 0.0) + lengths[row]
+    return out
+
+
+def _view(motion: Motion, parts: Sequence[Part]) -> dict[str, Any]:
+    """Return what the camera needs: axes, floor, and the size of the body."""
+    skeleton = motion.skeleton
+    up = direction(up_of(skeleton), "y")
+    frames = motion.frames()
+    positions = frames[..., 9:]
+    chosen = np.unique(np.linspace(0, max(len(motion) - 1, 0), min(_SAMPLES, max(len(motion), 1))).astype(int))
+    shape = build(skeleton, THEMES["light"], 1.0)
+    shown = [positions[frame][shape.joints] for frame in chosen]
+    if parts:
+        shown = [np.concatenate([part.placed(frames[frame]) for part in parts]) for frame in chosen]
+    root = positions[:, 0] - np.outer(positions[:, 0] @ up, up)
+    extents = [np.ptp(points @ _across(up).T, axis=0) for points in shown]
+    wide = float(max(max(extent[0], extent[1]) for extent in extents))
+    tall = float(max(extent[2] for extent in extents))
+    travel = float(np.linalg.norm(np.ptp(root, axis=0)))
+    size = float(np.hypot(wide, tall)) or 1.0
+    everything = np.concatenate(shown)
+    middle = (everything.min(axis=0) + everything.max(axis=0)) / 2.0
+    follows = travel > _TRAVELS * size
+    return {
+        "up": up.tolist(),
+        "ahead": ahead_of(skeleton).tolist(),
+        "middle": middle.tolist(),
+        "wide": wide if follows else max(wide, float(np.ptp(everything @ _across(up).T[:, :2], axis=0).max())),
+        "tall": tall,
+        "size": size,
+        "follows": follows,
+        "floor": float(np.quantile([float((points @ up).min()) for points in shown], 0.1)),
+    }
+
+
+def _across(up: Array) -> Array:
+    """Return two axes of the floor and ``up`` as rows, (3, 3)."""
+    return align_z(up).T
+
+
+def _body(skeleton: Skeleton) -> dict[str, Any]:
+    """Return the joints: everything that forward kinematics and limits need."""
+    limits: list[Any] = []
+    for joint in skeleton.joints:
+        limit = joint.limit
+        if isinstance(limit, Interval):
+            ends = [end if abs(end) < 1e15 else None for end in (limit.lower, limit.upper)]
+            limits.append(ends)
+        elif isinstance(limit, SwingTwist):
+            limits.append(limit.row().tolist()[:10])
+        else:
+            limits.append(None)
+    return {
+        "names": list(skeleton.joint_names),
+        "parents": list(skeleton.parents),
+        "kinds": [int(joint.kind) for joint in skeleton.joints],
+        "rest": [[*joint.rest[:3, :3].ravel().tolist(), *joint.rest[:3, 3].tolist()] for joint in skeleton.joints],
+        "axes": [joint.axis.tolist() for joint in skeleton.joints],
+        "limits": limits,
+        "coupled": [joint.mimic is not None for joint in skeleton.joints],
+        "masses": [[joint.mass, *joint.com.tolist()] for joint in skeleton.joints],
+    }
+
+
+def _handles(skeleton: Skeleton) -> list[dict[str, Any]]:
+    """Return the joints to drag, with a label, and whether they carry the body."""
+    roles = skeleton.roles
+    feet = [role for role in roles if role.endswith(_FEET)]
+    chosen = [role for role in ("right_hand", "left_hand", "head") if role in roles] + feet
+    out = [
+        {
+            "row": _end(skeleton, skeleton.index(role), role),
+            "label": role.replace("_", " ").capitalize(),
+            "carries": role in feet,
+        }
+        for role in chosen
+    ]
+    if out:
+        return out[:_MOST_HANDLES]
+    tips: list[tuple[int, int]] = []
+    for row in range(len(skeleton)):
+        moving = [
+            at for at in ancestors(skeleton.parents, row) if skeleton.joints[at].kind not in (Kind.FIXED, Kind.FREE)
+        ]
+        if not skeleton.children[row] and moving:
+            tips.append((len(moving), row))
+    longest = max((count for count, _ in tips), default=0)
+    kept = [row for count, row in tips if count >= 0.5 * longest][:_MOST_HANDLES]
+    return [{"row": row, "label": skeleton.joint_names[row], "carries": False} for row in kept]
+
+
+def _end(skeleton: Skeleton, row: int, role: str) -> int:
+    """Return the joint to drag for a role: the crown of a head, so that its handle does not hide the face."""
+    tips = [child for child in skeleton.children[row] if skeleton.joints[child].tip]
+    return tips[0] if role == "head" and tips else row
+
+
+def _bones(skeleton: Skeleton) -> dict[str, Any]:
+    """Return rods [from, to, radius, radius, colour] and balls [joint, radius, colour]."""
+    shape = build(skeleton, THEMES["light"], 1.0)
+    rods = zip(
+        shape.parents.tolist(), shape.bones.tolist(), shape.thick.tolist(), shape.bone_colours.tolist(), strict=True
+    )
+    balls = zip(shape.joints.tolist(), shape.round.tolist(), shape.joint_colours.tolist(), strict=True)
+    return {
+        "rods": [[parent, row, thick, 0.62 * thick, colour] for parent, row, thick, colour in rods],
+        "balls": [[row, radius, colour] for row, radius, colour in balls],
+    }
+
+
+def _surface(parts: Sequence[Part], pack: _Pack) -> dict[str, Any]:
+    """Return the triangles; bones are numbered over all parts, each with its joint and inverse bind transform."""
+    rows: list[int] = []
+    binds: list[list[float]] = []
+    listed: list[dict[str, Any]] = []
+    images: dict[int, int] = {}
+    for part in parts:
+        low, high = part.vertices.min(axis=0), part.vertices.max(axis=0)
+        span = np.where(high > low, high - low, 1.0)
+        weights = np.rint(part.weights * 255.0).astype(np.int64)
+        strongest = part.weights.argmax(axis=1)
+        weights[np.arange(len(weights)), strongest] += 255 - weights.sum(axis=1)
+        wide = "u2" if len(part.vertices) <= 65536 else "u4"
+        one: dict[str, Any] = {
+            "low": low.tolist(),
+            "span": span.tolist(),
+            "places": pack.add(np.rint((part.vertices - low) / span * 65535.0), "u2"),
+            "faces": pack.add(part.faces, wide),
+            "bones": pack.add(part.bones + len(rows), "u2", differences=False),
+            "weights": pack.add(weights, "u1", differences=False),
+            "colour": list(part.colour),
+            "flat": part.flat,
+        }
+        if part.colours is not None:
+            one["colours"] = pack.add(np.rint(np.clip(part.colours, 0.0, 1.0) * 255.0), "u1")
+        if part.texture is not None and part.corners is not None:
+            if id(part.texture) not in images:
+                images[id(part.texture)] = pack.add_bytes(jpeg(part.texture))
+            one |= {
+                "image": images[id(part.texture)],
+                "tint": list(part.tint),
+                "corners": pack.add(corner_steps(part), "u4"),
+            }
+        listed.append(one)
+        rows += part.rows.tolist()
+        binds += [inverse[:3].ravel().tolist() for inverse in np.linalg.inv(part.bind)]
+    return {"rows": rows, "binds": binds, "parts": listed}
+
+
+def _values(motion: Motion, pack: _Pack) -> dict[str, Any]:
+    """Return the joint values: whole numbers of a step above the least value of each column."""
+    skeleton = motion.skeleton
+    steps = np.full(skeleton.nq, _STEP)
+    for row, joint in enumerate(skeleton.joints):
+        at = skeleton.q_slice(row)
+        if joint.kind in (Kind.SLIDE, Kind.FREE):
+            steps[at.start : at.start + (1 if joint.kind is Kind.SLIDE else 3)] *= skeleton.size or 1.0
+    low = motion.q.min(axis=0) if len(motion) else np.zeros(skeleton.nq)
+    steps = np.maximum(steps, np.ptp(motion.q, axis=0) / 4e9 if len(motion) else 0.0)
+    return {
+        "low": low.tolist(),
+        "steps": steps.tolist(),
+        "q": pack.add(np.rint((motion.q - low) / steps), "u4"),
+        "rest": skeleton.rest_q.tolist(),
+    }
+
+
+def _targets(motion: Motion, targets: Array | None, pack: _Pack) -> dict[str, Any] | None:
+    """Return marked positions: one row a frame, or one row for all frames.
+
+    Raises:
+        InputError: If the shape is another.
+    """
+    if targets is None or not np.size(targets):
+        return None
+    places = np.asarray(targets, float)
+    if places.ndim == 2:
+        places = places[None]
+    if places.ndim != 3 or len(places) not in (1, len(motion)):
+        expected = f"(k, 3) or ({len(motion)}, k, 3)"
+        raise InputError("targets", value=np.shape(targets), expected=f"an array of shape {expected}")
+    places = as_numbers(places, (-1, places.shape[1], 3), "targets")
+    low, span = places.min(axis=(0, 1)), np.ptp(places, axis=(0, 1)).max() or 1.0
+    whole = np.rint((places - low) / span * 4e9).reshape(len(places), -1)
+    return {"low": low.tolist(), "span": float(span), "places": pack.add(whole, "u4"), "count": places.shape[1],
+            "colour": list(THEMES["light"].reached)}  # fmt: skip

@@ -1,10 +1,11 @@
 """The tabs of controls beside the scene."""
 
-from synovia.viewer.page import Tab
+from synovia.viewer.page.page import Tab
 from synovia.viewer.panel.body import Body
 from synovia.viewer.panel.clip import Clip
 from synovia.viewer.panel.goals import Goals
 from synovia.viewer.panel.keep import Keep
+from synovia.viewer.panel.open import Open
 from synovia.viewer.panel.solver import SolverTab
 from synovia.viewer.panel.why import Why
 
@@ -15,4 +16,5 @@ TABS: list[tuple[str, type[Tab]]] = [
     ("Solver", SolverTab),
     ("Why", Why),
     ("Export", Keep),
+    ("Open", Open),
 ]

@@ -10,12 +10,12 @@ import numpy as np
 from synovia.model import Kind
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.model.limits import Interval, SwingTwist
-from synovia.viewer.engine import Frame
-from synovia.viewer.page import Tab
+from synovia.viewer.editing.engine import Frame
+from synovia.viewer.editing.root import ROOTS
+from synovia.viewer.page.page import Tab
+from synovia.viewer.page.style import WARN, note, safe
 from synovia.viewer.panel.controls import in_degrees, widened
-from synovia.viewer.root import ROOTS
-from synovia.viewer.skin import SHOWN
-from synovia.viewer.style import WARN, note, safe
+from synovia.viewer.scene.skin import SHOWN
 
 _HELD: Final = (
     "Goals move these joints too, and may undo what you set here. To hold a joint, disable the goals, or add a rest"
@@ -32,6 +32,7 @@ class Body(Tab):
         gui = self.gui
         self.connect(gui.add_button_group("", ("Undo", "Redo", "Reset")), self._pressed, click=True)
         self.connect(gui.add_button_group("", ("Rest pose", "Mirror")), self._pressed, click=True)
+        self.connect(gui.add_button_group("", ("Copy", "Paste", "Paste mirrored")), self._pressed, click=True)
         self._root = self.connect(
             gui.add_dropdown(
                 "Root",
@@ -45,6 +46,10 @@ class Body(Tab):
             gui.add_dropdown("Limits", ("selected", "all", "off"), hint="Joints whose limits are drawn as arcs."),
             self._draw_arcs,
         )
+        lines = gui.add_checkbox(
+            "Goal lines", True, hint="Lines of sight, the area of support, planes and distances of the goals."
+        )
+        self.connect(lines, self._draw_sketches)
         if self.page.surface.parts:
             look = gui.add_dropdown(
                 "Look", SHOWN, initial_value=self.page.scene.look, hint="Show the surface, the bones, or both."
@@ -80,12 +85,20 @@ class Body(Tab):
             self.session.reset()
         elif button == "Mirror":
             self.session.mirror()
+        elif button == "Copy":
+            self.page.copy_pose()
+        elif button.startswith("Paste"):
+            self.page.paste_pose(mirror=button == "Paste mirrored")
         else:
             self.session.rest()
         self.page.refresh()
 
     def _draw_arcs(self, which: str) -> None:
         self.page.scene.arcs = which
+        self.session.touch()
+
+    def _draw_sketches(self, on: bool) -> None:
+        self.page.scene.sketches.shown = bool(on)
         self.session.touch()
 
     def _choose(self, row: int) -> None:
@@ -101,7 +114,7 @@ class Body(Tab):
         gui, given = self.gui, self.session.given
         joint = given.joints[row]
         limit = Interval(*given.value_range(row)) if joint_is_simple(joint.kind) else joint.limit
-        for part, (name, low, high, step) in enumerate(ranges(joint.kind, limit, self.session.reach)):
+        for part, (name, low, high, step) in enumerate(ranges(joint.kind, limit, self.session.size)):
             title = name if self._many else f"{short_label(joint.name)} {name.removeprefix('angle ')}".strip()
             if not name.endswith("°"):
                 title = f"{title} {self.page.unit}".strip()

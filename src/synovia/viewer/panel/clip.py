@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from synovia.viewer.editor_values import free_label
-from synovia.viewer.engine import Frame
-from synovia.viewer.page import Tab
+from synovia.viewer.editing.editor_values import free_label
+from synovia.viewer.editing.engine import Frame
+from synovia.viewer.page.page import Tab
+from synovia.viewer.page.style import PRIMARY, note
 from synovia.viewer.panel.controls import Field, whole
-from synovia.viewer.style import note
 
 _NONE = "(none)"
+_SECONDS = 2.0  # length of a new clip
+_EMPTY = "This model has no clip. Drop one on the page, or begin one here: pose the body, key it, go to another frame."
 
 
 class Clip(Tab):
@@ -19,13 +21,11 @@ class Clip(Tab):
     def build(self) -> None:
         """Add the controls."""
         gui = self.gui
-        if not self.session.clips:
-            gui.add_html(note("This model has no clip. To play one: synovia view MODEL CLIP."))
-            self._names: list[str] = []
-            return
-        self._names = [_NONE]
-        for motion in self.session.clips:
-            self._names.append(free_label(motion.name, self._names))
+        self._rows: list[Any] = []
+        self._keyed: tuple[int, ...] = ()
+        self._length = _SECONDS
+        self._empty = gui.add_html(note(_EMPTY), visible=not self.session.clips)
+        self._names = self._labels()
         self._pick = self.connect(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
         self._playing = self.connect(
             gui.add_checkbox("Play", False), lambda on: self.session.set_play(playing=bool(on))
@@ -38,11 +38,11 @@ class Clip(Tab):
         self._span = Field(
             self, "First, last", (0.0, 0.0), self._cut, digits=0, hint="The frames that play and are saved."
         )
-        key = gui.add_button("Key the pose", hint="Keep the pose at this frame as a layer on top of the clip (K).")
-        self.connect(key, lambda _: self.page.key(), click=True)
+        self._key = gui.add_button(
+            "Key the pose", color=PRIMARY, hint="Keep the pose at this frame as a layer on top of the clip (K)."
+        )
+        self.connect(self._key, lambda _: self.page.key(), click=True)
         self._folder = gui.add_folder("Keys", expand_by_default=True, visible=False)
-        self._rows: list[Any] = []
-        self._keyed: tuple[int, ...] = ()
         self._speed = self.connect(
             gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
         )
@@ -52,12 +52,38 @@ class Clip(Tab):
             ),
             lambda weight: self.session.set_play(weight=min(max(float(weight), 0.0), 1.0)),
         )
-        gui.add_html(
+        path = gui.add_checkbox("Path", False, hint="Show where the selected joint goes in the clip, and its keys.")
+        self._path = self.connect(path, self._show_path)
+        with gui.add_folder("New clip", expand_by_default=not self.session.clips):
+            self._seconds = Field(self, "Length s", (_SECONDS,), self._set_length)
+            button = gui.add_button(
+                "Begin a clip",
+                color=None if self.session.clips else PRIMARY,
+                hint="A clip of the present pose, to be moved by keys.",
+            )
+            self._begin = self.connect(button, lambda _: self.session.new_clip(self._length), click=True)
+        self._help = gui.add_html(
             note(
                 "Drag a target to change the pose, then key it. The layer goes smoothly from key to key, and fades"
-                " within half a second before the first one and after the last one."
+                " within half a second before the first one and after the last one. On a new clip, these hold."
             )
         )
+
+    def _labels(self) -> list[str]:
+        """Return the options of the dropdown."""
+        out = [_NONE]
+        for motion in self.session.clips:
+            out.append(free_label(motion.name, out))
+        return out
+
+    def _set_length(self, values: tuple[float, ...]) -> None:
+        """Set the length of the next new clip."""
+        self._length = values[0]
+
+    def _show_path(self, on: bool) -> None:
+        """Show or hide the path of the selected joint."""
+        self.page.scene.path.shown = bool(on)
+        self.session.touch()
 
     def _picked(self, name: str) -> None:
         number = self._names.index(name) - 1
@@ -95,8 +121,10 @@ class Clip(Tab):
 
     def show(self, frame: Frame) -> None:
         """Update the controls from the clip."""
-        if not self._names:
-            return
+        if len(self._names) != 1 + len(self.session.clips):
+            self._names = self._labels()
+            self._pick.options = tuple(self._names)
+            self._empty.visible, self._begin.color = False, None
         play = self.session.play
         number = 0
         if play.motion is not None:
@@ -106,9 +134,13 @@ class Clip(Tab):
                 self._time.max = length
         self._pick.value = self._names[number]
         self._playing.value = play.playing
-        for handle in (self._playing, self._time, self._speed, self._weight):
-            if handle.disabled != (number == 0):
-                handle.disabled = number == 0
+        chosen = number > 0
+        for handle in (self._playing, self._time, self._speed, self._weight, self._key, self._path, self._help):
+            if handle.visible != chosen:
+                handle.visible = chosen
+        for field in (self._frame, self._span):
+            if field.visible != chosen:
+                field.visible = chosen
         self._speed.value, self._weight.value = play.speed, play.weight
         self._frame.show((float(play.frame),))
         self._span.show((float(play.first), float(play.end)))

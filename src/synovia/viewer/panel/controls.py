@@ -17,8 +17,8 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.model import Kind
 from synovia.model.geometry import Array, as_numbers, fixed_xyz
-from synovia.viewer.editor import GoalEditor, bounds_of, kind_of
-from synovia.viewer.page import Tab
+from synovia.viewer.editing.editor import GoalEditor, bounds_of, kind_of
+from synovia.viewer.page.page import Tab
 
 PAUSE: Final = 2.0  # seconds after the last key stroke before a field shows the value of the model again
 _PARTS: Final = 1000  # steps of the slider of a slide joint

@@ -9,12 +9,12 @@ import numpy as np
 
 from synovia.draw.arcs import value_of
 from synovia.model.geometry import Array
-from synovia.viewer.editor import GoalEditor, address, bounds_of, kind_of, kinds
-from synovia.viewer.editor_values import tip_of
-from synovia.viewer.engine import Frame, miss_text
-from synovia.viewer.page import Tab
+from synovia.viewer.editing.editor import GoalEditor, address, bounds_of, kind_of, kinds
+from synovia.viewer.editing.editor_values import tip_of
+from synovia.viewer.editing.engine import Frame, miss_text
+from synovia.viewer.page.page import Tab
+from synovia.viewer.page.style import BAD, DIM, GOOD, PRIMARY, note, safe
 from synovia.viewer.panel.controls import Field, Span, angles_of, turn_of, whole, written
-from synovia.viewer.style import BAD, DIM, GOOD, note, safe
 
 _NOBODY = "(none)"
 _EVERY, _SOME = "(all)", "(several)"
@@ -70,7 +70,7 @@ class Goals(Tab):
         with gui.add_folder("Add a goal", expand_by_default=True):
             self._new_kind = gui.add_dropdown("Kind", tuple(kinds()), initial_value="position")
             self._new_joint = gui.add_dropdown("Joint", tuple(names))
-            self.connect(gui.add_button("Add goal"), self._add, click=True)
+            self.connect(gui.add_button("Add goal", color=PRIMARY), self._add, click=True)
         self.select(self.page.selected)
 
     def _selected(self) -> GoalEditor | None:

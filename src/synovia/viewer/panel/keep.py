@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from synovia.draw.film import check_film
 from synovia.draw.picture import png
 from synovia.errors import UnsupportedError
 from synovia.model.geometry import Array
-from synovia.viewer.engine import Frame
+from synovia.viewer.editing.engine import Frame
 from synovia.viewer.offline import page_text
-from synovia.viewer.page import Tab
-from synovia.viewer.saving import Recording, command_line, goal_file, motion_file, pose_file, python_text, solved_clip
-from synovia.viewer.style import note, safe
+from synovia.viewer.page.page import Tab
+from synovia.viewer.page.saving import (
+    Recording,
+    command_line,
+    film_file,
+    goal_file,
+    motion_file,
+    pose_file,
+    python_text,
+    solved_clip,
+)
+from synovia.viewer.page.style import PRIMARY, note, safe
 
 
 class Keep(Tab):
@@ -33,10 +44,12 @@ class Keep(Tab):
                 click=True,
             )
         self.connect(gui.add_checkbox("Record", False, hint="30 frames per second, at most ten minutes."), self._switch)
-        self._count = gui.add_html(note("Without a recording, the clip is saved, solved with the goals."))
-        for name, ending in (("GLB", ".glb"), ("BVH", ".bvh"), ("npz", ".npz")):
+        self._count = gui.add_html(
+            note("Without a recording, the clip is saved, solved with the goals. MP4 needs synovia[film].")
+        )
+        for number, (name, ending) in enumerate((("GLB", ".glb"), ("BVH", ".bvh"), ("npz", ".npz"), ("MP4", ".mp4"))):
             self.connect(
-                gui.add_button(f"Save motion ({name})"),
+                gui.add_button(f"Save motion ({name})", color=None if number else PRIMARY),
                 lambda _, ending=ending: self._motion(ending),
                 click=True,
                 slow=True,
@@ -60,6 +73,13 @@ class Keep(Tab):
         self._recording.take(frame.pose, now)
 
     def _motion(self, ending: str) -> None:
+        if ending == ".mp4":
+            film = Path(f"motion{ending}")
+            check_film(film, force=True)  # a missing package is told before the work
+            self.page.notify("Drawing the film. This takes a moment.")
+            clip, look = solved_clip(self.session, self._kept()), self.page.scene.look
+            self._send(film.name, film_file(clip, look, dark=self.page.dark))
+            return
         self._send(f"motion{ending}", motion_file(solved_clip(self.session, self._kept()), ending))
 
     def _page(self, _: Any) -> None:

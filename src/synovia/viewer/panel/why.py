@@ -21,13 +21,14 @@ from synovia.goals import Goal
 from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers
-from synovia.viewer.editor import address
-from synovia.viewer.engine import Frame
-from synovia.viewer.page import Tab
-from synovia.viewer.session import Session
-from synovia.viewer.style import DIM, note, safe
+from synovia.viewer.editing.editor import address
+from synovia.viewer.editing.engine import Frame
+from synovia.viewer.editing.session import Session
+from synovia.viewer.page.page import Tab
+from synovia.viewer.page.style import DIM, PRIMARY, note, safe
 
-_COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d")
+_COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d",
+            "#868e96", "#f06595", "#e0a800", "#2f9e44", "#495057")  # fmt: skip
 _RANGE: Final = (-13.0, 1.0)  # log10 of the plotted errors: from rounding to ten times the body's size
 _LEAST: Final = 1.0  # least length of the error axis, decades
 _SPECIAL: Final = ("two-bone", "aim", "hinges", "segments")  # closed forms, which support few problems
@@ -67,8 +68,8 @@ def problem_of(session: Session) -> tuple[list[Goal], Pose]:
 
 
 def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
-    """Return the result of one solver, in one attempt from a start."""
-    whole, rooted = settings.without_restarts(), session.rooted
+    """Return the result of one solver, in one attempt from a start, without the limits on the motion in a frame."""
+    whole, rooted = settings.for_diagnosis(), session.rooted
     try:
         ik = IK(rooted.held, goals, whole, tolerance=session.tolerance, root=rooted.mode)
         final = ik.solve(start=start)
@@ -124,7 +125,8 @@ class Why(Tab):
         self._draw([])
         with gui.add_folder("Who races", expand_by_default=False):
             self._racers = {name: gui.add_checkbox(name, name not in _SPECIAL) for name in solvers}
-        self.connect(gui.add_button_group("", ("Race", "Clear the ghosts")), self._pressed, click=True)
+        self.connect(gui.add_button("Race", color=PRIMARY), lambda _: self._start(), click=True)
+        self.connect(gui.add_button("Clear the ghosts"), lambda _: self._clear(), click=True)
         self._legend = gui.add_html(note(_RACE))
 
     def show(self, frame: Frame) -> None:
@@ -176,12 +178,10 @@ class Why(Tab):
         if text != self._shown:
             self._text.content = self._shown = text
 
-    def _pressed(self, button: str) -> None:
-        if button == "Race":
-            if self._racing.acquire(blocking=False):
-                self.page.background.start("synovia-race", self._run_race)
-        else:
-            self._clear()
+    def _start(self) -> None:
+        """Start a race, unless one is under way."""
+        if self._racing.acquire(blocking=False):
+            self.page.background.start("synovia-race", self._run_race)
 
     def _run_race(self) -> None:
         """Run the race in a background thread; a first use compiles a solver."""

@@ -12,9 +12,8 @@ from synovia.draw.theme import Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.surface import Surface
-from synovia.surface.shapes import ball
-from synovia.viewer.bodies import build, rod
-from synovia.viewer.skin import Skin
+from synovia.viewer.scene.bodies import BodyMeshes, build
+from synovia.viewer.scene.skin import Skin
 
 if TYPE_CHECKING:
     from viser import ClientHandle
@@ -53,31 +52,8 @@ class Figure:
         self._build, self._pick = build(skeleton, theme, scale), pick
         self._rows = {int(row): k for k, row in enumerate(self._build.bones)}
         frames = np.array(skeleton.rest_pose().frames)
-        place, turn, size = self._build.bone_frames(frames[:, 9:] * scale)
-        options: Any = {"material": "standard", "lod": "off", "cast_shadow": shadows}
-        vertices, faces = rod()
-        self._bones = client.scene.add_batched_meshes_simple(
-            f"{name}/bones",
-            vertices,
-            faces,
-            batched_wxyzs=turn,
-            batched_positions=place,
-            batched_scales=size,
-            batched_colors=self._build.bone_colours,
-            **options,
-        )
-        vertices, faces = ball(np.ones(3))
-        joints = self._build.joints
-        self._joints = client.scene.add_batched_meshes_simple(
-            f"{name}/joints",
-            vertices,
-            faces,
-            batched_wxyzs=np.tile((1.0, 0.0, 0.0, 0.0), (len(joints), 1)),
-            batched_positions=frames[joints, 9:] * scale,
-            batched_scales=self._build.round.astype(np.float32),
-            batched_colors=self._build.joint_colours,
-            **options,
-        )
+        self._meshes = BodyMeshes(client.scene, name, self._build, frames[:, 9:] * scale, shadows=shadows)
+        self._bones, self._joints = self._meshes.bones, self._meshes.joints
         self._joints.on_click(self._clicked)
         self._skin = Skin(client, surface, scale=scale, world=frames, shadows=shadows, name=name)
         self._colours = self._build.bone_colours
@@ -106,12 +82,7 @@ class Figure:
         out = np.empty_like(frames)
         out[:, :9] = (basis.T @ frames[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
         out[:, 9:] = (frames[:, 9:] - foot) @ basis + (aside / self.scale, 0.0, 0.0)
-        positions = out[:, 9:] * self.scale
-        place, turn, size = self._build.bone_frames(positions)
-        self._bones.batched_positions = place.astype(np.float32)
-        self._bones.batched_wxyzs = turn.astype(np.float32)
-        self._bones.batched_scales = size.astype(np.float32)
-        self._joints.batched_positions = positions[self._build.joints].astype(np.float32)
+        self._meshes.move(out[:, 9:] * self.scale)
         self._skin.show(out)
 
     def colour(self, shares: Mapping[int, float], chosen: set[int]) -> None:

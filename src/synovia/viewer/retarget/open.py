@@ -1,60 +1,36 @@
-"""``view_retarget``: open the retarget page."""
+"""How the retarget page is opened."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from synovia.clips import find_ends
 from synovia.errors import InputError
-from synovia.io.base import optional_package
 from synovia.io.load import load_model, load_motion
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.retargeting import read_map
-from synovia.viewer.live import View, serve, surface_with
 from synovia.viewer.retarget.transfer import Transfer
-from synovia.viewer.worker import Background
+from synovia.viewer.scene.skin import surface_with
+from synovia.viewer.serving.view import Host, Opening
 
 
-def view_retarget(
-    clip: Any,
-    onto: Any,
-    joint_map: Any = None,
-    *,
-    rest: Pose | None = None,
-    host: str = "127.0.0.1",
-    port: int = 8080,
-    token: str | None = None,
-    dark: bool = False,
-    shadows: bool = True,
-    browser: bool = False,
-) -> View:
-    """Open a page with a clip and its transfer to another body side by side; map and rest pose can be edited there.
+def retarget_opening(
+    clip: Any, onto: Any, joint_map: Any, rest: Pose | None, animate: Callable[[Host, Skeleton, Motion], None]
+) -> Opening:
+    """Return how retarget pages of a clip and a body are made.
 
     Args:
-        clip: The clip: a ``Motion`` or a file.
-        onto: The body that follows: a ``Skeleton``, a file, or the name of a bundled model.
-        joint_map: (source joint, target joint) by part, or a file of it; None for the automatic map.
-        rest: Pose of the clip's skeleton that counts as rest; None for the rest pose of the file.
-        host: As in ``view``, also the others below.
-        port: Port to try first, 0 for any.
-        token: Secret that browsers must send.
-        dark: Whether the page starts dark.
-        shadows: Whether bodies cast a shadow.
-        browser: Whether to open a browser.
-
-    Returns:
-        The running page.
-
-    Raises:
-        MissingExtraError: If viser is not installed.
-        SynoviaError: If a file or the map cannot be used.
+        clip: As in ``view_retarget``, also ``onto``, ``joint_map`` and ``rest``.
+        onto: The body that follows.
+        joint_map: The map.
+        rest: The rest pose of the source.
+        animate: Function that shows the live page of a body that plays a clip.
     """
-    optional_package("viser", "the live page needs viser", "view")
-    from synovia.viewer.retarget.page import RetargetPage, aim_at
+    from synovia.viewer.retarget.page import RetargetPage, first_aim
     from synovia.viewer.retarget.panel import Panel
 
     motion = clip if isinstance(clip, Motion) else load_motion(clip)
@@ -72,8 +48,8 @@ def view_retarget(
     def make() -> Transfer:
         return Transfer(motion, body, given, rest, outcome=replace(first, version=1))
 
-    def give(client: Any, transfer: Transfer, background: Background) -> RetargetPage:
-        return RetargetPage(client, transfer, background, surfaces, Panel, dark=dark, shadows=shadows)
+    def give(client: Any, transfer: Transfer, host: Host) -> RetargetPage:
+        return RetargetPage(client, transfer, host, surfaces, Panel, lambda result: animate(host, body, result))
 
     notes = (*surfaces[0].notes, *surfaces[1].notes, *ends, *trouble)
-    return serve(make, give, aim_at, notes, host=host, port=port, token=token, browser=browser)
+    return Opening(make, give, first_aim, notes)

@@ -13,18 +13,20 @@ import numpy as np
 from synovia.draw.theme import THEMES
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
+from synovia.model.motion import Motion
 from synovia.surface import Surface
-from synovia.viewer.clip import Play, sample
-from synovia.viewer.control import Message
+from synovia.viewer.editing.clip import Play, sample
+from synovia.viewer.editing.worker import SESSION
+from synovia.viewer.page.control import Message
+from synovia.viewer.page.style import BAD as RED
+from synovia.viewer.page.style import BRANDS, GOOD, WARN, note, safe
 from synovia.viewer.retarget.figure import Figure
 from synovia.viewer.retarget.limbs import BAD, FAIR, Limb
 from synovia.viewer.retarget.transfer import Outcome, Transfer
-from synovia.viewer.style import BAD as RED
-from synovia.viewer.style import BRANDS, GOOD, WARN, note, safe
-from synovia.viewer.worker import SESSION, Background
+from synovia.viewer.serving.view import Aim, Host
 
 if TYPE_CHECKING:
-    from viser import ClientHandle, ViserServer
+    from viser import ClientHandle
 
 _RATE: Final = 30.0  # frames per second
 _TEXT: Final = 0.15  # seconds between two updates of the text
@@ -50,32 +52,30 @@ class RetargetPage:
     Args:
         client: The browser.
         transfer: The transfer of this page alone.
-        background: Runner of the page's threads.
+        host: What serves the page.
         surfaces: Surfaces of source and target.
         controls: Class of the controls.
-        dark: Whether the page is dark.
-        shadows: Whether bodies cast a shadow.
+        animate: Function that shows the live page of the target that plays a clip.
     """
 
     def __init__(
         self,
         client: ClientHandle,
         transfer: Transfer,
-        background: Background,
+        host: Host,
         surfaces: tuple[Surface, Surface],
         controls: Callable[[RetargetPage], Controls],
-        *,
-        dark: bool = False,
-        shadows: bool = True,
+        animate: Callable[[Motion], None],
     ) -> None:
         """Add the scene and the controls, and start to play."""
-        self.client, self.transfer = client, transfer
+        self.client, self.transfer, self.animate = client, transfer, animate
+        dark, shadows = host.dark, host.shadows
         self.play = Play(transfer.motion, playing=True)
         self.message = Message(self._wake)
         self.in_place, self.overlaid, self.at_rest, self.picking = True, False, False, False
         self.part: str | None = None
         self.computing = False
-        self._stopped = threading.Event()
+        self._stopped, self._ended = threading.Event(), threading.Event()
         self._due = 0.0
         client.gui.configure_theme(
             control_width="large", dark_mode=dark, show_logo=False, show_share_button=False, brand_color=BRANDS[dark]
@@ -94,7 +94,6 @@ class RetargetPage:
                 zip(("source", "target"), bodies, surfaces, scales, strict=True)
             )
         ]  # fmt: skip
-        client.scene.configure_default_lights(True, cast_shadow=shadows)
         client.scene.add_grid(
             "/floor", width=14.0, height=14.0, plane="xz", cell_size=0.25, section_size=1.0, cell_color=theme.grid,
             section_color=theme.grid, cell_thickness=0.6, section_thickness=1.2, fade_distance=10.0,
@@ -105,12 +104,16 @@ class RetargetPage:
             for way, text in enumerate((transfer.motion.name, transfer.target.name))
         ]
         self.panel = controls(self)
-        background.start(SESSION, self._run)
+        host.background.start(SESSION, self._run)
 
     def close(self) -> None:
         """Stop after the browser has gone."""
         self._stopped.set()
         self.transfer.changed.set()
+
+    def finish(self, seconds: float) -> None:
+        """Wait until the page changes no control any more, at most some seconds."""
+        self._ended.wait(seconds)
 
     def _wake(self, seconds: float) -> None:
         """Update the text soon."""
@@ -146,6 +149,7 @@ class RetargetPage:
                     self.panel.show()
                 self.client.flush()
             self._stopped.wait(max(now + 1.0 / _RATE - time.perf_counter(), 0.001))
+        self._ended.set()
 
     def _compute(self) -> None:
         """Carry the clip over, and adapt the list of parts."""
@@ -275,14 +279,11 @@ def words(part: str) -> str:
     return part.replace("_", " ")
 
 
-def aim_at(server: ViserServer, transfer: Transfer) -> None:
-    """Aim the camera of every browser at the middle between the bodies, from the front."""
+def first_aim(transfer: Transfer) -> Aim:
+    """Return a camera in front of the bodies that looks at the middle between them."""
     del transfer
-    server.scene.set_up_direction((0.0, 1.0, 0.0))
-    camera = server.initial_camera
-    camera.up = np.array((0.0, 1.0, 0.0))
-    camera.position, camera.look_at = np.array((0.7, 1.3, 3.7)), np.array((0.0, 0.8, 0.0))
-    camera.fov, camera.near, camera.far = _VIEW, 0.01, 200.0
+    up, position, middle = np.array([(0.0, 1.0, 0.0), (0.7, 1.3, 3.7), (0.0, 0.8, 0.0)])
+    return Aim(up, position, middle, fov=_VIEW, near=0.01, far=200.0)
 
 
 def _height(skeleton: Skeleton) -> float:

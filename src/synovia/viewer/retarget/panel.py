@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from synovia.files.poses import save_pose
 from synovia.io.npz import write_npz
 from synovia.model import Kind
+from synovia.model.motion import Motion
 from synovia.retargeting import NEEDED, write_map
-from synovia.viewer.control import connect
+from synovia.viewer.page.control import connect
+from synovia.viewer.page.style import DIM, note, style
 from synovia.viewer.retarget.limbs import BAD, FAIR, TRUNK, Limb
-from synovia.viewer.skin import SHOWN
-from synovia.viewer.style import DIM, note, style
+from synovia.viewer.scene.skin import SHOWN
 
 if TYPE_CHECKING:
     from synovia.viewer.retarget.page import RetargetPage
@@ -296,6 +297,12 @@ class Panel:
     def _add_saving(self) -> None:
         """Add the downloads."""
         gui = self._gui
+        self._on(
+            gui.add_button("Animate", hint="Play the result on the live page, and pose on top of it."),
+            self._animate,
+            click=True,
+            slow=True,
+        )
         self._on(gui.add_button("Save map"), lambda _: self._send("map.toml", self._map), click=True, slow=True)
         self._on(gui.add_button("Save rest pose"), lambda _: self._send("rest.json", self._rest), click=True, slow=True)
         self._on(gui.add_button("Save clip"), lambda _: self._send("clip.npz", self._clip), click=True, slow=True)
@@ -315,10 +322,21 @@ class Panel:
         save_pose(self.transfer.rest_pose(), path)
 
     def _clip(self, path: Path) -> None:
+        write_npz(self._result(), path)
+
+    def _animate(self, _: Any) -> None:
+        self.page.animate(self._result())
+
+    def _result(self) -> Motion:
+        """Return the new clip.
+
+        Raises:
+            ValueError: If there is none.
+        """
         answer = self.transfer.outcome.answer
         if answer is None:
             raise ValueError("no clip: the map is not complete")
-        write_npz(answer.motion, path)
+        return answer.motion
 
     # --- several times a second ------------------------------------------------------------------------------------
 

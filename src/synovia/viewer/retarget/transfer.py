@@ -16,9 +16,9 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.retargeting import Retargeted, draft_map, retarget
-from synovia.viewer.bodies import ahead_of
 from synovia.viewer.retarget.limbs import Limb, compare_limbs
 from synovia.viewer.retarget.rest import Angles, adjusted, pose_of
+from synovia.viewer.scene.bodies import ahead_of
 
 Map = dict[str, tuple[str, str]]  # (source joint, target joint) by part, "" for none
 

@@ -15,6 +15,7 @@ import hmac
 import http
 import ipaddress
 import logging
+import socket
 import threading
 import time
 import warnings
@@ -26,7 +27,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from synovia.errors import SynoviaError
+from synovia.errors import InputError, SynoviaError
 
 if TYPE_CHECKING:
     from viser import ViserServer
@@ -35,7 +36,7 @@ _COOKIE: Final = "synovia_token"
 # Pairs are the rate per second and the burst of a token bucket.
 _LARGEST: Final = 2**24  # bytes of a message: a picture of the page; a drag takes 300
 _MESSAGES: Final = (400.0, 800.0)  # a page sends at most 50 per second for the camera and 20 for each hand
-_BYTES: Final = (2.0**22, 2.0**24)  # the burst is one picture of the page
+BYTES: Final = (2.0**22, 2.0**24)  # the burst is one picture of the page
 _PAGES: Final = 12  # browsers at once; each has its own solver
 _ERRORS: Final = (0.2, 5.0)  # printed errors
 _CONNECTIONS: Final = (1.0, 30.0)  # new connections
@@ -223,6 +224,25 @@ def guarded_server(rules: Rules, port: int) -> ViserServer:
     return server
 
 
+def check_address(host: str) -> None:
+    """Check that a server can listen at an address: viser's would wait for ever where it cannot.
+
+    Raises:
+        InputError: If it is not an address of this machine.
+    """
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.bind(place)
+    except (OSError, UnicodeError) as error:
+        raise InputError(
+            "host",
+            value=host,
+            expected="an address of this machine",
+            hint="127.0.0.1 serves browsers of this machine alone, 0.0.0.0 those of others too",
+        ) from error
+
+
 @contextmanager
 def _guarded_serve(rules: Rules) -> Generator[list[bool]]:
     """Replace ``serve`` by a checked function and yield a list that is no longer empty once that was called."""
@@ -338,7 +358,7 @@ def _connection_class(rules: Rules) -> type:
 
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
-            self._messages, self._bytes, self._controls = Bucket(*_MESSAGES), Bucket(*_BYTES), Bucket(*_MESSAGES)
+            self._messages, self._bytes, self._controls = Bucket(*_MESSAGES), Bucket(*BYTES), Bucket(*_MESSAGES)
 
         def process_event(self, event: Any) -> None:
             """Limit control frames such as pings, because the server answers each one."""

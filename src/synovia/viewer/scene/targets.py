@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.draw.arcs import range_lines, value_of
 from synovia.draw.scene import bones_of, radii_of
@@ -16,22 +15,22 @@ from synovia.draw.theme import Theme
 from synovia.errors import SynoviaError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, quat_to_matrix
-from synovia.viewer.bodies import wxyz
-from synovia.viewer.editor import GoalEditor, bounds_of
-from synovia.viewer.editor_values import tip_of
-from synovia.viewer.engine import Frame, miss_text
-from synovia.viewer.session import Session
+from synovia.viewer.editing.editor import GoalEditor, bounds_of
+from synovia.viewer.editing.editor_values import tip_of
+from synovia.viewer.editing.engine import Frame, miss_text
+from synovia.viewer.editing.session import Session
+from synovia.viewer.scene.bodies import wxyz
+from synovia.viewer.scene.lines import STATES, StateLines, add_lines
 
 if TYPE_CHECKING:
     from viser import ClientHandle
 
-_BALL: Final = 0.032  # radius of a target, share of the body's size
+_BALL: Final = 0.024  # radius of a target, share of the body's size
 _STILL: Final = 1e-6  # scene units, and quaternion components: smaller moves are not sent
 
 _RADIUS: Final = 0.1  # radius of a range's arc, share of the body's size: outside the arcs of limits
 _BESIDE: Final = 1.1  # distance of the arc from the bone's axis, in radii of the joint: inside the bone it is hidden
-_STATES: Final = ("reached", "missed", "quiet")  # colours of a theme
-GIZMOS: Final = ("", "both", "move", "turn")  # what the gizmo of the selected target does; "" hides it
+Gizmo = Literal["", "both", "move", "turn"]  # what the gizmo of the selected target does; "" hides it
 
 
 def move_node(handle: Any, position: Array, rotation: Array | None = None) -> None:
@@ -43,14 +42,6 @@ def move_node(handle: Any, position: Array, rotation: Array | None = None) -> No
         handle.position = tuple(position.tolist())
     if rotation is not None and not _is_near(handle.wxyz, rotation):
         handle.wxyz = tuple(rotation.tolist())
-
-
-def add_lines(client: ClientHandle, name: str, colour: tuple[int, int, int], width: float) -> Any:
-    """Add hidden line segments, ``width`` pixels wide, whose points are set later."""
-    nothing = np.zeros((1, 2, 3), np.float32)
-    return client.scene.add_line_segments(
-        name, nothing, colour, thickness=width, thickness_units="screen", visible=False
-    )
 
 
 def _is_near(at: Array, to: Array) -> bool:
@@ -86,7 +77,7 @@ class Targets:
         self.client, self.session, self.theme = client, session, theme
         self.scale, self.size, self._up = scale, size, up
         self.selected: int | None = None
-        self.gizmo = ""  # one of GIZMOS; hidden until a click, because its arrows are in the way of a free drag
+        self.gizmo: Gizmo = ""  # hidden until a click, because its arrows are in the way of a free drag
         self._select = on_select
         self._balls: dict[int, Any] = {}
         self._ghosts: dict[int, Any] = {}
@@ -268,36 +259,25 @@ class Ranges:
         """Make the nodes that are never removed."""
         self._skeleton, self._scale, self._radius = skeleton, scale, _RADIUS * size / scale
         self._beside = _BESIDE * radii_of(skeleton, bones_of(skeleton))
-        self._sent: dict[str, NDArray[np.float32]] = {}
-        self._lines: dict[str, Any] = {
-            state: add_lines(client, f"/ranges/{state}", getattr(theme, state), 4.0) for state in _STATES
-        }
+        self._lines = StateLines(client, "/ranges", theme, 4.0)
 
     def set_theme(self, theme: Theme) -> None:
         """Change the colours."""
-        for state, handle in self._lines.items():
-            handle.colors = np.array(getattr(theme, state), np.uint8)
+        self._lines.set_theme(theme)
 
     def show(self, frame: Frame) -> None:
         """Show the ranges of a frame."""
-        parts: dict[str, list[Array]] = {state: [] for state in _STATES}
+        paths: dict[str, list[Array]] = {state: [] for state in STATES}
         for editor in frame.editors:
             if (bounds := bounds_of(editor)) is not None and editor.row is not None:
-                parts[frame.state(editor)] += self._segments(frame, editor.row, bounds)
-        for state, handle in self._lines.items():
-            if parts[state]:
-                points = np.concatenate(parts[state]).astype(np.float32)
-                if state not in self._sent or not np.array_equal(points, self._sent[state]):
-                    handle.points = self._sent[state] = points
-            if handle.visible != bool(parts[state]):
-                handle.visible = bool(parts[state])
+                paths[frame.state(editor)] += self._paths_of(frame, editor.row, bounds)
+        self._lines.show(paths)
 
-    def _segments(self, frame: Frame, row: int, bounds: tuple[float, float]) -> list[Array]:
-        """Return the line segments of one range, each (s, 2, 3), scene units."""
+    def _paths_of(self, frame: Frame, row: int, bounds: tuple[float, float]) -> list[Array]:
+        """Return the lines of one range, each as points (n, 3), scene units."""
         skeleton, world = self._skeleton, frame.pose.frames[frame.added :]
         above = skeleton.parents[row]
         turn = world[above, :9].reshape(3, 3) if above >= 0 else np.eye(3)
         value = value_of(frame.pose, row + frame.added)
         lines = range_lines(skeleton, row, bounds, value, self._radius, self._beside[row])
-        placed = [(line @ turn.T + world[row, 9:]) * self._scale for line in lines]
-        return [np.stack([line[:-1], line[1:]], axis=1) for line in placed]
+        return [(line @ turn.T + world[row, 9:]) * self._scale for line in lines]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from synovia.errors import InputError
 from synovia.model.geometry import Array
-from synovia.viewer.control import Message, connect
-from synovia.viewer.editor import GoalEditor
-from synovia.viewer.scene import Scene
-from synovia.viewer.session import Session
+from synovia.viewer.editing.editor import GoalEditor
+from synovia.viewer.editing.session import Session
+from synovia.viewer.page.control import Message, connect
+from synovia.viewer.scene.scene import Scene
+from synovia.viewer.scene.targets import Gizmo
 
 if TYPE_CHECKING:
     from viser import ClientHandle
@@ -28,24 +28,6 @@ _ARROWS: Final = {
     "away": ("arrowup", "shift", 2, 1.0),
     "nearer": ("arrowdown", "shift", 2, -1.0),
 }
-
-# Keys of a page: viser's commands listen at the document's element, its camera at the document.
-# - A control that has the focus keeps the keys that it uses itself: blank, Enter, Tab and arrows.
-# - Arrows move a target, so they do not reach the camera; with Ctrl they do.
-# - A key that is held down repeats arrows and undo, and nothing else.
-# - Escape gives the focus back to the scene.
-_WHO: Final = """
-if(!window.synoviaKeys){window.synoviaKeys=true;
-const own="button,a,summary,[role=button],[role=slider],[role=tab],[role=option],[role=dialog],[role=listbox]";
-document.body.addEventListener("keydown",e=>{
-const arrow=e.key.startsWith("Arrow"),chord=e.ctrlKey||e.metaKey;
-if(e.key==="Escape"&&document.activeElement)document.activeElement.blur();
-const uses=arrow||[" ","Enter","Tab","Delete"].includes(e.key);
-if(uses&&e.target.closest&&e.target.closest(own))e.stopPropagation();
-else if(e.repeat&&!arrow&&!chord&&e.key!=="Tab")e.stopPropagation();});
-document.documentElement.addEventListener("keydown",e=>{
-if(e.key.startsWith("Arrow")&&!e.ctrlKey&&!e.metaKey)e.stopPropagation();});}
-"""
 
 
 class Keyed(Protocol):
@@ -72,6 +54,12 @@ class Keyed(Protocol):
     def key(self) -> None:
         """Keep the present pose at the present frame of the clip."""
 
+    def copy_pose(self) -> None:
+        """Keep the present pose for ``paste_pose``."""
+
+    def paste_pose(self, *, mirror: bool = False) -> None:
+        """Set the pose that was copied last, or its mirror image."""
+
     def notify(self, text: str) -> None:
         """Show a message for a few seconds."""
 
@@ -86,8 +74,7 @@ class Keys:
     def __init__(self, page: Keyed) -> None:
         """Register the commands."""
         self._page, self._session = page, page.session
-        page.client.gui.add_html(f'<style onload="{html.escape(_WHO, quote=True)}"></style>')
-        self._step = 10.0 ** round(math.log10(_STEP * page.session.reach))
+        self._step = 10.0 ** round(math.log10(_STEP * page.session.size))
         self._add("Move the target", "G", lambda: self._use("move"))
         self._add("Turn the target", "R", lambda: self._use("turn"))
         self._add("Undo", "Z", page.undo, "cmd/ctrl")
@@ -96,6 +83,11 @@ class Keys:
         self._add("Key the pose on top of the clip", "K", page.key)
         self._add("Frame the body", "F", page.scene.frame_body)
         self._add("Mirror the pose", "M", self._mirror)
+        self._add("Copy the pose", "C", page.copy_pose)
+        self._add("Paste the pose", "V", page.paste_pose)
+        self._add("Paste the mirrored pose", "V", lambda: page.paste_pose(mirror=True), "shift")
+        for key, side in (("1", "front"), ("3", "left"), ("7", "top")):
+            self._add(f"View: {side}", key, lambda side=side: page.scene.frame_body(side))
         self._add("Pin the joint, or let it go", "P", self._pin)
         self._add("Remove the goal", "delete", self._remove)
         self._next = self._add("Next target", "tab", lambda: self._go(1))
@@ -137,7 +129,7 @@ class Keys:
             raise InputError("this goal has no target in the scene", value=editor.label)
         return editor
 
-    def _use(self, gizmo: str) -> None:
+    def _use(self, gizmo: Gizmo) -> None:
         """Show the arrows or the rings of the selected target, or hide them if they are shown."""
         editor, targets = self._chosen(), self._page.scene.targets
         if gizmo == "turn" and editor.kind == "position":
@@ -160,7 +152,7 @@ class Keys:
     def _play(self) -> None:
         """Let the clip run or stand still."""
         if self._session.play.motion is None:
-            raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model")
+            raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model, and begins one")
         self._session.set_play(playing=not self._session.play.playing)
 
     def _mirror(self) -> None:

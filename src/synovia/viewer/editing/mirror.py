@@ -10,7 +10,7 @@ from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
-from synovia.viewer.bodies import ahead_of
+from synovia.viewer.scene.bodies import ahead_of
 
 _NEAR: Final = 0.05  # of the body's size: a joint this near to another's mirror image may be its counterpart
 _SIDES: Final = (("left_", "right_"), ("right_", "left_"))

@@ -54,6 +54,7 @@ def connect(
     *,
     click: bool = False,
     command: bool = False,
+    upload: bool = False,
     slow: bool = False,
 ) -> Any:
     """Call an action with the new value of a control after each change, and return the control.
@@ -64,6 +65,7 @@ def connect(
         message: Message that shows the errors of the action.
         click: Whether the control is a button or a group of buttons.
         command: Whether it is a command with a key, which has no value.
+        upload: Whether it is a button that sends a file.
         slow: Whether the action is slow. It then runs beside other messages, once at a time.
     """
     running = threading.Lock()
@@ -88,6 +90,7 @@ def connect(
     async def soon(event: Any) -> None:
         act(event)
 
-    register = handle.on_trigger if command else handle.on_click if click else handle.on_update
+    kinds = ((command, "on_trigger"), (click, "on_click"), (upload, "on_upload"))
+    register = getattr(handle, next((name for chosen, name in kinds if chosen), "on_update"))
     register(act if slow else soon)
     return handle

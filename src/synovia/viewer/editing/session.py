@@ -19,12 +19,12 @@ from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.solver import Solver, as_solver
-from synovia.viewer.clip import Key, Play, blend, change_between, changed, sample, together
-from synovia.viewer.editor import GoalEditor, address, kind_of
-from synovia.viewer.editor_values import edited, free_label, place_at_current, set_defaults
-from synovia.viewer.mirror import counterparts, mirrored
-from synovia.viewer.root import Rooted, changed_root, rooted, with_root_values
-from synovia.viewer.undo import Undo
+from synovia.viewer.editing.clip import Key, Play, blend, change_between, changed, sample, still_clip, together
+from synovia.viewer.editing.editor import GoalEditor, address, kind_of
+from synovia.viewer.editing.editor_values import edited, free_label, place_at_current, set_defaults
+from synovia.viewer.editing.mirror import counterparts, mirrored
+from synovia.viewer.editing.root import Rooted, changed_root, rooted, with_root_values, without_root_values
+from synovia.viewer.editing.undo import Undo
 
 _MOST_EDITORS: Final = 64
 _FAR: Final = 1e4  # largest distance of a target, body sizes
@@ -70,13 +70,14 @@ class Session:
     _undo: Undo[Snapshot] = field(default_factory=Undo[Snapshot])
     _within: bool = False  # within ``one_step``
     _paused: frozenset[int] = frozenset()  # keys of the goals that are off because a clip plays
+    _copied: tuple[str, Array] | None = None  # root mode and joint values, (nq,), of the pose that was copied
     _next_key: int = 1
-    reach: float = field(init=False)
+    size: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Set the rest pose."""
         self.given, self.clips = together(self.given, self.clips)
-        self.reach = self.given.size or 1.0  # size of the body, length units
+        self.size = self.given.size or 1.0  # size of the body, length units
         self.rooted = rooted(self.given, self.mode)
         self.mode = self.rooted.mode
         self.pose = Pose(self.skeleton, with_root_values(self.given.rest_q, self.rooted))
@@ -160,7 +161,7 @@ class Session:
             editor = self.editor(key)
             if place is not None:
                 place = as_numbers(place, (3,), "target")
-                if np.abs(place - self.pose.frames[0, 9:]).max() > _FAR * self.reach:
+                if np.abs(place - self.pose.frames[0, 9:]).max() > _FAR * self.size:
                     raise InputError(
                         "target is too far away", value=place.tolist(), expected=f"at most {_FAR:g} body sizes"
                     )
@@ -172,7 +173,7 @@ class Session:
 
     def to_current(self, editor: GoalEditor) -> None:
         """Set an editor's target to the present pose of its joint."""
-        place_at_current(editor, self.pose, self.rooted.added, self.reach)
+        place_at_current(editor, self.pose, self.rooted.added, self.size)
         editor.given = POSITION | ROTATION
         self.touch()
 
@@ -207,7 +208,9 @@ class Session:
         """Change how the root moves; the body stays where it is."""
         with self.lock:
             if self.play.keys:
-                raise UnsupportedError("the keys of the clip hold the root as it moves now", hint="Delete them first")
+                raise UnsupportedError(
+                    "the root cannot move another way while the clip has keys", hint="delete the keys first"
+                )
             to, q = changed_root(self.pose.q, self.rooted, self.given, mode)
             self.remember()
             self._root(to, q)
@@ -224,12 +227,12 @@ class Session:
     def mirror(self) -> None:
         """Exchange the left and the right of the pose; the goals of the two sides change places, and hold there.
 
-        Raises:
-            UnsupportedError: If a clip gives the pose.
+        On a clip, the mirrored pose becomes a key.
         """
         with self.lock:
             if self.play.motion is not None:
-                raise UnsupportedError("the clip gives the pose, so it cannot be mirrored", hint="Choose no clip first")
+                self.key(mirrored(self.pose))
+                return
             self.remember()
             pairs = counterparts(self.given)
             states = {(editor.row, editor.kind): (editor.enabled, editor.idle) for editor in self.editors}
@@ -240,6 +243,39 @@ class Session:
                     editor.enabled, editor.idle = states.get(other, (editor.enabled, editor.idle))
                 if editor.has_position or editor.has_rotation:
                     self.to_current(editor)
+            self.touch(structure=True)
+
+    def copy_pose(self) -> None:
+        """Copy the present pose, so that ``paste_pose`` can set it again."""
+        with self.lock:
+            self._copied = self.mode, self.pose.q.copy()
+
+    def paste_pose(self, *, mirror: bool = False) -> None:
+        """Set the pose that was copied last, and move every target to the body; on a clip, the pose becomes a key.
+
+        The root goes where it was, unless it moves in another way now.
+
+        Args:
+            mirror: Whether to paste the mirror image.
+
+        Raises:
+            InputError: If no pose was copied.
+        """
+        with self.lock:
+            if self._copied is None:
+                raise InputError("no pose was copied", hint="C copies the present pose")
+            mode, copied = self._copied
+            q = np.concatenate([self.pose.q[: -self.given.nq or None], without_root_values(copied, self.given)])
+            q = copied.copy() if mode == self.mode and len(copied) == len(q) else q
+            if mirror:
+                q = mirrored(Pose(self.skeleton, q))
+            if self.play.motion is not None:
+                self.key(q)
+                return
+            self.remember()
+            self.put(q)
+            for editor in self.editors:
+                self.to_current(editor)
             self.touch(structure=True)
 
     def pin(self, key: int | None) -> bool:
@@ -298,6 +334,24 @@ class Session:
                 self._paused = frozenset()
             self.touch(structure=True)
 
+    def new_clip(self, seconds: float) -> None:
+        """Begin a clip of the present pose, which is its first key; more keys make it move.
+
+        Args:
+            seconds: Length of the clip.
+
+        Raises:
+            InputError: If the length cannot be used.
+        """
+        with self.one_step():
+            q = self.pose.q.copy()
+            names = [motion.name for motion in self.clips]
+            clip = still_clip(self.given, without_root_values(q, self.given), seconds, names)
+            self.clips = [*self.clips, clip]
+            self.set_clip(len(self.clips) - 1)
+            self.play.holds = True
+            self.key(q)
+
     def set_span(self, first: int | None = None, last: int | None = None) -> None:
         """Set the first or the last frame of the clip that plays.
 
@@ -315,8 +369,11 @@ class Session:
             play.time = min(max(play.time, play.span[0]), play.span[1])
             self.touch()
 
-    def key(self) -> Key:
-        """Keep the present pose at the present frame as a key on top of the clip, and let the goals follow again.
+    def key(self, q: Array | None = None) -> Key:
+        """Keep a pose at the present frame as a key on top of the clip, and let the goals follow again.
+
+        Args:
+            q: Joint values of the pose, (nq,) of the solved skeleton, clamped to their limits; None: the present pose.
 
         Raises:
             InputError: If no clip is chosen.
@@ -324,9 +381,10 @@ class Session:
         with self.lock:
             play = self._clip()
             self.remember()
+            to: Array = self.pose.q if q is None else inside_limits(self.skeleton, q[None])[0]
             play.playing = False
             play.time = play.frame / play.motion.fps if play.motion is not None else 0.0
-            key = Key(play.frame, change_between(self.skeleton, self._clip_values(play.time), self.pose.q))
+            key = Key(play.frame, change_between(self.skeleton, self._clip_values(play.time), to))
             others = [other for other in play.keys if other.frame != key.frame]
             play.keys = tuple(sorted((*others, key), key=lambda one: one.frame))
             for editor in self.editors:
@@ -348,7 +406,7 @@ class Session:
             InputError: If no clip is chosen.
         """
         if self.play.motion is None:
-            raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model")
+            raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model, and begins one")
         return self.play
 
     def set_play(self, **values: Any) -> None:
@@ -388,7 +446,7 @@ class Session:
         for editor in editors:
             if editor.free or (editor.follows and self.play.motion is not None):
                 pose = self.pose if editor.free else start
-                place_at_current(editor, pose, self.rooted.added, self.reach)
+                place_at_current(editor, pose, self.rooted.added, self.size)
 
     def touch(self, *, structure: bool = False) -> None:
         """Signal a change; with ``structure``, the problem must be packed again."""

@@ -7,16 +7,18 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from synovia.surface import Surface
-from synovia.viewer.control import Message, connect
-from synovia.viewer.engine import Frame
-from synovia.viewer.keys import Keys
-from synovia.viewer.scene import Scene
-from synovia.viewer.session import Session
-from synovia.viewer.style import BAD, BRANDS, DIM, GOOD, WARN, note, safe, style
-from synovia.viewer.worker import Background, Worker
+from synovia.viewer.editing.engine import Frame
+from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.worker import Worker
+from synovia.viewer.page.control import Message, connect
+from synovia.viewer.page.keys import Keys
+from synovia.viewer.page.style import BAD, BRANDS, DIM, GOOD, WARN, note, safe, style
+from synovia.viewer.scene.scene import Scene
+from synovia.viewer.serving.view import Host
 
 if TYPE_CHECKING:
     from viser import ClientHandle
@@ -60,9 +62,30 @@ class Tab(ABC):
         """
         del frame, now
 
-    def connect(self, handle: Any, action: Callable[[Any], None], *, click: bool = False, slow: bool = False) -> Any:
+    def connect(
+        self,
+        handle: Any,
+        action: Callable[[Any], None],
+        *,
+        click: bool = False,
+        upload: bool = False,
+        slow: bool = False,
+    ) -> Any:
         """Call an action after each change of a control, and show its errors on the page, see ``control.connect``."""
-        return connect(handle, action, self.page.message, click=click, slow=slow)
+        return connect(handle, action, self.page.message, click=click, upload=upload, slow=slow)
+
+
+class Navigation(Protocol):
+    """How the page of one body leads to other pages."""
+
+    def open(self, model: str | Path) -> None:
+        """Show another model."""
+
+    def play(self, clip: str | Path) -> None:
+        """Carry a clip over to the body and play it there."""
+
+    def map(self, clip: str | Path) -> None:
+        """Show a clip beside its transfer to the body, to edit the map."""
 
 
 class Page:
@@ -72,11 +95,10 @@ class Page:
         client: The browser.
         session: The session of this page alone.
         command: File or name of the model, for the Python code and the command that the page shows.
-        background: Runner of the page's threads.
+        host: What serves the page.
         surface: The surface of the body.
         tabs: Titles and classes of the tabs beside the scene.
-        dark: Whether the page is dark.
-        shadows: Whether the body casts a shadow.
+        navigation: How the page leads to other pages.
     """
 
     def __init__(
@@ -84,16 +106,14 @@ class Page:
         client: ClientHandle,
         session: Session,
         command: str,
-        background: Background,
+        host: Host,
         surface: Surface,
         tabs: Sequence[tuple[str, type[Tab]]],
-        *,
-        dark: bool = False,
-        shadows: bool = True,
+        navigation: Navigation,
     ) -> None:
         """Add the scene and the controls, and start to solve."""
-        self.client, self.session, self.command, self.dark = client, session, command, dark
-        self.background, self.surface = background, surface
+        self.client, self.session, self.command, self.dark = client, session, command, host.dark
+        self.host, self.background, self.surface, self.navigation = host, host.background, surface, navigation
         self.selected: int | None = session.editors[0].key if session.editors else None
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
@@ -104,12 +124,12 @@ class Page:
         self._status_text = ""
         self.closed = False
         self._theme()
-        self.scene = Scene(client, session, self.select, surface, dark=dark, shadows=shadows)
+        self.scene = Scene(client, session, self.select, surface, dark=host.dark, shadows=host.shadows)
         self.scene.targets.selected = self.selected
         self._tabs: list[Tab] = []
         self._panel(tabs)
         self.keys = Keys(self)
-        self.worker = Worker(session, self._show, background, self._next_update)
+        self.worker = Worker(session, self._show, host.background, self._next_update)
 
     def _theme(self) -> None:
         """Set the page's colours."""
@@ -170,6 +190,18 @@ class Page:
         made = self.session.key()
         self.notify(f"Keyed frame {made.frame}. The targets follow the clip again.")
 
+    def copy_pose(self) -> None:
+        """Keep the present pose for ``paste_pose``."""
+        self.session.copy_pose()
+        self.notify("Copied the pose.")
+
+    def paste_pose(self, *, mirror: bool = False) -> None:
+        """Set the pose that was copied last, or its mirror image; on a clip, key it."""
+        self.session.paste_pose(mirror=mirror)
+        self.refresh()
+        if self.session.play.motion is not None:
+            self.notify(f"Keyed the copied pose at frame {self.session.play.frame}.")
+
     def notify(self, text: str) -> None:
         """Show a message for a few seconds."""
         self.message.show(text)
@@ -224,7 +256,7 @@ class Page:
         if text := self.message.text:
             return note(safe(text), WARN)
         if frame.busy:
-            return note("Compiling the solver. This takes 10 to 20 seconds and happens once.", WARN)
+            return _compiling_note(*frame.compiling)
         if frame.trouble:
             return note(safe(frame.trouble), WARN)
         if frame.solution is None:
@@ -242,6 +274,25 @@ class Page:
         """Stop solving after the browser has gone."""
         self.closed = True
         self.worker.stop()
+
+    def finish(self, seconds: float) -> None:
+        """Wait until the page changes no control any more, at most some seconds."""
+        self.worker.ended.wait(seconds)
+
+
+def _compiling_note(words: str, spent: float, usual: float) -> str:
+    """Return the status line while the solver is not ready: what is being compiled, for how long, and what works now.
+
+    Args:
+        words: What is being compiled, empty if unknown.
+        spent: Seconds since that began.
+        usual: Seconds that it usually takes, 0 if unknown.
+    """
+    if not words:
+        return note("Making the solver ready.", WARN)
+    share = min(spent / usual, 1.0) if usual else 0.0
+    text = f"Compiling {safe(words)}, once: {spent:.0f} s of about {usual:.0f} s. Limbs follow already."
+    return note(text, WARN) + f'<div class="synovia-bar"><div style="width:{100.0 * share:.0f}%"></div></div>'
 
 
 def _labels(session: Session) -> dict[str, int]:

@@ -16,7 +16,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.goals.describe import Place
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
-from synovia.viewer.editor import GoalEditor, address, kind_of
+from synovia.viewer.editing.editor import GoalEditor, address, kind_of
 
 _FRAMES: Final = ("keep", "parts", "other")  # a change of one of these changes the frame of the target
 
@@ -104,14 +104,14 @@ def body_center(pose: Pose) -> Array:
     return pose.positions.mean(axis=0)
 
 
-def place_at_current(editor: GoalEditor, pose: Pose, added: int, reach: float) -> None:
+def place_at_current(editor: GoalEditor, pose: Pose, added: int, size: float) -> None:
     """Set an editor's target so that the present pose meets the goal.
 
     Args:
         editor: The editor.
         pose: The pose.
         added: Number of root rows in front of the rows of the given skeleton.
-        reach: Size of the body, length units.
+        size: Size of the body, length units.
     """
     if editor.row is None:
         editor.position = body_center(pose)
@@ -122,7 +122,7 @@ def place_at_current(editor: GoalEditor, pose: Pose, added: int, reach: float) -
         frames=lambda row: frames_to_transforms(pose.frames[row + added]),
         parents=[max(parent - added, -1) for parent in pose.skeleton.parents[added:]],
         row=editor.row,
-        reach=reach,
+        size=size,
     )
     target = kind_of(editor.kind).goal.first_target(place, editor.values)
     editor.position, editor.rotation = target[:3, 3], target[:3, :3]

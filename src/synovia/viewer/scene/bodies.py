@@ -1,10 +1,10 @@
-"""Shapes of a body for the page, as arrays: tapered bones and round joints."""
+"""Tapered bones and round joints of a body on the page."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,23 @@ from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, radii_o
 from synovia.draw.theme import Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, matrix_to_quat
+from synovia.surface.shapes import ball
+
+if TYPE_CHECKING:
+    from viser import SceneApi
 
 _SIDES: Final = 12
+_TAPER: Final = 0.62  # radius of a rod at its end, as a part of that at its beginning
 _HEAD: Final = (0.34, 0.21)  # radii of a head at its joint and at its tip, as parts of its length
+_SAME: Final = 1e-5  # change of a bone's length that cannot be seen, lengths of the longest bone
 _Mesh = tuple[NDArray[np.float32], NDArray[np.uint32]]
 
 
-def rod(taper: float = 0.62) -> _Mesh:
-    """Return vertices and faces of a closed rod along z: length 1, radius from 1 down to ``taper``."""
+def rod() -> _Mesh:
+    """Return vertices and faces of a closed, tapered rod along z: length 1, radius 1 at its beginning."""
     around = np.linspace(0.0, 2.0 * math.pi, _SIDES, endpoint=False)
     ring = np.stack([np.cos(around), np.sin(around), np.zeros(_SIDES)], axis=1)
-    far = ring * (taper, taper, 0.0) + (0.0, 0.0, 1.0)
+    far = ring * (_TAPER, _TAPER, 0.0) + (0.0, 0.0, 1.0)
     vertices = np.concatenate([ring, far, [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]])
     faces: list[tuple[int, int, int]] = []
     for i in range(_SIDES):
@@ -111,6 +117,43 @@ def build(skeleton: Skeleton, theme: Theme, scale: float) -> Build:
         hues[parents].astype(np.uint8).reshape(-1, 3),
         (theme.joint * hues[joints]).astype(np.uint8).reshape(-1, 3),
     )
+
+
+class BodyMeshes:
+    """Bones and joints in the scene of a browser, each as one mesh with many instances.
+
+    Args:
+        scene: The scene.
+        name: Name of the body in the scene.
+        drawn: What is drawn.
+        positions: World positions of the joints, (n, 3), scene units.
+        shadows: Whether they cast a shadow.
+    """
+
+    def __init__(self, scene: SceneApi, name: str, drawn: Build, positions: Array, *, shadows: bool = True) -> None:
+        """Add the meshes."""
+        self._drawn = drawn
+        place, turn, self._scales = drawn.bone_frames(positions)
+        options: Any = {"material": "standard", "lod": "off", "cast_shadow": shadows}
+        self.bones = scene.add_batched_meshes_simple(
+            f"{name}/bones", *rod(), batched_wxyzs=turn, batched_positions=place, batched_scales=self._scales,
+            batched_colors=drawn.bone_colours, **options,
+        )  # fmt: skip
+        self.joints = scene.add_batched_meshes_simple(
+            f"{name}/joints", *ball(np.ones(3)), batched_wxyzs=np.tile((1.0, 0.0, 0.0, 0.0), (len(drawn.joints), 1)),
+            batched_positions=positions[drawn.joints], batched_scales=drawn.round.astype(np.float32),
+            batched_colors=drawn.joint_colours, **options,
+        )  # fmt: skip
+
+    def move(self, positions: Array) -> None:
+        """Move the joints to world positions, (n, 3), scene units; lengths of bones are sent only if they change."""
+        place, turn, scales = self._drawn.bone_frames(positions)
+        self.bones.batched_positions = place.astype(np.float32)
+        self.bones.batched_wxyzs = turn.astype(np.float32)
+        if np.abs(scales - self._scales).max(initial=0.0) > _SAME * self._scales.max(initial=0.0):
+            self._scales = scales
+            self.bones.batched_scales = scales.astype(np.float32)
+        self.joints.batched_positions = positions[self._drawn.joints].astype(np.float32)
 
 
 def ahead_of(skeleton: Skeleton) -> Array:

@@ -14,8 +14,8 @@ from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, align_z
 from synovia.model.tree import ancestors
-from synovia.viewer.editor_values import editor_from
-from synovia.viewer.session import Session
+from synovia.viewer.editing.editor_values import editor_from
+from synovia.viewer.editing.session import Session
 
 _BALANCE, _DRAGGED = 1, 2  # priorities; the feet have 0
 _HEEL: Final = -0.35  # end of the sole behind the ankle, in lengths from the ankle to the toes

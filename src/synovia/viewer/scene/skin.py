@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
-from synovia.surface import Part, Surface
-from synovia.viewer.bodies import wxyz
+from synovia.surface import Part, Surface, surface_of_skeleton
+from synovia.surface.base import rigid_part
+from synovia.viewer.scene.bodies import wxyz
+from synovia.viewer.scene.paint import Paint
 
 if TYPE_CHECKING:
     from viser import ClientHandle
@@ -22,6 +25,12 @@ _QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # of a mesh; viser
 _TRANSLUCENT: Final = 0.45  # opacity that lets the bones show through
 _RIGID: Final = 0.999  # weight of a joint that moves a vertex alone
 _STILL: Final = 1e-5  # scene units, and quaternion components: smaller moves of a bone are not sent
+
+
+def surface_with(skeleton: Skeleton) -> Surface:
+    """Return the surface of a skeleton's file, empty without a file, and the notes of skeleton and surface."""
+    found = surface_of_skeleton(skeleton)
+    return Surface(found.parts, (*skeleton.notes, *found.notes), found.partial)
 
 
 class Skin:
@@ -49,7 +58,7 @@ class Skin:
         shown: str = "both",
     ) -> None:
         """Make the meshes."""
-        self._scale, self._hidden = scale, shown == "bones"
+        self._scale, self._hidden, self._paint = scale, shown == "bones", Paint()
         self._parts: list[tuple[Any, Any, tuple[_Set, _Set], Array, Array]] = []
         look: dict[str, Any] = {
             "side": "double",
@@ -78,28 +87,40 @@ class Skin:
                 **look,
             )
             self._parts.append((part, handle, bone_setters(handle), places, turns))
+            self._paint_mesh(client, path, part)
         self.show(world)
 
     def _add_rigid(self, client: ClientHandle, name: str, part: Part, look: dict[str, Any]) -> None:
-        """Add a part whose vertices follow one joint each: a plain mesh for each joint.
-
-        A browser cannot drop a skinned mesh of viser 1.1, so it does not come back to a server that starts again.
-        """
+        """Add a part whose vertices follow one joint each: a plain mesh for each joint, which moves as a whole."""
         own = np.take_along_axis(part.bones, part.weights.argmax(axis=1)[:, None], axis=1)[:, 0]
         for bone in np.unique(own[part.faces[:, 0]]).tolist():
-            faces = part.faces[own[part.faces[:, 0]] == bone]
-            used, numbers = np.unique(faces, return_inverse=True)
+            chosen = own[part.faces[:, 0]] == bone
+            used, numbers = np.unique(part.faces[chosen], return_inverse=True)
+            faces = numbers.reshape(-1, 3)
             bind = part.bind[bone]
             local = (part.vertices[used] - bind[:3, 3]) @ bind[:3, :3]
             handle = client.scene.add_mesh_simple(
                 f"{name}/{bone}",
                 (local * self._scale).astype(np.float32),
-                numbers.reshape(-1, 3).astype(np.uint32),
+                faces.astype(np.uint32),
                 **look,
             )
-            one = replace(part, rows=part.rows[bone : bone + 1])
+            one = replace(
+                rigid_part(local, faces, int(part.rows[bone]), np.eye(4)),
+                colours=None if part.colours is None else part.colours[used],
+                corners=None if part.corners is None else part.corners[chosen],
+                texture=part.texture,
+                tint=part.tint,
+            )
+            self._paint_mesh(client, f"{name}/{bone}", one)
             never = np.full((1, 3), np.inf), np.full((1, 4), np.inf)  # so that the first frame is sent
             self._parts.append((one, handle, _node_setters(handle), *never))
+
+    def _paint_mesh(self, client: ClientHandle, name: str, part: Part) -> None:
+        """Leave the texture or the colours of a mesh in the panel."""
+        element = self._paint.element(name, part)
+        if element:
+            client.gui.add_html(element)
 
     def choose(self, shown: str) -> None:
         """Show the surface with the bones, alone, or not at all; ``shown`` is one of ``SHOWN``."""

@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from synovia.viewer.engine import Engine, Frame
-from synovia.viewer.session import Session
+from synovia.compiling import Compiling
+from synovia.viewer.editing.engine import Engine, Frame
+from synovia.viewer.editing.session import Session
 
 SESSION: Final = "synovia-session"  # name of the threads that solve
 RATE: Final = 60.0  # steps per second
 _PAUSE: Final = 0.2  # seconds without a change after which a frame is still
+_PROMPT: Final = 0.25  # seconds; a solver that is ready sooner needs no stand-in
 _LONGEST: Final = 0.1  # longest time step, seconds, also after a pause
 
 
@@ -99,7 +101,8 @@ class Worker:
         self._stopped = threading.Event()
         self.engine = Engine(session, self._stopped)
         self.frames = 0
-        self._listener, self._next_update = listener, next_update
+        self.ended = threading.Event()
+        self._listener, self._next_update, self._background = listener, next_update, background
         background.start(SESSION, self._run)
 
     def stop(self) -> None:
@@ -108,6 +111,13 @@ class Worker:
         self.session.changed.set()
 
     def _run(self) -> None:
+        """Work until stopped."""
+        try:
+            self._work()
+        finally:
+            self.ended.set()
+
+    def _work(self) -> None:
         """Step, call the listener, wait."""
         last = due = time.perf_counter()
         moving = True
@@ -123,6 +133,8 @@ class Worker:
                 return
             if self.engine.stale:
                 self._listener(dataclasses.replace(shown or self.engine.unsolved(), busy=True))
+                self._prepare()
+                last = max(last, time.perf_counter() - 1.0 / RATE)
             now = time.perf_counter()
             shown, moving = self.engine.step(min(now - last, _LONGEST))
             last = now
@@ -133,3 +145,24 @@ class Worker:
             rest = due - time.perf_counter()
             if moving and rest > 0.0:
                 self._stopped.wait(rest)
+
+    def _prepare(self) -> None:
+        """Make the solver ready. If that takes long, it goes on in another thread, and limbs follow by a stand-in."""
+        ready = threading.Event()
+
+        def prepare() -> None:
+            try:
+                self.engine.prepare()
+            finally:
+                ready.set()
+
+        with Compiling() as compiling:
+            self._background.start("synovia-prepare", prepare)
+            last = time.perf_counter()
+            patience = _PROMPT
+            while not ready.wait(patience) and not (self._stopped.is_set() or self._background.stopped.is_set()):
+                now = time.perf_counter()
+                frame = self.engine.stand_in(min(now - last, _LONGEST))
+                told = (compiling.words, compiling.spent, compiling.seconds)
+                self._listener(dataclasses.replace(frame, busy=True, compiling=told))
+                last, patience = now, 1.0 / RATE

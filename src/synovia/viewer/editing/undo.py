@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, MutableSequence
 from typing import Final, Generic, TypeVar
 
 _MOST: Final = 100  # steps that can be undone
@@ -51,16 +51,16 @@ class Undo(Generic[State]):
 
     def undo(self, present: State) -> State | None:
         """Return the state before the last edit, None if there is none; keep the present one for ``redo``."""
-        self._what = None
-        if not self._past:
-            return None
-        self._undone.append(present)
-        return self._past.pop()
+        return self._step(present, self._past, self._undone)
 
     def redo(self, present: State) -> State | None:
         """Return the state that the last undo left, None if there is none or an edit came after it."""
+        return self._step(present, self._undone, self._past)
+
+    def _step(self, present: State, source: MutableSequence[State], other: MutableSequence[State]) -> State | None:
+        """Take the last state of ``source``, if it has one; then put the present one on the other side."""
         self._what = None
-        if not self._undone:
+        if not source:
             return None
-        self._past.append(present)
-        return self._undone.pop()
+        other.append(present)
+        return source.pop()

@@ -22,9 +22,10 @@ from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.solver import FullBody
-from synovia.viewer.clip import blend
-from synovia.viewer.editor import GoalEditor, address
-from synovia.viewer.session import Session
+from synovia.viewer.editing.clip import blend
+from synovia.viewer.editing.editor import GoalEditor, address
+from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.standin import follow
 
 _EASE: Final = 0.035  # time constant of eased targets, seconds: 63 % of the way
 _NUDGES: Final = 4  # random poses that a start is nudged towards
@@ -51,7 +52,9 @@ class Frame:
         solution: The last solution, None if no editor is enabled.
         milliseconds: Median time of the last solves.
         trouble: Why the problem cannot be solved, empty if it can.
-        busy: Whether a solver is being compiled.
+        busy: Whether the solver is not ready yet: limbs then follow by a stand-in.
+        compiling: What is being compiled, the seconds since that began, and the seconds that it usually takes (0 if
+            unknown).
         time: Time of the clip, seconds.
         moved: Joints that the goals move, rows of the given skeleton.
         still: Whether the page has been at rest for a moment, so that slow work may start.
@@ -69,6 +72,7 @@ class Frame:
     time: float
     moved: frozenset[int] = frozenset()
     still: bool = False
+    compiling: tuple[str, float, float] = ("", 0.0, 0.0)
 
     def state(self, editor: GoalEditor) -> str:
         """Return the state of a goal: ``reached``, ``missed`` or ``quiet`` (not solved). Themes have these colours."""
@@ -170,7 +174,7 @@ class Engine:
             start = session.start()
             session.place(session.editors, start)
             part = 1.0 - math.exp(-seconds / _EASE)
-            eased = [editor.ease(part, 1e-5 * session.reach) for editor in session.editors]
+            eased = [editor.ease(part, 1e-5 * session.size) for editor in session.editors]
             moving = any(eased)
             version = session.version
             before = session.pose
@@ -202,6 +206,23 @@ class Engine:
         return self._frame(pose, editors, solution, clock), (
             moving or playing or self._nudges > 0 or self._unfinished > 0
         )
+
+    def stand_in(self, seconds: float) -> Frame:
+        """Advance by some seconds while the solver is not ready: limbs follow, all else is held."""
+        session = self.session
+        with session.lock:
+            session.play.advance(seconds)
+            start = session.start()
+            session.place(session.editors, start)
+            for editor in session.editors:
+                editor.ease(1.0 - math.exp(-seconds / _EASE), 1e-5 * session.size)
+            editors, before = tuple(editor.copy() for editor in session.editors), session.pose
+            added, version, clock = session.rooted.added, session.version, session.play.time
+        pose = follow(start, editors, added)
+        with session.lock:
+            if session.version == version and session.pose is before:
+                session.pose = pose
+        return self._frame(pose, editors, None, clock)
 
     def own(self, solution: Solution) -> Pose:
         """Return the pose of a solution on the session's skeleton."""

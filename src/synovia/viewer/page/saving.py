@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from synovia.draw.render import render
 from synovia.errors import UnsupportedError
 from synovia.files.goals import entry_of, goals_text
 from synovia.files.poses import save_pose
@@ -24,9 +25,9 @@ from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion
 from synovia.model.root import root_of
 from synovia.solver import Solver
-from synovia.viewer.editor import address
-from synovia.viewer.root import changed_root
-from synovia.viewer.session import Session
+from synovia.viewer.editing.editor import address
+from synovia.viewer.editing.root import changed_root
+from synovia.viewer.editing.session import Session
 
 RATE: Final = 30.0  # frames per second of a recording
 _MOST: Final = 30 * 60 * 10  # frames of a recording: ten minutes
@@ -185,6 +186,17 @@ def motion_file(motion: Motion, ending: str) -> bytes:
     return _written(f"motion{ending}", lambda path: save_motion(motion, path))
 
 
+def film_file(motion: Motion, look: str, *, dark: bool) -> bytes:
+    """Return a motion as a film (MP4).
+
+    Args:
+        motion: The motion.
+        look: What is drawn, as in ``render``.
+        dark: Whether the background is dark.
+    """
+    return _written("motion.mp4", lambda path: render(motion, path, theme="dark" if dark else "light", look=look))
+
+
 def _written(name: str, write: Callable[[Path], None]) -> bytes:
     """Return the content of a temporary file after a function has written it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -200,7 +212,7 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
         session: The session.
         recorded: Recorded joint values, each (nq,), 30 frames per second.
     """
-    from synovia.viewer.engine import Engine
+    from synovia.viewer.editing.engine import Engine
 
     with session.lock:
         skeleton, play = session.skeleton, replace(session.play)

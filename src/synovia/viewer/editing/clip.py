@@ -9,11 +9,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.errors import InputError
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.viewer.editing.editor_values import free_label
 
+_FPS: Final = 30.0  # frames per second of a clip that begins empty
+_LONGEST: Final = 600.0  # seconds of such a clip
 FADE: Final = 0.5  # seconds over which the layer begins before its first key and ends after its last one
 
 
@@ -43,6 +47,8 @@ class Play:
         first: First frame that plays.
         last: Last frame that plays; None for the last one of the clip.
         keys: Keys of the layer on top of the clip, by frame.
+        holds: Whether the first and the last key hold to the ends of the clip, as in one that begins empty; else the
+            layer fades within ``FADE`` seconds.
     """
 
     motion: Motion | None = None
@@ -53,6 +59,7 @@ class Play:
     first: int = 0
     last: int | None = None
     keys: tuple[Key, ...] = ()
+    holds: bool = False
 
     @property
     def span(self) -> tuple[float, float]:
@@ -83,7 +90,7 @@ class Play:
         """Return what the keys change at a time, (nq,) of the solved skeleton, as in ``Key``; None for nothing.
 
         Between two keys the change goes smoothly from one to the other. It begins before the first key and ends after
-        the last one within ``FADE`` seconds.
+        the last one within ``FADE`` seconds, unless these hold.
         """
         if not self.keys or self.motion is None:
             return None
@@ -95,6 +102,8 @@ class Play:
             return blend(skeleton, before, after, _smooth(part), follow=False)
         near = self.keys[0] if at == 0 else self.keys[-1]
         away = times[0] - seconds if at == 0 else seconds - times[-1]
+        if self.holds:
+            return near.change.copy()
         if away >= FADE:
             return None
         none = no_change(skeleton)
@@ -137,6 +146,24 @@ def _turns(skeleton: Skeleton) -> NDArray[np.int64]:
     """Return the places of the quaternions in the joint values, (n, 4)."""
     variables = skeleton.tables.variables
     return variables[variables[:, BLOCK] == TURN, BLOCK_Q][:, None].astype(np.int64) + np.arange(4)
+
+
+def still_clip(skeleton: Skeleton, q: Array, seconds: float, taken: Sequence[str]) -> Motion:
+    """Return a clip of one pose, for keys on top of it.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values of the pose, (nq,).
+        seconds: Length of the clip.
+        taken: Names of the other clips.
+
+    Raises:
+        InputError: If the length cannot be used.
+    """
+    if not 0.1 <= seconds <= _LONGEST:
+        raise InputError("length of the clip", value=seconds, expected=f"0.1 to {_LONGEST:g} seconds")
+    frames = round(seconds * _FPS) + 1
+    return Motion(skeleton, np.tile(q, (frames, 1)), _FPS, name=free_label("new clip", taken))
 
 
 def together(skeleton: Skeleton, clips: Sequence[Motion]) -> tuple[Skeleton, list[Motion]]:

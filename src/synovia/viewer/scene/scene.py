@@ -15,15 +15,18 @@ from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.surface import Surface
-from synovia.surface.shapes import ball
-from synovia.viewer.bodies import Build, ahead_of, build, rod
-from synovia.viewer.engine import Frame
-from synovia.viewer.session import Session
-from synovia.viewer.skin import Skin
-from synovia.viewer.targets import Ranges, Targets, add_lines
+from synovia.viewer.editing.engine import Frame
+from synovia.viewer.editing.session import Session
+from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build, rod
+from synovia.viewer.scene.lines import add_lines
+from synovia.viewer.scene.path import ClipPath
+from synovia.viewer.scene.sketches import Sketches
+from synovia.viewer.scene.skin import Skin
+from synovia.viewer.scene.targets import Ranges, Targets
+from synovia.viewer.serving.view import Aim
 
 if TYPE_CHECKING:
-    from viser import ClientHandle, ViserServer
+    from viser import ClientHandle
 
 _UNDER: Final = 0.55  # size of joints below an opaque surface
 _LIMIT: Final = (214, 158, 46)
@@ -35,6 +38,7 @@ _HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body of such a size is shown in m
 _VIEW: Final = 0.8  # vertical field of view, radians; a wider one distorts near parts
 _GLANCES: Final = 12  # poses of a clip that the first view takes into account
 _NEAR: Final = 2.5  # body sizes: the first view leaves out what a clip does farther away
+_TILT: Final = 1e-3  # of the line of sight from above, so that the front of the body is below
 _PHONE: Final = 0.7  # width over height; a page below this is that of a phone
 
 
@@ -75,10 +79,13 @@ class Scene:
             client, session, self.theme, scale=self.scale, size=self.size, up=self._up, on_select=on_select
         )
         self.ranges = Ranges(client, session.given, self.theme, scale=self.scale, size=self.size)
-        self.client.scene.configure_default_lights(True, cast_shadow=shadows)
+        self.sketches = Sketches(client, session, self.theme, scale=self.scale, size=self.size)
         positions = session.start().positions[session.rooted.added :] * self.scale
         self._make_floor(positions)
-        self._make_body(positions)
+        self._meshes = BodyMeshes(client.scene, "/body", self._build, positions)
+        self._bones, self._joints = self._meshes.bones, self._meshes.joints
+        self._joints.on_drag("left")(self._on_joint)
+        self.path = ClipPath(client, session, scale=self.scale, size=self.size)
         self._limits = add_lines(client, "/limits", _LIMIT, 1.5)
         self._aspect, self._viewpoint = 1.0, viewpoint(session, 1.0)
         client.camera.on_update(self._look)
@@ -109,37 +116,6 @@ class Scene:
             position=tuple(foot),
         )
 
-    def _make_body(self, positions: Array) -> None:
-        """Add bones and joints, each as one mesh with many instances; joints can be dragged."""
-        scene = self.client.scene
-        place, turn, scale = self._build.bone_frames(positions)
-        self._lengths = scale
-        vertices, faces = rod()
-        options: Any = {"material": "standard", "lod": "off"}
-        self._bones = scene.add_batched_meshes_simple(
-            "/body/bones",
-            vertices,
-            faces,
-            batched_wxyzs=turn,
-            batched_positions=place,
-            batched_scales=scale,
-            batched_colors=self._build.bone_colours,
-            **options,
-        )
-        vertices, faces = ball(np.ones(3))
-        joints = self._build.joints
-        self._joints = scene.add_batched_meshes_simple(
-            "/body/joints",
-            vertices,
-            faces,
-            batched_wxyzs=np.tile((1.0, 0.0, 0.0, 0.0), (len(joints), 1)),
-            batched_positions=positions[joints],
-            batched_scales=self._build.round.astype(np.float32),
-            batched_colors=self._build.joint_colours,
-            **options,
-        )
-        self._joints.on_drag("left")(self._on_joint)
-
     def set_theme(self, dark: bool) -> None:
         """Change to the colours of the dark or the light page."""
         self.theme = THEMES["dark" if dark else "light"]
@@ -149,6 +125,7 @@ class Scene:
         self._grid.cell_color = self._grid.section_color = self.theme.grid
         self.targets.set_theme(self.theme)
         self.ranges.set_theme(self.theme)
+        self.sketches.set_theme(self.theme)
 
     def choose_look(self, shown: str) -> None:
         """Show the surface, the bones or both; ``shown`` is one of ``skin.SHOWN``."""
@@ -187,19 +164,14 @@ class Scene:
     def show(self, frame: Frame) -> None:
         """Show a frame; called 60 times a second."""
         world = frame.pose.frames[frame.added :]
-        positions = world[:, 9:] * self.scale
-        place, turn, scale = self._build.bone_frames(positions)
         with self.client.atomic():
-            self._bones.batched_positions = place.astype(np.float32)
-            self._bones.batched_wxyzs = turn.astype(np.float32)
-            if np.abs(scale - self._lengths).max(initial=0.0) > 1e-5 * self.size:
-                self._lengths = scale
-                self._bones.batched_scales = scale.astype(np.float32)
-            self._joints.batched_positions = positions[self._build.joints].astype(np.float32)
+            self._meshes.move(world[:, 9:] * self.scale)
             self._skin.show(world)
             self.targets.show(frame)
             self.ranges.show(frame)
+            self.sketches.show(frame)
             self._show_limits(world)
+            self.path.show(self.targets.selected)
         self.client.flush()
 
     def _show_limits(self, world: Array) -> None:
@@ -231,11 +203,20 @@ class Scene:
             self._limits.points = np.concatenate(parts).astype(np.float32)
         self._limits.visible = bool(parts)
 
-    def frame_body(self) -> None:
-        """Move the camera along its line of sight until it sees the whole body, as it stands now."""
+    def frame_body(self, side: str | None = None) -> None:
+        """Move the camera until it sees the whole body, as it stands now.
+
+        Args:
+            side: Where the camera goes: ``"front"``, ``"left"`` (of the body) or ``"top"``; None: along its line of
+                sight.
+        """
         camera = self.client.camera
         positions = self.session.pose.positions[self.session.rooted.added :] * self.scale
         way = np.asarray(camera.position) - np.asarray(camera.look_at)
+        if side is not None:
+            ahead = ahead_of(self.session.given)
+            sides = {"front": ahead, "left": np.cross(self._up, ahead), "top": self._up + _TILT * ahead}
+            way = sides[side]
         far = float(np.linalg.norm(way))
         aspect = camera.image_width / max(camera.image_height, 1)
         camera.position, camera.look_at = _seen_from(positions, self._up, aspect, way / far if far > 0.0 else self._up)
@@ -284,23 +265,18 @@ def first_look(skeleton: Skeleton, surface: Surface) -> str:
 
 def scene_scale(session: Session) -> float:
     """Return scene units per length unit: metres if the file names its unit, else those of a body of human size."""
-    extent = float(np.linalg.norm(np.ptp(session.given.rest_pose().positions, axis=0))) or session.reach
+    extent = float(np.linalg.norm(np.ptp(session.given.rest_pose().positions, axis=0))) or session.size
     unit = session.given.meters_per_unit
     if unit is not None and _HUMAN_SCALE[0] <= extent * unit <= _HUMAN_SCALE[1]:
         return unit
     return _SIZE / extent
 
 
-def aim_camera(server: ViserServer, session: Session) -> None:
-    """Aim the camera of every browser at the front of the body, a little from above and from the side."""
+def first_aim(session: Session) -> Aim:
+    """Return a camera in front of the body, a little above and to the side of it."""
     up = direction(up_of(session.given), "y")
     size = float(np.linalg.norm(np.ptp(session.start().positions * scene_scale(session), axis=0))) or 1.0
-    server.scene.set_up_direction(tuple(up.tolist()))
-    camera = server.initial_camera
-    camera.up = up
-    camera.position, camera.look_at = viewpoint(session, 1.0)
-    camera.fov = _VIEW
-    camera.near, camera.far = 0.01 * size, 100.0 * size
+    return Aim(up, *viewpoint(session, 1.0), fov=_VIEW, near=0.01 * size, far=100.0 * size)
 
 
 def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
@@ -316,7 +292,7 @@ def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
     times = [session.play.time, *np.linspace(*session.play.span, _GLANCES).tolist()]
     poses = np.array([session.start(time).positions[session.rooted.added :] for time in times])
     away = np.linalg.norm((poses - poses[0]).mean(axis=1), axis=1)
-    positions = np.concatenate(poses[away <= _NEAR * session.reach]) * scene_scale(session)
+    positions = np.concatenate(poses[away <= _NEAR * session.size]) * scene_scale(session)
     ahead = ahead_of(session.given)
     return _seen_from(positions, up, aspect, 0.89 * ahead + 0.39 * np.cross(up, ahead) + 0.23 * up)
 

@@ -1,0 +1,270 @@
+// What a page does in the browser and viser does not: textures, keys, names of controls, dropped files. It may run many
+// times.
+(() => {
+  if (window.synovia) return;
+
+  // viser's table of the nodes of the scene, which it keeps to itself: three.js objects by name.
+  const findNodes = () => {
+    const root = document.getElementById("root");
+    const key = root && Object.keys(root).find((name) => name.startsWith("__reactContainer"));
+    const open = key ? [root[key]] : [];
+    while (open.length) {
+      const fiber = open.pop();
+      const shared = fiber.memoizedProps?.value?.mutable?.current;
+      if (shared?.nodeRefFromName) return shared;
+      if (fiber.sibling) open.push(fiber.sibling);
+      if (fiber.child) open.push(fiber.child);
+    }
+    return null;
+  };
+  const shared = findNodes();
+
+  // viser 1.1 leaves null in this table when a mesh goes, and then calls the mesh's parent: the whole page breaks when a
+  // skinned mesh is removed. A table that says undefined where it has null is what it expects.
+  if (shared)
+    shared.nodeRefFromName = new Proxy(shared.nodeRefFromName, { get: (table, name) => table[name] ?? undefined });
+  window.synovia = { nodes: shared?.nodeRefFromName };
+
+  // Textures and colours of vertices, which viser's meshes do not take: scene/paint.py leaves them in hidden elements.
+  const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const textures = {}; // by name
+  const linear = (value) => Math.pow(value, 2.2);
+
+  // three.js's own classes are found on objects that it has made: the scene's, a skeleton's.
+  const textureClass = (mesh) => {
+    let top = mesh;
+    while (top.parent) top = top.parent;
+    const made = mesh.skeleton?.boneTexture ?? top.environment;
+    let kind = made && Object.getPrototypeOf(made);
+    while (kind && !Object.hasOwn(kind, "transformUv")) kind = Object.getPrototypeOf(kind);
+    return kind?.constructor;
+  };
+
+  const textureOf = (name, jpeg, mesh) => {
+    const Texture = textureClass(mesh);
+    if (!Texture) return null; // nothing has been drawn yet
+    if (jpeg) {
+      const image = new Image();
+      const texture = (textures[name] = new Texture(image));
+      texture.flipY = false;
+      texture.colorSpace = "srgb";
+      texture.wrapS = texture.wrapT = 1000; // repeat
+      texture.anisotropy = 4;
+      image.onload = () => (texture.needsUpdate = true);
+      image.src = `data:image/jpeg;base64,${jpeg}`;
+    }
+    return textures[name] ?? null;
+  };
+
+  // A corner of a triangle has texture coordinates of its own, so each triangle gets three vertices of its own. They
+  // keep the normals, so that the surface stays smooth across the seams of the texture.
+  const unfold = (geometry, corners, steps) => {
+    const index = geometry.index.array;
+    for (const name of Object.keys(geometry.attributes)) {
+      const { array, itemSize, constructor } = geometry.attributes[name];
+      const out = new array.constructor(index.length * itemSize);
+      for (let i = 0; i < index.length; i++)
+        for (let k = 0; k < itemSize; k++) out[i * itemSize + k] = array[index[i] * itemSize + k];
+      geometry.setAttribute(name, new constructor(out, itemSize));
+    }
+    const Attribute = geometry.attributes.position.constructor;
+    geometry.setAttribute("uv", new Attribute(Float32Array.from(corners, (value) => value / steps), 2));
+    geometry.setIndex(null);
+  };
+
+  // Returns false while the mesh, or what it needs, is not there yet.
+  const paint = (element) => {
+    const { node, vertices, faces, image, tint, steps } = JSON.parse(element.dataset.mesh);
+    const mesh = shared?.nodeRefFromName[node]?.children.find((one) => one.isMesh && one.geometry.index);
+    const geometry = mesh?.geometry;
+    if (!geometry || geometry.attributes.position.count !== vertices || geometry.index.count !== 3 * faces) return false;
+    const bytes = bytesOf(element.dataset.values);
+    let map = null;
+    if (image) {
+      map = textureOf(image, element.dataset.image, mesh);
+      if (!map) return false;
+      unfold(geometry, new Uint32Array(bytes.buffer), steps);
+    } else {
+      const Attribute = geometry.attributes.position.constructor;
+      geometry.setAttribute("color", new Attribute(Float32Array.from(bytes, (value) => linear(value / 255)), 3));
+    }
+    // viser makes another material when the surface becomes translucent, so each one is painted before it is drawn.
+    mesh.onBeforeRender = (renderer, scene, camera, drawn, material) => {
+      if (material.userData.synovia || !material.isMeshStandardMaterial) return;
+      material.userData.synovia = true;
+      material.map = map;
+      material.vertexColors = !map;
+      material.color.setRGB(...(tint ?? [1, 1, 1]).map(linear));
+      material.needsUpdate = true;
+    };
+    return true;
+  };
+  const waiting = new Set();
+  const paintAll = () => {
+    for (const element of document.querySelectorAll(".synovia-paint:not([data-seen])")) {
+      element.dataset.seen = "yes";
+      waiting.add(element);
+    }
+    for (const element of waiting) if (!element.isConnected || paint(element)) waiting.delete(element);
+    if (waiting.size) setTimeout(paintAll, 200);
+  };
+
+  // Keys: viser's commands listen at the document's element, its camera at the document.
+  // - A control that has the focus keeps the keys that it uses itself: blank, Enter, Tab and arrows.
+  // - Arrows move a target, so they do not reach the camera; with Ctrl they do.
+  // - A key that is held down repeats arrows and undo, and nothing else.
+  // - Escape gives the focus back to the scene, and so does a control that a mouse has clicked, unless it takes text:
+  //   the next blank plays the clip and does not click the control again.
+  const own =
+    "button,a,summary,[role=button],[role=slider],[role=tab],[role=option],[role=dialog],[role=listbox]";
+  document.body.addEventListener("keydown", (e) => {
+    const arrow = e.key.startsWith("Arrow");
+    const chord = e.ctrlKey || e.metaKey;
+    if (e.key === "Escape" && document.activeElement) document.activeElement.blur();
+    const uses = arrow || [" ", "Enter", "Tab", "Delete"].includes(e.key);
+    if (uses && e.target.closest && e.target.closest(own)) e.stopPropagation();
+    else if (e.repeat && !arrow && !chord && e.key !== "Tab") e.stopPropagation();
+  });
+  document.documentElement.addEventListener("keydown", (e) => {
+    if (e.key.startsWith("Arrow") && !e.ctrlKey && !e.metaKey) e.stopPropagation();
+  });
+
+  window.addEventListener("click", (e) => {
+    const held = document.activeElement;
+    if (e.detail && held?.matches?.("input[type=checkbox],button:not([aria-haspopup])") && !held.closest("[role=dialog]"))
+      held.blur();
+  });
+
+  // viser calls preventDefault in a passive listener when a drag begins, which only writes an error into the console.
+  window.addEventListener(
+    "pointerdown",
+    (e) => e.target.closest?.("canvas") && Object.defineProperty(e, "preventDefault", { value: () => {} }),
+    true,
+  );
+
+  // Names of controls: viser writes a label beside an input, but does not tie the two together.
+  const icons = {
+    "tabler-icon-list-search": "List of commands",
+    "tabler-icon-adjustments": "Settings of the connection",
+    "tabler-icon-arrow-back": "Back",
+    "tabler-icon-chevrons-right": "Hide the panel",
+    "tabler-icon-chevrons-left": "Show the panel",
+  };
+  const put = (node, name, value) => node.getAttribute(name) !== value && node.setAttribute(name, value);
+  const inputs = "input:not([type=hidden]):not([type=file]),[role=slider],textarea";
+  const nameControls = () => {
+    for (const label of document.querySelectorAll("label")) {
+      const text = label.textContent.trim();
+      const beside = label.parentElement?.parentElement?.nextElementSibling;
+      if (!text || !beside) continue;
+      const all = [...beside.querySelectorAll(inputs)];
+      const thumbs = all.filter((one) => one.getAttribute("role") === "slider").length;
+      let thumb = 0;
+      for (const one of all) {
+        const ends = thumbs === 2 && one.getAttribute("role") === "slider";
+        put(one, "aria-label", ends ? `${text}, ${["lower", "upper"][thumb++]}` : text);
+      }
+    }
+    for (const button of document.querySelectorAll("button:not([aria-label])")) {
+      if (button.textContent.trim()) continue;
+      const icon = Object.keys(icons).find((name) => button.querySelector(`.${name}`));
+      const closes = button.matches(".mantine-CloseButton-root");
+      put(button, "aria-label", closes ? "Dismiss this message" : icon ? icons[icon] : "More");
+    }
+    const scene = document.querySelector("canvas[data-engine]")?.parentElement;
+    if (scene) {
+      put(scene, "role", "main");
+      put(scene, "aria-label", "Scene. Tab chooses a target, arrow keys move it, Control K lists all keys.");
+    }
+    const status = document.querySelector(".synovia-status");
+    if (status) put(status, "role", "status");
+    const panel = status?.closest(".mantine-Paper-root");
+    if (panel) {
+      put(panel, "role", "region");
+      put(panel, "aria-label", "Controls");
+    }
+  };
+  let due = 0;
+  new MutationObserver(() => {
+    due ||= setTimeout(() => {
+      due = 0;
+      nameControls();
+      if (!waiting.size) paintAll();
+    }, 200);
+  }).observe(document.body, { childList: true, subtree: true });
+  nameControls();
+  paintAll();
+
+  // A file that is dropped anywhere goes to the button of the tab Open, which is there once the tab has been shown.
+  const send = (file, tries) => {
+    const input = document.querySelector('input[type=file][id^="file_upload_"]');
+    if (!input && !tries) return;
+    if (!input) {
+      const tab = [...document.querySelectorAll("[role=tab]")].find((one) => one.textContent.trim() === "Open");
+      tab?.click();
+      tab?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+      setTimeout(() => send(file, tries - 1), 200);
+      return;
+    }
+    const one = new DataTransfer();
+    one.items.add(file);
+    input.files = one.files;
+    input.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  // A person hears at once that a file is too large. Others go in parts as fast as the server takes them from a browser:
+  // viser sends them without a pause, and the server would end the connection.
+  const tell = (text) => {
+    for (const old of document.querySelectorAll(".synovia-told")) old.remove();
+    const box = Object.assign(document.createElement("div"), { className: "synovia-told", textContent: text });
+    box.setAttribute("role", "alert");
+    document.body.append(box);
+    setTimeout(() => box.remove(), 10000);
+  };
+  const isSendable = (file) => {
+    const { largest } = window.synoviaLimits;
+    if (file.size <= largest) return true;
+    const [has, most] = [file.size, largest].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MiB`);
+    tell(`${file.name} is too large: it has ${has}, and a page takes ${most}. Open it with: synovia view ${file.name}`);
+    return false;
+  };
+  const pace = (file) => {
+    const { rate, burst } = window.synoviaLimits;
+    const begun = performance.now();
+    file.slice = (start, end, ...rest) => {
+      const part = File.prototype.slice.call(file, start, end, ...rest);
+      part.arrayBuffer = async () => {
+        const early = (1000 * (end - burst)) / rate - (performance.now() - begun);
+        if (early > 0) await new Promise((go) => setTimeout(go, early));
+        return Blob.prototype.arrayBuffer.call(part);
+      };
+      return part;
+    };
+  };
+  window.addEventListener(
+    "change",
+    (e) => {
+      const file = e.target.matches?.("input[type=file]") && e.target.files[0];
+      if (!file) return;
+      if (isSendable(file)) pace(file);
+      else e.stopImmediatePropagation();
+    },
+    true,
+  );
+  const carries = (e) => [...(e.dataTransfer?.types ?? [])].includes("Files");
+  window.addEventListener("dragover", (e) => {
+    if (!carries(e)) return;
+    e.preventDefault();
+    e.dataTransfer.dropEffect = "copy";
+    document.body.classList.add("synovia-drop");
+  });
+  window.addEventListener("dragleave", (e) => {
+    if (!e.relatedTarget) document.body.classList.remove("synovia-drop");
+  });
+  window.addEventListener("drop", (e) => {
+    document.body.classList.remove("synovia-drop");
+    if (!carries(e)) return;
+    e.preventDefault();
+    const file = e.dataTransfer.files[0];
+    if (file && isSendable(file)) send(file, 50);
+  });
+})();

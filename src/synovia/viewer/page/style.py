@@ -1,0 +1,83 @@
+"""Style of the panel, light and dark: the contrast of text is at least 4.5 to 1 (WCAG 2.2, level AA)."""
+
+from __future__ import annotations
+
+import html
+import json
+from importlib.resources import files
+from typing import Final
+
+# viser derives ten shades from a brand colour, which becomes the ninth. On a light page it fills and writes with the
+# paler seventh, so the ninth must be nearly black. On a dark page it fills with the ninth and outlines with the fifth.
+BRANDS: Final = {False: (0, 10, 9), True: (45, 212, 180)}
+
+# Colours of text (held, missed, warning, secondary) on the light page (False) and the dark page (True).
+INKS: Final[dict[bool, dict[str, str]]] = {
+    False: {"good": "#007a69", "bad": "#c92a35", "warn": "#9a4c00", "dim": "#5f6b7a"},
+    True: {"good": "#2dd4b4", "bad": "#ff8a8a", "warn": "#ffa94d", "dim": "#a6b0bf"},
+}
+
+PRIMARY: Final = "teal"  # colour of the one button of a tab that is filled; the rules below name it
+
+LARGEST_FILE: Final = 2**28  # bytes of a file that a browser sends
+# Bytes a second, and at first, that a browser sends of a file: less than what the server takes before it cuts one off.
+UPLOAD: Final = {"rate": 3 * 2**20, "burst": 8 * 2**20}
+
+GOOD, BAD, WARN, DIM = (f"var(--synovia-{name})" for name in INKS[False])
+
+# Slider labels go below the track. The status line has a constant height, so that a message moves no control. One
+# button of a tab is filled; the others are outlined, unless they have a colour of their own. On a phone the panel is as
+# wide as the screen and leaves the upper half to the body. While a file is dragged over the page, a frame shows that it
+# may be dropped.
+_RULES: Final = (
+    ".mantine-Slider-markLabel{margin-top:7px}.mantine-Slider-mark{display:none}"
+    ".mantine-Slider-root{padding-bottom:.9em}"
+    ".synovia-status{height:3.1em;overflow-y:auto;scrollbar-width:thin}"
+    ".synovia-code{white-space:pre-wrap;overflow-wrap:anywhere;overflow-y:auto;max-height:50vh;font-size:.84em}"
+    '[role="tablist"]>[role="tab"]{padding-inline:.62em!important}'
+    '.mantine-Button-root[data-block]:not([style*="--button-bg"])'
+    "{background:transparent;color:inherit;border:1px solid var(--mantine-color-default-border)}"
+    '.mantine-Button-root[data-block]:not([style*="--button-bg"]):hover{background:var(--mantine-color-default-hover)}'
+    f'.mantine-Button-root[data-block][style*="{PRIMARY}"]'
+    "{background:var(--synovia-good);color:var(--mantine-color-body)}"
+    ".synovia-bar{height:4px;border-radius:2px;background:var(--mantine-color-default-border);margin:.3em .6em}"
+    ".synovia-bar>div{height:100%;border-radius:2px;background:var(--synovia-good)}"
+    "@media(max-width:640px){"
+    '.mantine-Paper-root[style*="position: fixed"][style*="bottom: 0px"]'
+    "{left:0;width:auto!important;max-height:48vh!important}"
+    '.mantine-Paper-root[style*="position: fixed"] [style*="width: 20em"]{width:100%!important}}'
+    "body.synovia-drop::after{content:'Drop the file to open it';position:fixed;inset:0;z-index:1000;"
+    "display:grid;place-items:center;font-size:1.4em;color:#fff;background:#0b5c51cc;pointer-events:none}"
+    ".synovia-told{position:fixed;bottom:1em;left:1em;max-width:min(30em,80vw);z-index:1000;padding:.8em 1em;"
+    "border-radius:6px;color:#fff;background:#8f1d26;overflow-wrap:anywhere}"
+)
+
+
+def style(title: str) -> str:
+    """Return HTML that sets the style of the page and the title of the browser's tab, and runs ``browser.js``.
+
+    viser has no function for these.
+
+    Args:
+        title: The title, any text.
+    """
+    rules = _RULES
+    for dark, scheme in ((False, "light"), (True, "dark")):
+        inks = ";".join(f"--synovia-{name}:{colour}" for name, colour in INKS[dark].items())
+        rules += f':root[data-mantine-color-scheme="{scheme}"]{{{inks};--mantine-color-dimmed:{DIM}!important}}'
+    code = files("synovia.viewer.page").joinpath("browser.js").read_text(encoding="utf-8")
+    limits = json.dumps({"largest": LARGEST_FILE, **UPLOAD})
+    script = html.escape(f"document.title={json.dumps(title)};window.synoviaLimits={limits};{code}", quote=True)
+    return f'<style onload="{script}">{rules}</style>'
+
+
+def safe(text: object) -> str:
+    """Return a text with HTML escaped."""
+    return html.escape(str(text), quote=True)
+
+
+def note(text: str, colour: str = "inherit") -> str:
+    """Return a small paragraph of HTML; ``text`` must be safe HTML."""
+    return (
+        f'<div style="padding:0.15em 0.6em 0.45em 0.6em;font-size:0.86em;line-height:1.45;color:{colour}">{text}</div>'
+    )

@@ -1,0 +1,94 @@
+"""The tab *Open*: open another model, or carry a clip over to the body; files also come by drag and drop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from synovia.errors import UnsupportedError
+from synovia.io.bundled import bundled_names
+from synovia.io.load import format_of, formats
+from synovia.viewer.editing.engine import Frame
+from synovia.viewer.page.page import Tab
+from synovia.viewer.page.style import LARGEST_FILE, PRIMARY, note, safe
+from synovia.viewer.serving.recent import recent
+
+_HELP: Final = (
+    "Drop a file anywhere on the page, or choose one: GLB, URDF, BVH and the other formats that Synovia reads. A clip"
+    " can play on this body, or show its own."
+)
+
+
+class Open(Tab):
+    """Opens models, and clips for the body of the page."""
+
+    def build(self) -> None:
+        """Add the controls."""
+        gui = self.gui
+        self._modal: Any = None
+        kinds = ",".join(sorted({ending for fmt in formats() for ending in fmt.extensions}))
+        button = gui.add_upload_button("Open a file", mime_type=kinds, color=PRIMARY)
+        self.connect(button, self._received, upload=True, slow=True)
+        gui.add_html(note(_HELP))
+        self._models: dict[str, str | Path] = {name: name for name in bundled_names()}
+        for path in recent():
+            self._models.setdefault(f"{path.name} ({path.parent.name})", path)
+        self._choice = gui.add_dropdown("Model", tuple(self._models), hint="Bundled models, and those opened last.")
+        if self.page.command in self._models:
+            self._choice.value = self.page.command
+        self.connect(gui.add_button("Open this model"), lambda _: self._open(), click=True, slow=True)
+
+    def _open(self) -> None:
+        """Open the chosen model."""
+        self.page.navigation.open(self._models[self._choice.value])
+
+    def _received(self, file: Any) -> None:
+        """Keep a file that the browser has sent, and open it; ask what to do with a clip.
+
+        Raises:
+            SynoviaError: If the file cannot be read.
+        """
+        if len(file.content) > LARGEST_FILE:
+            raise UnsupportedError("the file is too large", value=f"{len(file.content) >> 20} MiB", expected="256 MiB")
+        path = self.page.host.folder / (re.sub(r"[^\w.-]+", "_", Path(file.name).name).strip("._")[-80:] or "file")
+        path.write_bytes(file.content)
+        kind = format_of(path)
+        if kind.holds_motions and not kind.copies:  # a clip; a glTF is a character, with or without clips
+            self._ask(path)
+        else:
+            self._show(lambda: self.page.navigation.open(path))
+
+    def _ask(self, path: Path) -> None:
+        """Ask what to do with a clip."""
+        name = self.session.given.name
+        self._close()
+        choices: tuple[tuple[str, Callable[[], None]], ...] = (
+            (f"Play it on {name}", lambda: self.page.navigation.play(path)),
+            (f"Map it to {name}", lambda: self.page.navigation.map(path)),
+            ("Open its own body", lambda: self.page.navigation.open(path)),
+        )
+        with self.gui.add_modal(path.name) as self._modal:
+            self.gui.add_html(note(f"{safe(path.name)} is a clip. What should happen with it?"))
+            for number, (label, action) in enumerate(choices):
+                button = self.gui.add_button(label[:60], color=None if number else PRIMARY)
+                self.connect(button, lambda _, action=action: self._show(action), click=True, slow=True)
+            self.connect(self.gui.add_button("Cancel"), self._close, click=True)
+
+    def _show(self, action: Callable[[], None]) -> None:
+        """Go to another page, with a message meanwhile."""
+        self._close()
+        self.page.notify("Reading the file.")
+        self.page.client.flush()
+        action()
+
+    def _close(self, _: Any = None) -> None:
+        """Close the question."""
+        if self._modal is not None:
+            self._modal.close()
+            self._modal = None
+
+    def show(self, frame: Frame) -> None:
+        """Nothing changes with the pose."""
+        del frame

@@ -1,0 +1,1 @@
+"""What a browser draws: the body, its surface, targets and limits."""

@@ -1,0 +1,83 @@
+"""Textures and colours of vertices on the live page, which viser's meshes do not take.
+
+A hidden element of the panel holds the colours of one mesh; ``page/browser.js`` finds it and puts them on the mesh of
+that name. Without it a mesh keeps one colour, the mean.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from html import escape
+from io import BytesIO
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.surface import Part
+
+CORNER: Final = 16384.0  # steps of a texture's width or height in which corners are written
+_MOST: Final = 300_000  # painted triangles of a mesh; a corner takes 11 bytes in the element
+
+
+def jpeg(image: NDArray[np.uint8]) -> bytes:
+    """Return an image, (h, w, 3), as JPEG."""
+    from PIL import Image
+
+    out = BytesIO()
+    Image.fromarray(image).save(out, "JPEG", quality=88)
+    return out.getvalue()
+
+
+def corner_steps(part: Part) -> NDArray[np.uint32]:
+    """Return the texture coordinates of a part's corners as whole numbers of 1 / ``CORNER``, (3 f, 2).
+
+    Textures repeat, so those of each triangle begin in the first copy of the image.
+    """
+    if part.corners is None:
+        return np.zeros((0, 2), np.uint32)
+    whole = np.floor(part.corners.min(axis=1, keepdims=True))
+    return np.rint((part.corners - whole).reshape(-1, 2) * CORNER).astype(np.uint32)
+
+
+class Paint:
+    """The elements that paint the meshes of one body; each texture is sent once."""
+
+    def __init__(self) -> None:
+        """Start without textures."""
+        self._images: dict[int, str] = {}
+
+    def element(self, node: str, part: Part) -> str:
+        """Return the HTML that paints a mesh; empty if the mesh has one colour.
+
+        Args:
+            node: Name of the mesh in the scene.
+            part: The mesh. Its vertices and triangles are those of the mesh in the scene, in the same order.
+        """
+        counts = {"node": node, "vertices": len(part.vertices), "faces": len(part.faces)}
+        if len(part.faces) > _MOST:
+            return ""
+        if part.texture is not None and part.corners is not None:
+            first = id(part.texture) not in self._images
+            name = self._images.setdefault(id(part.texture), f"{node} texture")
+            image = _text(jpeg(part.texture)) if first else ""
+            values = {"image": name, "tint": list(part.tint), "steps": CORNER}
+            return _hidden(counts | values, _text(corner_steps(part).astype("<u4").tobytes()), image)
+        if part.colours is not None:
+            colours = np.rint(np.clip(part.colours, 0.0, 1.0) * 255.0).astype(np.uint8)
+            return _hidden(counts, _text(colours.tobytes()))
+        return ""
+
+
+def _text(data: bytes) -> str:
+    """Return bytes as text in base 64."""
+    return b64encode(data).decode("ascii")
+
+
+def _hidden(mesh: dict[str, Any], values: str, image: str = "") -> str:
+    """Return a hidden element with a description of the mesh, its corners or colours, and its image, if any."""
+    described = escape(json.dumps(mesh), quote=True)
+    return (
+        f'<div hidden class="synovia-paint" data-mesh="{described}" data-values="{values}" data-image="{image}"></div>'
+    )

@@ -1,0 +1,70 @@
+"""The path of a joint through the clip, with the keys on top of it, in one browser's scene."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from synovia.model.geometry import Array
+from synovia.viewer.editing.session import Session
+from synovia.viewer.scene.lines import add_lines
+
+if TYPE_CHECKING:
+    from viser import ClientHandle
+
+_MOST: Final = 240  # most places of a path
+_COLOUR: Final = (214, 110, 46)
+_DOT: Final = 0.012  # size of a key, share of the body's size
+
+
+class ClipPath:
+    """Shows where the joint of the selected goal goes while the clip plays.
+
+    Args:
+        client: The browser.
+        session: The session.
+        scale: Scene units per length unit.
+        size: Size of the body, scene units.
+    """
+
+    def __init__(self, client: ClientHandle, session: Session, *, scale: float, size: float) -> None:
+        """Make the nodes, which are hidden at first."""
+        self.shown = False
+        self._session, self._scale = session, scale
+        self._drawn: tuple[Any, ...] | None = None  # what the nodes show
+        nothing: Array = np.zeros((1, 3))
+        self._line = add_lines(client, "/path", _COLOUR, 2.0)
+        self._dots = client.scene.add_point_cloud(
+            "/path/keys", nothing, _COLOUR, point_size=_DOT * size, point_shape="circle"
+        )
+
+    def show(self, selected: int | None) -> None:
+        """Show the path of the joint of a goal; send it only if it is another one."""
+        session = self._session
+        with session.lock:
+            editor, play = session.find(selected), session.play
+            row = None if editor is None or not self.shown else editor.row
+            state = (row, play.motion, play.keys, play.weight, play.first, play.end, session.rooted)
+            if row is None or play.motion is None:
+                if self._line.visible:
+                    self._line.visible = False
+                self._drawn = None
+                return
+            if self._drawn is not None and all(a is b or a == b for a, b in zip(state, self._drawn, strict=True)):
+                return
+            first, last = play.span
+            keyed = [key.frame / play.motion.fps for key in play.keys]
+        times = np.linspace(first, last, min(play.end - play.first + 1, _MOST)).tolist()
+        line, dots = self._places(row, times), self._places(row, keyed)
+        self._drawn = state
+        self._line.points = np.stack([line[:-1], line[1:]], axis=1).astype(np.float32)
+        self._dots.points = dots.astype(np.float32)
+        self._dots.visible = len(dots) > 0
+        self._line.visible = True
+
+    def _places(self, row: int, times: list[float]) -> Array:
+        """Return where a joint is at some times of the clip, (n, 3), scene units."""
+        session = self._session
+        places = [session.start(time).positions[row + session.rooted.added] for time in times]
+        return np.reshape(places, (-1, 3)) * self._scale

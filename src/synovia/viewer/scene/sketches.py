@@ -1,0 +1,78 @@
+"""Lines that show what goals ask for, in one browser's scene: lines of sight, areas of support, planes, distances.
+
+A kind of goal sketches itself, for pictures and for the page. Points and arcs of ranges are drawn elsewhere.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from synovia.draw.marks import sketches_of
+from synovia.draw.theme import Theme
+from synovia.errors import SynoviaError
+from synovia.goals import Goal
+from synovia.goals.describe import View
+from synovia.model.geometry import Array, rigid
+from synovia.viewer.editing.editor import GoalEditor, address
+from synovia.viewer.editing.editor_values import tip_of
+from synovia.viewer.editing.engine import Frame
+from synovia.viewer.editing.session import Session
+from synovia.viewer.scene.lines import STATES, StateLines
+
+if TYPE_CHECKING:
+    from viser import ClientHandle
+
+_WIDTH: Final = 2.0  # pixels
+
+
+class Sketches:
+    """The lines of all goals, coloured by their state.
+
+    Args:
+        client: The browser.
+        session: The session.
+        theme: Colours.
+        scale: Scene units per length unit.
+        size: Size of the body, scene units.
+    """
+
+    def __init__(self, client: ClientHandle, session: Session, theme: Theme, *, scale: float, size: float) -> None:
+        """Make the nodes that are never removed."""
+        self.shown = True
+        self._session, self._scale, self._size = session, scale, size / scale
+        self._free: dict[int, Goal] = {}  # goals that are not solved, by the key of their editor
+        self._version = -1  # of the session, at which these were made
+        self._lines = StateLines(client, "/sketches", theme, _WIDTH)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Change the colours."""
+        self._lines.set_theme(theme)
+
+    def show(self, frame: Frame) -> None:
+        """Show the lines of a frame."""
+        if self._version != self._session.version:
+            self._version = self._session.version
+            self._free.clear()
+        paths: dict[str, list[Array]] = {state: [] for state in STATES}
+        if frame.solution is not None and self.shown and not frame.busy:
+            for _, view, sketch in sketches_of(frame.solution, self._size):
+                paths["reached" if view.reached else "missed"] += sketch.paths
+        for editor in frame.editors:
+            if editor.free and editor.has_position and self.shown:
+                paths["quiet"] += self._paths_of(frame, editor)
+        self._lines.show({state: [path * self._scale for path in found] for state, found in paths.items()})
+
+    def _paths_of(self, frame: Frame, editor: GoalEditor) -> list[Array]:
+        """Return the lines of a goal that is off until its target is moved, in length units."""
+        if editor.key not in self._free:
+            with suppress(SynoviaError):
+                self._free[editor.key] = editor.goal(partial(address, self._session.given))
+        goal = self._free.get(editor.key)
+        if goal is None:
+            return []
+        place, turn = tip_of(frame.pose, editor, frame.added)
+        target = rigid(editor.eased_position, editor.eased_rotation)
+        view = View(at=rigid(place, turn), target=target, others=(), size=self._size, reached=False, length=0.0)
+        return list(goal.sketch(view).paths)

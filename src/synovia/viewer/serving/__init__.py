@@ -1,0 +1,1 @@
+"""How a page is served: the guarded server, and who may connect."""

@@ -1,0 +1,35 @@
+"""The list of models that were opened last, kept in the user's cache folder."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from synovia.io.load import is_bundled
+from synovia.kernels.compiler.cache import cache_root
+
+_MOST: Final = 12
+_NAME: Final = "recent-models.txt"
+
+
+def recent() -> list[Path]:
+    """Return the files that were opened last and still exist, the newest first."""
+    with suppress(OSError, RuntimeError, UnicodeDecodeError):  # RuntimeError: no home folder
+        lines = (cache_root() / _NAME).read_text(encoding="utf-8").splitlines()
+        return [Path(line) for line in lines if Path(line).is_file()][:_MOST]
+    return []
+
+
+def note_recent(model: str | Path) -> None:
+    """Put a file at the top of the list. Nothing happens for a bundled model, or where the list cannot be written."""
+    if is_bundled(str(model)):
+        return
+    with suppress(OSError, RuntimeError):
+        path = Path(model).resolve()
+        folder = cache_root()
+        folder.mkdir(parents=True, exist_ok=True)
+        others = [other for other in recent() if other != path]
+        whole = folder / f"{_NAME}.new"
+        whole.write_text("\n".join(map(str, [path, *others][:_MOST])) + "\n", encoding="utf-8")
+        whole.replace(folder / _NAME)

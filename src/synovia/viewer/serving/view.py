@@ -1,0 +1,320 @@
+"""``View``: a running page; and what a page needs from it."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import queue
+import secrets
+import tempfile
+import threading
+import time
+import webbrowser
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final, Protocol, TypedDict
+
+from synovia.model.geometry import Array
+from synovia.viewer.editing.worker import SESSION, Background
+from synovia.viewer.serving.server import Rules, check_address, guarded_server, is_local
+
+_FINISH: Final = 2.0  # seconds to wait for the thread of a page that is replaced
+# Seconds until a browser has applied the last updates. viser's client applies the removals of a batch before its
+# updates, and then writes an error into the console.
+_APPLIED: Final = 0.2
+_PANEL: Final = 384  # width of the controls, pixels
+_SKY: Final = (255, 255, 255)
+_GROUND: Final = (190, 190, 195)
+_SURROUNDINGS: Final = 3.0  # brightness of the light that stands for the surroundings
+
+
+class PageOptions(TypedDict, total=False):
+    """Options of every page.
+
+    Args:
+        host: Address to serve on (``"127.0.0.1"``). Addresses that other machines can reach need a token.
+        port: Port to try first (8080), 0 for any.
+        token: Secret that browsers must send; None: a random one if the address needs it.
+        dark: Whether the page starts dark (False).
+        shadows: Whether bodies cast a shadow and reflect their surroundings (True). Without both, the page is faster
+            on machines without a GPU.
+        browser: Whether to open a browser (False).
+    """
+
+    host: str
+    port: int
+    token: str | None
+    dark: bool
+    shadows: bool
+    browser: bool
+
+
+class AnyPage(Protocol):
+    """The page of one browser."""
+
+    def close(self) -> None:
+        """Stop working after the browser has gone."""
+
+    def finish(self, seconds: float) -> None:
+        """Wait until the page changes no control any more, at most some seconds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aim:
+    """Where a camera stands.
+
+    Args:
+        up: Upward direction, (3,).
+        position: Position, (3,), scene units.
+        look_at: Point in the middle of the picture, (3,), scene units.
+        fov: Vertical field of view, radians.
+        near: Nearest distance that is drawn, scene units.
+        far: Farthest distance that is drawn, scene units.
+    """
+
+    up: Array
+    position: Array
+    look_at: Array
+    fov: float
+    near: float
+    far: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opening:
+    """How pages of one model are made.
+
+    Args:
+        make: Function that makes the session of a browser.
+        give: Function that makes the page of a browser from its client, session and host.
+        aim: Function that says where the camera of a session stands first.
+        notes: Sentences about ignored parts of the model's file, missing parts of the surface, and the clip's ends.
+    """
+
+    make: Callable[[], Any]
+    give: Callable[[Any, Any, Host], AnyPage]
+    aim: Callable[[Any], Aim]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Host:
+    """What the page of one browser needs from the view that serves it.
+
+    Args:
+        background: Runner of the page's threads.
+        dark: Whether the page starts dark.
+        shadows: Whether bodies cast a shadow and reflect their surroundings.
+        folder: Folder for files that the browser sends, removed when the view stops.
+        show: Function that replaces this browser's page.
+    """
+
+    background: Background
+    dark: bool
+    shadows: bool
+    folder: Path
+    show: Callable[[Opening], None]
+
+
+class View:
+    """A running page. A notebook shows it; ``wait()`` keeps a script alive.
+
+    Args:
+        opening: What a browser sees first.
+        rules: Rules of access.
+        port: Port to try first, 0 for any.
+        dark: Whether pages start dark.
+        shadows: Whether bodies cast a shadow and reflect their surroundings.
+
+    Example:
+        >>> import synovia as sy
+        >>> with sy.view("humanoid", browser=True) as page:  # doctest: +SKIP
+        ...     page.wait()
+    """
+
+    def __init__(self, opening: Opening, rules: Rules, port: int, *, dark: bool, shadows: bool) -> None:
+        """Start the server."""
+        self._opening, self._dark, self._shadows = opening, dark, shadows
+        self.notes = opening.notes
+        self.rules = rules
+        self.pages: dict[int, Any] = {}
+        self._here: set[int] = set()  # connected browsers, with or without a page
+        self._lock = threading.Lock()  # held to change ``pages`` or ``_here``
+        self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()  # browsers and their openings; None ends the thread
+        self._stopped = threading.Event()
+        self._background = Background()
+        self._folder = tempfile.TemporaryDirectory(prefix="synovia-view-", ignore_cleanup_errors=True)
+        rules.sessions = partial(self._background.running, SESSION)
+        self.server = guarded_server(rules, port)
+        self.server.gui.main_panel.dock_right()  # beside the scene, where it hides no target
+        self.server.gui.main_panel.set_width(_PANEL)
+        atexit.register(self.stop)
+        aim = opening.aim(opening.make())
+        self.server.scene.set_up_direction(_triple(aim.up))
+        self._add_lights(aim.up)
+        first = self.server.initial_camera
+        first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
+        first.fov, first.near, first.far = aim.fov, aim.near, aim.far
+        self._background.start("synovia-pages", self._make_pages)
+        self.server.on_client_connect(self._connected)
+        self.server.on_client_disconnect(self._gone)
+
+    def _add_lights(self, up: Array) -> None:
+        """Set the lights that all pages share; a browser compiles its shaders for them once."""
+        scene = self.server.scene
+        scene.configure_default_lights(True, cast_shadow=self._shadows)
+        if not self._shadows:  # a map of the surroundings costs more than shadows do, such a light nothing
+            scene.configure_environment_map(None)
+            scene.add_light_hemisphere(
+                "/surroundings", sky_color=_SKY, ground_color=_GROUND, intensity=_SURROUNDINGS, position=_triple(up)
+            )
+
+    @property
+    def url(self) -> str:
+        """Address of the page, with its token if it needs one."""
+        host = self.rules.host
+        if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+            host = "127.0.0.1"
+        host = f"[{host}]" if ":" in host else host
+        token = f"/?token={self.rules.token}" if self.rules.token else "/"
+        return f"http://{host}:{self.rules.port}{token}"
+
+    async def _connected(self, client: Any) -> None:
+        """Queue a browser that needs a page.
+
+        viser awaits this and ``_gone`` in order on its own thread, so both must be quick.
+        """
+        with self._lock:
+            self._here.add(client.client_id)
+        self._waiting.put((client, self._opening))
+
+    async def _gone(self, client: Any) -> None:
+        """Close the page of a browser that has gone; ``_give_page`` closes a page that is not finished."""
+        with self._lock:
+            self._here.discard(client.client_id)
+            page = self.pages.pop(client.client_id, None)
+        if page is not None:
+            page.close()
+
+    def _make_pages(self) -> None:
+        """Make the pages of the queued browsers that are still connected, one after the other."""
+        while (waiting := self._waiting.get()) is not None:
+            client, opening = waiting
+            if client.client_id in self._here:
+                try:
+                    self._give_page(client, opening)
+                except Exception:  # go on with the next browser
+                    logging.getLogger("synovia.view").exception("cannot make a page")
+
+    def _give_page(self, client: Any, opening: Opening) -> None:
+        """Make the page of a browser, in place of the one that it may have."""
+        with self._lock:
+            old = self.pages.pop(client.client_id, None)
+        if old is not None:
+            old.close()
+            old.finish(_FINISH)  # an update of a control that is gone is an error in the browser
+            client.flush()
+            time.sleep(_APPLIED)
+            client.gui.reset()
+            client.scene.reset()
+        session = opening.make()
+        if old is not None:
+            aim, camera = opening.aim(session), client.camera
+            client.scene.set_up_direction(_triple(aim.up))
+            with client.atomic():
+                camera.fov, camera.near, camera.far = aim.fov, aim.near, aim.far
+                camera.up_direction, camera.position, camera.look_at = aim.up, aim.position, aim.look_at
+        host = Host(
+            self._background,
+            self._dark,
+            self._shadows,
+            Path(self._folder.name),
+            lambda other: self._waiting.put((client, other)),
+        )
+        page = opening.give(client, session, host)
+        with self._lock:
+            here = client.client_id in self._here
+            if here:
+                self.pages[client.client_id] = page
+        if not here:
+            page.close()
+
+    def wait(self) -> None:
+        """Serve until interrupted or stopped."""
+        while not self._stopped.wait(3600.0):
+            pass
+
+    def stop(self) -> None:
+        """Stop serving. If a solver is being compiled, wait for the compiler, which cannot be interrupted."""
+        atexit.unregister(self.stop)
+        self._stopped.set()
+        with self._lock:
+            pages = list(self.pages.values())
+            self._here.clear()  # ``_give_page`` closes a page that is not finished
+            self.pages.clear()
+        for page in pages:
+            page.close()
+        self._waiting.put(None)
+        self._background.stop()
+        with redirect_stdout(StringIO()):  # viser prints to stdout, which is for data
+            self.server.stop()
+        self._folder.cleanup()
+
+    def __enter__(self) -> View:
+        """Return the view."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop serving."""
+        self.stop()
+
+    def _repr_html_(self) -> str:
+        """Show the page inside a notebook."""
+        return f'<iframe src="{self.url}" width="100%" height="640" style="border:1px solid #8884"></iframe>'
+
+    def __repr__(self) -> str:
+        """Return the address."""
+        return f"<View {self.url}>"
+
+
+def serve(
+    opening: Opening,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    token: str | None = None,
+    dark: bool = False,
+    shadows: bool = True,
+    browser: bool = False,
+) -> View:
+    """Start a view, with a random token if its address needs one.
+
+    Args:
+        opening: What a browser sees first.
+        host: As in ``PageOptions``, also the others.
+        port: Port to try first, 0 for any.
+        token: Secret that browsers must send.
+        dark: Whether the page starts dark.
+        shadows: Whether bodies cast a shadow and reflect their surroundings.
+        browser: Whether to open a browser.
+
+    Raises:
+        InputError: If the host is not an address of this machine.
+    """
+    check_address(host)
+    if token is None and not is_local(host):
+        token = secrets.token_urlsafe(24)
+    out = View(opening, Rules(host=host, token=token), port, dark=dark, shadows=shadows)
+    if browser:
+        webbrowser.open(out.url)
+    return out
+
+
+def _triple(vector: Array) -> tuple[float, float, float]:
+    """Return a vector, (3,), as a tuple."""
+    x, y, z = vector.tolist()
+    return x, y, z

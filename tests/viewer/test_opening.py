@@ -1,0 +1,173 @@
+"""What happens before and beside the first frame: a solver that is not ready, files that are opened, recent models."""
+
+import logging
+import shutil
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser")
+
+import synovia as sy
+from browsing import until
+from panels import make_page
+from synovia.compiling import Compiling
+from synovia.viewer import live
+from synovia.viewer.editing.editor_values import tip_of
+from synovia.viewer.editing.engine import Engine
+from synovia.viewer.editing.first_goals import first_goals
+from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.standin import limb_of
+from synovia.viewer.editing.worker import Background, Worker
+from synovia.viewer.page.page import _compiling_note
+from synovia.viewer.panel.open import Open
+from synovia.viewer.serving.recent import note_recent, recent
+
+WALK = Path("examples/walk.bvh")
+
+
+def biped():
+    session = Session(sy.bundled("humanoid"), (), sy.FullBody(attempts=1), "free")
+    first_goals(session)
+    return session
+
+
+def test_limbs_follow_and_feet_stand_while_the_solver_is_not_ready(monkeypatch):
+    """The compiler is slow here by a wait; what moves in that time is the arm alone."""
+    session, ready, frames = biped(), threading.Event(), []
+    prepare = Engine.prepare
+
+    def slow(engine):
+        assert ready.wait(60.0)
+        prepare(engine)
+
+    monkeypatch.setattr(Engine, "prepare", slow)
+    background = Background()
+    worker = Worker(session, frames.append, background)
+    until(lambda: len(frames) > 2)
+    hand = session.editors[0]
+    rest = session.given.rest_pose()
+    session.move(hand.key, hand.position + np.array([-0.2, -0.2, 0.2]))
+    end = time.monotonic() + 30.0
+    while time.monotonic() < end and np.linalg.norm(_hand(frames[-1]) - hand.position) > 0.005:
+        time.sleep(0.02)
+    assert frames[-1].busy
+    assert frames[-1].solution is None
+    assert np.linalg.norm(_hand(frames[-1]) - hand.position) < 0.005
+    for joint in ("left_foot", "right_foot", "hips", "right_hand"):
+        np.testing.assert_array_equal(frames[-1].pose.position(joint), rest.position(joint))
+    ready.set()
+    until(lambda: frames[-1].solution is not None)
+    assert not frames[-1].busy
+    worker.stop()
+    background.stop()
+
+
+def _hand(frame):
+    return tip_of(frame.pose, frame.editors[0], frame.added)[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "joint"), [("humanoid", "left_hand"), ("arm7", "tool"), ("quadruped", "left_fore_paw")]
+)
+def test_a_stand_in_keeps_limits_and_ends_at_the_edge_of_reach(model, joint):
+    session = Session(sy.bundled(model))
+    editor = session.add("position", joint)
+    engine = Engine(session)
+    limb = limb_of(session.skeleton, session.skeleton.index(joint))
+    assert limb
+    shoulder = session.pose.positions[limb[-1]].copy()
+    session.move(editor.key, shoulder + session.size * np.array([3.0, 1.0, 0.5]))
+    for _ in range(30):
+        frame = engine.stand_in(0.05)
+    low, high = session.skeleton.limits
+    assert (frame.pose.q >= low - 1e-9).all()
+    assert (frame.pose.q <= high + 1e-9).all()
+    before = np.linalg.norm(session.given.rest_pose().position(joint) - editor.position)
+    assert np.linalg.norm(tip_of(frame.pose, editor, 0)[0] - editor.position) < before
+
+
+def test_the_page_says_what_is_compiled():
+    with Compiling() as compiling:
+        more = {"compiling": True, "solver": "full-body", "seconds": 35.0}
+        logging.getLogger("synovia.kernels").info("compiling", extra=more)
+        assert (compiling.words, compiling.seconds) == ("full-body", 35.0)
+        assert "full-body" in _compiling_note("full-body", 7.0, 35.0)
+        assert "width:20%" in _compiling_note("full-body", 7.0, 35.0)
+        logging.getLogger("synovia.kernels").info("compiled", extra=more | {"compiling": False})
+        assert compiling.words == ""
+
+
+def test_recent_models_are_listed_newest_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("SYNOVIA_CACHE_DIR", str(tmp_path / "cache"))
+    paths = [shutil.copy(WALK, tmp_path / f"{name}.bvh") for name in "abc"]
+    assert recent() == []
+    for path in (*paths, paths[0], "humanoid"):
+        note_recent(path)
+    assert [path.name for path in recent()] == ["a.bvh", "c.bvh", "b.bvh"]
+    Path(paths[0]).unlink()
+    assert [path.name for path in recent()] == ["c.bvh", "b.bvh"]
+
+
+def opened(monkeypatch, tmp_path):
+    """A page of the humanoid, its tab for files, and what it opens."""
+    page, controls, _ = make_page(biped(), monkeypatch)
+    calls = []
+    for name in ("open", "play", "map"):
+        setattr(page.navigation, name, lambda path, name=name: calls.append((name, Path(path).name)))
+    object.__setattr__(page.host, "folder", tmp_path)
+    return page, controls, calls
+
+
+def sent(name, content):
+    return SimpleNamespace(name=name, content=content)
+
+
+def test_a_model_that_is_sent_is_opened_and_a_clip_is_asked_about(monkeypatch, tmp_path):
+    page, controls, calls = opened(monkeypatch, tmp_path)
+    tab = next(tab for tab in page._tabs if isinstance(tab, Open))
+    tab._received(sent("../../ev il.toml", Path("src/synovia/models/arm7.toml").read_bytes()))
+    assert calls == [("open", "ev_il.toml")]
+    assert (tmp_path / "ev_il.toml").is_file()
+    tab._received(sent("walk.bvh", WALK.read_bytes()))
+    assert calls[1:] == []
+    controls["Play it on humanoid"].type(True)
+    controls["Map it to humanoid"].type(True)
+    controls["Open its own body"].type(True)
+    assert calls[1:] == [("play", "walk.bvh"), ("map", "walk.bvh"), ("open", "walk.bvh")]
+
+
+def test_a_file_of_no_known_format_is_a_message(monkeypatch, tmp_path):
+    page, controls, calls = opened(monkeypatch, tmp_path)
+    controls["Open a file"].type(sent("note.txt", b"hello"))
+    assert "no known format" in page.message.text
+    assert calls == []
+
+
+def test_a_clip_of_another_body_plays_on_this_one_and_is_kept_with_keys():
+    shown = []
+    host = SimpleNamespace(show=shown.append)
+    live._Navigation(host, sy.bundled("humanoid")).play(WALK)
+    session = shown[0].make()
+    assert session.play.motion is not None
+    assert session.play.playing
+    assert session.solver.name == "full-body"  # also with a clip
+
+
+def test_an_option_that_no_page_has_is_an_error():
+    with pytest.raises(TypeError, match="colour"):
+        sy.view("arm7", port=0, colour="red")
+
+
+@pytest.mark.parametrize("shadows", [True, False])
+def test_a_page_without_shadows_has_plain_light(shadows, monkeypatch):
+    """The map of the surroundings is never made, and a light from sky and floor takes its place."""
+    told = []
+    monkeypatch.setattr("viser.SceneApi.configure_environment_map", lambda scene, hdri: told.append(hdri))
+    monkeypatch.setattr("viser.SceneApi.add_light_hemisphere", lambda scene, name, **_: told.append(name))
+    with live.view("arm7", port=0, shadows=shadows):
+        assert told == ([] if shadows else [None, "/surroundings"])
