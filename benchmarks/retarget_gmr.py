@@ -20,7 +20,7 @@ import numpy as np
 from common import machine, needed_data, save, table, verdicts
 
 import synovia as sy
-from synovia.clips.feet import ground_contacts
+from synovia.clips.feet import contact_spans
 from synovia.kernels.tree.tables import violations
 
 PAIRS = (
@@ -89,7 +89,9 @@ def compare(answer, clip, robot, rounds):
     joints = {name[2:]: data[name] for name in data.files if name.startswith("S_")}
     pairs = [(side.title() + a, side.title() + b) for side in SIDES for _, _, a, b in BONES]
     source = directions(joints, pairs)
-    contacts = {side: ground_contacts(joints[f"{side.title()}Foot"], UP, motion.fps, FASTEST) for side in SIDES}
+    contacts = {
+        side: contact_spans(joints[f"{side.title()}Foot"][:, None], UP, motion.fps, FASTEST)[0] for side in SIDES
+    }
     theirs = dict(zip(data["names"].tolist(), np.moveaxis(data["P"], 1, 0), strict=True))
     gmr = figures(theirs, data["Q"][:, 7:], source, contacts, motion.fps) | {"fps": float(data["fps"])}
     seconds = []

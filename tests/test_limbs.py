@@ -10,12 +10,13 @@ from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from cli_runs import assert_refused, run
 from synovia.errors import InputError
 from synovia.io.toml import write_skeleton
 from synovia.kernels.tree.tables import violations
 from synovia.model.pose import world_frames
 from synovia.retargeting.feet import planted_foot
-from synovia.tracking.chains import Chain, Direction, Orientation, Place, within_steps
+from synovia.tracking.chains import Chain, Direction, Orientation, Place, base_values, within_steps
 
 X, Y, Z = np.eye(3)
 BODY = sy.bundled("humanoid")
@@ -109,6 +110,32 @@ def test_forearms_of_hinges_point_as_those_of_the_clip(waved):
 
 
 @pytest.mark.compiled
+def test_an_overstretched_elbow_does_not_turn_the_arm():
+    """The elbows of a clip bend by a few degrees to their outer side: the plane of the bones is that of no elbow."""
+    body = sy.bundled("humanoid")
+    lower = body.index("left_lower_arm")
+    axis = body.joints[lower].axis
+    joints = [
+        dataclasses.replace(
+            joint, parent=body.parents[row] if row else None, kind=sy.Kind.BALL if row == lower else joint.kind,
+            limit=None,
+        )
+        for row, joint in enumerate(body.joints)
+    ]  # fmt: skip
+    source = body.with_joints(joints).with_root("free")
+    lower, upper = (source.index(f"left_{part}_arm") for part in ("lower", "upper"))
+    t = np.arange(60)
+    q = np.tile(source.rest_q, (60, 1))
+    q[:, source.q_slice(lower)] = Rotation.from_rotvec(
+        np.radians(-7.0 + 3.0 * np.sin(2.1 * t))[:, None] * axis
+    ).as_quat()
+    q[:, source.q_slice(upper)] = Rotation.from_rotvec(0.4 * np.sin(0.1 * t)[:, None] * (1.0, 0.0, 0.0)).as_quat()
+    answer = sy.retarget(sy.Motion(source, q, 30.0), body)
+    quats = answer.motion.q[:, answer.motion.skeleton.q_slice("left_upper_arm")]
+    steps = (Rotation.from_quat(quats[1:]).inv() * Rotation.from_quat(quats[:-1])).magnitude()
+    assert steps.max() < np.radians(10.0)
+
+
 def test_hinges_step_no_farther_than_joints_of_the_clip(waved):
     clip, answer = waved
     body = answer.motion.skeleton
@@ -121,6 +148,41 @@ def test_hinges_step_no_farther_than_joints_of_the_clip(waved):
     worst, where = np.empty(len(clip)), np.empty(len(clip), np.int64)
     violations(t.variables, t.limits, answer.motion.q.copy(), worst, where)
     assert worst.max() <= 1e-9
+
+
+@pytest.mark.compiled
+def test_straight_legs_turn_with_their_feet():
+    """Recordings turn straight thighs about their own bones, and ankles back; only the hip of a robot can do that."""
+    body = BODY.with_root("free")
+    q = np.tile(body.rest_q, (30, 1))
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        q[:, body.q_slice(f"{side}_upper_leg")] = Rotation.from_rotvec([0.0, 0.8 * sign, 0.0]).as_quat()
+        q[:, body.q_slice(f"{side}_foot")] = Rotation.from_rotvec([0.0, -0.8 * sign, 0.0]).as_quat()
+    figures = sy.retarget(sy.Motion(body, q, FPS, name="twisted"), robot(), feet=False).judgement.figures
+    off = {limb.limb: np.degrees(limb.mean) for limb in figures.limbs}
+    assert max(off[f"{side}_foot"] for side in ("left", "right")) < 10.0
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["bvhtoolbox_walk01", "lafan1_walk1_head"])
+def test_a_leg_whose_foot_stands_steps_no_farther_than_that_of_the_clip(shared_data, name):
+    """In each frame, a hinge turns at most one and a half times as far as the part of the clip that it follows."""
+    clip = sy.load_motion(shared_data / "motion" / f"{name}.bvh")
+    answer = sy.retarget(clip, sy.load_skeleton(shared_data / "robot" / "g1_29dof.urdf"))
+    robot_body, frames = answer.motion.skeleton, clip.frames()
+    for side in ("left", "right"):
+        for above, part in (("hips", "upper_leg"), ("upper_leg", "lower_leg"), ("lower_leg", "foot")):
+            roles = above if above == "hips" else f"{side}_{above}", f"{side}_{part}"
+            one, two = (frames[:, answer.source.roles[role], :9].reshape(-1, 3, 3) for role in roles)
+            turns = Rotation.from_matrix(np.swapaxes(one, 1, 2) @ two)
+            source = np.degrees((turns[:-1].inv() * turns[1:]).magnitude())
+            last = answer.target.roles[roles[1]]
+            for row in range(answer.target.first_row(roles[1]), last + 1):
+                if robot_body.joints[row].kind is sy.Kind.HINGE:
+                    steps = np.degrees(np.abs(np.diff(answer.motion.q[:, robot_body.q_slice(row).start])))
+                    assert (steps <= 1.5 * source + 5.0).all(), (robot_body.joint_names[row], steps.max())
+    assert answer.worst < 1e-4
+    assert not answer.missed_frames
 
 
 @pytest.mark.compiled
@@ -139,10 +201,40 @@ def test_hinges_keep_velocities(waved):
     assert np.abs(np.diff(made["all"][:, hinges], axis=0)).max() * FPS <= 0.5 + 1e-6
     assert np.abs(np.diff(made["one"][:, at])).max() * FPS <= 1.0 + 1e-6
     slow = [dataclasses.replace(joint, velocity=0.8 if joint.name == row else None) for joint in robot().joints]
-    kept = sy.retarget(clip, robot().with_joints(slow)).motion
-    assert np.abs(np.diff(kept.q[:, at])).max() * FPS <= 0.8 + 1e-6
+    other = "right_shoulder_roll_joint"
+    for velocity in (None, {other: 0.5}):  # other joints keep those of the file
+        kept = sy.retarget(clip, robot().with_joints(slow), velocity=velocity).motion
+        assert np.abs(np.diff(kept.q[:, at])).max() * FPS <= 0.8 + 1e-6
+    assert np.abs(np.diff(kept.q[:, body.q_slice(other).start])).max() * FPS <= 0.5 + 1e-6
+    assert other in sy.retarget(clip, robot(), velocity={other: 0.5}).held_back
+    slowed = sy.retarget(clip, robot(), velocity=0.5)
+    assert max(slowed.held_back.values()) > 0.1
+    assert "at their velocity limits" in slowed.report()
+    assert not sy.retarget(clip, robot(), velocity=100.0).held_back
     with pytest.raises(InputError, match="velocity"):
         sy.retarget(clip, robot(), velocity=-1.0)
+
+
+@pytest.mark.compiled
+def test_velocities_on_the_command_line(waved, tmp_path):
+    """A number, numbers by joint, or a share of those of the file."""
+    sy.save_motion(waved[0], tmp_path / "clip.npz")
+    body = robot().with_joints([dataclasses.replace(joint, velocity=2.0) for joint in robot().joints])
+    write_skeleton(body, tmp_path / "robot.toml")
+    write_skeleton(robot(), tmp_path / "free.toml")
+    row = "left_shoulder_roll_joint"
+    for text, most in (("0.5", 0.5), (f"{row}=0.7", 0.7), ("40%", 0.8)):
+        out = tmp_path / "out.npz"
+        run("retarget", tmp_path / "clip.npz", tmp_path / "robot.toml", "--velocity", text, "-o", out, "--force")
+        made = sy.load_motion(out)
+        steps = np.abs(np.diff(made.q[:, made.skeleton.q_slice(row).start]))
+        assert 0.9 * most < steps.max() * FPS <= most + 1e-6
+    for text in ("fast", "x%"):
+        ran = run("retarget", tmp_path / "clip.npz", tmp_path / "robot.toml", "--velocity", text)
+        assert_refused(ran, "--velocity", code=2)
+    assert_refused(
+        run("retarget", tmp_path / "clip.npz", tmp_path / "free.toml", "--velocity", "50%"), "no velocity limits"
+    )
 
 
 def test_velocity_limits_of_a_file(tmp_path):
@@ -162,7 +254,7 @@ def test_velocity_limits_of_a_file(tmp_path):
 
 
 def chain():
-    """Return four hinges of the robot's arm as a chain, and world frames above it."""
+    """Return four hinges of the robot's arm as a chain, and their skeleton."""
     skeleton = robot()
     rows = [skeleton.index(f"left_{name}") for name in (
         "shoulder_pitch_joint", "shoulder_roll_joint", "shoulder_yaw_joint", "elbow_joint")]  # fmt: skip
@@ -177,11 +269,11 @@ def test_residuals_of_a_chain_and_their_derivative():
     q = np.tile(skeleton.rest_q, (5, 1))
     q[:, arm.at] = x
     frames = world_frames(skeleton, q)
-    base = frames[:, arm.base]
+    base = base_values(skeleton, q, arm.base)
     rotations, positions, _, _ = arm.frames(base, x)
     for k, row in enumerate(arm.rows):
-        np.testing.assert_allclose(positions[k], frames[:, row, 9:], atol=1e-12)
-        np.testing.assert_allclose(rotations[k].reshape(5, 9), frames[:, row, :9], atol=1e-12)
+        np.testing.assert_allclose(positions[:, k], frames[:, row, 9:], atol=1e-12)
+        np.testing.assert_allclose(rotations[:, k].reshape(5, 9), frames[:, row, :9], atol=1e-12)
     aim = rng.normal(size=(5, 3))
     terms = [
         Direction(0, 3, np.array([0.2, 0.0, 0.0]), aim / np.linalg.norm(aim, axis=1)[:, None], 1.3),
@@ -194,10 +286,10 @@ def test_residuals_of_a_chain_and_their_derivative():
         move[k] = 1e-6
         up, down = (arm.residuals(base, x + sign * move, terms, derivative=False)[0] for sign in (1.0, -1.0))
         np.testing.assert_allclose(-(up - down) / 2e-6, slopes[:, :, k], atol=1e-8)
-    turned = Rotation.from_rotvec([0.3, -0.2, 0.4]).as_matrix() @ rotations[3]
+    turned = Rotation.from_rotvec([0.3, -0.2, 0.4]).as_matrix() @ rotations[:, 3]
     e, _ = arm.residuals(base, x, [Orientation(3, turned, 1.0)])
     np.testing.assert_allclose(e, np.tile([0.3, -0.2, 0.4], (5, 1)), atol=1e-9)
-    half = Rotation.from_rotvec([0.0, np.pi - 1e-4, 0.0]).as_matrix() @ rotations[3]
+    half = Rotation.from_rotvec([0.0, np.pi - 1e-4, 0.0]).as_matrix() @ rotations[:, 3]
     e, _ = arm.residuals(base, x, [Orientation(3, half, 1.0)])
     np.testing.assert_allclose(e, np.tile([0.0, np.pi - 1e-4, 0.0], (5, 1)), atol=1e-7)
 
@@ -205,11 +297,11 @@ def test_residuals_of_a_chain_and_their_derivative():
 def test_a_step_of_the_terms_is_spread_over_frames():
     """A direction that jumps is followed before and after, and on the way each hinge keeps its bound."""
     _, arm = chain()
-    base = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (30, 1))
+    base = np.tile((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), (30, 1))
     x = np.zeros((30, 4))
     x[15:] = 0.9, 0.8, -0.5, 0.4
     _, p, _, _ = arm.frames(base, x)
-    wanted = p[3] - p[0]
+    wanted = p[:, 3] - p[:, 0]
     wanted /= np.linalg.norm(wanted, axis=1)[:, None]
     bounds = np.full((29, 4), 0.15)
     found, _ = arm.follow(
@@ -217,7 +309,7 @@ def test_a_step_of_the_terms_is_spread_over_frames():
     )
     assert np.abs(np.diff(found, axis=0)).max() <= 0.15 + 1e-9
     _, p, _, _ = arm.frames(base, found)
-    way = p[3] - p[0]
+    way = p[:, 3] - p[:, 0]
     off = angles(way / np.linalg.norm(way, axis=1)[:, None], wanted)
     assert off[[0, 5, 24, 29]].max() < 1.0
     assert off[14:16].max() > 5.0

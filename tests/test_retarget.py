@@ -13,6 +13,7 @@ from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.kernels.tree.tables import violations
 from synovia.model.names import read_name
 from synovia.retargeting.body import NEEDED, Body
+from synovia.retargeting.bones import rotation_between
 from synovia.retargeting.feet import planted_path
 from synovia.retargeting.shape import find_roles, limbs_by_shape
 
@@ -84,6 +85,32 @@ def test_the_same_body_gets_the_same_motion(humanoid, clip):
     np.testing.assert_allclose(a[..., :9], b[..., :9], atol=1e-9)  # limits of the bundled body hold in the clip
     sideways = a[..., [9, 11]] - b[..., [9, 11]]
     np.testing.assert_allclose(sideways, np.broadcast_to(sideways[:1, :1], sideways.shape), atol=1e-9)
+
+
+def test_clips_onto_a_body_that_is_known_already_do_not_depend_on_each_other(humanoid, clip):
+    """What follows from the bodies alone is kept for the next clip, and is that of the same body seen first."""
+    first = sy.retarget(clip, humanoid)
+    parts = {role: pair for role, pair in first.joint_map().items() if "arm" not in role}
+    mapped = sy.retarget(clip, humanoid, parts)
+    again = sy.retarget(sy.Motion(clip.skeleton, clip.q[:20], clip.fps), humanoid)
+    assert again.target is sy.retarget(clip, humanoid).target
+    assert mapped.target is not first.target
+    anew = humanoid.with_joints(humanoid.joints)
+    for known, motion, joints in ((first, clip, None), (mapped, clip, parts), (again, again.original, None)):
+        fresh = sy.retarget(motion, anew, joints)
+        assert fresh.target is not known.target
+        np.testing.assert_array_equal(fresh.motion.q, known.motion.q)
+        assert fresh.report() == known.report()
+
+
+@pytest.mark.parametrize("b", [(0.0, 0.6, 0.8), (0.0, -0.6, 0.8), (-1.0, 0.0, 0.0), (1.0, 0.0, 0.0)])
+def test_the_smallest_rotation_between_two_directions(b):
+    a, b = np.array([1.0, 0.0, 0.0]), np.array(b)
+    R = rotation_between(a, b)
+    np.testing.assert_allclose(R @ a, b, atol=1e-12)
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(R) > 0.0
+    assert np.trace(R) == pytest.approx(1.0 + 2.0 * (a @ b))
 
 
 def test_a_turned_and_scaled_world_makes_no_difference(humanoid, clip):

@@ -11,6 +11,7 @@ import synovia as sy
 from conftest import shared_data_folder
 from synovia.errors import InputError
 from synovia.retargeting.body import Body
+from synovia.retargeting.judging import sides_of_clip
 from synovia.retargeting.shape import find_roles
 
 MIXAMO = {
@@ -165,6 +166,105 @@ def test_knees_tell_what_is_in_front_of_a_robot():
         assert body.joint_names[found["left_hand"]] == f"{left}0.52"
 
 
+def arm_of_hinges(*hinges):
+    """A body of hinges: legs of four, and arms of ``hinges``: name, way from the one before, axis."""
+    joints = [sy.Joint("base", None, sy.Kind.FREE)]
+    legs = (("hip", (0.0, 0.1, 0.0), (0, 0, 1)), ("knee", (0.0, 0.0, -0.4), (0, 1, 0)),
+            ("ankle", (0.0, 0.0, -0.4), (0, 1, 0)), ("sole", (0.0, 0.0, -0.1), (1, 0, 0)))  # fmt: skip
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        for parts in (legs, hinges):
+            above = "base"
+            for name, (x, y, z), axis in parts:
+                rest = np.eye(4)
+                rest[:3, 3] = x, sign * y, z
+                limit = sy.Interval(-0.1 if name == "knee" else -2.0, 2.0)
+                joints.append(sy.Joint(f"{side}_{name}", above, sy.Kind.HINGE, rest, axis=axis, limit=limit))
+                above = joints[-1].name
+    return sy.Skeleton(joints, name="hinges", up="z")
+
+
+SHOULDER = (("pitch", (0.0, 0.2, 0.5), (0, 1, 0)), ("roll", (0.0, 0.05, 0.0), (1, 0, 0)))
+
+
+@pytest.mark.parametrize(
+    ("hinges", "upper", "lower", "hand"),
+    [
+        ((*SHOULDER, ("yaw", (0, 0, -0.15), (0, 0, 1)), ("elbow", (0, 0, -0.13), (0, 1, 0)),
+          ("twist", (0, 0, -0.12), (0, 0, 1)), ("wrist", (0, 0, -0.1), (1, 0, 0)), ("last", (0, 0, -0.02), (0, 1, 0))),
+         "yaw", "elbow", "last"),  # the forearm in two pieces
+        ((*SHOULDER, ("yaw", (0, 0, -0.1), (0, 0, 1)), ("elbow", (0, 0, -0.1), (0, 1, 0)),
+          ("twist", (0.15, 0, 0), (1, 0, 0)), ("tip", (0.1, 0, 0), (0, 0, 1))), "yaw", "elbow", "tip"),  # bent at rest
+        ((*SHOULDER, ("twist", (0, 0.1, 0), (0, 1, 0)), ("elbow", (0, 0.15, 0), (0, 0, 1)),
+          ("hand", (0, 0.2, 0), (0, 1, 0))), "twist", "elbow", "hand"),  # stretched out; a twist carries the upper arm
+    ],
+)  # fmt: skip
+def test_elbows_of_robots_are_found_by_their_hinges(hinges, upper, lower, hand):
+    body = arm_of_hinges(*hinges)
+    found = find_roles(nameless(body))
+    parts = {"upper_arm": upper, "lower_arm": lower, "hand": hand, "upper_leg": "hip", "lower_leg": "knee"}
+    for part, name in parts.items():
+        assert body.joint_names[found[f"left_{part}"]] == f"left_{name}", part
+
+
+def test_a_hinge_at_the_shoulder_is_no_collar_bone():
+    body = arm_of_hinges(("shoulder_pitch", (0, 0.2, 0.5), (0, 1, 0)), ("shoulder_roll", (0, 0.03, 0), (1, 0, 0)),
+                         ("upper_arm", (0, 0, -0.1), (0, 0, 1)), ("elbow", (0, 0, -0.1), (0, 1, 0)))  # fmt: skip
+    assert body.roles["left_upper_arm"] == "left_upper_arm"
+    assert "left_shoulder" not in body.roles
+
+
+def test_a_hinge_that_moves_the_shoulder_is_not_where_the_upper_arm_begins():
+    """A collar of one hinge before the three of the shoulder, as Talos has."""
+    body = arm_of_hinges(("shoulder_yaw", (0, 0.15, 0.5), (0, 0, 1)), ("shoulder_roll", (0, 0.13, 0.05), (1, 0, 0)),
+                         ("upper_arm", (0, 0, 0), (0, 0, 1)), ("elbow", (0.02, 0, -0.27), (0, 1, 0)),
+                         ("hand", (-0.02, 0, -0.26), (0, 0, 1)))  # fmt: skip
+    one = Body.of(body)
+    np.testing.assert_allclose(one.rest_position("left_upper_arm"), (0.0, 0.28, 0.55), atol=1e-4)
+    assert body.joint_names[one.first_row("left_upper_arm")] == "left_shoulder_yaw"
+
+
+def test_heads_turn_with_their_last_hinge():
+    joints = [*arm_of_hinges(*SHOULDER, ("elbow", (0, 0, -0.2), (0, 1, 0)), ("hand", (0, 0, -0.2), (0, 1, 0))).joints]
+    for name, above, z in (("head_1_joint", "base", 0.6), ("head_2_joint", "head_1_joint", 0.0)):
+        rest = np.eye(4)
+        rest[2, 3] = z
+        joints.append(sy.Joint(name, above, sy.Kind.HINGE, rest, axis=(0, 1, 0)))
+    assert sy.Skeleton(joints).roles["head"] == "head_2_joint"
+
+
+def beside(body, x, second, first="", nested=False):
+    """A scene: the body, and the same body again, ``x`` to the left, with another prefix of its names."""
+    joints = [sy.Joint("scene")]
+    for prefix, place in ((first, 0.0), (second, x)):
+        for row, joint in enumerate(body.joints):
+            rest = joint.rest.copy()
+            above = prefix + body.joint_names[body.parents[row]] if row else "scene"
+            if row == 0 and prefix == second:
+                above = first + "hips" if nested else above
+                rest = np.eye(4) if nested else rest
+                rest[0, 3] += place
+            bind = np.eye(3) if prefix == second else None
+            joints.append(
+                dataclasses.replace(joint, name=prefix + joint.name, parent=above, role=None, rest=rest, bind=bind)
+            )
+    return sy.Skeleton(joints)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("x", [0.0, 0.03])
+def test_two_rigs_of_one_person_are_one_person(x, nested):
+    """Control bones beside bones of the skin, whatever their names: the parts are those of the skin."""
+    one = sy.bundled("humanoid")
+    body = Body.of(beside(one, x, "b_", nested=nested))
+    names = {role: body.skeleton.joint_names[row] for role, row in body.roles.items()}
+    assert {role: names[role] for role in LIMBS} == {role: "b_" + one.roles[role] for role in LIMBS}
+
+
+def test_two_people_without_namespaces_are_two_people():
+    with pytest.raises(InputError, match="has 2 people"):
+        Body.of(beside(sy.bundled("humanoid"), 1.0, "b_"))
+
+
 def test_a_scene_of_two_people_is_refused_and_two_rigs_of_one_person_are_not():
     one = sy.bundled("humanoid")
     both = [sy.Joint("scene")]
@@ -176,14 +276,74 @@ def test_a_scene_of_two_people_is_refused_and_two_rigs_of_one_person_are_not():
             both.append(dataclasses.replace(joint, name=f"{who}:{joint.name}", parent=above, role=None, rest=rest))
     with pytest.raises(InputError, match=r"has 2 people: expected one person, got .*anna:hips.*bert:hips.*joint map"):
         Body.of(sy.Skeleton(both))
+    with pytest.raises(InputError, match="has 2 people"):  # both at the origin at rest
+        Body.of(beside(one, 0.0, "bert:", "anna:"))
     assert Body.of(rigs.skeleton_of("rigify, deforming bones")).roles["left_upper_leg"]
+
+
+@pytest.mark.parametrize("exchanged", ["body", "arm"])
+def test_a_clip_shows_left_and_right_where_names_do_not(exchanged):
+    """From toes and bent knees, and arms beside legs; names with a side are never overruled."""
+    walk = sy.load_motion("examples/walk.bvh")
+    known = find_roles(walk.skeleton)
+    bare = sy.Motion(nameless(walk.skeleton), walk.q, walk.fps)
+    turned = {
+        role if exchanged not in ("body", role.rpartition("_")[2]) and role.rpartition("_")[2] != "hand" else
+        role.replace("left", "X").replace("right", "left").replace("X", "right"): row
+        for role, row in known.items() if role in LIMBS
+    }  # fmt: skip
+    turned |= {"hips": known["hips"]}
+    assert {role: sides_of_clip(bare, turned)[role] for role in LIMBS} == {role: known[role] for role in LIMBS}
+    assert sides_of_clip(walk, turned) == turned
+    right = {role: known[role] for role in turned}
+    assert sides_of_clip(bare, right) == right
+
+
+def test_shoulders_and_neck_are_found_by_shape():
+    body = rigs.skeleton_of("mixamo")
+    found, known = find_roles(nameless(body)), find_roles(body)
+    for role in ("left_shoulder", "right_shoulder", "neck"):
+        assert found[role] == known[role]
+
+
+def test_a_zero_pose_along_one_axis_has_arms_and_legs_on_one_side():
+    """As LAFAN1's: the line between the legs is along the axis that would be forward."""
+    joints = [sy.Joint("hips", None, sy.Kind.FREE)]
+
+    def add(name, parent, *at):
+        rest = np.eye(4)
+        rest[:3, 3] = at
+        joints.append(sy.Joint(name, parent, sy.Kind.BALL, rest))
+
+    add("spine", "hips", 0.3, 0.0, 0.0)
+    add("head", "spine", 0.2, 0.0, 0.0)
+    for side, z in (("left", 0.1), ("right", -0.1)):
+        for parent, names, lengths in (("hips", ("thigh", "shin", "foot"), (0.0, 0.45, 0.42)),
+                                       ("spine", ("arm", "forearm", "hand"), (0.1, 0.3, 0.25))):  # fmt: skip
+            above = parent
+            for name, length in zip(names, lengths, strict=True):
+                add(f"{side}_{name}", above, length, 0.0, z if above == parent else 0.0)
+                above = f"{side}_{name}"
+    body = sy.Skeleton(joints)
+    found = find_roles(nameless(body))
+    sides = {body.joint_names[found[f"left_{part}"]].partition("_")[0] for part in ("upper_leg", "upper_arm", "hand")}
+    assert len(sides) == 1
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["rokoko_jesse_dance", "lafan1_walk1_head", "bandai2_walk_turn", "cmu_jumping_jacks"])
+def test_sides_of_real_clips_without_names(shared_data, name):
+    clip = sy.load_motion(shared_data / "motion" / f"{name}.bvh")
+    bare = sy.Motion(nameless(clip.skeleton), clip.q[:200], clip.fps)
+    found, known = sides_of_clip(bare, find_roles(bare.skeleton)), find_roles(clip.skeleton)
+    assert {role: found[role] for role in LIMBS} == {role: known[role] for role in LIMBS}
 
 
 @pytest.mark.shared_data
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
-    "name", ["character/mannequiny.glb", "motion/cmu_07_01_walk.bvh", "motion/cmu_jumping_jacks.bvh",
-             "motion/pymo_8walk.bvh", "motion/fair_wave_hello.bvh"],
+    "name", ["character/mannequiny.glb", "motion/lafan1_walk1_head.bvh", "motion/cmu_07_01_walk.bvh",
+             "motion/cmu_jumping_jacks.bvh", "motion/pymo_8walk.bvh", "motion/fair_wave_hello.bvh"],
 )  # fmt: skip
 def test_limbs_of_real_files_are_found_by_their_shape(name):
     body = sy.load_skeleton(shared_data_folder() / name)

@@ -1,8 +1,17 @@
 """Clips: joint values from points over time, feet that do not slide, and calibration frames at the ends."""
 
-from synovia.clips.ends import Ends, find_ends
+from synovia.clips.ends import Ends, find_ends, find_shared_ends
 from synovia.clips.fit import Fitted, fit_positions
 from synovia.clips.footlock import FootLocked, foot_lock
 from synovia.clips.keypoints import fit_keypoints
 
-__all__ = ["Ends", "Fitted", "FootLocked", "find_ends", "fit_keypoints", "fit_positions", "foot_lock"]
+__all__ = [
+    "Ends",
+    "Fitted",
+    "FootLocked",
+    "find_ends",
+    "find_shared_ends",
+    "fit_keypoints",
+    "fit_positions",
+    "foot_lock",
+]

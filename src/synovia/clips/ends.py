@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
 
@@ -24,6 +24,7 @@ _HELD: Final = 0.5  # seconds; a T-pose that is held as long is one even if no j
 _NEAR: Final = 0.5  # seconds next to a jump with which it is compared
 _LIMB: Final = np.cos(np.radians(25.0))  # arms along the line of the shoulders, legs along the trunk
 _AT_REST: Final = 0.05  # radians from the rest value of each joint
+_SAME_RATE: Final = 1e-3  # relative difference of frame rates, which files round
 _T: Final = "the T-pose"
 _ZERO: Final = "the rest pose of the file"
 _APART: Final = "a pose apart from the motion"
@@ -80,6 +81,31 @@ def find_ends(motion: Motion) -> Ends:
     return Ends(first, count - after, tuple(notes))
 
 
+def find_shared_ends(motion: Motion, other: Motion, *, trim: bool) -> tuple[Ends, Ends]:
+    """Find what to cut off two clips of the same motion, such as a clip and its source, so that their frames agree.
+
+    If one clip has already lost the calibration frames that the other still has, the other loses them too. Clips of
+    equal length lose the same frames, namely those that are calibration frames in either of them.
+
+    Args:
+        motion: A clip.
+        other: The clip beside it.
+        trim: Whether to cut off calibration frames that both clips have.
+    """
+    own, beside = find_ends(motion), find_ends(other)
+    whole = Ends(0, len(motion), own.notes), Ends(0, len(other), beside.notes)
+    same_rate = abs(motion.fps - other.fps) <= _SAME_RATE * motion.fps
+    if same_rate and len(motion) == len(other):
+        first, end = max(own.first, beside.first), min(own.end, beside.end)
+        both = Ends(first, end, own.notes), Ends(first, end, beside.notes)
+        return both if trim and first < end else whole
+    if same_rate and beside.end - beside.first == len(motion):
+        return whole[0], beside
+    if same_rate and own.end - own.first == len(other):
+        return own, whole[1]
+    return (own, beside) if trim else whole
+
+
 def _note(motion: Motion, first: int, end: int, pose: str, step: float, beside: int) -> str:
     """Return the sentence about calibration frames [first, end); ``beside`` is the frame of the motion next to them."""
     frames = f"frame {first} is" if end - first == 1 else f"frames {first} to {end - 1} are"
@@ -121,12 +147,12 @@ def _t_poses(skeleton: Skeleton, places: Array) -> NDArray[np.bool_]:
         return np.zeros(len(places), bool)
 
     def way(a: str, b: str) -> Array:
-        return _unit(places[:, row[b]] - places[:, row[a]])
+        return unit(places[:, row[b]] - places[:, row[a]])
 
     across = way("right_upper_arm", "left_upper_arm")
     hips = (places[:, row["left_upper_leg"]] + places[:, row["right_upper_leg"]]) / 2.0
     neck = (places[:, row["left_upper_arm"]] + places[:, row["right_upper_arm"]]) / 2.0
-    trunk = _unit(neck - hips)
+    trunk = unit(neck - hips)
     least = np.ones(len(places))
     for side in SIDES:
         for parts, along in ((_ARM, across if side == "left" else -across), (_LEG, -trunk)):
@@ -149,9 +175,3 @@ def _rest_poses(motion: Motion) -> NDArray[np.bool_]:
         elif kind is Kind.HINGE:
             at_rest &= np.abs(q[:, at.start] - rest[0]) < _AT_REST
     return at_rest
-
-
-def _unit(v: Array) -> Array:
-    """Return v / |v| along the last axis, 0 where v is 0."""
-    length = np.linalg.norm(v, axis=-1, keepdims=True)
-    return v / np.where(length > 0.0, length, 1.0)

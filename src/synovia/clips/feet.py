@@ -25,6 +25,10 @@ GAP: Final = 0.06  # seconds; a shorter gap in a contact is noise
 _FEW: Final = 3  # a gap of fewer frames is noise at any rate
 HERE: Final = 0.01  # distance below which two positions are the same, as a part of the extent of the point's path
 AROUND: Final = 0.012  # seconds added at both ends of a contact, which is longer than its still frames
+_LEVEL: Final = 0.05  # of a leg above the lowest places of a point: it is on the ground
+_STILL: Final = 0.1  # legs per second below which a point on the ground stands, however long others stand elsewhere
+_LOWEST: Final = 0.02  # quantile of heights that counts as the ground
+_SPAN: Final = 0.03  # seconds before and after a frame over which that speed is measured
 SHORTEST: Final = 0.05  # seconds; a shorter contact is a foot that swings low
 
 
@@ -104,39 +108,62 @@ def up_axis(motion: Motion, feet: Sequence[Foot], up: str | None = None) -> int:
     return axis
 
 
-def contacts(places: Array, up: Array, fps: float, fastest: float = np.inf) -> Bools:
+def contacts(places: Array, up: Array, fps: float, fastest: float = np.inf, leg: float | None = None) -> Bools:
     """Return when points are in contact with the ground, (T, n): low and slow compared with their other frames.
 
-    Short gaps are closed, and then each contact is made a little longer.
+    A point that stands at the beginning for long has few slow frames later, so with ``leg``, being still on the ground
+    is enough. Short gaps are closed, and then each contact is made a little longer. The mean speed around a frame is
+    also small where a foot in the air turns back, so one of the two steps has to be slow as well.
 
     Args:
         places: World positions of the points, (T, n, 3).
         up: Direction away from the ground, (3,).
         fps: Frames per second.
         fastest: Speed above which a point is not in contact, length units per second.
+        leg: Length of a leg, so that a point that is still on the ground is in contact too; None if it is not known.
     """
     if len(places) < 2:
         return np.zeros(places.shape[:2], bool)
     height, speed = places @ up, np.linalg.norm(np.gradient(places, axis=0), axis=-1)
-    stands = (height <= np.quantile(height, LOW, axis=0)) & (
-        speed <= np.minimum(np.quantile(speed, LOW, axis=0), fastest / fps)
+    slow = np.linalg.norm(np.diff(places, axis=0), axis=-1) <= fastest / fps
+    stands = (
+        (height <= np.quantile(height, LOW, axis=0))
+        & (speed <= np.minimum(np.quantile(speed, LOW, axis=0), fastest / fps))
+        & (np.pad(slow, ((1, 0), (0, 0))) | np.pad(slow, ((0, 1), (0, 0))))
     )
+    if leg is not None:
+        stands |= _still(places, height, fps, leg)
     least = max(_FEW, round(GAP * fps))
     around = max(1, round(AROUND * fps))
     for k in range(stands.shape[1]):
         stands[:, k] = _without_gaps(stands[:, k], least, places[:, k])
         for _ in range(around):
             wider = stands[:, k].copy()
-            wider[1:] |= stands[:-1, k]
-            wider[:-1] |= stands[1:, k]
+            wider[1:] |= stands[:-1, k] & slow[:, k]
+            wider[:-1] |= stands[1:, k] & slow[:, k]
             stands[:, k] = wider
     return stands
 
 
-def ground_contacts(places: Array, up: Array, fps: float, fastest: float = np.inf) -> list[tuple[int, int]]:
+def _still(places: Array, height: Array, fps: float, leg: float) -> Bools:
+    """Return when points (T, n, 3) are still on the ground, (T, n), beside the length of a leg."""
+    span, frames = max(1, round(_SPAN * fps)), np.arange(len(places))
+    after, before = np.minimum(frames + span, len(places) - 1), np.maximum(frames - span, 0)
+    speed = np.linalg.norm(places[after] - places[before], axis=-1) * (fps / (after - before))[:, None]
+    return (speed <= _STILL * leg) & (height <= np.quantile(height, _LOWEST, axis=0) + _LEVEL * leg)
+
+
+def ground_contacts(places: Array, up: Array, fps: float) -> list[tuple[int, int]]:
     """Return (first, end) of every contact of one point, (T, 3), with the ground; see ``contacts``."""
-    found = runs(contacts(places[:, None], up, fps, fastest)[:, 0])
-    return [(first, end) for first, end in found if end - first >= SHORTEST * fps]
+    return contact_spans(places[:, None], up, fps)[0]
+
+
+def contact_spans(
+    places: Array, up: Array, fps: float, fastest: float = np.inf, leg: float | None = None
+) -> list[list[tuple[int, int]]]:
+    """Return (first, end) of every contact of each of some points, (T, n, 3), with the ground; see ``contacts``."""
+    found = map(runs, contacts(places, up, fps, fastest, leg).T)
+    return [[(first, end) for first, end in spans if end - first >= SHORTEST * fps] for spans in found]
 
 
 def _without_gaps(flags: Bools, least: int, places: Array) -> Bools:
@@ -155,3 +182,10 @@ def runs(flags: Bools) -> list[tuple[int, int]]:
     """Return (first, end) of every run of true flags."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def frames_text(frames: Sequence[int], most: int = 5) -> str:
+    """Return frames as text, with runs as ranges: 3, 7-12 and the number of ranges beyond ``most``."""
+    spans = runs(np.bincount(frames) > 0)
+    shown = ", ".join(str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in spans[:most])
+    return shown + (f" and {len(spans) - most} more ranges" if len(spans) > most else "")

@@ -40,6 +40,14 @@ class FootLocked:
         slide: The same in this clip.
         depth_before: Largest depth of a foot below the floor in the original clip, length units.
         depth: The same in this clip.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> still = sy.Motion(body, [body.rest_q] * 30, 30.0)
+        >>> locked = sy.foot_lock(still)
+        >>> len(locked.motion) == len(still)
+        True
     """
 
     motion: Motion
@@ -86,6 +94,11 @@ def foot_lock(
     Raises:
         InputError: If an argument cannot be used.
         UnsupportedError: If no joint is recognised as a foot, or the clip is too short.
+
+    Example:
+        >>> import synovia as sy
+        >>> locked = sy.foot_lock(sy.load_motion("walk.bvh"))  # doctest: +SKIP
+        >>> locked.slide_before, locked.slide  # doctest: +SKIP
     """
     skeleton = motion.skeleton
     if len(motion) < 5:

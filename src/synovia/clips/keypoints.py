@@ -11,7 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.clips.feet import frames_text
 from synovia.clips.fit import Fitted, fit_positions
+from synovia.clips.flips import find_flips
 from synovia.clips.landmarks import NEEDED, OF_ROLES, PRESETS, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
 from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
@@ -84,6 +86,11 @@ def fit_keypoints(
         InputError: If the landmarks are not those of a body, have no depth, are not upright along any axis, or are
             mirrored for an unknown reason.
         UnknownNameError: If there is no such preset.
+
+    Example:
+        >>> import synovia as sy
+        >>> fitted = sy.fit_keypoints(points, preset="mediapipe", fps=30.0)  # doctest: +SKIP
+        >>> sy.save_motion(fitted, "person.bvh")  # doctest: +SKIP
     """
     places = as_numbers(positions, (-1, -1, 3), "positions", finite=False)
     places = np.where(np.isfinite(places).all(2, keepdims=True), places, np.nan)
@@ -103,10 +110,11 @@ def fit_keypoints(
         marks = None
     if body is not None and found is None:
         turn, notes = _joints_upright(body, marks, up, mirror)
+        flips = () if marks is None else find_flips(marks.turned(_from_y_up(body).T @ turn), fps)
         if meters_per_unit is not None and body.meters_per_unit is not None:
             turn = turn * (meters_per_unit / body.meters_per_unit)
         fitted = fit_positions(body, places @ turn.T, names, offsets=offsets, confidence=confidence, **settings)
-        return Fitted.made(fitted, fitted.errors, fitted.smoothness, notes)
+        return Fitted.made(fitted, fitted.errors, fitted.smoothness, notes + _flip_notes(flips), flips)
     if found is None:
         raise InputError(
             "the points are not recognised", value=f"{places.shape[1]} points",
@@ -118,6 +126,8 @@ def fit_keypoints(
     upright = make_upright(found, up, mirror)
     notes = [TITLES[found.preset]] if found.preset else []
     notes += upright.notes
+    flips = find_flips(upright.marks, fps)
+    notes += _flip_notes(flips)
     spread = bone_spread(upright.marks.places)
     if spread > STRETCHY:
         notes.append(f"bone lengths vary by {100 * spread:.0f} %: coordinates of an image are not to scale")
@@ -137,7 +147,15 @@ def fit_keypoints(
         q, lift = _on_floor(moving, q)
         if lift:
             notes.append(f"the floor was moved to height 0 (by {lift:.3g})")
-    return Fitted.made(Motion(moving, q, fitted.fps, name=name), fitted.errors, fitted.smoothness, notes)
+    return Fitted.made(Motion(moving, q, fitted.fps, name=name), fitted.errors, fitted.smoothness, notes, flips)
+
+
+def _flip_notes(flips: Sequence[int]) -> list[str]:
+    """Return a sentence about the frames in which the points are flipped; none without any."""
+    if not flips:
+        return []
+    count = "1 frame" if len(flips) == 1 else f"{len(flips)} frames"
+    return [f"upside down, turned round or mirrored in {count} beside the others: {frames_text(flips)}"]
 
 
 def _recognised(

@@ -20,7 +20,9 @@ from synovia.model.geometry import Array
 METERS: Final = {"m": 1.0, "meters": 1.0, "metres": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
 DERIVED: Final = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")  # results that C3D files keep among the points
 
-LONGEST_READ: Final = 300.0  # seconds
+LONGEST_READ: Final = 300.0  # seconds; on POSIX, the processor time is limited by the size of the file before that
+_LEAST: Final = 5, 2**30  # seconds of processor time, and bytes of memory, for any C3D file
+_SHARE: Final = 2.0**-18, 100  # the same for each byte
 
 
 class Markers(NamedTuple):
@@ -111,6 +113,7 @@ def read_c3d(path: Path) -> Markers:
 def unpack_c3d(path: str) -> None:
     """Write the points of a C3D file to the standard output, as a NumPy archive; ``read_c3d`` calls it in a process."""
     ezc3d: Any = import_module("ezc3d")
+    _limit(os.path.getsize(path))  # noqa: PTH202
     content: Any = ezc3d.c3d(path)
     point: Any = content["parameters"]["POINT"]
     labels = [str(label).strip() for key in sorted(point) if _is_labels(key) for label in point[key]["value"]]
@@ -123,6 +126,21 @@ def unpack_c3d(path: str) -> None:
         rate=float(content["header"]["points"]["frame_rate"]), unit=np.array(unit),
         derived=np.array(derived, np.str_),
     )  # fmt: skip
+
+
+def _limit(size: int) -> None:
+    """Limit processor time and memory of this process for a file of so many bytes: damaged ones can take any."""
+    try:
+        resource: Any = import_module("resource")
+    except ImportError:  # Windows
+        return
+    spent = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    seconds = int(spent + _LEAST[0] + _SHARE[0] * size) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    if sys.platform == "linux":
+        used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+        memory = used + _LEAST[1] + _SHARE[1] * size
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
 def _is_labels(key: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from synovia.clips.landmarks import SIDES, Landmarks
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, unit
 
 # Names of markers without punctuation, in capitals, "*" for L or R; the first that a file has is taken
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
@@ -88,12 +88,7 @@ def joints_of_markers(names: Sequence[str], positions: Array, weights: Array) ->
 
 def _pelvis(front: Sequence[Array], back: Sequence[Array]) -> tuple[Array, Array, Array]:
     """Return the unit vectors (T, 3) of the pelvis to the left, up and ahead."""
-    left = _unit(front[0] - front[1])
+    left = unit(front[0] - front[1])
     ahead = 0.5 * (front[0] + front[1]) - 0.5 * (back[0] + back[1])
-    ahead = _unit(ahead - np.sum(ahead * left, axis=1, keepdims=True) * left)
+    ahead = unit(ahead - np.sum(ahead * left, axis=1, keepdims=True) * left)
     return left, np.cross(ahead, left), ahead
-
-
-def _unit(v: Array) -> Array:
-    """Return vectors (T, 3) of length 1."""
-    return v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)

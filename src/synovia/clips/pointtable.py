@@ -10,11 +10,10 @@ An empty cell, ``nan`` or a missing row means that the point was not seen.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from math import nan
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,7 +21,7 @@ import numpy as np
 
 from synovia.errors import FormatError
 from synovia.io.base import most_numbers, read_text
-from synovia.io.csvfile import frame_rate
+from synovia.io.csvfile import frame_rate, number_of, text_rows
 from synovia.model.geometry import Array
 
 SECONDS: Final = {"time": 1.0, "t": 1.0, "time_s": 1.0, "seconds": 1.0, "timestamp": 1.0, "time_ms": 1e-3,
@@ -68,51 +67,15 @@ def read_point_table(path: Path) -> PointTable:
         FormatError: If columns are missing or cells are not numbers. The message names the line.
     """
     text = read_text(path)
-    rows = _rows(text, path)
+    first = text.lstrip("\r\n").partition("\n")[0]
+    delimiter = next((mark for mark in (",", ";", "\t") if mark in first), ",")
+    rows = text_rows(text, path, delimiter)
     nothing: tuple[str, list[str]] = "", []
     place, head = next(rows, nothing)
     small = [name.lower() for name in head]
     if set("xyz") <= set(small):
         return _long(head, rows, path, most_numbers(len(text)))
     return _wide(head, place or f"{path}, line 1", rows, path)
-
-
-def _rows(text: str, path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the place and the cells of each row; empty lines are skipped.
-
-    Raises:
-        FormatError: If the text is not comma-separated, or rows have different lengths.
-    """
-    first = text.lstrip("\r\n").partition("\n")[0]
-    delimiter = next((mark for mark in (",", ";", "\t") if mark in first), ",")
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    line, count = 1, 0
-    try:
-        for row in rows:
-            place = f"{path}, line {line}"
-            line = rows.line_num + 1
-            if not row:
-                continue
-            if count and len(row) != count:
-                raise FormatError(f"row has {len(row)} cells", where=place, expected=f"{count}, one for each name")
-            count = len(row)
-            yield place, [cell.strip() for cell in row]
-    except csv.Error as error:
-        raise FormatError(f"is not comma-separated text: {error}", where=f"{path}, line {line}") from error
-
-
-def _number(cell: str, place: str) -> float:
-    """Return the number of a cell, NaN for an empty one."""
-    if not cell:
-        return float("nan")
-    try:
-        if "_" in cell or not cell.isascii():  # Python alone accepts 1_0 and Arabic digits
-            raise ValueError
-        return float(cell)
-    except ValueError:
-        raise FormatError(
-            "cell is not a number", where=place, value=cell, expected="for example -0.5 or 1e-3"
-        ) from None
 
 
 def _rate(times: Array, factor: float, path: Path) -> float | None:
@@ -138,7 +101,7 @@ def _wide(head: list[str], place: str, rows: Iterator[tuple[str, list[str]]], pa
     )
     numbers = array("d")
     for where, row in rows:
-        numbers.extend([_number(cell, where) for cell in row])
+        numbers.extend([number_of(cell, where, nan) for cell in row])
     values = np.array(numbers, np.float64).reshape(-1, len(head))
     places = np.stack([values[:, [parts[axis] for axis in "xyz"]] for parts in columns.values()], axis=1)
     ones = np.ones(len(values))
@@ -210,7 +173,7 @@ def _long(head: list[str], rows: Iterator[tuple[str, list[str]]], path: Path, mo
     numbers, names, keys, who = array("d"), dict[str, int](), array("l"), set[str]()
     for where, row in rows:
         keys.append(names.setdefault(row[point], len(names)))
-        numbers.extend([_number(row[k], where) if k >= 0 else 1.0 for k in wanted])
+        numbers.extend([number_of(row[k], where, nan) if k >= 0 else 1.0 for k in wanted])
         if person >= 0:
             who.add(row[person])
     if len(who) > 1:

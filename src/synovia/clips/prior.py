@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model.geometry import Array
-from synovia.tracking.trajectory import Model, Progress, Terms, solve_in_windows, spread
+from synovia.tracking.trajectory import Model, Progress, Terms, one_blas_thread, solve_in_windows, spread
 
 TURN: Final = 0.5  # initial standard deviation from the mean, radians or reaches
 BEND: Final = 0.1  # initial standard deviation of a second difference, radians or reaches
@@ -74,6 +74,7 @@ class Prior:
         )
 
 
+@one_blas_thread
 def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tuple[Prior, Array]:
     """Return the prior, and a trajectory (T, nq) close to the most probable one under it.
 

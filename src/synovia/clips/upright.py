@@ -101,6 +101,11 @@ def _body_length(marks: Landmarks) -> float:
     return marks.length(marks.places["neck"], _low(marks))
 
 
+def body_up(marks: Landmarks) -> Array:
+    """Return the vectors from the lowest known joints of the legs to the shoulders, (T, 3)."""
+    return marks.places["neck"] - _low(marks)
+
+
 def _low(marks: Landmarks) -> Array:
     """Return the middle of the ankles (T, 3); of the knees or hips in frames without."""
     out = marks.middle("left_ankle", "right_ankle")
@@ -154,13 +159,9 @@ def forwardness(marks: Landmarks) -> float:
 
     It is the mean cosine over these signs, weighed by their lengths over time; 0 if none of them tells anything.
     """
-    up = marks.places["neck"] - _low(marks)
-    left = np.nansum([marks.middle(f"left_{part}") - marks.middle(f"right_{part}") for part in ("hip", "shoulder")], 0)
-    ahead = np.cross(left, up)
-    ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-300)
-    length = _body_length(marks)
+    up, ahead, length = body_up(marks), _ahead(marks), _body_length(marks)
     total = weights = 0.0
-    for weight, sign in _signs(marks):
+    for weight, sign in (*_toes_and_face(marks), *_knees(marks)):
         along = up / np.maximum(np.linalg.norm(up, axis=1, keepdims=True), 1e-300)
         level = sign - np.sum(sign * along, axis=1, keepdims=True) * along
         far = np.linalg.norm(level, axis=1)
@@ -172,11 +173,34 @@ def forwardness(marks: Landmarks) -> float:
     return total / weights if weights else 0.0
 
 
-def _signs(marks: Landmarks) -> Iterator[tuple[float, Array]]:
-    """Yield vectors (T, 3) that point forward on a body, with their weights."""
+def forward_by_frame(marks: Landmarks) -> Array:
+    """Return the cosine between left × up and where toes and face point together, (T,); NaN where neither is seen."""
+    up, ahead = body_up(marks), _ahead(marks)
+    sign = np.nansum([way for _, way in _toes_and_face(marks)], axis=0)
+    along = up / np.maximum(np.linalg.norm(up, axis=1, keepdims=True), 1e-300)
+    level = sign - np.sum(sign * along, axis=1, keepdims=True) * along
+    far = np.linalg.norm(level, axis=1)
+    seen = np.nan_to_num(far) > TINY * _body_length(marks)
+    return np.where(seen, np.sum(level * ahead, axis=1) / np.where(seen, far, 1.0), np.nan)
+
+
+def _ahead(marks: Landmarks) -> Array:
+    """Return left × up as unit vectors, (T, 3)."""
+    left = np.nansum([marks.middle(f"left_{part}") - marks.middle(f"right_{part}") for part in ("hip", "shoulder")], 0)
+    ahead = np.cross(left, body_up(marks))
+    return ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-300)
+
+
+def _toes_and_face(marks: Landmarks) -> Iterator[tuple[float, Array]]:
+    """Yield the directions (T, 3) of feet and face, which point forward, with their weights."""
     for side in SIDES:
-        hip, knee, ankle, toe = (marks.middle(f"{side}_{part}") for part in ("hip", "knee", "ankle", "toe"))
-        heel = marks.middle(f"{side}_heel")
+        ankle, heel, toe = (marks.middle(f"{side}_{part}") for part in ("ankle", "heel", "toe"))
         yield 2.0, toe - np.where(np.isnan(heel), ankle, heel)
-        yield 1.0, knee - 0.5 * (hip + ankle)
     yield 1.0, marks.middle("nose") - marks.middle("left_ear", "right_ear")
+
+
+def _knees(marks: Landmarks) -> Iterator[tuple[float, Array]]:
+    """Yield vectors (T, 3) from the lines between hips and ankles to the knees, which bend forward, with weights."""
+    for side in SIDES:
+        hip, knee, ankle = (marks.middle(f"{side}_{part}") for part in ("hip", "knee", "ankle"))
+        yield 1.0, knee - 0.5 * (hip + ankle)

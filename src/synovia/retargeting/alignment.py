@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, unit
 from synovia.model.names import SIDES
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import bone, rotation_between, unit
+from synovia.retargeting.bones import bone, rotation_between
 
 _LEVEL: Final = 0.3  # sine of the angle from vertical below which a foot has no heading
 # Each part with the part whose alignment it inherits

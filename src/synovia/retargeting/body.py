@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Final
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy import body_axes
+from synovia.model.anatomy import body_axes, of_joint
 from synovia.model.geometry import Array
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 from synovia.retargeting.shape import find_roles, several_people
 
+# The part at the other end of each part
+NEXT: Final[Mapping[str, str]] = {
+    "upper_leg": "lower_leg", "lower_leg": "foot", "foot": "toes", "upper_arm": "lower_arm", "lower_arm": "hand",
+}  # fmt: skip
 LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side in SIDES)
 NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # required parts
 _APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for side in SIDES))  # one joint for each
 _MAP = "name them in a joint map: `synovia retarget SRC DST --save-map map.toml`, edit, `--map map.toml`"
+_POINT: Final = 0.01  # a shorter bone has no end; as a part of the skeleton's size
 _NEAR_FIRST = 1e-6  # weight of the place of the first hinge beside the axes of all hinges
 
 
@@ -64,18 +71,12 @@ class Body:
     def of(cls, skeleton: Skeleton, roles: dict[str, int] | None = None) -> Body:
         """Return the body of a skeleton; its parts are given, or found by role, name and shape.
 
+        The last bodies are kept with all that was derived from them, for further clips.
+
         Raises:
             InputError: If it is no body with two legs, or there are several people.
         """
-        if roles is not None:
-            return cls(skeleton, roles)
-        if len(people := several_people(skeleton)) > 1:
-            names = ", ".join(repr(skeleton.path(row)) for row in people[:3])
-            raise InputError(
-                f"{skeleton.name} has {len(people)} people", value=names, expected="one person",
-                hint=f"choose one: {_MAP}",
-            )  # fmt: skip
-        return cls(skeleton, find_roles(skeleton))
+        return _body_of(skeleton, None if roles is None else tuple(roles.items()))
 
     @cached_property
     def rest(self) -> Array:
@@ -90,28 +91,65 @@ class Body:
         """Return the centre of the joint of a part, (..., 3), for world frames (..., n, 12)."""
         row, local = self.roles[role], self.centres[role]
         at = frames[..., row, 9:]
-        if not local.any():
+        if local is None:
             return at
         return at + frames[..., row, :9].reshape(*at.shape[:-1], 3, 3) @ local
 
     @cached_property
-    def centres(self) -> dict[str, Array]:
-        """The centre of the joint of each part, (3,), in the frame of the part.
+    def part_of(self) -> dict[int, str]:
+        """The part of each row that has one; the first of several."""
+        return {row: role for role, row in reversed(self.roles.items())}
+
+    def end_rows(self, role: str) -> tuple[int, ...]:
+        """Return the rows at the end of a part's bone; empty if nothing is there.
+
+        This is the next part of the limb. A limb without that part ends at the nearest points below: fingers, or a tip.
+        """
+        if role not in self._ends:
+            self._ends[role] = self._found_ends(role)
+        return self._ends[role]
+
+    @cached_property
+    def _ends(self) -> dict[str, tuple[int, ...]]:
+        """The rows at the end of each bone that was asked for."""
+        return {}
+
+    def _found_ends(self, role: str) -> tuple[int, ...]:
+        """Return the rows at the end of a part's bone; see ``end_rows``."""
+        side, _, part = role.partition("_")
+        after = f"{side}_{NEXT.get(part, '')}"
+        if after in self.roles:
+            return (self.roles[after],)
+        places, begin, least = self.rest[:, 9:], self.rest_position(role), _POINT * self.skeleton.size
+        rows = list(self.skeleton.children[self.roles[role]])
+        while rows:
+            apart = [row for row in rows if np.linalg.norm(places[row] - begin) > least]
+            if apart:
+                return tuple(apart)
+            rows = [child for row in rows for child in self.skeleton.children[row]]
+        return ()
+
+    @cached_property
+    def centres(self) -> dict[str, Array | None]:
+        """The centre of the joint of each part, (3,), in the frame of the part; None for its origin.
 
         For a group of hinges, as in robots, it is the point nearest to all axes at rest (by least squares); where this
         leaves a choice, it is nearest to the first hinge.
         """
-        out: dict[str, Array] = {}
+        out: dict[str, Array | None] = {}
         for role, row in self.roles.items():
-            first = self.first_row(role)
+            first = self.joint_row(role)
+            if first == row:
+                out[role] = None
+                continue
             group = ancestors(self.skeleton.parents, row)
             group = group[: group.index(first) + 1]
             normal, right = _NEAR_FIRST * np.eye(3), _NEAR_FIRST * self.rest[first, 9:]  # normal equations
-            for hinge in group if len(group) > 1 else ():
+            for hinge in group:
                 axis = self.rest[hinge, :9].reshape(3, 3) @ self.skeleton.joints[hinge].axis
                 across = np.eye(3) - np.outer(axis, axis)
                 normal, right = normal + across, right + across @ self.rest[hinge, 9:]
-            at = np.linalg.solve(normal, right) if len(group) > 1 else self.rest[row, 9:]
+            at = np.linalg.solve(normal, right)
             out[role] = self.rest[row, :9].reshape(3, 3).T @ (at - self.rest[row, 9:])
         return out
 
@@ -125,6 +163,16 @@ class Body:
                 break
             group = above
         return group if self.skeleton.joints[row].kind is Kind.HINGE else row
+
+    def joint_row(self, role: str) -> int:
+        """Return the first joint of a part at its own place: ``first_row``, but no hinge that moves that place."""
+        row, first = self.roles[role], self.first_row(role)
+        if first == row:
+            return row
+        line = ancestors(self.skeleton.parents, row)
+        group = line[: line.index(first) + 1][::-1]
+        axes = np.array([self.skeleton.joints[k].axis for k in group])
+        return group[of_joint(self.rest[group], axes, self.skeleton.size)]
 
     def can_turn(self, role: str) -> bool:
         """Return whether a joint turns this part relative to the part above it; the hips always can turn."""
@@ -177,3 +225,17 @@ class Body:
             if self.skeleton.joints[row].kind is Kind.FREE
         )
         return next(free, None)
+
+
+@lru_cache(maxsize=32)
+def _body_of(skeleton: Skeleton, roles: tuple[tuple[str, int], ...] | None) -> Body:
+    """Return the body of a skeleton; see ``Body.of``."""
+    if roles is not None:
+        return Body(skeleton, dict(roles))
+    if len(people := several_people(skeleton)) > 1:
+        names = ", ".join(repr(skeleton.path(row)) for row in people[:3])
+        raise InputError(
+            f"{skeleton.name} has {len(people)} people", value=names, expected="one person",
+            hint=f"choose one: {_MAP}",
+        )  # fmt: skip
+    return Body(skeleton, find_roles(skeleton))

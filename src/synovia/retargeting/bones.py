@@ -2,54 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from synovia.model.geometry import Array, quat_to_matrix
+from synovia.model.geometry import Array, cross, unit
 from synovia.model.names import SIDES
+from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 
-# The part at the other end of each part
-NEXT: Final[Mapping[str, str]] = {
-    "upper_leg": "lower_leg", "lower_leg": "foot", "foot": "toes", "upper_arm": "lower_arm", "lower_arm": "hand",
-}  # fmt: skip
 LEG_BONES: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg"))
 _TOP: Final = (("neck",), ("left_upper_arm", "right_upper_arm"), ("head",), ("chest",), ("spine",))
-_POINT: Final = 0.01  # a shorter bone has no direction; as a part of the skeleton's size
+_FOLDED: Final = 0.5  # legs whose ankles are nearer to the hips, as a part of their length, tell less about up
+_CROWN: Final = 0.3  # of a leg: a joint without a role that is nearer to the hips does not show the trunk
+_MIDDLE: Final = 0.1  # sine of the angle from the middle of the body within which a joint is in the middle
+_ACROSS: Final = np.cos(np.radians(60.0))  # a thigh that is farther from the trunk's line at rest joins hip and leg
+_OPPOSITE: Final = 1e-6  # length of (a × b, 1 + a · b) below which two unit vectors are opposite
+_POINT: Final = 0.01  # a shorter trunk has no direction; as a part of the skeleton's size
 
 
-def end_rows(body: Body, role: str) -> tuple[int, ...]:
-    """Return the rows at the end of a bone; empty if nothing is there.
-
-    This is the next part of the limb. A limb without that part ends at the nearest points below: fingers, or a tip.
-    """
-    side, _, part = role.partition("_")
-    after = f"{side}_{NEXT.get(part, '')}"
-    if after in body.roles:
-        return (body.roles[after],)
-    skeleton = body.skeleton
-    places = body.rest[:, 9:]
-    least = _POINT * skeleton.size
-    rows = list(skeleton.children[body.roles[role]])
-    while rows:
-        apart = [row for row in rows if np.linalg.norm(places[row] - body.rest_position(role)) > least]
-        if apart:
-            return tuple(apart)
-        rows = [child for row in rows for child in skeleton.children[row]]
-    return ()
+def _joins_leg(body: Body, side: str) -> bool:
+    """Return whether the thigh of a side lies across the trunk at rest, and nothing is below the shin."""
+    roles, rest = body.roles, body.rest[:, 9:]
+    shin, row = roles[f"{side}_lower_leg"], _crown(body)
+    if f"{side}_foot" in roles or body.skeleton.children[shin] or row is None:
+        return False
+    thigh = unit(rest[shin] - rest[roles[f"{side}_upper_leg"]])
+    return abs(float(thigh @ unit(rest[row] - hip_middle(body, body.rest)))) < _ACROSS
 
 
 def bone(body: Body, role: str, frames: Array) -> Array | None:
     """Return the directions (..., 3) of a bone for world frames (..., n, 12); None if it has no length.
 
-    A bone goes from the centre of its joint to that of the next one.
+    A bone goes from the centre of its joint to that of the next one. In bodies whose legs are a single bone, what has
+    the place of the thigh joins it to the hips, and has no direction.
     """
-    ends = end_rows(body, role)
-    if not ends:
+    side, _, part = role.partition("_")
+    if part == "upper_leg" and _joins_leg(body, side):
         return None
-    after = next((other for other, row in body.roles.items() if (row,) == ends), None)
+    ends = body.end_rows(role)
+    if len(ends) == 0:
+        return None
+    after = body.part_of.get(ends[0]) if len(ends) == 1 else None
     end = frames[..., list(ends), 9:].mean(-2) if after is None else body.position(after, frames)
     way = end - body.position(role, frames)
     length = np.linalg.norm(way, axis=-1, keepdims=True)
@@ -73,14 +69,54 @@ def lowest_parts(body: Body, frames: Array) -> Array:
 
 
 def trunk(body: Body, frames: Array) -> Array | None:
-    """Return the directions (..., 3) from the hips to the neck, or to the part that the body has instead."""
+    """Return the directions (..., 3) from the hips to the neck, or to the part that the body has instead.
+
+    A body without any such part has its farthest joint between the limbs, if that is far enough.
+    """
     for roles in _TOP:
         if all(role in body.roles for role in roles):
             way = middle(body, roles, frames) - frames[..., body.roles["hips"], 9:]
             length = np.linalg.norm(way, axis=-1, keepdims=True)
             if float(length.min()) > _POINT * body.skeleton.size:
                 return way / length
-    return None
+    row = _crown(body)
+    if row is None:
+        return None
+    way = frames[..., row, 9:] - hip_middle(body, frames)
+    length = np.linalg.norm(way, axis=-1, keepdims=True)
+    return way / length if float(length.min()) > _POINT * body.skeleton.size else None
+
+
+def _crown(body: Body) -> int | None:
+    """Return the joint that is farthest from the hip joints at rest, in the middle of the body; None if it is near."""
+    parents, limbs = body.skeleton.parents, {row for role, row in body.roles.items() if role.startswith(SIDES)}
+    hips, start = body.roles["hips"], hip_middle(body, body.rest)
+    left = unit(body.rest_position("left_lower_leg") - body.rest_position("right_lower_leg"))
+    best, far = None, _CROWN * body.leg
+    for row in range(hips + 1, len(parents)):
+        line = ancestors(parents, row)
+        way = body.rest[row, 9:] - start
+        away = float(np.linalg.norm(way))
+        middle = abs(float(way @ left)) < _MIDDLE * away
+        if hips in line and middle and not limbs & set(line) and away > far:
+            best, far = row, away
+    return best
+
+
+def upright(body: Body, frames: Array) -> Array:
+    """Return unit vectors (..., 3) from the feet to the shoulders: the mean of the directions of legs and trunk.
+
+    Legs count less if their ends are hardly away from the hips, as those of bodies without shins and of people who sit
+    on their heels.
+    """
+    legs, back = legs_up(body, frames), trunk(body, frames)
+    return unit(legs) if back is None else unit(legs + back)
+
+
+def legs_up(body: Body, frames: Array) -> Array:
+    """Return vectors (..., 3) from the ankles to the hips, of length 1 unless the legs are folded or spread."""
+    way = (hip_middle(body, frames) - lowest_parts(body, frames)) / body.leg
+    return unit(way) * np.minimum(np.linalg.norm(way, axis=-1, keepdims=True) / _FOLDED, 1.0)
 
 
 def leftward(body: Body, frames: Array, up: Array, parts: Sequence[str]) -> Array:
@@ -105,10 +141,9 @@ def angle(a: Array, b: Array) -> Array:
     return np.degrees(np.arccos(np.clip(np.sum(a * b, axis=-1), -1.0, 1.0)))
 
 
-def unit(v: Array) -> Array:
-    """Return v / |v| along the last axis; vectors of length 0 stay 0."""
-    length = np.linalg.norm(v, axis=-1, keepdims=True)
-    return v / np.where(length > 0.0, length, 1.0)
+def between(a: Array, b: Array) -> float:
+    """Return the angle between two unit vectors (3,), degrees; faster than ``angle``."""
+    return math.degrees(math.acos(min(1.0, max(-1.0, float(a @ b)))))
 
 
 def rotation_between(a: Array, b: Array) -> Array:
@@ -116,12 +151,21 @@ def rotation_between(a: Array, b: Array) -> Array:
 
     Its quaternion is in the direction of (a × b, 1 + a · b).
     """
-    quat = np.append(np.cross(a, b), 1.0 + np.dot(a, b))
-    if np.linalg.norm(quat) < 1e-6:  # opposite directions: any normal axis
-        quat = np.append(np.cross(a, np.eye(3)[int(np.argmin(np.abs(a)))]), 0.0)
-    return quat_to_matrix(quat / np.linalg.norm(quat))
+    (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
+    quat = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx, 1.0 + ax * bx + ay * by + az * bz
+    if math.hypot(*quat) < _OPPOSITE:  # any normal axis
+        quat = (*cross(a, np.eye(3)[int(np.argmin(np.abs(a)))]).tolist(), 0.0)
+    length = math.hypot(*quat)
+    x, y, z, w = (v / length for v in quat)
+    return np.array(
+        [
+            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+            [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
+            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
+        ]
+    )
 
 
 def triad(first: Array, second: Array) -> Array:
     """Return the rotation whose columns are two unit vectors at right angles, and the third of the right-handed set."""
-    return np.array([first, second, np.cross(first, second)]).T
+    return np.array([first, second, cross(first, second)]).T

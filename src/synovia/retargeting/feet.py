@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from synovia.clips.feet import ground_contacts, runs
+from synovia.clips.feet import contact_spans, runs
 from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik.parallel import Progress
@@ -140,21 +141,30 @@ def foot_paths(source: Body, target: Body, frames: Array, own: Array, fps: float
         fps: Frames per second.
     """
     out: dict[str, FootPath] = {}
-    up, fastest = source.basis[:, 1], FASTEST * source.leg
-    for side, leg in zip(SIDES, LEGS, strict=True):
-        if leg[2] not in source.roles or leg[2] not in target.roles:
-            continue
-        foot = target.roles[leg[2]]
-        ankle = own[:, foot, 9:]
-        spans = ground_contacts(frames[:, source.roles[leg[2]], 9:], up, fps, fastest)
-        toe, source_toe = toe_row(target, side), toe_row(source, side)
+    sides = [side for side in SIDES if all(f"{side}_foot" in body.roles for body in (source, target))]
+    toes = {side: (toe_row(source, side), toe_row(target, side)) for side in sides}
+    rows = [source.roles[f"{side}_foot"] for side in sides]
+    rows += [row for row, other in toes.values() if row is not None and other is not None]
+    found = contact_spans(frames[:, rows, 9:], source.basis[:, 1], fps, FASTEST * source.leg, source.leg)
+    spans_of = dict(zip(rows, found, strict=True))
+    for side in sides:
+        role = f"{side}_foot"
+        ankle, spans = own[:, target.roles[role], 9:], spans_of[source.roles[role]]
+        source_toe, toe = toes[side]
         if toe is None or source_toe is None:
-            out[leg[2]] = FootPath(planted_path(ankle, spans, fps), spans, None, ankle, [])
+            out[role] = FootPath(planted_path(ankle, spans, fps), spans, None, ankle, [])
             continue
-        toe_spans = ground_contacts(frames[:, source_toe, 9:], up, fps, fastest)
+        toe_spans = spans_of[source_toe]
         places = planted_foot(ankle, own[:, toe, 9:], spans, toe_spans, fps)
-        out[leg[2]] = FootPath(places[0], spans, toe, places[1], toe_spans)
+        out[role] = FootPath(places[0], spans, toe, places[1], toe_spans)
     return out
+
+
+@lru_cache(maxsize=8)
+def _problem(target: Body, ankles: tuple[int, ...], below: tuple[int, ...]) -> IK:
+    """Return the problem of a frame, with goals at some rows; it is kept for further clips."""
+    goals = [PositionGoal(row) for row in ankles] + [PositionGoal(row, priority=1) for row in below]
+    return IK(target.skeleton, goals, FullBody(attempts=1), tolerance=(EXACT * target.leg, TURNED), root="free")
 
 
 def toe_row(body: Body, side: str) -> int | None:
@@ -200,9 +210,7 @@ def solve_feet(
     places = {target.roles[role]: path.ankle for role, path in paths.items()}
     below = {path.toe_row: path.toe for path in paths.values() if path.toe_row is not None}
     below |= {row: frames[:, row, 9:] for row in hands}
-    goals = [PositionGoal(row) for row in places] + [PositionGoal(row, priority=1) for row in below]
-    tolerance = EXACT * target.leg, TURNED
-    ik = IK(skeleton, goals, FullBody(attempts=1), tolerance=tolerance, root="free")
+    ik = _problem(target, tuple(places), tuple(below))
     answer = ik.solve_many({**places, **below}, q, threads=threads, progress=progress)
     out = answer.q
     frames = world_frames(skeleton, out)

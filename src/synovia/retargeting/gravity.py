@@ -9,10 +9,11 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.model.geometry import Array, axis_vector
+from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.names import SIDES
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import hip_middle, lowest_parts, trunk, unit
+from synovia.retargeting.bones import hip_middle, lowest_parts, trunk, upright
+from synovia.retargeting.tilt import lean_of, tilted_up
 
 AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 _FLOOR: Final = 0.3  # weight of a steady floor beside that of the posture
@@ -24,6 +25,7 @@ _STEADY: Final = 0.15  # spread of the lowest point of the body over time, in le
 _CLEAR: Final = 0.6  # lead over the second axis that counts as certain
 _INVERTED: Final = -0.5  # cosine below which a body stands on its head: 120° from upright
 _LYING: Final = 0.5  # certainty of an x axis or a tilted world that only the posture supports: the body may lie
+_LEVEL: Final = 0.8  # certainty of a tilted world in which the feet come down to one level
 _TILTED: Final = np.cos(np.radians(30.0))  # a body that is never this near to an axis stands in a tilted world
 _STEPS: Final = 20  # frames that show steps
 _AGAINST: Final = 0.8  # correlation of hips and standing feet from which the steps tell the length of the path
@@ -40,12 +42,24 @@ class Up:
         vector: Unit vector, (3,).
         certainty: From 0 (guessed) to 1 (certain).
         given: Whether the user named the axis.
+        tilt: Angle between this direction and the axis that would point up, degrees, if the world is tilted; else 0.
+        axis: That axis; "" if the world is not tilted.
     """
 
     name: str
     vector: Array
     certainty: float
     given: bool = False
+    tilt: float = 0.0
+    axis: str = ""
+
+    def report(self) -> str:
+        """Return the direction and how it was found, as text."""
+        how = "as given" if self.given else f"certainty {100.0 * self.certainty:.0f} %"
+        if not self.axis:
+            return f"up: {self.name} ({how})"
+        where = f"up: ({self.name}) ({how}): the world of the clip is tilted by {self.tilt:.0f}° from {self.axis}"
+        return f'{where} and was set upright; up="{self.axis}" (--up={self.axis}) keeps it as it is'
 
 
 def find_up(body: Body, frames: Array, up: str | None = None, rest: str | None = None) -> Up:
@@ -53,7 +67,8 @@ def find_up(body: Body, frames: Array, up: str | None = None, rest: str | None =
 
     Each axis gets points for the posture (from the ankles to the hips to the neck, averaged over time), for the floor
     (the lowest point of the body is at the same height at all times), and if the file states it. It loses points for
-    a long way along it.
+    a long way along it. A straight body that leans the same way in all frames stands in a tilted world, and up is its
+    own direction.
 
     Args:
         body: The body that moves.
@@ -64,7 +79,7 @@ def find_up(body: Body, frames: Array, up: str | None = None, rest: str | None =
     Raises:
         InputError: If the name is not an axis, or the body is upside down for most of the time.
     """
-    upright = _posture(body, frames)
+    posture = upright(body, frames)
     if up is not None:
         if up not in AXES:
             raise InputError("up", value=up, expected=", ".join(AXES))
@@ -72,13 +87,14 @@ def find_up(body: Body, frames: Array, up: str | None = None, rest: str | None =
     points: dict[str, float] = {}
     hips = hip_middle(body, frames)
     supported = {body.skeleton.up, rest} - {None}
-    for name in AXES:
+    places = frames[..., 9:]
+    lowest = np.concatenate([places.min(1), -places.max(1)], axis=1) / body.leg  # along each axis
+    low, high = np.quantile(lowest, (0.1, 0.9), axis=0)
+    for name, spread in zip(AXES, (high - low).tolist(), strict=True):
         axis = axis_vector(name)
-        heights = (frames[..., 9:] @ axis).min(1) / body.leg
-        spread = float(np.diff(np.quantile(heights, (0.1, 0.9)))[0])
         travel = float(np.ptp(hips @ axis)) / body.leg
         points[name] = (
-            float((upright @ axis).mean())
+            float((posture @ axis).mean())
             - _TRAVEL * min(travel / _FAR, 1.0)
             + _FLOOR / (1.0 + (spread / _STEADY) ** 2)
             + _USUAL.get(name, 0.0)
@@ -86,28 +102,43 @@ def find_up(body: Body, frames: Array, up: str | None = None, rest: str | None =
     for name in (body.skeleton.up, rest):
         if name is not None:
             points[name] += _STATED
-    mean = upright.mean(0)
+    mean = posture.mean(0)
     length = float(np.linalg.norm(mean))
-    if not supported and length > _STILL and float(np.abs(upright).max()) < _TILTED:
+    if not supported and length > _STILL and float(np.abs(posture).max()) < _TILTED:
         return Up(", ".join(f"{v:.2f}" for v in mean / length), mean / length, _LYING)
     best, second = sorted(points, key=lambda name: -points[name])[:2]
     certainty = float(np.clip((points[best] - points[second]) / _CLEAR, 0.0, 1.0))
     found = Up(best, axis_vector(best), certainty if best in supported or best[-1] != "x" else min(certainty, _LYING))
-    _refuse_inverted(body, upright, found)
-    return found
+    _refuse_inverted(body, posture, found)
+    return _tilted(body, frames, found) or found
 
 
-def _posture(body: Body, frames: Array) -> Array:
-    """Return the mean of the directions of legs and trunk in each frame, (T, 3)."""
-    legs = unit(hip_middle(body, frames) - lowest_parts(body, frames))
-    back = trunk(body, frames)
-    return legs if back is None else 0.5 * (legs + back)
+def _tilted(body: Body, frames: Array, axis: Up) -> Up | None:
+    """Return the direction that points up in a tilted world; None if the body stands along the axis, or lies.
+
+    The floor makes it more certain: the feet come down to one level along this direction, but not along the axis.
+    """
+    legs, back = unit(hip_middle(body, frames) - lowest_parts(body, frames)), trunk(body, frames)
+    found = None if back is None else tilted_up(legs, back, axis.vector)
+    if found is None:
+        return None
+    clear = _unevenness(body, frames, found) < 0.5 * _unevenness(body, frames, axis.vector)
+    name = ", ".join(f"{v:.2f}" for v in found)
+    return Up(name, found, _LEVEL if clear else _LYING, tilt=lean_of(found, axis.vector), axis=axis.name)
 
 
-def _refuse_inverted(body: Body, upright: Array, up: Up) -> None:
+def _unevenness(body: Body, frames: Array, up: Array) -> float:
+    """Return how far the lowest points of the body and of each foot are from one level, in lengths of the legs."""
+    lowest = (frames[..., 9:] @ up).min(1)
+    feet = [role if (role := f"{side}_foot") in body.roles else f"{side}_lower_leg" for side in SIDES]
+    low = [float(np.quantile(body.position(role, frames) @ up, 0.1)) for role in feet]
+    return (float(np.diff(np.quantile(lowest, (0.1, 0.9)))[0]) + abs(low[0] - low[1])) / body.leg
+
+
+def _refuse_inverted(body: Body, posture: Array, up: Up) -> None:
     """Ask the user if the body is upside down: the file's axis may point down, or the body may stand on its hands."""
     axis = up.name.removeprefix("-")
-    share = float(np.mean(upright @ axis_vector(axis) < _INVERTED))
+    share = float(np.mean(posture @ axis_vector(axis) < _INVERTED))
     if share > 0.5:
         raise InputError(
             f"{body.skeleton.name}: the head is below the feet along {axis} in {100.0 * share:.0f} % of the frames",

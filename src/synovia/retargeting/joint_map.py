@@ -60,6 +60,10 @@ def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         InputError: If a name cannot be written as UTF-8.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.write_map({"hips": ("Hips", "hips"), "head": ("Head", "head")}, "map.toml")  # doctest: +SKIP
     """
     lines = [f'schema = "{SCHEMA}"', "", "# part of the body = [joint of the source, joint of the target]", "[joints]"]
     known = {part: pair for part, pair in joints.items() if all(pair)}
@@ -76,6 +80,11 @@ def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
     Raises:
         FileError: If the file cannot be read.
         FormatError: If it is not a joint map.
+
+    Example:
+        >>> import synovia as sy
+        >>> joint_map = sy.read_map("map.toml")  # doctest: +SKIP
+        >>> sy.retarget(sy.load_motion("walk.bvh"), sy.bundled("humanoid"), joint_map)  # doctest: +SKIP
     """
     where = as_path(path)
     content = parse_toml(read_text(where, most=_LARGEST), str(where))

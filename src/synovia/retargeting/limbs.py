@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model import Kind
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, cross, unit
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
@@ -26,13 +27,14 @@ from synovia.tracking.chains import (
     Orientation,
     Place,
     Term,
-    base_frames,
+    base_values,
     is_hinge,
     keeps_steps,
     within_steps,
 )
 
 PLACE: Final = 300.0  # weight of the position of a foot beside orientations; positions are in lengths of the leg
+FAR: Final = 2e-5  # distance of a foot from its place at which its leg may move faster, as a part of the leg
 HAND: Final = 0.2  # weight of the orientation of a hand beside the directions of the bones
 ARMS: Final = tuple((f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand") for side in SIDES)
 Bools = NDArray[np.bool_]
@@ -48,6 +50,7 @@ _ALIKE: Final = 0.7  # an elbow may bend to both sides if one range is at least 
 _BENT: Final = 0.3  # radians; an elbow that bends more at rest shows its side
 _ELBOW: Final = (0.07, 0.2)  # sines of the bend: below, a limb is straight; above, its plane is clear
 _KNEE: Final = (0.2, 0.6)  # knees bend less than rest poses differ
+_SURE: Final = (0.42, 0.26)  # sines of bends that no limb has to its other side: 25°, or 15° if there are no others
 _APART: Final = 1e-3  # smaller distances say nothing of a direction; as a part of the size
 _HALF: Final = 0.5  # the wrist is the hand's first joint at least so far from the elbow, as a part of the whole way
 _MISSED: Final = np.radians(15.0)  # error of a bone above which other starts are tried
@@ -97,13 +100,13 @@ def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) ->
                 continue
             row, offset = lower_end(target, lower, end)
             begin, middle = target.rest_position(upper), target.rest_position(lower)
-            bones = _unit(np.array([middle - begin, _point(target.rest, row, offset) - middle]))
+            bones = unit(np.array([middle - begin, _point(target.rest, row, offset) - middle]))
             ways = None
             if names[0] == "upper_arm":
-                places = [frames[:, source.first_row(role), 9:] for role in (upper, lower)]
+                places = [frames[:, source.joint_row(role), 9:] for role in (upper, lower)]
                 far, beyond = lower_end(source, lower, end)
                 places.append(frames[:, far, 9:] + frames[:, far, :9].reshape(-1, 3, 3) @ beyond)
-                ways = _unit(places[1] - places[0]) @ across.T, _unit(places[2] - places[1]) @ across.T
+                ways = unit(places[1] - places[0]) @ across.T, unit(places[2] - places[1]) @ across.T
             out.append(Limb((upper, lower, end), bones, ways, row, offset))
     return out
 
@@ -129,9 +132,14 @@ def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wante
         turns = [wanted[:, number[role]] @ rest.T for role, rest in zip(limb.roles, rests, strict=False)]
         bones, ways, clear = limb.bones, limb.ways, _ELBOW
         if ways is None:  # a hip may be beside the knee, so only what is normal to the hinge counts
-            bones, clear = _unit(bones - (bones @ axis)[:, None] * axis), _KNEE
+            bones, clear = unit(bones - (bones @ axis)[:, None] * axis), _KNEE
             ways = turns[0] @ bones[0], turns[1] @ bones[1]
-        normal = _normals(turns[0] @ axis, *ways, *clear)
+        own = turns[0] @ axis
+        end = target.roles.get(limb.roles[2])
+        if limb.ways is None and limb.roles[2] in number and end is not None and is_hinge(target.skeleton.joints[end]):
+            foot = target.rest[end, :9].reshape(3, 3)  # the ankle cannot turn the foot ahead: the hip does
+            own = wanted[:, number[limb.roles[2]]] @ foot.T @ axis
+        normal = _normals(own, *ways, *clear)
         for role, rest, bone, way in zip(limb.roles, rests, bones, ways, strict=False):
             wanted[:, number[role]] = _frames(way, normal) @ _frames(bone[None], axis[None])[0].T @ rest
 
@@ -150,7 +158,7 @@ def bending_axis(target: Body, limb: Limb) -> Array | None:
         axis = target.rest[row, :9].reshape(3, 3) @ joint.axis
         if is_hinge(joint) and abs(axis @ lower) < _ALONG:
             a, b = (v - (v @ axis) * axis for v in (bone, lower))
-            bend = float(np.arctan2(np.cross(a, b) @ axis, a @ b))  # at rest
+            bend = float(np.arctan2(cross(a, b) @ axis, a @ b))  # at rest
             at = skeleton.q_slice(row).start
             low, high = (float(limit[at] - skeleton.rest_q[at]) + bend for limit in skeleton.limits)
             both = min(high, -low) >= _ALIKE * max(high, -low)
@@ -160,12 +168,13 @@ def bending_axis(target: Body, limb: Limb) -> Array | None:
 
 def _normals(own: Array, upper: Array, lower: Array, straight: float, clear: float) -> Array:
     """Return normals (T, 3) of the plane of two directions, or vectors close to ``own`` where it is not clear."""
-    own = _unit(own - np.sum(own * upper, axis=1, keepdims=True) * upper)
-    side = np.cross(upper, own)
-    normal = np.cross(upper, lower)
+    own = unit(own - np.sum(own * upper, axis=1, keepdims=True) * upper)
+    side = cross(upper, own)
+    normal = cross(upper, lower)
     bend = np.linalg.norm(normal, axis=1)
     share = np.clip((bend - straight) / (clear - straight), 0.0, 1.0)
     angle = np.arctan2(np.sum(side * normal, axis=1), np.sum(own * normal, axis=1))
+    angle = angle + np.pi * _is_overstretched(angle, bend, clear)
     bent = np.flatnonzero(share >= 1.0)
     between: Array = np.zeros(len(own))
     if len(bent):
@@ -175,10 +184,22 @@ def _normals(own: Array, upper: Array, lower: Array, straight: float, clear: flo
     return np.cos(angle)[:, None] * own + np.sin(angle)[:, None] * side
 
 
+def _is_overstretched(angle: Array, bend: Array, clear: float) -> Bools:
+    """Return in which frames (T,) a limb bends a little to the side to which it cannot bend.
+
+    The side to which it can bend is that of the frames with a sure bend; without any, it is that of its orientations.
+    """
+    sure = np.flatnonzero(bend >= max(clear, *_SURE))
+    if not len(sure):
+        sure = np.flatnonzero(bend >= max(clear, min(_SURE)))
+    known = np.interp(np.arange(len(angle)), sure, np.unwrap(angle[sure])) if len(sure) else np.zeros(len(angle))
+    return (np.cos(angle - known) < 0.0) & (bend < max(clear, *_SURE))
+
+
 def _frames(x: Array, y: Array) -> Array:
     """Return rotations (T, 3, 3) whose first column is x, and whose second is y as far as it is normal to x."""
-    y = _unit(y - np.sum(x * y, axis=1, keepdims=True) * x)
-    return np.stack([x, y, np.cross(x, y)], axis=2)
+    y = unit(y - np.sum(x * y, axis=1, keepdims=True) * x)
+    return np.stack([x, y, cross(x, y)], axis=2)
 
 
 def follow_arms(
@@ -207,9 +228,12 @@ def follow_arms(
         chain = None if limb.ways is None else chain_of(target, roles)
         if limb.ways is None or chain is None or limb.end not in chain.rows:
             continue
-        elbow = chain.rows.index(target.first_row(limb.roles[1]))
+        shoulder, elbow = (
+            chain.rows.index(target.joint_row(limb.roles[0])),
+            chain.rows.index(target.first_row(limb.roles[1])),
+        )
         terms: list[Term] = [
-            Direction(0, elbow, np.zeros(3), limb.ways[0], 1.0),
+            Direction(shoulder, elbow, np.zeros(3), limb.ways[0], 1.0),
             Direction(elbow, chain.rows.index(limb.end), limb.offset, limb.ways[1], 1.0),
         ]
         if len(roles) > 2:
@@ -229,7 +253,7 @@ def best_follow(chain: Chain, target: Body, q: Array, terms: Sequence[Term], mos
         most: Largest steps, (T - 1, hinges) radians.
         fps: Frames per second.
     """
-    base = base_frames(target.skeleton, q, chain.base)
+    base = base_values(target.skeleton, q, chain.base)
     calm = CALM * (fps / 30.0) ** 2
     best, least = chain.follow(base, q[:, chain.at], terms, bounds=most, calm=calm)
     bones = [n for n, term in enumerate(terms) if term.weight == 1.0]
@@ -301,9 +325,6 @@ def calm(
         if chain is None:
             continue
         most = hinge_bounds(chain, target, roles, bounds)
-        if places is not None:  # a foot that stands may need a faster leg than the source's
-            fastest = np.max(list(bounds.parts.values()), axis=0)[:, None]
-            most = np.minimum(np.maximum(most, fastest), _velocity(chain, bounds))
         if keeps_steps(q[:, chain.at], most):
             continue
         terms: list[Term] = []
@@ -312,7 +333,26 @@ def calm(
             terms.append(Orientation(row, wanted[:, number[role]], 1.0))
             if places is not None and role in places:
                 terms.append(Place(row, np.zeros(3), places[role], PLACE))
-        q[:, chain.at] = best_follow(chain, target, q, terms, most, fps)
+        x = best_follow(chain, target, q, terms, most, fps)
+        if places is not None and _misses(chain, target, q, x, terms):  # a foot that stands may need a faster leg
+            for parts_of in (roles, list(bounds.parts)):  # as fast as its own joints, else as any
+                fastest = np.max([bounds.parts[role] for role in parts_of if role in bounds.parts], axis=0)[:, None]
+                most = np.minimum(np.maximum(most, fastest), _velocity(chain, bounds))
+                kept = keeps_steps(q[:, chain.at], most)
+                x = q[:, chain.at] if kept else best_follow(chain, target, q, terms, most, fps)
+                if kept or not _misses(chain, target, q, x, terms):
+                    break
+        q[:, chain.at] = x
+
+
+def _misses(chain: Chain, target: Body, q: Array, x: Array, terms: Sequence[Term]) -> bool:
+    """Return whether angles of a chain miss a place that the chain reaches at the joint values q, in any frame."""
+    places = [term for term in terms if isinstance(term, Place)]
+    if not places:
+        return False
+    base = base_values(target.skeleton, q, chain.base)
+    off, before = (np.abs(chain.residuals(base, y, places, derivative=False)[0]) for y in (x, q[:, chain.at]))
+    return bool((off - before).max() * chain.length > FAR * PLACE * target.leg)
 
 
 def _starts(chain: Chain, target: Body) -> list[Array]:
@@ -324,6 +364,12 @@ def _starts(chain: Chain, target: Body) -> list[Array]:
 
 def chain_of(target: Body, roles: Sequence[str]) -> Chain | None:
     """Return the hinges that turn some parts in a row, or None if other joints turn one of them."""
+    return _chain_of(target, tuple(roles))
+
+
+@lru_cache(maxsize=64)
+def _chain_of(target: Body, roles: tuple[str, ...]) -> Chain | None:
+    """Return the hinges that turn some parts in a row; see ``chain_of``. They are kept for further clips."""
     skeleton = target.skeleton
     rows = ancestors(skeleton.parents, target.roles[roles[-1]])[::-1]
     ends = [target.first_row(roles[0]), *(target.roles[role] for role in roles)]
@@ -366,12 +412,6 @@ def _tip(body: Body, row: int) -> Array:
     if below:
         return body.rest[row, :9].reshape(3, 3).T @ (body.rest[below, 9:].mean(0) - body.rest[row, 9:])
     return np.zeros(3)
-
-
-def _unit(v: Array) -> Array:
-    """Return unit vectors (T, 3); zero where a vector is zero."""
-    length = np.linalg.norm(v, axis=1, keepdims=True)
-    return v / np.maximum(length, 1e-12)
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,6 +45,12 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
     Raises:
         InputError: If the mass is not positive, or the hips or legs are not found.
 
+    Example:
+        >>> import synovia as sy
+        >>> heavy = sy.with_body_masses(sy.bundled("humanoid"), 90.0)
+        >>> round(sum(joint.mass for joint in heavy.joints), 6)
+        90.0
+
     References:
         de Leva (1996), *Adjustments to Zatsiorsky-Seluyanov's segment inertia parameters*, Table 4, males.
     """

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, cast
 
@@ -18,7 +19,7 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.files.poses import load_pose
 from synovia.model import Pose, Skeleton
-from synovia.model.geometry import Array, axis_vector
+from synovia.model.geometry import Array, axis_vector, cross, unit
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
@@ -26,14 +27,13 @@ from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import (
     LEG_BONES,
-    angle,
+    between,
     bone,
-    hip_middle,
     leftward,
-    lowest_parts,
+    legs_up,
     rotation_between,
     trunk,
-    unit,
+    upright,
 )
 from synovia.retargeting.gravity import Up, find_up, path_scale
 from synovia.retargeting.standing import Standing
@@ -47,6 +47,7 @@ _SAMPLE: Final = 300  # frames of a long clip that are looked at, evenly spread
 _STEPS: Final = 300  # frames of its beginning in which steps are looked at
 _OF_CLIP: Final = 0.6  # a frame that merely looks like standing counts less than a pose made for it
 _GUESSED: Final = 35.0  # degrees that limbs may be turned about their bones in a pose made of bones alone
+_UNSEEN: Final = 30.0  # degrees that legs without bones may be off
 _BACKWARDS: Final = 120.0  # degrees; knees and toes this far from where they belong are on the other side
 _T_POSE: Final = 20.0  # degrees; limbs of a T-pose are this near to straight
 NEAR_AXIS: Final = 30.0  # degrees; a body that is upright along an axis within this angle stands along it
@@ -55,6 +56,7 @@ _ARMS: Final = ("upper_arm", "shoulder", "lower_arm")
 # What is examined: the angle at which a pose is as likely wrong as right, degrees, and what the angle is
 _CHECKS: Final[Mapping[str, tuple[float, str]]] = {
     "legs": (40.0, "a bone of a leg is {:.0f}° from vertical"),
+    "no legs": (40.0, "no bone shows where its legs point"),
     "trunk": (35.0, "the trunk is {:.0f}° from vertical"),
     "arms": (60.0, "an upper arm is {:.0f}° from both hanging and stretched out"),
     "arms alike": (60.0, "the upper arms differ by {:.0f}°"),
@@ -93,8 +95,12 @@ class RestPose:
 
 
 def own_up(body: Body, frames: Array) -> Array:
-    """Return the direction from the ankles to the hips of a pose, (3,): the nearest axis if it is near one."""
-    up = unit(hip_middle(body, frames) - lowest_parts(body, frames))
+    """Return the direction from the ankles to the hips of a pose, (3,): the nearest axis if it is near one.
+
+    Where the legs are folded or spread, the trunk counts too.
+    """
+    legs = legs_up(body, frames)
+    up = unit(legs) if np.linalg.norm(legs) > 1.0 - 1e-9 else upright(body, frames)
     axis = int(np.argmax(np.abs(up)))
     if abs(up[axis]) > np.cos(np.radians(NEAR_AXIS)):
         up = np.sign(up[axis]) * np.eye(3)[axis]
@@ -117,8 +123,8 @@ def raised(body: Body, frames: Array, up: Array) -> Array:
 def facing(body: Body, frames: Array, up: Array, forward: Array) -> Array:
     """Return a pose rotated about ``up`` so that the body faces ``forward``."""
     left = unit(leftward(body, frames, up, ("upper_leg", *_ARMS)))
-    here = np.cross(left, up)
-    angle_up = np.arctan2(np.cross(here, forward) @ up, here @ forward)
+    here = cross(left, up)
+    angle_up = np.arctan2(cross(here, forward) @ up, here @ forward)
     c, s = np.cos(angle_up), np.sin(angle_up)
     skew = np.array([[0.0, -up[2], up[1]], [up[2], 0.0, -up[0]], [-up[1], up[0], 0.0]])
     return turned(frames, np.eye(3) + s * skew + (1.0 - c) * skew @ skew)
@@ -140,7 +146,7 @@ def examined(body: Body, name: str, frames: Array, up: Array, clip: Standing | N
     if np.linalg.norm(left) < 1e-6 * body.skeleton.size:
         return RestPose(name, frames, 0.0, {})
     left = unit(left)
-    axes = np.array([left, up, np.cross(left, up)]).T
+    axes = np.array([left, up, cross(left, up)]).T
     checks = _posture_checks(body, frames, axes)
     if clip is not None:
         checks |= clip.checks(frames, axes)
@@ -156,10 +162,11 @@ def _posture_checks(body: Body, frames: Array, axes: Array) -> dict[str, float]:
     """Return the angles, degrees, of a pose (n, 12) from a standing one, by check; columns of axes: left, up, ahead."""
     left, up, ahead = axes.T
     found = {role: bone(body, role, frames) for role in LEG_BONES if role in body.roles}
-    checks = {"legs": max((float(angle(line, -up)) for line in found.values() if line is not None), default=90.0)}
+    known = [between(line, -up) for line in found.values() if line is not None]
+    checks = {"legs": max(known)} if known else {"no legs": _UNSEEN}
     back = trunk(body, frames)
     if back is not None:
-        checks["trunk"] = float(angle(back, up))
+        checks["trunk"] = between(back, up)
     arms: list[Array] = []
     for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
         role = f"{side}_upper_arm"
@@ -168,18 +175,18 @@ def _posture_checks(body: Body, frames: Array, axes: Array) -> dict[str, float]:
             arms.append((line @ axes) * (sign, 1.0, 1.0))
     for line in arms:
         near = np.array([max(line[0], 0.0), min(line[1], 0.0), 0.0])  # in the quarter from sideways to down
-        off = float(angle(line, unit(near))) if near.any() else 90.0
+        off = between(line, unit(near)) if near.any() else 90.0
         checks["arms"] = max(checks.get("arms", 0.0), off)
     if len(arms) == 2:
-        checks["arms alike"] = float(angle(arms[0], arms[1]))
+        checks["arms alike"] = between(arms[0], arms[1])
     across = leftward(body, frames, up, _ARMS)
     if np.linalg.norm(across) > 1e-6 * body.skeleton.size:
-        checks["sides"] = float(angle(unit(across), left))
+        checks["sides"] = between(unit(across), left)
     for side in SIDES:
         toes = bone(body, f"{side}_foot", frames) if f"{side}_foot" in body.roles else None
         if toes is not None:
             flat = toes - (toes @ up) * up
-            off = float(angle(unit(flat), ahead)) if np.linalg.norm(flat) > 0.2 else 0.0
+            off = between(unit(flat), ahead) if np.linalg.norm(flat) > 0.2 else 0.0
             checks["toes"] = max(checks.get("toes", 0.0), off)
     return checks
 
@@ -216,14 +223,17 @@ class Stance:
         line += f": {rest.doubt})" if rest.certainty < CERTAIN else ")"
         stored = [pose for pose in self.considered if pose.name in ("file", "bind") and pose is not rest]
         line += "".join(f"; not {pose.name}: {pose.doubt}" for pose in stored if pose.certainty < CERTAIN)
-        lines = [line]
+        return [line, f"{self.up.report()}; the rest pose faces {self.forward}", *self.notes]
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what seems to be wrong with the clip: its sides, or the unit of its path."""
+        notes: list[str] = []
         if self.exchanged:
-            lines.append("left and right seem to be exchanged: knees bend forwards, or toes point backwards")
-        how = "as given" if self.up.given else f"certainty {100.0 * self.up.certainty:.0f} %"
-        lines.append(f"up: {self.up.name} ({how}); the rest pose faces {self.forward}")
+            notes.append("left and right seem to be exchanged: knees bend forwards, or toes point backwards")
         if self.path_scale is not None and not 0.5 < self.path_scale < 2.0:
-            lines.append(f"the path fits the steps of the legs if it is multiplied by {self.path_scale:.3g}")
-        return lines
+            notes.append(f"the path fits the steps of the legs if it is multiplied by {self.path_scale:.3g}")
+        return notes
 
 
 def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | None = None) -> Stance:
@@ -297,7 +307,20 @@ def standing_target(body: Body, clip: Motion | None = None) -> tuple[Body, RestP
     Args:
         body: The body, with a moving root.
         clip: A clip of the same body.
+
+    Without a clip, the last answers are kept, for further clips that the body shall follow.
     """
+    return _standing(body) if clip is None else _standing_target(body, clip)
+
+
+@lru_cache(maxsize=32)
+def _standing(body: Body) -> tuple[Body, RestPose]:
+    """Return a body that shall follow, and its rest pose, from its file or its bones."""
+    return _standing_target(body, None)
+
+
+def _standing_target(body: Body, clip: Motion | None) -> tuple[Body, RestPose]:
+    """Return a body that shall follow, and its rest pose; see ``standing_target``."""
     stored = _stored(body)
     poses = [examined(body, name, pose, own_up(body, pose)) for name, pose in stored.items()]
     best = poses[0] if poses[0].certainty >= CERTAIN else max(poses, key=lambda pose: pose.certainty)
@@ -370,7 +393,7 @@ def _is_t_pose(body: Body, frames: Array, up: Array) -> bool:
         for part, way in ways.items():
             role = f"{side}_{part}"
             line = bone(body, role, frames) if role in body.roles else None
-            if line is not None and float(angle(line, way * (sign if "arm" in part else 1.0))) > _T_POSE:
+            if line is not None and between(line, way * (sign if "arm" in part else 1.0)) > _T_POSE:
                 return False
     return True
 

@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from synovia.clips.ends import find_ends
 from synovia.errors import InputError
 from synovia.ik.parallel import Progress
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
-from synovia.model import Skeleton
+from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, same_side
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import Spans, foot_paths, solve_feet
-from synovia.retargeting.judging import Finding, Judgement, judge
+from synovia.retargeting.judging import Finding, Judgement, judge, sides_of_clip
 from synovia.retargeting.limbs import keep_velocity, largest_steps
 from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
 from synovia.tracking.postprocessing import joint_velocities
+
+_AS_FAST: Final = 0.999  # of its velocity limit: a hinge turns as fast as it may
+_OFTEN: Final = 0.02  # share of the frames in which a hinge does so that is told
+_NAMED: Final = 5  # hinges that are named, those that do so most often
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,15 @@ class Retargeted:
         missed_frames: Frames in which a foot does not reach its target.
         worst: Largest distance of a foot from its target, length units of the target.
         original: The motion that was transferred.
+        velocity: Highest velocity of each joint of the target, (m,), radians per second; infinite where none is known.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> still = sy.Motion(body, [body.rest_q] * 30, 30.0)
+        >>> answer = sy.retarget(still, sy.bundled("humanoid"))
+        >>> answer.verdict, len(answer.motion)
+        ('good', 30)
     """
 
     motion: Motion
@@ -55,6 +69,21 @@ class Retargeted:
     missed_frames: tuple[int, ...]
     worst: float
     original: Motion
+    velocity: Array
+
+    @cached_property
+    def held_back(self) -> dict[str, float]:
+        """Share of the steps in which a hinge turns as fast as its velocity limit permits, by joint, the largest first.
+
+        Such hinges lag behind the source, and feet miss their places.
+        """
+        skeleton, found = self.motion.skeleton, dict[str, float]()
+        for row in np.flatnonzero(np.isfinite(self.velocity)).tolist():
+            if skeleton.joints[row].kind is Kind.HINGE and len(self.motion) > 1:
+                steps = np.abs(np.diff(self.motion.q[:, skeleton.q_slice(row).start])) * self.motion.fps
+                found[skeleton.joint_names[row]] = float((steps >= _AS_FAST * self.velocity[row]).mean())
+        shares = sorted(found.items(), key=lambda item: -item[1])
+        return {name: share for name, share in shares if share > 0.0}
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -63,6 +92,11 @@ class Retargeted:
                   if role in self.target.roles}  # fmt: skip
         named = self.stance.up.name if self.stance.up.given else None
         return judge(self.motion, self.original, shared, source_up=named)
+
+    @cached_property
+    def calibration(self) -> tuple[str, ...]:
+        """A sentence about the calibration frames, such as a T-pose, at each end of the original that has some."""
+        return find_ends(self.original).notes
 
     @property
     def verdict(self) -> str:
@@ -91,6 +125,7 @@ class Retargeted:
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
         ]
+        lines += [f"calibration: {note}" for note in self.calibration]
         lines += self.stance.report()
         if self.target_rest.name != "file" or self.target_rest.certainty < CERTAIN:
             pose = self.target_rest
@@ -101,6 +136,13 @@ class Retargeted:
         )
         for role, spans in self.contacts.items():
             lines.append(f"{role}: {len(spans)} contacts, {sum(b - a for a, b in spans)} frames")
+        if slow := [(name, share) for name, share in self.held_back.items() if share >= _OFTEN][:_NAMED]:
+            names = self.target.skeleton.joint_names
+            told = [f"{name} ({self.velocity[names.index(name)]:.3g} rad/s) in {100.0 * share:.0f} %"
+                    for name, share in slow]  # fmt: skip
+            lines.append(
+                f"at their velocity limits, so that limbs lag: {', '.join(told)} of the frames; velocity= sets others"
+            )
         unit = " m" if self.target.skeleton.meters_per_unit == 1.0 else ""
         far = f"feet within {self.worst:.2g}{unit} of their targets"
         if missed := self.missed_frames:
@@ -143,8 +185,8 @@ def retarget(
             ``Retargeted.stance``.
         up: Axis of the source that points up, for example ``"z"`` or ``"-y"``; None to find it.
         feet: Whether to correct the feet.
-        velocity: Highest velocity of the target's hinges, for all or by joint, radians per second; None for those of
-            its file, except across cuts of the clip.
+        velocity: Highest velocity of the target's hinges, radians per second: one for all, or by joint, where the other
+            joints keep those of the file; None for those of the file, except across cuts of the clip.
         threads: Number of threads for the feet; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
@@ -152,6 +194,13 @@ def retarget(
         InputError: If a body has no hips or legs, the two have no part in common, there is no such rest pose, or the
             body of the clip is upside down in most frames.
         UnknownNameError: If the map names a joint that does not exist.
+
+    Example:
+        >>> import synovia as sy
+        >>> answer = sy.retarget(sy.load_motion("walk.bvh"), sy.load_skeleton("character.glb"))  # doctest: +SKIP
+        >>> answer.verdict, answer.missed_frames  # doctest: +SKIP
+        ('good', ())
+        >>> print(answer.report())  # doctest: +SKIP
     """
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
@@ -159,9 +208,10 @@ def retarget(
     moving = body.with_root("free")
     if joint_map is None:
         source, target = Body.of(motion.skeleton), Body.of(moving)
+        source = Body(motion.skeleton, sides_of_clip(motion, source.roles))
     else:
-        source = Body(motion.skeleton, {role: motion.skeleton.index(pair[0]) for role, pair in joint_map.items()})
-        target = Body(moving, {role: moving.index(pair[1]) for role, pair in joint_map.items()})
+        source = Body.of(motion.skeleton, {role: motion.skeleton.index(pair[0]) for role, pair in joint_map.items()})
+        target = Body.of(moving, {role: moving.index(pair[1]) for role, pair in joint_map.items()})
     stance = find_stance(motion, source, rest, up)
     source = Body(source.skeleton, source.roles, stance.rest.frames, stance.up.vector)
     target, target_rest = standing_target(target, shown)
@@ -170,7 +220,11 @@ def retarget(
     passes = 2 if feet else 1
     frames = motion.frames()
     limits = {row: joint.velocity for row, joint in enumerate(moving.joints) if joint.velocity is not None}
-    most = joint_velocities(moving, limits if velocity is None else velocity)
+    by_joint = isinstance(velocity, Mapping)
+    most = joint_velocities(moving, limits if velocity is None or by_joint else velocity)
+    if by_joint:
+        own = joint_velocities(moving, velocity)
+        most = np.where(np.isfinite(own), own, most)
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
     q = follow(source, target, parts, frames, bounds, motion.fps, _pass_of(progress, 0, passes))
     q = keep_velocity(target, q, bounds)
@@ -194,6 +248,7 @@ def retarget(
         missed_frames=missed,
         worst=worst,
         original=motion,
+        velocity=most,
     )
 
 

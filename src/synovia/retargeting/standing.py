@@ -7,19 +7,18 @@ frames in which the body stands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, cross, unit
 from synovia.model.names import SIDES
 from synovia.model.roles import meeting
-from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import angle, bone, end_rows, leftward, rotation_between, triad, trunk, unit
+from synovia.retargeting.bones import angle, between, bone, leftward, rotation_between, triad, trunk
 
 _SPREAD: Final = 5.0  # degrees; frames that are this much farther from standing than the best one count by 0.6
 _BENT: Final = 0.12  # mean sine of the angle of a knee or elbow from which its axis is known
@@ -56,6 +55,17 @@ class Standing:
         return self.frames[..., :9].reshape(*self.frames.shape[:2], 3, 3)
 
     @cached_property
+    def _bones(self) -> dict[str, Array | None]:
+        """The directions that were asked for, by part."""
+        return {}
+
+    def _bone(self, role: str) -> Array | None:
+        """Return the directions of a bone, (T, 3); None if the body lacks the part, or the bone has no length."""
+        if role not in self._bones:
+            self._bones[role] = bone(self.body, role, self.frames) if role in self.body.roles else None
+        return self._bones[role]
+
+    @cached_property
     def heading(self) -> Array:
         """Axes of the body in each frame, (T, 3, 3); columns are left, up and ahead."""
         left = leftward(self.body, self.frames, self.up, ("upper_leg",))
@@ -63,18 +73,14 @@ class Standing:
             left = leftward(self.body, self.frames, self.up, ("lower_leg", "upper_arm", "shoulder"))
         left = unit(left)
         up = np.broadcast_to(self.up, left.shape)
-        return np.stack([left, up, np.cross(left, up)], axis=-1)
+        return np.stack([left, up, cross(left, up)], axis=-1)
 
     @cached_property
     def posture(self) -> Array:
         """Root mean square of the angles of the trunk and of the straighter leg from vertical, (T,), degrees."""
         squares: list[Array] = []
         for side in SIDES:
-            lines = [
-                bone(self.body, role, self.frames)
-                for part in ("upper_leg", "lower_leg")
-                if (role := f"{side}_{part}") in self.body.roles
-            ]
+            lines = [self._bone(f"{side}_{part}") for part in ("upper_leg", "lower_leg")]
             angles = [angle(line, -self.up) ** 2 for line in lines if line is not None]
             squares.append(np.mean(angles, axis=0) if angles else np.zeros(len(self.frames)))
         legs = np.minimum(*squares)
@@ -101,13 +107,22 @@ class Standing:
         Returns:
             Unit vector (3,), and the mean sine of the angle between the bones, 0 if the limb never bends.
         """
-        roles = self.body.roles
-        line = bone(self.body, role, self.frames) if role in roles else None
-        across = bone(self.body, other, self.frames) if other in roles else None
+        if (role, other) not in self._bends:
+            self._bends[role, other] = self._found_bends(role, other)
+        return self._bends[role, other]
+
+    @cached_property
+    def _bends(self) -> dict[tuple[str, str], tuple[Array, float]]:
+        """The answers of ``bends``."""
+        return {}
+
+    def _found_bends(self, role: str, other: str) -> tuple[Array, float]:
+        """Return where another bone of a limb points; see ``bends``."""
+        line, across = self._bone(role), self._bone(other)
         if line is None or across is None:
             return np.zeros(3), 0.0
         across = across - np.sum(line * across, axis=-1, keepdims=True) * line
-        local = np.einsum("tji,tj->i", self._rotations[:, roles[role]], across) / len(across)
+        local = np.einsum("tji,tj->i", self._rotations[:, self.body.roles[role]], across) / len(across)
         size = float(np.linalg.norm(local))
         return (local / size, size) if size > 1e-9 else (np.zeros(3), 0.0)
 
@@ -125,10 +140,10 @@ class Standing:
             if size > _BENT:
                 way = R[self.body.roles[f"{side}_upper_leg"]] @ pole
                 way = way - (way @ axes[:, 1]) * axes[:, 1]
-                out["knees"] = max(out.get("knees", 0.0), float(angle(unit(way), -axes[:, 2])))
+                out["knees"] = max(out.get("knees", 0.0), between(unit(way), -axes[:, 2]))
         row = self.body.roles["hips"]
-        between = (axes.T @ R[row]).T @ self.mean[row]
-        off = float(np.degrees(np.arccos(np.clip((np.trace(between) - 1.0) / 2.0, -1.0, 1.0))))
+        turn = (axes.T @ R[row]).T @ self.mean[row]
+        off = float(np.degrees(np.arccos(np.clip((np.trace(turn) - 1.0) / 2.0, -1.0, 1.0))))
         out["clip"] = off / (1.0 + (float(self.posture.min()) / 20.0) ** 2)  # a clip that never stands tells little
         return out
 
@@ -139,11 +154,7 @@ class Standing:
         """
         out = {"posture": float(self.posture.min())}
         for side in SIDES:
-            foot, shin = (
-                bone(self.body, role, self.frames) if (role := f"{side}_{part}") in self.body.roles else None
-                for part in ("foot", "lower_leg")
-            )
-            thigh = bone(self.body, f"{side}_upper_leg", self.frames)
+            thigh, shin, foot = (self._bone(f"{side}_{part}") for part in ("upper_leg", "lower_leg", "foot"))
             if (
                 shin is not None
                 and thigh is not None
@@ -151,12 +162,12 @@ class Standing:
             ):
                 bend = shin - np.sum(shin * thigh, axis=-1, keepdims=True) * thigh
                 way = np.einsum("tji,tj->i", self.heading, bend)
-                out["knees"] = max(out.get("knees", 0.0), float(angle(unit(way * (1.0, 0.0, 1.0)), -_AHEAD)))
+                out["knees"] = max(out.get("knees", 0.0), between(unit(way * (1.0, 0.0, 1.0)), -_AHEAD))
             if shin is not None and foot is not None:
                 below = np.maximum(-shin @ self.up, 0.0) ** 4  # a lifted foot may point anywhere
                 way = np.einsum("tji,tj,t->i", self.heading, foot, below) * (1.0, 0.0, 1.0)
                 if np.linalg.norm(way) > 0.2 * below.sum():
-                    out["toes"] = max(out.get("toes", 0.0), float(angle(unit(way), _AHEAD)))
+                    out["toes"] = max(out.get("toes", 0.0), between(unit(way), _AHEAD))
         return out
 
     def built(self, forward: Array) -> Array:
@@ -173,24 +184,24 @@ class Standing:
         stored = self.body.rest[:, :9].reshape(-1, 3, 3)
         fixed = {self.body.roles[role]: turn for role, turn in turns.items()}
         sideways = self._sideways()
+        parents = skeleton.parents
+        of_hands, of_limbs, of_heads = (_with_below(rows, parents) for rows in (hands, limbs, heads))
         R = np.empty((len(skeleton), 3, 3))
-        for row, parent in enumerate(skeleton.parents):
-            path = ancestors(skeleton.parents, row)
+        for row, parent in enumerate(parents):
             if row in fixed:
                 R[row] = fixed[row]
-            elif not hands.isdisjoint(path[1:]):  # fingers as in the file: clips seldom move them
+            elif parent in of_hands:  # fingers as in the file: clips seldom move them
                 R[row] = R[parent] @ stored[parent].T @ stored[row]
-            elif not limbs.isdisjoint(path):
+            elif row in of_limbs:
                 R[row] = R[parent] @ mean[parent].T @ mean[row]
             else:
                 R[row] = _sagittal(mean[row], sideways.get(row))
         back = trunk(self.body, self._assembled(R))
         if back is not None:
             upright = rotation_between(back, -_DOWN)
-            for row in range(len(skeleton)):
-                if (limbs | heads).isdisjoint(ancestors(skeleton.parents, row)):
-                    R[row] = upright @ R[row]
-        return self._assembled(np.array([np.cross(self.up, forward), self.up, forward]).T @ R)
+            own = [row for row in range(len(skeleton)) if row not in of_limbs and row not in of_heads]
+            R[own] = upright @ R[own]
+        return self._assembled(np.array([cross(self.up, forward), self.up, forward]).T @ R)
 
     def _sideways(self) -> dict[int, Array]:
         """Return the direction to the left in the frame of each joint that carries both legs or both arms, by row."""
@@ -212,14 +223,21 @@ class Standing:
     def _assembled(self, R: Array) -> Array:
         """Return the world frames (n, 12) of joints with orientations R (n, 3, 3), as far apart as in the clip."""
         out = np.zeros((len(R), 12))
-        few = slice(None, None, max(1, len(self.frames) // _FEW))
-        for row, parent in enumerate(self.body.skeleton.parents):
-            out[row, :9] = R[row].ravel()
+        out[:, :9] = R.reshape(-1, 9)
+        parents = self.body.skeleton.parents
+        shift = (R[list(parents)] @ self._offsets[:, :, None])[:, :, 0]
+        for row, parent in enumerate(parents):
             if parent >= 0:
-                apart = self._places[few, row] - self._places[few, parent]
-                offset = np.einsum("tji,tj->ti", self._rotations[few, parent], apart)
-                out[row, 9:] = out[parent, 9:] + R[parent] @ np.median(offset, axis=0)
+                out[row, 9:] = out[parent, 9:] + shift[row]
         return out
+
+    @cached_property
+    def _offsets(self) -> Array:
+        """Median position of each joint in the frame of its parent, (n, 3); of a root, it means nothing."""
+        few, parents = slice(None, None, max(1, len(self.frames) // _FEW)), list(self.body.skeleton.parents)
+        apart = self._places[few] - self._places[few, parents]
+        offsets: Array = np.einsum("tnji,tnj->tni", self._rotations[few, parents], apart)
+        return np.asarray(np.median(offsets, axis=0), np.float64)
 
     def _limb_turns(self) -> dict[str, Array]:
         """Return the orientations of arms and legs in the T-pose by role, in the axes of the body."""
@@ -245,7 +263,7 @@ class Standing:
     def _turn(self, role: str, way: Array, pole: Array, bend: tuple[Array, float]) -> Array:
         """Return the orientation that brings a bone to a direction, and where the limb bends to a pole."""
         row = self.body.roles[role]
-        line = bone(self.body, role, self.frames)
+        line = self._bone(role)
         if line is None:
             return self.mean[row]
         local = unit(np.einsum("tji,tj->i", self._rotations[:, row], line))
@@ -261,12 +279,12 @@ class Standing:
         if foot not in self.body.roles:
             return
         row = self.body.roles[foot]
-        rows = [self.body.roles[foot], *end_rows(self.body, foot)]
+        rows = [self.body.roles[foot], *self.body.end_rows(foot)]
         heights = (self._places[:, rows] @ self.up).sum(1)
         above = (heights - np.quantile(heights, 0.05)) / (_FLAT * self.body.leg)
         weights = np.exp(-0.5 * np.maximum(above, 0.0) ** 2)
         level = unit(np.einsum("t,tji,j->i", weights, self._rotations[:, row], self.up))
-        line = bone(self.body, foot, self.frames)
+        line = self._bone(foot)
         shin = f"{side}_lower_leg"
         if line is not None:
             local = unit(np.einsum("tji,tj->i", self._rotations[:, row], line))
@@ -284,7 +302,7 @@ class Standing:
     def _after(self, role: str, above: str, turn: Array, way: Array) -> Array:
         """Return the orientation of a hand that continues the bone above it, as it does on average."""
         R = turn @ self._relative(above, role, np.ones(len(self.frames)))
-        line = bone(self.body, role, self.frames)
+        line = self._bone(role)
         if line is None:
             return R
         local = unit(np.einsum("tji,tj->i", self._rotations[:, self.body.roles[role]], line))
@@ -294,6 +312,15 @@ class Standing:
         """Return the mean rotation of a part in the frame of the part above it, (3, 3)."""
         a, b = (self._rotations[:, self.body.roles[name]] for name in (above, role))
         return mean_rotations(np.swapaxes(a, 1, 2) @ b, weights)
+
+
+def _with_below(rows: set[int], parents: Sequence[int]) -> set[int]:
+    """Return some joints and all joints below them."""
+    out = set(rows)
+    for row, parent in enumerate(parents):
+        if parent in out:
+            out.add(row)
+    return out
 
 
 def mean_rotations(R: Array, weights: Array) -> Array:

@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, unit
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import end_rows, rotation_between, triad, unit
+from synovia.retargeting.bones import rotation_between, triad
 
 _LEFT: Final = np.array([1.0, 0.0, 0.0])
 _UP: Final = np.array([0.0, 1.0, 0.0])
@@ -70,7 +70,7 @@ def _directions(body: Body) -> dict[int, tuple[tuple[int, ...], Array]]:
     out: dict[int, tuple[tuple[int, ...], Array]] = {}
 
     def add(role: str, way: Array) -> None:
-        if role in body.roles and (ends := end_rows(body, role)):
+        if role in body.roles and (ends := body.end_rows(role)):
             out[body.roles[role]] = ends, way
 
     for side, sign in zip(SIDES, (1.0, -1.0), strict=True):

@@ -33,13 +33,10 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
         frames: (T, n, 12) world frames of the source.
     """
     B, C = source.basis, target.basis
-    out = np.empty((len(frames), len(parts), 3, 3))
-    for k, part in enumerate(parts):
-        R = frames[:, part.source, :9].reshape(-1, 3, 3)
-        R0 = source.rest[part.source, :9].reshape(3, 3)
-        D = B.T @ R @ R0.T @ B
-        out[:, k] = C @ D @ part.turn @ C.T @ target.rest[part.target, :9].reshape(3, 3)
-    return out
+    R0, R1 = (body.rest[:, :9].reshape(-1, 3, 3) for body in (source, target))
+    R = frames[:, [part.source for part in parts], :9].reshape(len(frames), -1, 3, 3)
+    own = np.array([R0[part.source].T @ B @ part.turn @ C.T @ R1[part.target] for part in parts])
+    return (C @ B.T) @ (R @ own)
 
 
 def joint_values(target: Body, parts: Sequence[Part], wanted: Array, progress: Progress | None = None) -> Array:

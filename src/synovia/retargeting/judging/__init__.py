@@ -1,6 +1,7 @@
 """Judge clips: how close they are to their source, and whether they can be used."""
 
+from synovia.retargeting.judging.causes import sides_of_clip
 from synovia.retargeting.judging.findings import Finding
 from synovia.retargeting.judging.judge import Judgement, judge
 
-__all__ = ["Finding", "Judgement", "judge"]
+__all__ = ["Finding", "Judgement", "judge", "sides_of_clip"]

@@ -12,10 +12,12 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, align_z, axis_vector
+from synovia.model.anatomy import of_joint
+from synovia.model.geometry import Array, align_z, axis_vector, unit
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
+from synovia.retargeting.tilt import MOST, lean_of, nearest_axis, tilted_up
 
 SIDED: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg", "foot")
 BONES: Final = ("trunk", "head", *(f"{side}_{part}" for part in SIDED for side in SIDES))
@@ -24,6 +26,10 @@ _END: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lowe
 _FOREARM: Final = 0.5  # of the bone above: the end of a limb without a joint at its end is at least this far out
 _STANDS: Final = np.cos(np.radians(30.0))  # a body is upright along an axis if it is within this angle of it
 _UPRIGHT_SHARE: Final = 0.1  # of the frames: a body that stands this long shows its up axis
+_TOGETHER: Final = 0.01  # hinges that are nearer are at one point; as a part of the skeleton's size
+_TWISTS: Final = 0.95  # cosine between the axis of a hinge and the way to the next ones from which it turns a limb
+_LEVEL: Final = 0.5  # vertical part of a bone that is nearly level
+_SOLE: Final = 0.87  # vertical part of a direction from the ankle that leads to the sole, not to the toes
 _STEEP: Final = 0.5  # horizontal part of a foot's direction below which it shows no heading
 
 
@@ -62,7 +68,12 @@ class Actor:
 
     def at(self, role: str) -> Array:
         """Return the positions of the beginning of a part, (T, 3): of the first joint that turns it."""
-        return self.places[:, first_row(self.motion.skeleton, self.rows, role)]
+        return self.places[:, self._first[role]]
+
+    @cached_property
+    def _first(self) -> dict[str, int]:
+        """The first joint that turns each part, by role."""
+        return {role: first_row(self.motion.skeleton, self.rows, role) for role in self.rows}
 
     def middle(self, part: str) -> Array:
         """Return the positions between the left and the right joint of a part, (T, 3)."""
@@ -98,7 +109,7 @@ class Actor:
         side, part = bone.split("_", 1)
         end = f"{side}_{_END[part]}"
         if end in self.rows:
-            return first_row(self.motion.skeleton, self.rows, end)
+            return self._first[end]
         if part in ("upper_arm", "upper_leg") or bone not in self.rows:
             return None
         start = self.at(bone)[0]
@@ -109,6 +120,13 @@ class Actor:
         above = f"{side}_{'upper_arm' if part == 'lower_arm' else 'upper_leg'}"
         least = _FOREARM * float(np.linalg.norm(start - self.at(above)[0])) if above in self.rows else 0.0
         return next((row for row, way in zip(rows, far, strict=True) if way > max(least, 1e-9)), None)
+
+    def _joins_leg(self, side: str) -> bool:
+        """Return whether the thigh only joins a leg of one bone to the hips: it is level, and nothing is below it."""
+        thigh, shin = f"{side}_upper_leg", f"{side}_lower_leg"
+        if shin not in self.rows or self.end_row(shin) is not None:
+            return False
+        return abs(float(unit(self.at(shin) - self.at(thigh))[:, 2].mean())) < _LEVEL
 
     def bone(self, bone: str, trunk_end: str = "upper_arm") -> Array | None:
         """Return the unit directions of a bone, (T, 3); None if the body does not have it.
@@ -126,29 +144,43 @@ class Actor:
         if bone == "head":
             return unit(self.at("head") - self.at("neck")) if {"head", "neck"} <= self.rows.keys() else None
         end = self.end_row(bone) if bone in self.rows else None
-        if end is None:
+        if end is None or (bone.endswith("upper_leg") and self._joins_leg(bone.split("_", 1)[0])):
             return None
         way = self.places[:, end] - self.at(bone)
-        return unit(way) if float(np.linalg.norm(way[0])) > 1e-6 * self.leg else None
+        if float(np.linalg.norm(way[0])) <= 1e-6 * self.leg:
+            return None
+        way = unit(way)
+        sole = bone.endswith("foot") and float(np.median(np.abs(way[:, 2]))) > _SOLE
+        return None if sole else way
 
 
 def first_row(skeleton: Skeleton, rows: Mapping[str, int], role: str) -> int:
-    """Return the first joint that turns a part: its own joint, or the first of a group of hinges."""
+    """Return the first joint that turns a part: its own joint, or the first of a group of hinges.
+
+    A hinge that turns a limb about itself, such as that of a forearm below the elbow, is not at the joint of the part:
+    the part's own joint lies on its axis.
+    """
     row = rows[role]
     if skeleton.joints[row].kind is not Kind.HINGE:
         return row
-    others, first = set(rows.values()) - {row}, row
+    others, group = set(rows.values()) - {row}, [row]
     for above in ancestors(skeleton.parents, row)[1:]:
         if above in others or skeleton.joints[above].kind is not Kind.HINGE:
             break
-        first = above
-    return first
-
-
-def unit(v: Array) -> Array:
-    """Return vectors (..., 3) of length 1; those of length 0 stay."""
-    length = np.linalg.norm(v, axis=-1, keepdims=True)
-    return v / np.where(length > 0.0, length, 1.0)
+        group.append(above)
+    if len(group) == 1:
+        return row
+    frames = np.array(skeleton.rest_pose().frames)
+    axes = np.array([skeleton.joints[k].axis for k in group[::-1]])
+    group = group[: len(group) - of_joint(frames[group[::-1]], axes, skeleton.size)]
+    end = frames[row, 9:]
+    for at in group[:0:-1]:
+        way = end - frames[at, 9:]
+        along = float(way @ frames[at, :9].reshape(3, 3) @ skeleton.joints[at].axis)
+        far = float(np.linalg.norm(way))
+        if far < _TOGETHER * skeleton.size or abs(along) < _TWISTS * far:
+            return at
+    return row
 
 
 def angles(a: Array, b: Array) -> Array:
@@ -185,8 +217,16 @@ def up_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
 
     That is the axis of the file if it states one. Files often do not, and then their zero pose need not stand either.
     So the frames decide: the axis along which the body of the rest pose stands is taken if it stands so in a tenth of
-    the frames; else the axis along which it stands in most of them.
+    the frames; else the axis along which it stands in most of them. In a tilted world, it is the body's own direction.
     """
+    axis = _axis_of_clip(motion, rows)
+    places = motion.positions()
+    tilted = tilted_up(_legs(places, rows), _trunk(places, rows), axis)
+    return axis if tilted is None else tilted
+
+
+def _axis_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
+    """Return the axis of the file that points up in a clip, (3,)."""
     if motion.skeleton.up:
         return axis_vector(motion.skeleton.up)
     at_rest = up_of_rest(motion.skeleton, rows)
@@ -194,8 +234,16 @@ def up_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
     if at_rest is not None and float((cosines(stands, at_rest) > _STANDS).mean()) >= _UPRIGHT_SHARE:
         return at_rest
     way = np.median(stands, axis=0)
-    axis = int(np.argmax(np.abs(way)))
-    return float(np.sign(way[axis]) or 1.0) * np.eye(3)[axis]
+    if at_rest is not None and float(unit(way) @ at_rest) > np.cos(np.radians(MOST)):
+        return at_rest
+    return nearest_axis(way)
+
+
+def lean(actor: Actor) -> float:
+    """Return by how many degrees a straight body leans from up in all frames, 0 if it does not."""
+    up = np.array([0.0, 0.0, 1.0])
+    found = tilted_up(_legs(actor.places, actor.rows), _trunk(actor.places, actor.rows), up)
+    return 0.0 if found is None else lean_of(found, up)
 
 
 def up_of_rest(skeleton: Skeleton, rows: Mapping[str, int]) -> Array | None:

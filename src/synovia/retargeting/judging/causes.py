@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, unit
+from synovia.model.motion import Motion
 from synovia.model.names import SIDES, read_name
-from synovia.retargeting.judging.actor import Actor, about_z, angles, best_turn, cosines, unit
+from synovia.model.roles import ORDER
+from synovia.model.tree import ancestors
+from synovia.retargeting.body import NEEDED
+from synovia.retargeting.judging.actor import Actor, about_z, angles, best_turn, cosines, up_of_clip
 
 Pairs = dict[str, tuple[Array, Array]]  # directions of each bone in the source and in the result, (T, 3)
 _HALF: Final = 0.5  # an explanation holds if at most this part of the angle is left
@@ -20,35 +24,85 @@ _FACES: Final = 0.3  # mean cosine beyond which evidence about left and right co
 _BENT: Final = 0.05  # of a leg: a knee that is off the line from hip to ankle by less shows no direction
 
 
-def swapped_sides(actor: Actor) -> list[str]:
-    """Return the parts of a body whose left and right are exchanged: ``"arm"``, ``"leg"``.
+def swapped_sides(actor: Actor) -> dict[str, list[str]]:
+    """Return the roles of a body whose joints are on the other side, by limb: ``"arm"``, ``"leg"``.
 
-    The names of the joints tell it, whichever side they name. Without such names, the toes and the bent knees tell
-    where forward is, and so where left is; the arms are compared with the legs.
+    The names of the joints tell it. Without such names, the toes and the bent knees tell where forward is, and so where
+    left is; the arms are compared with the legs. A part that is not below the part before it on its own side, but below
+    that on the other, is on the other side too.
     """
-    named = {part: _named_sides(actor, part) for part in ("arm", "leg")}
-    out = [part for part, votes in named.items() if votes < 0]
-    if not named["leg"] and _facing(actor) < -_FACES:
-        out.append("leg")
-    if not named["arm"]:
-        arms, legs = actor.across("upper_arm"), actor.across("upper_leg")
-        if arms is not None and legs is not None:
-            same = float(cosines(unit(arms), unit(legs)).mean()) > 0.0
-            if same == ("leg" in out):  # arms go with the legs, swapped or not, unless their line is turned round
-                out.append("arm")
-    return sorted(set(out))
+    out: dict[str, list[str]] = {}
+    for limb, parts in (("leg", ORDER[0]), ("arm", ORDER[1])):
+        roles = [role for side in SIDES for part in parts if (role := f"{side}_{part}") in actor.rows]
+        named = {role: side for role in roles if (side := _named_side(actor, role))}
+        if named:
+            wrong = [role for role, side in named.items() if not role.startswith(side)]
+        elif limb == "leg":
+            wrong = roles if _facing(actor) < -_FACES else _crossed_tree(actor, roles)
+        else:
+            arms, legs = actor.across("upper_arm"), actor.across("upper_leg")
+            wrong = _crossed_tree(actor, roles)
+            if arms is not None and legs is not None and not wrong:
+                same = float(cosines(unit(arms), unit(legs)).mean()) > 0.0
+                whole = _is_whole(out.get("leg", ()))  # arms go with the legs, unless their line is turned round
+                wrong = roles if same == whole else []
+        if wrong:
+            out[limb] = wrong
+    return out
 
 
-def _named_sides(actor: Actor, part: str) -> int:
-    """Return how many joints of the arms or legs are named after their own side, less those after the other."""
-    votes = 0
-    for role, row in actor.rows.items():
-        side, _, rest = role.partition("_")
-        if side in SIDES and rest in (f"upper_{part}", f"lower_{part}"):
-            word = read_name(actor.motion.skeleton.joint_names[row])
-            if word is not None and word.side:
-                votes += 1 if word.side == side else -1
-    return votes
+def sides_of_clip(motion: Motion, rows: Mapping[str, int]) -> dict[str, int]:
+    """Return the rows of the parts by role; left and right are those of the clip if no name of a joint has a side.
+
+    In a rest pose in which all bones lie along one axis, left and right limbs look alike.
+    """
+    if not all(role in rows for role in NEEDED):
+        return dict(rows)
+    actor = Actor(motion, rows, up_of_clip(motion, rows))
+    if any(role.startswith(SIDES) and _named_side(actor, role) for role in rows):
+        return dict(rows)
+    swapped = swapped_sides(actor)
+    turned = {role for limb in whole_limbs(swapped) for role in swapped[limb]}
+    return {_other(role) if role in turned else role: row for role, row in rows.items()}
+
+
+def _named_side(actor: Actor, role: str) -> str:
+    """Return the side in the name of the joint that has a role; "" if there is none."""
+    word = read_name(actor.motion.skeleton.joint_names[actor.rows[role]])
+    return "" if word is None else word.side
+
+
+def _is_whole(roles: Collection[str]) -> bool:
+    """Return whether roles contain the upper and the lower part of both limbs of a pair."""
+    return any(
+        all(f"{side}_{part}_{limb}" in roles for side in SIDES for part in ("upper", "lower"))
+        for limb in ("arm", "leg")
+    )
+
+
+def whole_limbs(swapped: Mapping[str, Collection[str]]) -> list[str]:
+    """Return the limbs of which upper and lower parts are exchanged."""
+    return sorted(limb for limb, roles in swapped.items() if _is_whole(roles))
+
+
+def _crossed_tree(actor: Actor, roles: Sequence[str]) -> list[str]:
+    """Return the roles whose joint is not below the part before it on its side, but below that on the other side.
+
+    If these are most of the roles, it is the others that are exchanged.
+    """
+    parents, rows = actor.motion.skeleton.parents, actor.rows
+    out: list[str] = []
+    before: dict[str, str] = {}
+    for role in roles:
+        side, other = role.split("_", 1)[0], _other(before.get(role.split("_", 1)[0], ""))
+        above = before.get(side)
+        if above is not None and other in rows:
+            line = ancestors(parents, rows[role])
+            if rows[above] not in line and rows[other] in line:
+                out.append(role)
+                continue
+        before[side] = role
+    return out if 2 * len(out) <= len(roles) else [role for role in roles if role not in out]
 
 
 def _facing(actor: Actor) -> float:

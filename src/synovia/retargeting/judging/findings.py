@@ -9,18 +9,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.feet import runs
+from synovia.clips.feet import frames_text, runs
 from synovia.model.names import SIDES
-from synovia.retargeting.judging.actor import Actor
-from synovia.retargeting.judging.causes import inherited, limb_cause, swapped_sides, whole_body
+from synovia.retargeting.judging.actor import Actor, lean
+from synovia.retargeting.judging.causes import inherited, limb_cause, swapped_sides, whole_body, whole_limbs
 from synovia.retargeting.judging.ground import held_frames
 from synovia.retargeting.judging.measure import Figures, Limb
+from synovia.retargeting.tilt import lean_of, nearest_axis
 
 Bools = NDArray[np.bool_]
 LEVELS: Final = ("note", "look", "failed")
 CAUSES: Final = (
     "up axis", "sides swapped", "mirrored", "rest pose", "direction", "upside down", "scale", "crossed", "overlap",
-    "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose",
+    "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose", "flip",
 )  # fmt: skip
 
 # Thresholds of "look" and of "failed". Angles in radians, lengths in lengths of a leg, shares of all frames.
@@ -45,8 +46,9 @@ _LEG: Final = (0.05, 5.0)  # metres; other legs are those of no body
 _DOWN: Final = 0.5  # share of the frames with the trunk upside down
 _AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
 _MANY: Final = 4  # limbs that are off for one reason are one finding about the body; so are parts that jump at once
+_MINOR: Final = ("shoulder", "toes")  # parts that may be swapped without an effect that is seen
 _FIRST: Final = 2  # frames at both ends in which a jump out of a calibration pose is usual
-_SHOWN: Final = 5  # runs of frames in a sentence
+_FLIPPED: Final = (0.0, 0.05)  # share of flipped frames of points
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,14 @@ class Finding:
         level: ``"failed"``, ``"look"`` or ``"note"``; a note does not change the verdict.
         frames: The frames in which it shows.
         text: A sentence with the figures.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid")
+        >>> still = sy.Motion(body, [body.rest_q] * 20, 30.0)
+        >>> finding = sy.judge(still, still).findings[0]
+        >>> finding.limb, finding.level, finding.text
+        ('left_lower_arm', 'note', 'left_lower_arm is at a limit in 100 % of the frames')
     """
 
     limb: str
@@ -69,15 +79,8 @@ class Finding:
 
     def __str__(self) -> str:
         """Return level, limb, sentence and frames."""
-        where = f" (frames {listed(self.frames)})" if self.frames else ""
+        where = f" (frames {frames_text(self.frames)})" if self.frames else ""
         return f"{self.level}: {self.limb.replace('_', ' ')}: {self.text}{where}"
-
-
-def listed(frames: Sequence[int]) -> str:
-    """Return frames as text, with runs as ranges: 3, 7-12 and the number of further runs."""
-    spans = runs(np.bincount(frames) > 0)
-    shown = ", ".join(str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in spans[:_SHOWN])
-    return shown + (f" and {len(spans) - _SHOWN} more ranges" if len(spans) > _SHOWN else "")
 
 
 def find(figures: Figures) -> tuple[Finding, ...]:
@@ -89,12 +92,21 @@ def find(figures: Figures) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
 
 
+def flipped(frames: Sequence[int], count: int) -> Finding | None:
+    """Return the finding about the points that a clip was fitted to, if they are flipped in some of its frames."""
+    level = _level(len(frames) / count, _FLIPPED)
+    if level is None:
+        return None
+    text = "the points are upside down, turned round or mirrored in some frames beside the others"
+    return Finding("body", "flip", level, tuple(frames), text)
+
+
 def _frames(flags: Any) -> tuple[int, ...]:
     """Return the numbers of the frames that are marked."""
     return tuple(np.flatnonzero(flags).tolist())
 
 
-def _degrees(angle: float) -> str:
+def degrees(angle: float) -> str:
     """Return an angle in whole degrees."""
     return f"{np.degrees(angle):.0f}°"
 
@@ -109,11 +121,17 @@ def _swapped(figures: Figures) -> Iterator[Finding]:
     for actor, what in ((figures.origin, "source"), (figures.result, "result")):
         if actor is None:
             continue
-        parts = swapped_sides(actor)
-        every = tuple(range(len(figures.motion)))
-        for limb in ["body"] if len(parts) == 2 else [f"left_{part}" for part in parts]:
-            text = f"the map takes left joints of the {what} for right ones"
+        swapped = swapped_sides(actor)
+        every, whole = tuple(range(len(figures.motion))), whole_limbs(swapped)
+        for limb in ["body"] if len(whole) == 2 else [f"left_{part}" for part in whole]:
+            where = "the map" if limb == "body" else f"the {limb.removeprefix('left_')}s of the map"
+            text = f"left and right are swapped in {where}: its left joints of the {what} are right ones"
             yield Finding(limb, "sides swapped", "failed", every, text)
+        for role in (role for limb, roles in swapped.items() if limb not in whole for role in roles):
+            joint = actor.motion.skeleton.joint_names[actor.rows[role]]
+            other = SIDES[role.startswith(SIDES[0])]
+            text = f"left and right are swapped in the map: {joint!r} of the {what} is a joint of the {other} side"
+            yield Finding(role, "sides swapped", "look" if role.endswith(_MINOR) else "failed", every, text)
 
 
 def _threshold(limb: str) -> tuple[float, float]:
@@ -159,7 +177,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
         if whole is not None and (len(limbs) >= _MANY or "trunk" in limbs or whole[0] != "up axis"):
             cause, angle = whole
             text = {
-                "up axis": f"it is turned by {_degrees(angle)} as a whole: its up axis is not that of the source",
+                "up axis": f"it is turned by {degrees(angle)} as a whole: its up axis is not that of the source",
                 "sides swapped": "its left limbs move as the right ones of the source, and the other way round",
                 "mirrored": "it moves as a mirror image of the source",
             }[cause]
@@ -181,27 +199,39 @@ def _directions(figures: Figures) -> Iterator[Finding]:
     for bone, (cause, angle) in causes.items():
         level, frames = off[bone]
         limb = mean[bone]
-        what = f"{_degrees(limb.mean)} off its source on average, {_degrees(limb.largest)} in frame {limb.frame}"
+        what = f"{degrees(limb.mean)} off its source on average, {degrees(limb.largest)} in frame {limb.frame}"
         if not np.isfinite(limb.angles).all():
             what = f"heads {what}"
         why = {
             "sides swapped": "; it moves as the other side of the source",
             "mirrored": "; it moves as a mirror image",
-            "rest pose": f"; a constant {_degrees(angle)}, so its rest pose is off",
+            "rest pose": f"; a constant {degrees(angle)}, so its rest pose is off",
         }.get(cause, "")
         yield Finding(bone, cause, level, _frames(frames), what + why)
 
 
 def _upside_down(figures: Figures) -> Iterator[Finding]:
-    """Yield a finding about a body that stands on its head."""
+    """Yield findings about a body that stands on its head, and about tilted worlds."""
     if figures.result is None:
         return
-    if figures.origin is not None and figures.source is not None and not figures.source.skeleton.up:
+    every = tuple(range(len(figures.motion)))
+    if figures.origin is not None and figures.source is not None:
         up = figures.origin.up
-        if max(up[1], up[2]) < 0.9:  # files have y or z up
-            axis = f"{'-' if up.min() < -0.5 else ''}{'xyz'[int(np.argmax(np.abs(up)))]}"
-            text = f"the source stands along {axis}, which no file has as its up axis: the whole clip may be turned"
-            yield Finding("body", "up axis", "look", tuple(range(len(figures.motion))), text)
+        axis = nearest_axis(up)
+        text = ""
+        if lean_of(up, axis) > 1.0:
+            text = (
+                f"the source leans by {lean_of(up, axis):.0f}° in all frames without falling: its world may be tilted"
+            )
+        elif not figures.source.skeleton.up and max(up[1], up[2]) < 0.9:  # files have y or z up
+            name = f"{'-' if axis.min() < 0.0 else ''}{'xyz'[int(np.argmax(np.abs(axis)))]}"
+            text = f"the source stands along {name}, which no file has as its up axis: the whole clip may be turned"
+        if text:
+            yield Finding("body", "up axis", "look", every, text)
+    leans = lean(figures.result)
+    if leans and (figures.origin is None or not lean(figures.origin)):
+        text = f"it leans by {leans:.0f}° in all frames, without falling: its world may be tilted"
+        yield Finding("body", "up axis", "look", every, text)
     trunk = figures.result.bone("trunk")
     if trunk is not None and float(np.mean(down := trunk[:, 2] < -0.3)) > _DOWN:
         text = f"the trunk is upside down in {100.0 * float(np.mean(down)):.0f} % of the frames"
@@ -282,9 +312,9 @@ def _jumps(figures: Figures) -> Iterator[Finding]:
             (float(step.angles[frame - 1]) for step in figures.steps for frame in frames
              if limb in ("body", step.limb, step.joint)), default=0.0,
         )  # fmt: skip
-        text = f"jumps by up to {_degrees(size)} in one frame, which the source does not"
+        text = f"jumps by up to {degrees(size)} in one frame, which the source does not"
         if figures.origin is None:
-            text = f"jumps by up to {_degrees(size)} in one frame"
+            text = f"jumps by up to {degrees(size)} in one frame"
         yield Finding(limb, "jump", "look", tuple(sorted(frames)), text)
     shared: dict[int, list[str]] = {}
     for role, frames in figures.jumps.shared.items():
@@ -315,8 +345,8 @@ def _steps(figures: Figures) -> Iterator[Finding]:
         level = "failed" if levels[1].any() else "look"
         at = int(np.argmax(np.where(levels[0], step.angles, 0.0)))
         text = (
-            f"{step.joint} turns by {_degrees(float(step.angles[at]))} in one frame,"
-            f" its source by {_degrees(float(near[at]))}"
+            f"{step.joint} turns by {degrees(float(step.angles[at]))} in one frame,"
+            f" its source by {degrees(float(near[at]))}"
         )
         yield Finding(step.limb, "step", level, tuple((np.flatnonzero(levels[0]) + 1).tolist()), text)
 

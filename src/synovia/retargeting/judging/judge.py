@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from synovia.model.motion import Motion
-from synovia.retargeting.judging.findings import LEVELS, Finding, find
+from synovia.retargeting.judging.findings import LEVELS, Finding, degrees, find, flipped
 from synovia.retargeting.judging.measure import Figures
 
 VERDICTS: Final = dict(zip(LEVELS, ("good", "look", "failed"), strict=True))
@@ -23,6 +21,14 @@ class Judgement:
     Args:
         figures: What was measured.
         findings: What is wrong or notable, the worst first.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid")
+        >>> still = sy.Motion(body, [body.rest_q] * 20, 30.0)
+        >>> judgement = sy.judge(still, still)
+        >>> judgement.verdict, judgement.findings[0].level
+        ('good', 'note')
     """
 
     figures: Figures
@@ -38,14 +44,18 @@ class Judgement:
         """The findings that change the verdict."""
         return tuple(one for one in self.findings if one.level != "note")
 
+    def summary(self) -> str:
+        """Return the verdict as text."""
+        return f"verdict: {_SAID[self.verdict]}"
+
     def report(self) -> str:
         """Return verdict, findings and figures as text: angles in degrees, lengths in lengths of a leg."""
         figures = self.figures
-        lines = [f"verdict: {_SAID[self.verdict]}", *(f"  {one}" for one in self.findings)]
+        lines = [self.summary(), *(f"  {one}" for one in self.findings)]
         if figures.limbs:
             rows = [("limb", "off its source", "largest", "in frame")]
             rows += [
-                (one.limb.replace("_", " "), _degrees(one.mean), _degrees(one.largest), str(one.frame))
+                (one.limb.replace("_", " "), degrees(one.mean), degrees(one.largest), str(one.frame))
                 for one in figures.limbs
             ]
             widths = [max(len(row[k]) for row in rows) for k in range(4)]
@@ -63,8 +73,8 @@ class Judgement:
             lines.append(text)
         if figures.steps:
             most = max(figures.steps, key=lambda step: step.largest)
-            beside = "" if most.source is None else f" (source {_degrees(float(most.source.max(initial=0.0)))})"
-            lines.append(f"largest step: {most.joint} {_degrees(most.largest)} to frame {most.frame}{beside}")
+            beside = "" if most.source is None else f" (source {degrees(float(most.source.max(initial=0.0)))})"
+            lines.append(f"largest step: {most.joint} {degrees(most.largest)} to frame {most.frame}{beside}")
         return "\n".join(lines)
 
     @property
@@ -84,6 +94,7 @@ def judge(
     *,
     up: str | None = None,
     source_up: str | None = None,
+    flips: Sequence[int] = (),
 ) -> Judgement:
     """Judge a clip: how close it is to its source, and whether it can be used.
 
@@ -96,15 +107,22 @@ def judge(
         joint_map: (source joint, own joint) by role, as in ``retarget``; None to match joints by their roles.
         up: The axis of the clip that points up, such as ``"z"``; None to find it.
         source_up: The same for the source.
+        flips: Frames in which the points are flipped that the clip was fitted to (``flips`` of a fitted motion).
 
     Raises:
         InputError: If a clip has no frames, the two differ in length, or an axis is not known.
         UnknownNameError: If the map names a joint that does not exist.
+
+    Returns:
+        A ``Judgement``: a verdict (``"good"``, ``"look"`` or ``"failed"``) and its findings, the worst first.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid")
+        >>> still = sy.Motion(body, [body.rest_pose().q] * 20, 30.0)
+        >>> sy.judge(still, still).verdict
+        'good'
     """
     figures = Figures(motion, source, joint_map, (source_up, up))
-    return Judgement(figures, find(figures))
-
-
-def _degrees(angle: float) -> str:
-    """Return an angle in whole degrees."""
-    return f"{np.degrees(angle):.0f}°"
+    found = flipped(flips, len(motion)) if len(flips) else None
+    return Judgement(figures, (() if found is None else (found,)) + find(figures))

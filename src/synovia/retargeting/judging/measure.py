@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError, SynoviaError
 from synovia.model import Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
 from synovia.model.roles import ORDER
@@ -26,7 +26,6 @@ from synovia.retargeting.judging.actor import (
     best_turn,
     heading,
     needed_up,
-    unit,
     up_of_clip,
     up_of_rest,
 )

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, unit
 from synovia.model.names import SIDES
-from synovia.retargeting.judging.actor import Actor, unit
+from synovia.retargeting.judging.actor import Actor
 
 # Radii of slim limbs as parts of the length of a leg: an overlap then is deeper than cloth and flesh explain
 _RADII: Final = {"trunk": 0.10, "upper_arm": 0.035, "lower_arm": 0.03, "upper_leg": 0.06, "lower_leg": 0.045}

@@ -1,0 +1,50 @@
+"""Find clips whose world is tilted: the body is straight and leans the same way in all frames.
+
+Nobody can stand or walk so without falling, so gravity does not point along the axis of the file. Bodies that lie, sit
+or bow are not straight, or lean farther.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from synovia.model.geometry import Array
+
+LEAST: Final = 17.0  # degrees; a smaller lean may be one of the body: who leans farther falls
+MOST: Final = 65.0  # degrees; a body that leans farther lies
+_STRAIGHT: Final = 30.0  # degrees between legs and trunk, in most frames
+_STEADY: Final = 0.95  # length of the mean of directions that hardly change
+_ALWAYS: Final = 0.1  # share of the frames that may be nearer to the axis
+
+
+def tilted_up(legs: Array, trunk: Array, axis: Array) -> Array | None:
+    """Return the direction (3,) along which a body stands in a tilted world; None if the world is not tilted.
+
+    Args:
+        legs: Unit vectors from the feet to the hips, (T, 3).
+        trunk: Unit vectors from the hips to the shoulders, (T, 3).
+        axis: The axis of the file that would point up, (3,).
+    """
+    body = legs + trunk
+    body = body / np.maximum(np.linalg.norm(body, axis=1, keepdims=True), 1e-12)
+    mean = body.mean(0)
+    length = float(np.linalg.norm(mean))
+    if length < _STEADY or float(np.median(np.sum(legs * trunk, axis=1))) < np.cos(np.radians(_STRAIGHT)):
+        return None
+    lean = np.degrees(np.arccos(np.clip(body @ axis, -1.0, 1.0)))
+    if np.quantile(lean, _ALWAYS) < LEAST or lean_of(mean / length, axis) > MOST:
+        return None
+    return mean / length
+
+
+def lean_of(up: Array, axis: Array) -> float:
+    """Return the angle between two unit vectors (3,), degrees."""
+    return float(np.degrees(np.arccos(np.clip(up @ axis, -1.0, 1.0))))
+
+
+def nearest_axis(up: Array) -> Array:
+    """Return the axis nearest to a direction (3,)."""
+    axis = int(np.argmax(np.abs(up)))
+    return float(np.sign(up[axis]) or 1.0) * np.eye(3)[axis]
