@@ -1,6 +1,8 @@
-"""A task that kills the process that works on it; the processes of a pool import it by name."""
+"""Tasks that kill the process that works on them; the processes of a pool import them by name."""
 
 import os
+import signal
+from pathlib import Path
 
 
 class Deadly:
@@ -20,5 +22,26 @@ class Deadly:
         output.write_bytes(item.path.read_bytes())
         return {"size": item.path.stat().st_size}
 
-    def picture(self, output):
+    def picture(self, output, source):
         return None
+
+
+class KilledAtFirst(Deadly):
+    """A task whose process is killed some times before it is ready.
+
+    Args:
+        left: A folder with a file for each time.
+        how: The signal, or an exit code.
+    """
+
+    name = "killed-at-first"
+
+    def __init__(self, left, how=signal.SIGTERM):
+        self.left, self.how = str(left), how
+
+    def prepare(self):
+        for file in Path(self.left).iterdir():
+            file.unlink()
+            if isinstance(self.how, signal.Signals):
+                os.kill(os.getpid(), self.how)
+            os._exit(self.how)

@@ -125,7 +125,7 @@ def test_a_joint_by_the_link_that_it_carries(tmp_path: Path) -> None:
     assert ran.data["goals"][0]["joint"] == "c"
     assert ran.data["q"]["bc"] == pytest.approx(0.2, abs=1e-3)
     assert ran.data["q"]["cd"] == pytest.approx(2 * ran.data["q"]["bc"] + 0.5)
-    assert_refused(run("solve", tmp_path / "r.urdf", "-t", "c=0,0,0.2", "-t", "bc=0,0,0.1"), "two positions", code=2)
+    assert_refused(run("solve", tmp_path / "r.urdf", "-t", "c=0,0,0.2", "-t", "bc=0,0,0.1"), "got two for 'bc'", code=2)
 
 
 def test_clips_of_a_motion(tmp_path: Path) -> None:

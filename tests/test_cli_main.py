@@ -1,6 +1,7 @@
 """Exit codes, streams, help and start-up of the command line."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,23 +67,8 @@ def test_usage(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-t", "tool=nan,0,0"], ["tool", "finite numbers"]),
-        (["-t", "tool=inf,0,0"], ["tool", "finite numbers"]),
-        (["-t", "tool=0,0,1e999"], ["tool", "finite numbers"]),
-        (["-r", "tool=xyz:nan,0,0"], ["finite"]),
-        (["-r", "tool=xxy:1,2,3"], ["Euler", "'xxy'"]),
-        (["-r", "tool=abc:1,2,3"], ["Euler", "'abc'"]),
-        (["-r", "tool=xYz:1,2,3"], ["Euler"]),
-        (["-r", "tool=quat_xyzw:0,0,0,0"], ["expected a unit quaternion"]),
         (["-t", "tol=1,2,3"], ["no joint named 'tol' in arm7", "Did you mean 'tool'?"]),
         (["-t", "99=1,2,3"], ["a row from 0 to"]),
-        (["--solver", "lmm"], ["no solver named 'lmm'", "'lm'"]),
-        (["--tol", "0"], ["tolerance: expected"]),
-        (["--tol", "-1,1"], ["tolerance: expected"]),
-        (["--tol", "nan"], ["tolerance", "finite"]),
-        (["--attempts", "0"], ["attempts is out of range"]),
-        (["--seed", "-1"], ["seed is out of range"]),
-        (["--start", "random:9999999999"], ["seed: expected"]),
         (["--start", "nowhere.json"], ["nowhere.json", "does not exist"]),
         (["-g", "nowhere.toml"], ["nowhere.toml", "does not exist"]),
         (["-o", "pose.txt"], ["pose.txt", ".json"]),
@@ -91,14 +77,118 @@ def test_usage(arguments: list[str]) -> None:
     ],
 )
 def test_bad_input(arguments: list[str], words: list[str]) -> None:
-    target = [] if {"-t", "-r"} & set(arguments) else ["-t", "tool=0.4,0.1,0.5"]
+    target = [] if "-t" in arguments else ["-t", "tool=0.4,0.1,0.5"]
     assert_refused(run("solve", "arm7", *target, *arguments), *words)
+
+
+SOLVE = ["solve", "arm7", "-t", "tool=0.4,0.1,0.5"]
+RETARGET = ["retarget", "walk.bvh", "humanoid"]
+ANIMATE = ["animate", "walk.bvh", "--foot-lock"]
+POINTS = ["animate", "--points", "points.csv"]
+TRACK = ["animate", "arm7", "--goals", "track.toml"]
+RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["solve", "arm7", "-t", "tool=nan,0,0"], "expected 3 finite numbers separated by commas, got 'tool=nan,0,0'."),
+        (["solve", "arm7", "-t", "tool=inf,0,0"], "finite numbers"),
+        (["solve", "arm7", "-t", "tool=0,0,1e999"], "finite numbers"),
+        (["solve", "arm7", "-r", "tool=xyz:nan,0,0"], "finite"),
+        (["solve", "arm7", "-r", "tool=xxy:1,2,3"], "'--rotation' / '-r': expected up to three of xyz"),
+        (["solve", "arm7", "-r", "tool=abc:1,2,3"], "'--rotation' / '-r': expected up to three of xyz"),
+        (["solve", "arm7", "-r", "tool=xYz:1,2,3"], "'--rotation' / '-r': expected up to three of xyz"),
+        (["solve", "arm7", "-r", "tool=quat_xyzw:0,0,0,0"], "expected a unit quaternion"),
+        ([*SOLVE, "--solver", "lmm"], "no solver named 'lmm': expected one of fabrik"),
+        ([*SOLVE, "--solver", "lmm"], "Did you mean 'lm'"),
+        ([*SOLVE, "--tol", "0"], "'--tol': expected POS or POS,DEG, both above 0, got '0'."),
+        ([*SOLVE, "--tol", "-1,1"], "both above 0"),
+        ([*SOLVE, "--tol", "nan"], "finite"),
+        ([*SOLVE, "--attempts", "0"], "'--attempts': expected a whole number from 1 to 1000000, got '0'."),
+        ([*SOLVE, "--seed", "-1"], "'--seed': expected a whole number from 0 to 2147483647, got '-1'."),
+        ([*SOLVE, "--seed", "1.5"], "expected a whole number"),
+        ([*SOLVE, "--start", "sitting"], "'--start': expected rest, random:SEED such as random:1, or a pose file"),
+        ([*SOLVE, "--start", "random:9999999999"], "'--start': expected a whole number from 0"),
+        ([*SOLVE, "--deadline", "nan"], "'--deadline': expected a number from 0, got 'nan'."),
+        ([*SOLVE, "--deadline", "inf"], "'--deadline': expected a number from 0, got 'inf'."),
+        ([*SOLVE, "--look", "bonse"], "expected one of surface, bones, both, got 'bonse'. Did you mean 'bones'?"),
+        ([*SOLVE, "--jobs", "0"], "expected a whole number from 1, got '0'."),
+        ([*SOLVE, "--jobs", "9" * 5000], "expected a whole number"),
+        ([*SOLVE, "--root", "loose"], "'--root': expected 'fixed', 'free', or axes"),
+        ([*SOLVE, "--shard", "1/2"], "'--shard': expected --targets with this option."),
+        ([*SOLVE, "--no-simd"], "expected --targets with this option."),
+        (["solve", "arm7", "--targets", "t.csv", "--start", "rest", "-o", "out/"], "expected no --targets"),
+        (["solve", "arm7", "--targets", "t.csv", "--format", "toml", "-o", "out/"], "expected one of parquet"),
+        (["solve", "arm7", "--targets", "t.csv"], "'-o': expected a file or a folder"),
+        ([*RETARGET, "--up", "sideways"], "'--up': expected one of x, y, z, -x, -y, -z, got 'sideways'."),
+        ([*RETARGET, "--rest", "lying"], "'--rest': expected file, bind, first, tpose, the number of a frame"),
+        ([*RETARGET, "--shard", "4/3"], "'--shard': expected I/N with I from 1 to N, for example 3/10, got '4/3'."),
+        ([*RETARGET, "--engine", "spark"], "expected one of local, ray, got 'spark'."),
+        ([*RETARGET, "--format", "mp3"], "'--format': expected one of bvh"),
+        ([*RETARGET, "--retry-failed"], "expected a folder or several inputs with this option."),
+        ([*ANIMATE, "--feet", "left,"], "'--feet': expected names separated by commas, got 'left,'."),
+        ([*ANIMATE, "--blend", "-1"], "'--blend': expected a number from 0, got '-1'."),
+        ([*ANIMATE, "--up", "-y"], "'--up': expected x, y or z with --foot-lock, got '-y'."),
+        ([*ANIMATE, "--up", "w"], "'--up': expected one of x, y, z"),
+        ([*ANIMATE, "--candidates", "2"], "expected --goals or --follow with this option."),
+        ([*TRACK, "--velocity", "fast"], "'--velocity': expected a number above 0, got 'fast'."),
+        ([*TRACK, "--velocity", "a=1,b=0"], "expected a number above 0, got '0'."),
+        ([*TRACK, "--smooth", "x"], "'--smooth': expected a number from 0, got 'x'."),
+        ([*TRACK, "--joints", "=a"], "'--joints': expected A,B=C, got '=a'."),
+        ([*TRACK, "--feet", "a,b"], "expected --foot-lock with this option."),
+        ([*POINTS, "--preset", "coko"], "got 'coko'. Did you mean 'coco'?"),
+        ([*POINTS, "--mirror", "w"], "'--mirror': expected one of x, y, z, names, none, got 'w'."),
+        ([*POINTS, "--fps", "0"], "'--fps': expected a number from 0.001, got '0'."),
+        ([*RENDER, "--size", "960"], "'--size': expected WIDTHxHEIGHT, for example 960x540, got '960'."),
+        ([*RENDER, "--size", "0x10"], "'--size': expected WIDTHxHEIGHT"),
+        ([*RENDER, "--view", "behind"], "'--view': expected one of three-quarter, front"),
+        ([*RENDER, "--view", "10,100"], "'--view': expected"),
+        ([*RENDER, "--theme", "drak"], "got 'drak'. Did you mean 'dark'?"),
+        ([*RENDER, "--fps", "0"], "'--fps': expected a number from 0.1, got '0'."),
+        ([*RENDER, "--json"], "'--json': expected a folder or several inputs with this option."),
+        (["plot", "walk.bvh", "-o", "a.png", "--beside", "b.bvh"], "expected --judge with this option."),
+        (["view", "arm7", "--port", "70000"], "'--port': expected a whole number from 0 to 65535, got '70000'."),
+        (["view", "arm7", "--map", "map.toml"], "expected --onto MODEL with this option."),
+        (["bench", "arm7", "--budget", "0"], "'--budget': expected a number from 0.01, got '0'."),
+        (["bench", "arm7", "--problems", "0"], "'--problems': expected a whole number from 1, got '0'."),
+        (["bench", "arm7", "--solver", "lmm"], "no solver named 'lmm'"),
+        (["schema", "gaols"], "expected one of goals, track, got 'gaols'. Did you mean 'goals'?"),
+    ],
+)
+def test_wrong_values_of_options_are_wrong_usage(arguments: list[str], words: str) -> None:
+    """Told before any file is read: no file of these names exists."""
+    assert_refused(run(*arguments), words, code=2)
+
+
+def test_an_unknown_command_names_the_nearest() -> None:
+    assert_refused(run("sove", "arm7"), "expected a command, got 'sove'. Did you mean 'solve'?", code=2)
+
+
+def test_a_folder_that_does_not_exist_names_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "clips").mkdir()
+    ran = run("retarget", f"{tmp_path}/clip/", "humanoid", "-o", f"{tmp_path}/out/")
+    assert_refused(ran, "clip/: file or folder does not exist. Did you mean 'clips'?")
+
+
+def test_a_table_with_misses_says_how_many(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("tool.x,tool.y,tool.z\n0.4,0.1,0.5\n5,5,5\n")
+    ran = run("solve", "arm7", "--targets", tmp_path / "t.csv", "-o", f"{tmp_path}/answers/", "--jobs", 1)
+    assert ran.code == 1
+    assert "1 input: 1 done, 0 failed\ngoals are missed in 1 of 2 rows, in 1 of 1 input\n" in ran.err
+
+
+def test_a_solve_without_targets_gets_an_example_that_works() -> None:
+    ran = run("solve", "humanoid")
+    assert ran.code == 2
+    example = ran.err.strip().rpartition("For example: synovia ")[2]
+    assert run(*example.split()).code == 0
 
 
 @pytest.mark.parametrize("command", ["inspect", "solve"])
 def test_bad_models(command: str, tmp_path: Path) -> None:
     more = ["-t", "tool=1,2,3"] if command == "solve" else []
-    assert_refused(run(command, "arm8", *more), "arm8", "does not exist", "arm7, humanoid, quadruped")
+    assert_refused(run(command, "arm8", *more), "arm8", "does not exist", "arm7, humanoid, humanoid_hands, quadruped")
     assert_refused(run(command, tmp_path, *more), "is a folder")
     (tmp_path / "empty.urdf").write_bytes(b"")
     assert_refused(run(command, tmp_path / "empty.urdf", *more), "empty")
@@ -202,11 +292,21 @@ def test_names_that_the_terminal_cannot_show(tmp_path: Path) -> None:
     assert "\\u624b" in ran.out
 
 
-def test_help_imports_nothing_heavy() -> None:
-    heavy = "{'numpy', 'numba', 'scipy', 'msgspec', 'synovia.skeleton', 'synovia.ik'}"
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--help"], {"numpy", "numba", "scipy", "msgspec", "rich", "synovia.model", "synovia.ik"}),
+        (["solve", "--help"], {"numpy", "rich", "synovia.cli.animate", "synovia.cli.view", "synovia.cli.bench"}),
+        (
+            ["solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--json"],
+            {"synovia.cli.animate", "synovia.retargeting", "synovia.viewer", "synovia.draw", "synovia.batch.folder"},
+        ),
+    ],
+)
+def test_a_command_imports_only_what_it_needs(arguments: list[str], heavy: set[str]) -> None:
     code = (
         "import sys, synovia.cli\n"
-        "code = synovia.cli.main(['--help'])\n"
+        f"code = synovia.cli.main({arguments})\n"
         f"print(sorted({heavy} & set(sys.modules)), code, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
@@ -224,10 +324,10 @@ def test_help_costs_little_beside_the_library_that_prints_it() -> None:
         after = getrusage(RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    # in turns, so that other work on the machine slows both down: older versions of typer take three times as long
-    times = [(spent("-m", "synovia", "--help"), spent("-c", "import typer")) for _ in range(5)]
-    help_, typer = (min(column) for column in zip(*times, strict=True))
-    assert help_ < 2.0 * typer, times
+    # in turns, so that other work on the machine slows both down
+    times = [(spent("-m", "synovia", "--help"), spent("-c", "import click")) for _ in range(5)]
+    help_, click = (min(column) for column in zip(*times, strict=True))
+    assert help_ < 3.0 * click, times
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
@@ -244,6 +344,10 @@ def test_names_that_are_too_long(tmp_path: Path) -> None:
     assert_refused(run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--start", f"{long}.json"))
     assert_refused(run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "-o", f"{long}.json"), "cannot be written")
     assert_refused(run("solve", "arm7", "-t", f"{long}=0.4,0.1,0.5"), "no joint named")
+    assert_refused(run("retarget", f"{long}.bvh", "humanoid"))
+    assert_refused(run("retarget", f"{long}/", "humanoid", "-o", "out/"), "file or folder does not exist")
+    assert_refused(run("retarget", f"{long}*", "humanoid", "-o", "out/"), "no file has this pattern")
+    assert_refused(run("retarget", "walk.bvh", "humanoid", "-o", f"{long}/"), "'-o'", code=2)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
@@ -260,7 +364,7 @@ def test_a_full_disk_is_one_line():
     ("words", "offered"),
     [
         ("so", ["solve"]),
-        ("solve hu", ["humanoid"]),
+        ("solve hu", ["humanoid", "humanoid_hands"]),
         ("solve examples/rea", ["examples/reach.toml"]),
         ("solve humanoid -t left_han", ["left_hand="]),
         ("solve -t tool= humanoid -r right_fo", ["right_foot="]),
@@ -273,8 +377,50 @@ def test_a_full_disk_is_one_line():
 def test_the_shell_completes_models_joints_and_solvers(words, offered, monkeypatch, capsys):
     """As bash asks: the words so far, and which of them is being typed."""
     monkeypatch.chdir(Path(__file__).parents[1])
-    monkeypatch.setenv("_SYNOVIA_COMPLETE", "complete_bash")
+    monkeypatch.setenv("_SYNOVIA_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", f"synovia {words}")
     monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
     assert main([]) == 0
-    assert capsys.readouterr().out.split() == offered
+    assert capsys.readouterr().out.split() == [f"plain,{word}" for word in offered]
+
+
+@pytest.mark.parametrize(
+    ("shell", "file"),
+    [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", ".config/fish/completions/synovia.fish")],
+)
+def test_completion_is_installed_once_beside_other_settings(shell, file, monkeypatch, tmp_path):
+    monkeypatch.setenv("SHELL", f"/bin/{shell}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("# mine")
+    for _ in range(2):
+        assert (run("--install-completion").code, run("--install-completion").out) == (0, "")
+    lines = path.read_text().splitlines()
+    assert lines[0] == "# mine"
+    assert len(lines) == 2
+    assert f"_SYNOVIA_COMPLETE={shell}_source synovia" in lines[1]
+    assert "synovia" in run("--show-completion").out
+
+
+def test_completion_for_an_unknown_shell_is_refused(monkeypatch):
+    monkeypatch.setenv("SHELL", "/bin/tcsh")
+    for option in ("--install-completion", "--show-completion"):
+        assert_refused(run(option), "'tcsh'", code=2)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+def test_bash_completes_with_the_line_that_is_installed(monkeypatch, tmp_path):
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    command = tmp_path / "synovia"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m synovia "$@"\n')
+    command.chmod(0o755)
+    assert run("--install-completion").code == 0
+    script = (
+        "source ~/.bashrc; COMP_WORDS=(synovia solve humanoid -t left_hand = 1,2,3 -t right_fo); COMP_CWORD=8;"
+        ' _synovia_completion synovia; echo "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout == "right_foot=\n"

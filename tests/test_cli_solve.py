@@ -196,7 +196,7 @@ def test_seeds_and_attempts() -> None:
     for option, setting in (("--attempts", "attempts"), ("--seed", "seed")):
         refused = run(*common, "--solver", "hinges", option, "5")
         assert refused.code == 2
-        assert f"'hinges' has no {setting}" in refused.err
+        assert f"expected a solver with {setting}, got 'hinges'" in refused.err
 
 
 def test_files_that_exist_are_kept_unless_forced(tmp_path: Path) -> None:
@@ -212,7 +212,9 @@ def test_files_that_exist_are_kept_unless_forced(tmp_path: Path) -> None:
 
 def test_a_folder_is_no_place_for_a_pose(tmp_path: Path) -> None:
     (tmp_path / "a.json").mkdir()
-    assert_refused(run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "-o", tmp_path / "a.json", "--force"), "is a folder")
+    for folder in (tmp_path / "a.json", tmp_path, "answers/"):
+        ran = run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "-o", folder, "--force")
+        assert_refused(ran, "'-o': expected a file that ends in .json for one pose, got the folder", code=2)
 
 
 def test_picture(tmp_path: Path) -> None:

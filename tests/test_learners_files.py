@@ -66,6 +66,18 @@ def test_motions_of_robots_come_back(tmp_path, robot, ending):
     assert (again.name, again.fps) == ("walk", 30.0)
 
 
+@pytest.mark.parametrize("ending", ["isaac.npz", "mujoco.npz", "unitree.csv"])
+def test_a_robot_whose_base_stays_keeps_it_fixed(tmp_path, robot, ending):
+    q = np.stack([robot.random_pose(seed).q for seed in range(5)])
+    path = tmp_path / f"arm.{ending}"
+    sy.save_motion(sy.Motion(robot, q, 30.0), path)
+    again = sy.load_motion(path, skeleton=robot)
+    assert again.skeleton is robot
+    np.testing.assert_allclose(again.q, q, atol=1e-6)
+    floats = robot.with_root("free")
+    assert sy.load_motion(path, skeleton=floats).skeleton is floats
+
+
 def test_archives_for_trackers_have_names_orders_and_velocities(tmp_path, robot):
     motion = walk(robot)
     sy.save_motion(motion, tmp_path / "w.isaac.npz")

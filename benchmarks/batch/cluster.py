@@ -17,6 +17,9 @@ import ray
 from kill import differences, items_of, task_of
 from ray.cluster_utils import Cluster as Machines
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from common import machine, save, table
+
 from synovia.batch.cluster import Cluster
 from synovia.batch.folder import run_folder
 
@@ -29,12 +32,12 @@ def main():
     parser.add_argument("--task", choices=("retarget", "solve"), default="retarget")
     parser.add_argument("--cores", type=int, default=1, help="cores of each node")
     given = parser.parse_args()
-    task = task_of(given.task, given.model)
+    where, task = machine(), task_of(given.task, given.model)
     with tempfile.TemporaryDirectory() as folder:
         local, remote = Path(folder) / "local", Path(folder) / "ray"
         begun = time.perf_counter()
         run_folder(task, items_of(given.task, given.clips, local), local)
-        print(f"local: {time.perf_counter() - begun:.1f} s", flush=True)
+        seconds = [time.perf_counter() - begun]
         machines = Machines(initialize_head=True, head_node_args={"num_cpus": given.cores})
         nodes = [machines.add_node(num_cpus=given.cores) for _ in range(2)]
         ray.init(address=machines.address, logging_level=logging.ERROR, log_to_driver=False)
@@ -50,11 +53,20 @@ def main():
         begun = time.perf_counter()
         items = items_of(given.task, given.clips, remote)
         result = run_folder(task, items, remote, engine=Cluster(), notice=change)
-        print(f"ray: {time.perf_counter() - begun:.1f} s; {', '.join(changed)}", flush=True)
+        seconds.append(time.perf_counter() - begun)
         ray.shutdown()
         machines.shutdown()
         different = differences(local, remote)
-        print(f"{result.inputs} inputs, {result.done} done, {len(result.failed)} failed; {len(different)} files differ")
+        rows = [
+            ["inputs, done, failed", f"{result.inputs}, {result.done}, {len(result.failed)}"],
+            ["changes", "; ".join(changed)],
+            ["files that differ from those of the local run", len(different)],
+            ["local, Ray, s", " ".join(f"{value:.0f}" for value in seconds)],
+        ]
+        text = table([f"{given.task} on three nodes", ""], rows)
+        save(
+            f"batch_cluster_{given.task}", "A cluster that changes", {str(row[0]): row[1] for row in rows}, text, where
+        )
         sys.exit(bool(different) or len(changed) < 2)
 
 

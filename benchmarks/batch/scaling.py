@@ -39,7 +39,7 @@ class Nothing:
     def prepare(self):
         pass
 
-    def picture(self, output):
+    def picture(self, output, source):
         return None
 
 
@@ -48,8 +48,7 @@ class Instant:
 
     def run(self, task, jobs):
         for job in jobs:
-            job.folder.mkdir()
-            file = job.folder / "out"
+            file = job.folder / str(job.number)
             file.write_bytes(b"")
             yield Outcome(job.number, "done", "00", stat_of(job.item.path), {"frames": 100, "worst": 0.1}, file=file)
 

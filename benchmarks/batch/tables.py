@@ -97,7 +97,7 @@ def main():
             output = output.with_suffix(".parquet")
             with Source(path) as source:
                 next(source.blocks())
-                task.function.problem(source.names)
+                task.function.answer_columns(source.names)  # builds the problem
                 begun, spent = time.perf_counter(), time.process_time()
                 solving.write_answers(task.function, source.blocks(), output, path)
             rate = given.targets / (time.perf_counter() - begun)

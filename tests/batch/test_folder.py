@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,13 +13,15 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from browsing import browser_path, chromium
 from cli_runs import run
-from deadly import Deadly
+from deadly import Deadly, KilledAtFirst
 from synovia.batch import inputs
 from synovia.batch.folder import run_folder
 from synovia.batch.ledger import Ledger, Row
 from synovia.batch.pool import Local
-from synovia.batch.tasks import ConvertFile, RetargetFile, judged
+from synovia.batch.summary import worst_first
+from synovia.batch.tasks import ClipReader, ConvertFile, RetargetFile, judged
 from synovia.batch.work import CRASHED, Outcome, work_on
 
 BODY = sy.bundled("humanoid").with_root("free")
@@ -136,7 +139,7 @@ def test_other_settings_are_done_again_and_another_format_lies_beside(clips, tmp
     assert len(table(out)) == 12
     engine = Inline()
     items = inputs.collect([str(clips)], out, [".bvh"], ".npz")
-    run_folder(ConvertFile(clip="0"), items, out, engine=engine)
+    run_folder(ConvertFile(ClipReader("0")), items, out, engine=engine)
     assert len(engine.done) == 6
 
 
@@ -288,14 +291,33 @@ def test_processes_give_the_same_bytes_and_survive_a_killed_worker(clips, tmp_pa
     assert killed or sys.platform != "linux"
 
 
-def test_an_input_that_kills_its_process_is_a_row(tmp_path, monkeypatch):
+@pytest.fixture
+def letters(tmp_path, monkeypatch):
+    """The inputs a.txt, b.txt and c.txt; processes of a pool find the tasks of ``deadly``."""
     tests = str(Path(__file__).parents[1])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")]))
+    (tmp_path / "in").mkdir()
     for name in "abc":
-        (tmp_path / "in" / f"{name}.txt").parent.mkdir(exist_ok=True)
         (tmp_path / "in" / f"{name}.txt").write_text(name)
-    items = inputs.collect([str(tmp_path / "in")], tmp_path / "out", [".txt"])
-    result = run_folder(Deadly(), items, tmp_path / "out", engine=Local(1))
+    return inputs.collect([str(tmp_path / "in")], tmp_path / "out", [".txt"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes end by exit codes there")
+def test_a_process_that_is_killed_before_it_is_ready_is_started_again(letters, tmp_path):
+    left = tmp_path / "left"
+    left.mkdir()
+    for number in range(5):
+        (left / str(number)).touch()
+    result = run_folder(KilledAtFirst(left), letters[:1], tmp_path / "out", engine=Local(1))
+    assert (result.done, result.failed) == (1, [])
+    for number in range(5):
+        (left / str(number)).touch()
+    with pytest.raises(sy.SynoviaError, match="exit code 3"):
+        run_folder(KilledAtFirst(left, 3), letters[:1], tmp_path / "out", engine=Local(1), force=True)
+
+
+def test_an_input_that_kills_its_process_is_a_row(letters, tmp_path):
+    result = run_folder(Deadly(), letters, tmp_path / "out", engine=Local(1))
     assert (result.done, [row.status for row in result.failed]) == (2, [CRASHED])
     assert "died 3 times (exit code 3)" in result.failed[0].error
     events = [json.loads(line) for line in (tmp_path / "out" / "ledger.log").read_text().splitlines()]
@@ -307,15 +329,15 @@ def test_the_judge_is_read_as_far_as_it_tells():
         return type("Thing", (), fields)()
 
     feet = (thing(slide=0.1, depth=np.float64(0.3)), thing(slide=0.25, depth=float("nan")))
-    slides = thing(limb="left_leg", cause="slide", level="look")
-    answer = thing(
-        verdict="look",
-        findings=(slides, slides, thing(limb="body", cause="short", level="note")),
-        judgement=thing(figures=thing(feet=feet, limbs=(thing(mean=np.pi / 4),))),
-    )
-    figures = {"foot_slide": 0.25, "foot_depth": 0.3, "limb_deg": 45.0}
-    assert judged(answer) == {"verdict": "look", "findings": "left_leg: slide", **figures}
-    assert judged(object()) == {}
+    slides = thing(limb="left_leg", cause="slide", level="look", frames=(1, 2))
+    figures = thing(feet=feet, limbs=(thing(mean=np.pi / 4),), motion=range(20))
+    answer = judged(thing(verdict="look", warnings=(slides, slides), figures=figures))
+    told = {"verdict": "look", "findings": "left leg: slide", "bad_frames": 2}
+    assert answer == {**told, "foot_slide": 0.25, "foot_depth": 0.3, "limb_deg": 45.0}
+    crossed = thing(limb="left_leg", cause="crossed", level="failed", frames=())
+    assert judged(thing(verdict="failed", warnings=(crossed, slides), figures=figures))["bad_frames"] == 20
+    good = judged(thing(verdict="good", warnings=(), figures=thing(feet=(), limbs=(), motion=range(20))))
+    assert good == {"verdict": "good", "findings": "", "bad_frames": 0}
 
 
 def test_retarget_a_folder_on_the_command_line(clips, tmp_path):
@@ -351,7 +373,7 @@ def test_wrong_usage_is_told_before_any_work(clips, tmp_path):
 def test_rows_are_read_back_as_they_were(tmp_path):
     row = Row("a,b.bvh", "a,b.csv", "failed", "00", "11", 'a "quoted"\nerror', {"verdict": "look", "worst": "0.1"})
     with Ledger(tmp_path) as ledger:
-        ledger.record(row, (1, 2), {})
+        ledger.record(row, (1, 2), tmp_path / "a,b.bvh", {})
         ledger.write()
     (tmp_path / "ledger.log").unlink()
     with Ledger(tmp_path) as ledger:
@@ -367,3 +389,205 @@ def test_a_rest_pose_or_an_up_axis_of_the_clips_need_not_fit_the_clip_that_loads
     )
     assert ran.code == 0, ran.err
     assert (tmp_path / "out" / "long.bvh").exists()
+
+
+def test_what_a_single_run_tells_is_in_the_ledger_of_a_folder(tmp_path):
+    held = np.tile(BODY.rest_pose().q, (30, 1))
+    held[5:, :3] += 0.5 + np.cumsum(np.full((25, 3), 0.02), axis=0)  # the rest pose of the file, then a jump
+    (tmp_path / "clips").mkdir()
+    sy.write_bvh(sy.Motion(BODY, held, 30.0), tmp_path / "clips" / "held.bvh")
+    single = run("convert", tmp_path / "clips" / "held.bvh", tmp_path / "held.csv")
+    assert "--trim-tpose" in single.err
+    out = tmp_path / "out"
+    ran = run("convert", tmp_path / "clips", "-o", out, "--format", "csv", "-j", 1)
+    (row,) = table(out)
+    assert row["notes"]
+    assert row["notes"] in single.err
+    assert "1 inputs have notes" in ran.err
+    trimmed = run("convert", tmp_path / "clips", "-o", out, "--format", "csv", "-j", 1, "--trim-tpose")
+    assert trimmed.code == 0, trimmed.err
+    assert int(table(out)[0]["frames"]) < 30
+    assert "cut off" in table(out)[0]["notes"]
+
+
+def test_warnings_of_readers_are_notes(clips, tmp_path):
+    class Warns(ConvertFile):
+        def run(self, item, output):
+            import warnings
+
+            warnings.warn(f"{item.path}: something was left out", UserWarning, stacklevel=1)
+            return super().run(item, output)
+
+    items = inputs.collect([str(clips / "a.bvh")], tmp_path / "out", [".bvh"], ".csv")
+    run_folder(Warns(), items, tmp_path / "out", engine=Inline())
+    assert table(tmp_path / "out")[0]["notes"] == "a.bvh: something was left out"
+
+
+def test_rows_of_deleted_inputs_are_marked_until_their_output_is_removed(clips, tmp_path):
+    out = tmp_path / "out"
+    convert(clips, out)
+    before = snapshot(out)
+    content = (clips / "a.bvh").read_bytes()
+    (clips / "a.bvh").unlink()
+    (clips / "empty.bvh").unlink()
+    result = convert(clips, out)
+    status = {row["input"]: row["status"] for row in table(out)}
+    assert status == {"a.bvh": "gone", "b/bad.bvh": "failed"} | dict.fromkeys(
+        ("b/one.bvh", "b/two.bvh", "c.bvh"), "done"
+    )
+    assert [row.input for row in result.gone] == ["a.bvh"]
+    assert (
+        "the input was deleted" in (out / "summary.html").read_text()
+        or "(deleted)" in (out / "summary.html").read_text()
+    )
+    assert (out / "a.csv").exists()
+    (clips / "a.bvh").write_bytes(content)
+    (clips / "empty.bvh").write_text("")
+    engine = Inline()
+    convert(clips, out, engine)
+    assert "a.bvh" not in engine.done or snapshot(out)["a.csv"] == before["a.csv"]
+    assert snapshot(out)["ledger.csv"] == before["ledger.csv"]
+    (clips / "a.bvh").unlink()
+    convert(clips, out)
+    (out / "a.csv").unlink()
+    convert(clips, out)
+    assert "a.bvh" not in {row["input"] for row in table(out)}
+
+
+def test_rows_of_another_command_stay(clips, tmp_path):
+    out = tmp_path / "out"
+    convert(clips, out)
+    items = inputs.collect([str(clips / "b" / "one.bvh")], out, [".bvh"], ".npz")
+    run_folder(ConvertFile(), items, out, engine=Inline())
+    assert {row["status"] for row in table(out)} == {"done", "failed"}
+    assert len(table(out)) == 7
+
+
+def test_a_folder_that_cannot_be_opened_is_a_row(clips, tmp_path, monkeypatch):
+    real = os.scandir
+
+    def refuse(path="."):
+        if str(path).endswith("/b"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    out = tmp_path / "out"
+    (out / "b").mkdir(parents=True)  # an output of an earlier run may be there
+    convert(clips, out)
+    rows = {row["input"]: row for row in table(out)}
+    assert rows["b/"]["error"] == "b/: folder cannot be opened (Permission denied)"
+    assert rows["a.bvh"]["status"] == "done"
+    found = inputs.collect([str(clips / "**" / "*.bvh")], out, [".bvh"], ".csv")
+    assert "b/" in [item.name for item in found]
+    with pytest.raises(sy.FileError, match="Permission denied"):
+        inputs.collect([str(clips / "b")], out, [".bvh"], ".csv")
+    monkeypatch.undo()
+    convert(clips, out)
+    assert "b/" not in {row["input"] for row in table(out)}
+
+
+def test_links_to_folders_are_followed_once(clips, tmp_path):
+    (clips / "again").symlink_to(clips / "b")
+    (clips / "b" / "up").symlink_to(clips)
+    other = tmp_path / "other"
+    clip(other / "far.bvh", 1)
+    (clips / "link").symlink_to(other)
+    names = [item.name for item in inputs.collect([str(clips)], tmp_path / "out", [".bvh"])]
+    assert "link/far.bvh" in names
+    assert len(names) == 7
+
+
+def test_a_model_follows_each_clip_and_each_track_of_a_folder(tmp_path):
+    body = sy.bundled("arm7")
+    for k in range(2):
+        q = np.linspace(body.rest_pose().q, body.random_pose(k).q, 8)
+        (tmp_path / "clips").mkdir(exist_ok=True)
+        sy.save_motion(sy.Motion(body, q, 30.0), tmp_path / "clips" / f"c{k}.npz")
+    (tmp_path / "clips" / "bad.npz").write_bytes(b"PK")
+    ran = run("animate", "arm7", "--follow", tmp_path / "clips", "--root", "fixed", "-o", tmp_path / "out", "-j", 1)
+    assert ran.code == 1, ran.err
+    assert "3 inputs: 2 done, 1 failed" in ran.err
+    rows = {row["input"]: row for row in table(tmp_path / "out")}
+    assert rows["c0.npz"]["missed"] == "0"
+    assert rows["c0.npz"]["output"] == "c0.npz"  # z is up, which BVH cannot say
+    single = tmp_path / "single.npz"
+    run("animate", "arm7", "--follow", tmp_path / "clips" / "c0.npz", "--root", "fixed", "-o", single)
+    assert np.array_equal(sy.load_motion(single).q, sy.load_motion(tmp_path / "out" / "c0.npz").q)
+    track = (
+        'schema = "synovia.track/1"\nfps = 10\n[[goals]]\njoint = "tool"\nkeys = ['
+        + ", ".join(f"{{ time = {t}, position = [0.4, {0.1 * t}, 0.5] }}" for t in range(2))
+        + "]\n"
+    )
+    (tmp_path / "tracks").mkdir()
+    (tmp_path / "tracks" / "one.toml").write_text(track)
+    (tmp_path / "tracks" / "none.toml").write_text("schema = 3")
+    ran = run("animate", "arm7", "--goals", tmp_path / "tracks", "-o", tmp_path / "made", "-j", 1)
+    assert "2 inputs: 1 done, 1 failed" in ran.err
+    made = sy.load_motion(tmp_path / "made" / "one.npz")
+    assert len(made) == 11
+    assert np.allclose(made.pose(10).position("tool"), (0.4, 0.1, 0.5), atol=1e-3)
+
+
+def test_the_worst_come_first_by_verdict_then_by_the_frames_that_are_wrong():
+    def row(name, verdict, bad, missed="0", **figures):
+        given = {"verdict": verdict, "frames": "100", "bad_frames": str(bad), "missed": missed} | figures
+        return Row(name, name, "done", "", "", "", given)
+
+    rows = [
+        row("good", "good", 0, missed="90", worst="9.0"),
+        row("short", "look", 5, findings="a: slide; b: slide; c: slide"),
+        row("long", "look", 60, findings="a: slide"),
+        row("failed", "failed", 1),
+        row("worse", "failed", 2),
+    ]
+    assert [one.input for one in worst_first(rows)] == ["worse", "failed", "long", "short", "good"]
+
+
+@pytest.mark.skipif(browser_path() is None, reason="needs a browser")
+def test_the_page_of_a_run_is_filtered_without_a_network(clips, tmp_path):
+    pytest.importorskip("PIL")
+    pytest.importorskip("playwright")
+    out = tmp_path / "out"
+    run("retarget", clips, "humanoid", "-o", out, "-j", 1)
+    text = (out / "summary.html").read_text()
+    assert "http:" not in text
+    assert "https:" not in text
+    assert text.count("<article") == 4
+    command = re.search(r"<code>synovia view (\S+)</code>", text)
+    assert command is not None
+    assert (out / command[1]).is_file()
+    assert "the source at the left" in text
+    assert re.search(r"class='name'>empty\.bvh<td class='failed'>file is empty", text)
+    count = "[...document.querySelectorAll('[data-kind]')].filter(one => one.offsetParent).length"
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(f"file://{out / 'summary.html'}")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate(count) == 10  # four pictures, four rows, two failures
+        page.locator("nav label", has_text="not done").click()
+        assert page.evaluate(count) == 2
+        page.locator("nav input[type=search]").fill("empty")
+        assert page.evaluate(count) == 1
+        page.locator("nav label", has_text="all").click()
+        page.locator("nav input[type=search]").fill("")
+        page.locator("th button", has_text="frames").first.click()
+        assert page.evaluate(count) == 10
+
+
+def test_a_damaged_ledger_is_told_and_damaged_lines_of_its_log_are_left_out(tmp_path):
+    row = Row("a.bvh", "a.csv", "done", "00", "11", "", {"worst": "0.1"})
+    with Ledger(tmp_path) as ledger:
+        ledger.record(row, (1, 2), tmp_path / "a.bvh", {})
+        ledger.write()
+    with (tmp_path / "ledger.log").open("a") as log:
+        log.write('{"event": "claim"}\n{"event": "done", "row": 3}\n' + "[" * 100_000 + "\n")
+        log.write('{"event": "done", "row": {}, "size": 1e999, "modified": 0, "time": "x"}\n')
+    with Ledger(tmp_path) as ledger:
+        assert ledger.sorted_rows() == [row]
+        ledger.part_with(["a.csv"])
+        assert not ledger.rows
+    with (tmp_path / "ledger.csv").open("a") as table:
+        table.write('"' + "x" * 200_000)
+    with pytest.raises(sy.FormatError, match=r"ledger\.csv: is no ledger"):
+        Ledger(tmp_path)

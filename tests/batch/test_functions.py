@@ -100,6 +100,8 @@ def test_columns_that_give_no_target_are_told():
         ({"tool.position": [[1.0, 2.0, 3.0]], "status": ["mine"]}, "'status'"),
         ({"tool.position": [[1.0, 2.0, 3.0]], "id": []}, "the same for all"),
         ([1, 2], "a dict of columns"),
+        ({"tool.position": np.ones((2, 3), complex)}, "real numbers, got 'complex128'"),
+        ({f"tool.{axis}": np.ones(2, "M8[s]") for axis in "xyz"}, "real numbers"),
     ):
         with pytest.raises(sy.InputError, match=words):
             sy.batch.Solve(ARM)(columns)
@@ -331,3 +333,145 @@ def test_a_cell_that_is_no_number_spoils_its_row_alone() -> None:
     rows = {f"tool.{axis}": ["0.4", "abc", ""] if axis == "x" else ["0.1", "0.2", "0.3"] for axis in "xyz"}
     answer = sy.batch.Solve("arm7")(rows)
     assert list(answer["status"]) == ["REACHED", "INVALID", "INVALID"]
+
+
+def test_the_columns_of_clips_do_not_depend_on_what_the_rows_hold(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    path = str(walk(tmp_path / "walk.bvh"))
+    body = sy.bundled("humanoid")
+    points = np.tile(body.rest_pose().positions, (4, 1, 1)).tolist()
+    for function, good, bad in (
+        (sy.batch.Retarget("humanoid"), {"path": path}, {"path": None}),
+        (sy.batch.Fit("humanoid"), {"positions": points}, {"positions": None}),
+    ):
+        whole = arrow.Table.from_pylist([good, bad])
+        schemas = {str(function(part).schema) for part in (whole, whole[:1], whole[1:], whole[:0])}
+        assert len(schemas) == 1
+        assert function(whole).column_names == function.answer_columns(whole.column_names)
+
+
+def test_answer_columns_of_functions_of_clips(tmp_path):
+    rows = {"id": [1], "path": [str(walk(tmp_path / "walk.bvh"))]}
+    retarget = sy.batch.Retarget("humanoid")
+    answer = retarget(rows)
+    assert list(answer) == retarget.answer_columns(list(rows))
+    assert list(answer) == list(retarget({"id": [1], "path": ["none.bvh"]}))
+    assert list(answer) == list(retarget({"id": [], "path": []}))
+    assert answer["verdict"][0] in ("good", "look", "failed")
+    fit = sy.batch.Fit("humanoid")
+    assert list(fit({"positions": [None]})) == fit.answer_columns(["positions"])
+    with pytest.raises(sy.InputError, match="a column 'path'"):
+        retarget.answer_columns(["id"])
+    with pytest.raises(sy.InputError, match="'status'"):
+        retarget.answer_columns(["path", "status"])
+
+
+@pytest.mark.parametrize("function", [sy.batch.Solve("arm7"), sy.batch.Retarget("humanoid")])
+@pytest.mark.parametrize("value", ["a.bvh", b"a.bvh", 0.4, {"a": 1}])
+def test_a_single_value_is_no_column(function, value):
+    name = "path" if isinstance(function, sy.batch.Retarget) else "tool.x"
+    with pytest.raises(sy.InputError, match=rf"column '{name}': expected a list with a value for each row"):
+        function({name: value})
+
+
+def test_missing_values_fail_their_rows_with_a_reason(tmp_path):
+    path = str(walk(tmp_path / "walk.bvh"))
+    answer = sy.batch.Retarget("humanoid")({"path": [None, path, float("nan"), 7, ""]})
+    assert answer["status"] == ["failed", "done", "failed", "failed", "failed"]
+    assert all("expected the file of a clip" in answer["error"][k] for k in (0, 2, 3, 4))
+    assert "NoneType" not in "".join(answer["error"])
+    places = np.tile(sy.bundled("humanoid").rest_pose().positions, (4, 1, 1))
+    gaps = [[None if k == 3 else point.tolist() for k, point in enumerate(frame)] for frame in places]
+    given = {"positions": [None, gaps, [[[1.0, 2.0]]], "points"], "fps": [30.0, None, 30.0, 30.0]}
+    fitted = sy.batch.Fit("humanoid", fps=25.0)(given)
+    assert fitted["status"] == ["failed", "done", "failed", "failed"]
+    assert "positions: the row has none" in fitted["error"][0]
+    assert fitted["fps"][1] == 25.0
+    assert "NoneType" not in "".join(fitted["error"])
+    targets = {f"tool.{axis}": [0.4, None, 0.2] for axis in "xyz"}
+    assert sy.batch.Solve("arm7")(targets)["status"].tolist()[1] == "INVALID"
+    lists = {"tool.position": [[0.4, 0.1, 0.5], None, [0.4, 0.1], [0.4, None, 0.1], "abc"]}
+    solved = sy.batch.Solve("arm7")(lists)
+    assert solved["status"].tolist() == ["REACHED", *["INVALID"] * 4]
+    assert all("3 finite numbers" in reason for reason in solved["error"][1:])
+
+
+def test_missing_values_of_arrow_and_pandas_are_invalid_rows():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({f"tool.{axis}": pandas.array([0.4, None], "Float64") for axis in "xyz"})
+    assert sy.batch.Solve("arm7")(frame)["status"].tolist()[1] == "INVALID"
+    retargeted = sy.batch.Retarget("humanoid")(pandas.DataFrame({"path": [None, pandas.NA]}))
+    assert retargeted["status"].tolist() == ["failed", "failed"]
+    arrow = pytest.importorskip("pyarrow")
+    uneven = arrow.table({"tool.position": [[0.4, 0.1], [0.5, 0.4, 0.1, 0.5], [0.4, 0.1, 0.5]]})
+    assert sy.batch.Solve("arm7")(uneven)["status"].to_pylist()[:2] == ["INVALID", "INVALID"]
+
+
+def test_wrong_settings_are_told_when_a_function_is_made():
+    fit, retarget = sy.batch.Fit, sy.batch.Retarget
+    for make, error, words in (
+        (lambda: fit("humanoid", ["left_hnad"]), sy.UnknownNameError, "left_hnad"),
+        (lambda: fit("humanoid", "left_hand"), sy.InputError, "a list of joints"),
+        (lambda: fit("humanoid", fps=0.0), sy.InputError, "fps"),
+        (lambda: fit("humanoid", smoothness=-1.0), sy.InputError, "smoothness"),
+        (lambda: retarget("arm7"), sy.InputError, "hips"),
+        (lambda: retarget("humanoid", {"hips": ("a", "hisp")}), sy.UnknownNameError, "hisp"),
+        (lambda: fit("none.glb"), sy.FileError, "none.glb"),
+    ):
+        with pytest.raises(error, match=words):
+            make()
+
+
+def test_each_row_starts_from_its_own_pose():
+    rows = targets()
+    poses = np.stack([ARM.random_pose(k).q for k in range(24)])
+    starts = {f"start.{name}": poses[:, ARM.q_slice(name).start] for name in JOINTS}
+    solve = sy.batch.Solve(ARM, simd=False)
+    answer = solve(rows | starts)
+    assert_reached(answer)
+    assert np.abs(joint_values(answer) - np.stack([list(column) for column in starts.values()], axis=1)).max() < 1e-3
+    assert not [name for name in answer if name.startswith("start.")]
+    assert list(answer) == solve.answer_columns(list(rows | starts))
+    one = sy.IK(ARM, sy.PoseGoal("tool")).solve(FRAMES[3], start={"joint2": 0.3})
+    some = sy.batch.Solve(ARM, sy.PoseGoal("tool"), simd=False)({"tool.transform": [FRAMES[3]], "start.joint2": [0.3]})
+    assert np.array_equal(joint_values(some)[0], [one.pose[name] for name in JOINTS])
+
+
+def test_a_start_that_cannot_be_used_is_an_invalid_row():
+    rows = {name: column[:3] for name, column in targets().items()}
+    answer = sy.batch.Solve(ARM)(rows | {"start.joint1": [0.1, None, float("inf")]})
+    assert answer["status"].tolist() == ["REACHED", "INVALID", "INVALID"]
+    assert "start" in answer["error"][1]
+    with pytest.raises(sy.UnknownNameError, match=r"start\.jiont1.*start\.joint1"):
+        sy.batch.Solve(ARM)(rows | {"start.jiont1": [0.1, 0.2, 0.3]})
+    body = sy.bundled("humanoid")
+    hand = {f"left_hand.{axis}": [0.4, 0.4] for axis in "xyz"}
+    turn = {
+        f"start.{next(name for name in body.joint_names if 'spine' in name)}.{word}": [0.0, 0.0]
+        for word in ("qx", "qy", "qz")
+    }
+    name = next(iter(turn)).rpartition(".")[0]
+    answer = sy.batch.Solve(body)(hand | turn | {f"{name}.qw": [1.0, 3.0]})
+    assert answer["status"].tolist()[1] == "INVALID"
+    assert answer["status"].tolist()[0] != "INVALID"
+    assert "unit quaternion" in answer["error"][1]
+
+
+def test_start_poses_in_a_table_on_the_command_line(tmp_path):
+    poses = np.stack([ARM.random_pose(k).q for k in range(24)])
+    write_csv(tmp_path / "in.csv", targets() | {f"start.{name}": poses[:, ARM.q_slice(name).start] for name in JOINTS})
+    ran = run("solve", "arm7", "--targets", tmp_path / "in.csv", "-o", tmp_path / "out.csv", "-j", 1)
+    assert ran.code == 0, ran.err
+    answer = read_csv(tmp_path / "out.csv")
+    assert_reached(answer)
+    assert max(map(float, answer["steps"])) <= 2
+
+
+def test_an_archive_with_other_files_is_no_table(tmp_path):
+    import zipfile
+
+    np.savez(tmp_path / "a.npz", **targets())
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.writestr("notes.txt", "hello")
+    with pytest.raises(sy.FormatError, match=r"notes\.txt"):
+        tables.Source(tmp_path / "a.npz")

@@ -10,10 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from synovia.batch.clip_functions import Fit, Retarget
     from synovia.batch.folder import run_folder
-    from synovia.batch.functions import Fit, Retarget, Solve
+    from synovia.batch.functions import Solve
 
-_HOMES = {"Fit": "functions", "Retarget": "functions", "Solve": "functions", "run_folder": "folder"}
+_HOMES = {"Fit": "clip_functions", "Retarget": "clip_functions", "Solve": "functions", "run_folder": "folder"}
 
 __all__ = ["Fit", "Retarget", "Solve", "run_folder"]
 

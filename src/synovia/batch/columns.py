@@ -9,7 +9,8 @@ lists; the answer has the same form. The columns of a goal begin with its name, 
     tool.quat_xyzw, tool.quat_wxyz       quaternion as a list of four
     tool.transform                       transform as a list of 16, row by row, or of four lists of four
 
-The name can be left out if there is only one goal.
+The name can be left out if there is only one goal. ``start.NAME`` is a joint value of the pose to start from, with the
+name of q in CSV files, such as ``start.joint1`` or ``start.hip.qx``; joints without a column start at rest.
 """
 
 from __future__ import annotations
@@ -22,14 +23,19 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError, UnknownNameError
+from synovia.errors import InputError, UnknownNameError, did_you_mean
 from synovia.goals.base import POSITION, ROTATION
+from synovia.io.csvfile import columns as joint_columns
+from synovia.model import Skeleton
 from synovia.model.geometry import ORTHONORMAL, Array, quat_to_matrix
 from synovia.model.joint import LONGEST
+from synovia.model.pose import checked_q
 
 INVALID: Final = "INVALID"  # status of a row that cannot be solved
 STATUS, ERROR = "status", "error"
+START: Final = "start."  # before the names of joint values
 _SLACK: Final = 1e-3  # by which the length of a quaternion may differ from 1
+_NO_REALS: Final = "cmM"  # NumPy's kinds of complex numbers and times, which it would convert with a loss
 _PLACE: Final = ("x", "y", "z")
 _TURN: Final = ("qx", "qy", "qz", "qw")
 _LISTS: Final = {"position": 3, "quat_xyzw": 4, "quat_wxyz": 4, "transform": 16}
@@ -62,12 +68,13 @@ class Batch:
         elif isinstance(given, Mapping):
             columns = cast("Mapping[Any, Any]", given)
             self.names = [str(name) for name in columns]
-            sizes = {name: len(value) for name, value in columns.items()}
+            sizes = {name: _length(name, value) for name, value in columns.items()}
             if len(set(sizes.values())) > 1:
                 raise InputError("lengths of columns", value=sizes, expected="the same for all")
             self.size = next(iter(sizes.values()), 0)
         else:
-            raise InputError("batch", value=kind, expected="an Arrow batch or table, or a dict of columns")
+            expected = "an Arrow batch or table, a data frame, or a dict of columns"
+            raise InputError("batch", value=cast("object", given), expected=expected)
 
     def column(self, name: str) -> Any:
         """Return a column as it is."""
@@ -80,13 +87,13 @@ class Batch:
             InputError: If it holds something else.
         """
         value = self.column(name)
+        if getattr(getattr(value, "dtype", None), "kind", "f") in _NO_REALS:
+            raise InputError(f"column {name!r}", value=str(value.dtype), expected="real numbers")
         try:
             if not width:
                 if self.is_arrow:
                     value = value.to_numpy() if hasattr(value, "num_chunks") else value.to_numpy(zero_copy_only=False)
-                elif isinstance(value, list):  # cells of a CSV file
-                    return _cells(cast("list[Any]", value))
-                return np.asarray(value, np.float64).reshape(self.size)
+                return _cells(value).reshape(self.size)
             return _lists(value, self.size, width, is_arrow=self.is_arrow)
         except (TypeError, ValueError) as error:
             expected = f"lists of {width} numbers" if width else "numbers"
@@ -102,7 +109,7 @@ class Batch:
 
         Args:
             keep: Columns of this batch to keep.
-            new: Further columns; texts and nested values are lists.
+            new: Further columns: arrays, ``Texts`` and ``Values``.
         """
         if self.is_arrow:
             import importlib
@@ -118,10 +125,45 @@ class Batch:
             form = cast("Any", type(self._given))
             return form.from_arrays(columns, schema=schema)
         if self._is_frame:
-            plain = {name: value.texts() if isinstance(value, Texts) else value for name, value in new.items()}
-            return self._given[list(keep)].assign(**plain)
+            return self._given[list(keep)].assign(**{name: _plain(value, "texts") for name, value in new.items()})
         out: dict[str, Any] = {name: self._given[name] for name in keep}
-        return out | {name: value.array() if isinstance(value, Texts) else value for name, value in new.items()}
+        return out | {name: _plain(value, "array") for name, value in new.items()}
+
+
+def _length(name: Any, value: Any) -> int:
+    """Return the number of rows of a column.
+
+    Raises:
+        InputError: If it is a single value.
+    """
+    single = isinstance(value, (str, bytes, Mapping))
+    with suppress(TypeError):
+        if not single:
+            return len(value)
+    raise InputError(f"column {name!r}", value=value, expected="a list with a value for each row", hint="write [value]")
+
+
+class Values(NamedTuple):
+    """A column of one type, whatever the rows hold, so that all batches have the same schema.
+
+    Args:
+        rows: The value of each row; None for none.
+        kind: ``"text"``, or ``"clip"`` for arrays (frames, numbers of q).
+    """
+
+    rows: list[Any]
+    kind: str
+
+    def plain(self) -> list[Any]:
+        """Return the rows for a data frame or a dict; the empty text for none."""
+        return ["" if row is None else row for row in self.rows] if self.kind == "text" else self.rows
+
+    def in_arrow(self, arrow: Any) -> Any:
+        """Return the rows as an Arrow array."""
+        if self.kind == "text":
+            return arrow.array(self.rows, arrow.string())
+        lists = [None if row is None else row.tolist() for row in self.rows]
+        return arrow.array(lists, arrow.list_(arrow.list_(arrow.float64())))
 
 
 class Texts(NamedTuple):
@@ -145,23 +187,28 @@ class Texts(NamedTuple):
         return np.array([*self.known, ""], dtype=object)[self.codes]
 
 
+def _plain(value: Any, method: str) -> Any:
+    """Return a column for a data frame (``texts``) or a dict (``array``)."""
+    if isinstance(value, Values):
+        return value.plain()
+    return getattr(value, method)() if isinstance(value, Texts) else value
+
+
 def _arrow_column(arrow: Any, value: Any) -> Any:
     """Return a column as an Arrow array."""
     if isinstance(value, Texts):
         codes = arrow.array(value.codes, mask=value.codes < 0)
         known = arrow.array(list(value.known), arrow.string())
         return arrow.DictionaryArray.from_arrays(codes, known).cast(arrow.string())
-    if isinstance(value, list) and value and isinstance(value[0], np.ndarray):
-        lists = [None if one is None else one.tolist() for one in cast("list[Any]", value)]
-        return arrow.array(lists, arrow.list_(arrow.list_(arrow.float64())))
-    return arrow.array(value)
+    return value.in_arrow(arrow) if isinstance(value, Values) else arrow.array(value)
 
 
-def _cells(cells: list[Any]) -> Array:
+def _cells(cells: Any) -> Array:
     """Return cells as numbers, NaN for those that hold none, so that one bad cell spoils one row.
 
     Raises:
-        ValueError: If no cell holds a number, and not all are empty.
+        TypeError: If no cell holds a number, and not all are empty.
+        ValueError: Likewise.
     """
     try:
         return np.asarray(cells, np.float64)
@@ -170,29 +217,50 @@ def _cells(cells: list[Any]) -> Array:
         for i, cell in enumerate(cells):
             with suppress(TypeError, ValueError):
                 out[i] = float(cell)
-        if np.isnan(out).all() and any(cells):
+        if np.isnan(out).all() and not all(map(_is_missing, cells)):
             raise  # a column of something else
         return out
 
 
+def _is_missing(cell: Any) -> bool:
+    """Return whether a cell is empty: None, the empty text, NaN, or the missing value of pandas."""
+    return cell is None or (isinstance(cell, str) and not cell) or is_missing_number(cell)
+
+
+def is_missing_number(cell: Any) -> bool:
+    """Return whether a cell is NaN or the missing value of pandas, which no comparison holds for."""
+    return type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, (float, np.floating)) and cell != cell)
+
+
 def _lists(value: Any, size: int, width: int, *, is_arrow: bool) -> Array:
-    """Return a column of lists as numbers, (B, width); a row that is missing is NaN.
+    """Return a column of lists as numbers, (B, width); NaN for a row that is missing or has another length.
 
     Raises:
-        ValueError: If a list has another length.
+        TypeError: If no row has this length, and not all are missing.
+        ValueError: Likewise.
     """
     if is_arrow and value.null_count == 0 and hasattr(value, "flatten"):
         flat = value.combine_chunks() if hasattr(value, "num_chunks") else value
+        even = True
         while hasattr(flat, "values") and hasattr(flat, "flatten"):
+            even = even and (hasattr(flat.type, "list_size") or len(set(np.diff(flat.offsets.to_numpy()).tolist())) < 2)
             flat = flat.flatten()
         numbers = np.asarray(flat.to_numpy(zero_copy_only=False), np.float64)
-        if len(numbers) == size * width:
+        if even and len(numbers) == size * width:
             return numbers.reshape(size, width)
     rows = value.to_pylist() if hasattr(value, "to_pylist") else value
     out = np.full((size, width), np.nan)
+    none, wrong = True, None
     for i, row in enumerate(rows):
-        if row is not None:
+        if _is_missing(row):
+            continue
+        try:
             out[i] = np.asarray(row, np.float64).reshape(width)
+            none = False
+        except (TypeError, ValueError) as error:
+            wrong = error
+    if none and wrong is not None:
+        raise wrong  # a column of something else
     return out
 
 
@@ -260,9 +328,9 @@ class TargetColumns:
             for part in parts:
                 values = self._values(batch, part)
                 finite = np.isfinite(values).all(1)
-                _mark(
-                    wrong, reasons, ~finite, f"target of {key!r}: expected finite numbers, got a gap, NaN or infinity"
-                )
+                size = f"{_LISTS[part.word]} " if part.word in _LISTS else ""
+                expected = f"expected {size}finite numbers, got a gap, NaN, infinity or something else"
+                _mark(wrong, reasons, ~finite, f"target of {key!r}: {expected}")
                 if part.word == "transform":
                     frames = values.reshape(-1, 4, 4)
                     place, turn = frames[:, :3, 3], frames[:, :3, :3]
@@ -322,6 +390,58 @@ def _parts_of(key: str, words: Mapping[str, str]) -> tuple[_Part, ...]:
     return tuple(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class StartColumns:
+    """Which columns give the pose that each row starts from.
+
+    Args:
+        skeleton: The skeleton that is solved.
+        places: Column by its place in q.
+    """
+
+    skeleton: Skeleton
+    places: Mapping[int, str]
+
+    @staticmethod
+    def find(names: Sequence[str], skeleton: Skeleton) -> StartColumns:
+        """Return the columns of starts among the names of columns.
+
+        Raises:
+            UnknownNameError: If a column belongs to no joint.
+        """
+        known = {f"{START}{name}": place for place, name in enumerate(joint_columns(skeleton))}
+        for name in names:
+            if name not in known:
+                raise UnknownNameError(f"column {name!r} belongs to no joint", hint=did_you_mean(name, list(known)))
+        return StartColumns(skeleton, {known[name]: name for name in names})
+
+    def read(self, batch: Batch, wrong: NDArray[np.int32], reasons: list[str]) -> Array | None:
+        """Return the start of each row, (B, nq), None without columns; give rows that cannot start a reason.
+
+        Args:
+            batch: The batch.
+            wrong: Number of each row's reason, -1 for none.
+            reasons: The reasons.
+        """
+        if not self.places:
+            return None
+        q = np.tile(self.skeleton.rest_q, (batch.size, 1))
+        for place, name in self.places.items():
+            q[:, place] = batch.numbers(name)
+        _mark(wrong, reasons, ~np.isfinite(q).all(1), "start: expected finite numbers, got a gap, NaN or infinity")
+        good = np.flatnonzero(wrong < 0)
+        try:
+            q[good] = checked_q(self.skeleton, q[good], "start")
+        except InputError:  # find the rows
+            for row in good.tolist():
+                try:
+                    q[row] = checked_q(self.skeleton, q[row], "start")
+                except InputError as error:
+                    wrong[row] = len(reasons)
+                    reasons.append(str(error))
+        return q
+
+
 def _orthonormal(turn: Array) -> Bools:
     """Return which matrices (B, 3, 3) are rotations."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -347,14 +467,3 @@ def check_names(keep: Sequence[str], new: Sequence[str]) -> None:
     if both:
         hint = "rename it, or pass keep=() (--keep with other names)"
         raise InputError(f"column {both[0]!r}", expected="a name that no column of the answer has", hint=hint)
-
-
-def goal_key(names: Sequence[str], key: str) -> str:
-    """Return a key that exists.
-
-    Raises:
-        UnknownNameError: If it does not.
-    """
-    if key in names:
-        return key
-    raise UnknownNameError(f"no goal named {key!r} for the columns of targets", hint=f"there are {', '.join(names)}")

@@ -10,7 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -19,7 +19,7 @@ from synovia.batch.inputs import Item, Shard, first_names
 from synovia.batch.ledger import Ledger, Row, as_text, parquet_bytes, settings_hash
 from synovia.batch.pool import Engine, Local
 from synovia.batch.summary import write_summary
-from synovia.batch.work import DONE, FAILED, SAME, Job, Outcome, Task, stat_of
+from synovia.batch.work import DONE, FAILED, GONE, SAME, Job, Outcome, Task, stat_of
 from synovia.errors import FileError, SynoviaError
 from synovia.io.base import write_bytes
 
@@ -56,6 +56,7 @@ class Run:
         done: Number of inputs that this run has done.
         same: Number of inputs that were left as they were.
         failed: Rows of inputs that failed, now or before.
+        gone: Rows whose input was deleted; their outputs remain.
         ledger: The file of the ledger.
         summary: The page; None for a shard.
     """
@@ -65,6 +66,7 @@ class Run:
     done: int
     same: int
     failed: Sequence[Row]
+    gone: Sequence[Row]
     ledger: Path
     summary: Path | None
 
@@ -118,7 +120,8 @@ def run_folder(
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
             with suppress(FileError):  # the disk is full: the log has everything
-                plan.drop_lost()
+                if shard is None:
+                    plan.part_with_others()
                 ledger.write()
         rows = ledger.write()
         page = None
@@ -127,10 +130,11 @@ def run_folder(
             if data is not None:
                 write_bytes(output / "ledger.parquet", data, force=True)
             ledger.unite()
-            page = write_summary(output, rows, settings, task.picture)
+            page = write_summary(output, rows, settings, task.picture, {item.output: item.path for item in items})
         own = {item.output for item in mine}
         failed = [row for row in rows if row.output in own and row.status != DONE]
-        return Run(rows, len(mine), plan.done, plan.same, failed, ledger.path, page)
+        gone = [row for row in rows if row.status == GONE]
+        return Run(rows, len(mine), plan.done, plan.same, failed, gone, ledger.path, page)
 
 
 def _empty(folder: Path) -> None:
@@ -148,7 +152,7 @@ def _empty(folder: Path) -> None:
 
 def _is_open(row: Row, *, there: bool, retry_failed: bool) -> bool:
     """Return whether the same input has to be done again; ``there`` if its output exists."""
-    return {DONE: not there, FAILED: retry_failed}.get(row.status, True)
+    return {DONE: not there, GONE: not there, FAILED: retry_failed}.get(row.status, True)
 
 
 class _Plan:
@@ -176,7 +180,7 @@ class _Plan:
             again = row is None or row.settings != self._settings or row.input != item.name
             if force or row is None or again or _is_open(row, there=there, retry_failed=retry_failed):
                 known = ""
-            elif ledger.stats.get(item.output) == stat_of(item.path) and row.sha256:
+            elif ledger.stats.get(item.output) == stat_of(item.path) and row.sha256 and row.status != GONE:
                 self.same += 1
                 continue
             else:
@@ -203,9 +207,7 @@ class _Plan:
             FileError: If nothing can be written.
             SynoviaError: The first failure, with ``fail_fast``.
         """
-        jobs: list[Job] = []
-        for number, (item, known) in enumerate(todo):
-            jobs.append(Job(number, item, known, scratch / str(number)))
+        jobs = [Job(number, item, known, scratch) for number, (item, known) in enumerate(todo)]
         self._ledger.claim({item.output: item.name for item, _ in todo})
         failed = 0
         written, pause = time.monotonic(), _PAUSE
@@ -233,6 +235,7 @@ class _Plan:
             more["trace"] = outcome.trace
         if outcome.status == SAME:
             row = self._ledger.rows[item.output]
+            row = replace(row, status=DONE) if row.status == GONE else row  # the input is back
             self.same += 1
         else:
             try:
@@ -244,18 +247,17 @@ class _Plan:
                     target.unlink(missing_ok=True)
             except OSError as error:
                 raise FileError(f"cannot be written ({error.strerror})", where=str(target)) from error
-            figures = {name: as_text(value) for name, value in outcome.figures.items() if value is not None}
+            figures = {name: text for name, value in outcome.figures.items() if (text := as_text(value))}
             row = Row(
                 item.name, item.output, outcome.status, outcome.sha256, self._settings, outcome.error, figures
             )  # fmt: skip
-        self._ledger.record(row, outcome.stat, more)
-        with suppress(OSError):
-            shutil.rmtree(job.folder, ignore_errors=True)
+        self._ledger.record(row, outcome.stat, item.path, more)
+        if outcome.file is not None and outcome.status != DONE:
+            with suppress(OSError):
+                outcome.file.unlink(missing_ok=True)
         return row
 
-    def drop_lost(self) -> None:
-        """Forget rows of other inputs whose output was removed."""
+    def part_with_others(self) -> None:
+        """Mark or forget rows of other inputs that were deleted."""
         own = {item.output for item in self._items}
-        for output, row in list(self._ledger.rows.items()):
-            if output not in own and row.status == DONE and not (self._output / output).exists():
-                del self._ledger.rows[output]
+        self._ledger.part_with([output for output in self._ledger.rows if output not in own])

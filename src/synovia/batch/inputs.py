@@ -11,8 +11,10 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from synovia.errors import FileError, InputError
+from synovia.io.base import similar_names
 
 _SHOWN: Final = 3  # names in a message
+_CLOSED: Final = ".closed"  # output, which never exists, of a folder that cannot be opened
 _RESERVED: Final = frozenset({"ledger.csv", "ledger.log", "ledger.parquet", "summary.html"})
 
 
@@ -25,34 +27,47 @@ class Item:
         path: The file.
         output: Path of the output below the output folder, with slashes.
         rows: First row and the row after the last, for a part of a table; None for the whole file.
+        problem: Why it cannot be read, if that is known already: a folder that cannot be opened.
     """
 
     name: str
     path: Path
     output: str
     rows: tuple[int, int] | None = None
+    problem: str = ""
 
 
-def is_many(sources: Sequence[str], output: Path | None) -> bool:
-    """Return whether arguments mean many inputs: several, a folder, a pattern, or an output folder."""
+def is_many(sources: Sequence[str], output: str | None) -> bool:
+    """Return whether arguments mean many inputs: several, a folder, a pattern, or an output folder (``out/``)."""
     return (
         len(sources) > 1
-        or any(Path(source).is_dir() or _is_pattern(source) for source in sources)
-        or (output is not None and (output.is_dir() or str(output).endswith(("/", os.sep))))
+        or any(_is_folder(source) or _is_pattern(source) for source in sources)
+        or (output is not None and means_folder(output))
     )
+
+
+def means_folder(output: str) -> bool:
+    """Return whether an output is a folder: one that exists, or a name that ends in a slash."""
+    return output.endswith(("/", os.sep)) or _is_folder(output)
+
+
+def _is_folder(name: str) -> bool:
+    """Return whether there is a folder of this name; there is none if the name is too long."""
+    return os.path.isdir(name)  # noqa: PTH112  a path would raise
 
 
 def _is_pattern(source: str) -> bool:
     """Return whether a text is a pattern such as ``clips/*.bvh`` and no file."""
-    return has_magic(source) and not Path(source).exists()
+    return has_magic(source) and not os.path.exists(source)  # noqa: PTH110  a path would raise for a long name
 
 
 def collect(sources: Sequence[str], output: Path, endings: Iterable[str], ending: str | None = None) -> list[Item]:
     """Return the inputs of a run, sorted by name, each with its output.
 
-    A folder is searched with all folders in it for files with known endings; hidden files and the output folder are
-    left out. A pattern is expanded; ``**`` stands for any folders. Outputs have the same folders as the inputs. Two
-    inputs that differ only in their ending keep it: ``walk.bvh.csv``, ``walk.glb.csv``.
+    A folder is searched with all folders in it, also behind links, for files with known endings; hidden files and the
+    output folder are left out. A folder that cannot be opened is an input with a ``problem``. A pattern is expanded;
+    ``**`` stands for any folders. Outputs have the same folders as the inputs. Two inputs that differ only in their
+    ending keep it: ``walk.bvh.csv``, ``walk.glb.csv``.
 
     Args:
         sources: Files, folders and patterns.
@@ -65,15 +80,24 @@ def collect(sources: Sequence[str], output: Path, endings: Iterable[str], ending
     """
     known = frozenset(endings)
     found: dict[str, Path] = {}
+    closed: dict[str, str] = {}  # names of folders that cannot be opened, with the reasons
     for source in sources:
-        for name, path in _found(source, output, known, alone=len(sources) == 1):
+        for name, path in _found(source, output, known, closed, alone=len(sources) == 1):
             if name in found and found[name] != path:
                 what = "two inputs have the same name"
                 raise FileError(what, where=str(path), value=str(found[name]), hint="give the folder above both")
             found[name] = path
-    if not found:
+    if found.keys() == closed.keys():
+        if closed:
+            name = min(closed)
+            raise FileError(closed[name], where=str(found[name]))
         raise FileError("no inputs", where=", ".join(sources), expected=f"files that end in {', '.join(sorted(known))}")
-    items = [Item(name, found[name], _with_ending(name, ending)) for name in sorted(found)]
+    items = [
+        Item(name, found[name], name + _CLOSED, problem=closed[name])
+        if name in closed
+        else Item(name, found[name], _with_ending(name, ending))
+        for name in sorted(found)
+    ]
     times = Counter(item.output for item in items)
     return [
         replace(item, output=f"{item.name}{ending or PurePosixPath(item.name).suffix}")
@@ -83,12 +107,21 @@ def collect(sources: Sequence[str], output: Path, endings: Iterable[str], ending
     ]
 
 
-def _found(source: str, output: Path, endings: frozenset[str], *, alone: bool) -> Iterable[tuple[str, Path]]:
-    """Yield the name and path of each file of a source; ``alone`` if it is the only one."""
+def _found(
+    source: str, output: Path, endings: frozenset[str], closed: dict[str, str], *, alone: bool
+) -> Iterable[tuple[str, Path]]:
+    """Yield the name and path of each file of a source, and of each folder that cannot be opened.
+
+    Args:
+        source: A file, folder or pattern.
+        output: The output folder.
+        endings: Endings of the files that are taken from folders.
+        closed: Gets the names of folders that cannot be opened, with the reasons.
+        alone: Whether this is the only source.
+    """
     path = Path(source)
-    if path.is_dir():
-        above = "" if alone else f"{path.resolve().name}/"
-        yield from ((above + name, file) for name, file in _files_below(path, output, endings))
+    if _is_folder(source):
+        yield from _files_below(path, output, endings, "" if alone else f"{path.resolve().name}/", closed)
     elif _is_pattern(source):
         base = _fixed_part(source)
         files = [Path(name) for name in sorted(glob(source, recursive=True))]  # noqa: PTH207  absolute patterns too
@@ -99,11 +132,13 @@ def _found(source: str, output: Path, endings: frozenset[str], *, alone: bool) -
                 yield file.relative_to(base).as_posix(), file
             elif file.is_dir():
                 above = file.relative_to(base).as_posix()
-                yield from ((f"{above}/{name}", inner) for name, inner in _files_below(file, output, endings))
-    elif path.exists():
+                yield from _files_below(file, output, endings, f"{above}/", closed)
+        if "**" in source:  # glob passes over folders that it cannot open
+            yield from _files_below(base, output, frozenset(), "", closed)
+    elif os.path.exists(source):  # noqa: PTH110
         yield path.name, path
     else:
-        raise FileError("file does not exist", where=source)
+        raise FileError("file or folder does not exist", where=source, hint=similar_names(path))
 
 
 def _fixed_part(pattern: str) -> Path:
@@ -116,17 +151,38 @@ def _fixed_part(pattern: str) -> Path:
     return Path(*fixed)
 
 
-def _files_below(folder: Path, output: Path, endings: frozenset[str]) -> Iterable[tuple[str, Path]]:
-    """Yield the files with known endings below a folder, with their paths below it."""
+def _files_below(
+    folder: Path, output: Path, endings: frozenset[str], above: str, closed: dict[str, str]
+) -> Iterable[tuple[str, Path]]:
+    """Yield the files with known endings below a folder, and the folders that cannot be opened.
+
+    Args:
+        folder: The folder.
+        output: The output folder, which is left out.
+        endings: The endings.
+        above: Start of the names.
+        closed: Gets the names of folders that cannot be opened, which end in a slash, with the reasons.
+    """
     left_out = output.resolve()
-    for place, folders, files in os.walk(folder):
+    refused: list[OSError] = []
+    seen = {folder.resolve()}  # a link may lead to a folder above it
+    for place, folders, files in os.walk(folder, onerror=refused.append, followlinks=True):
         here = Path(place)
-        folders[:] = [one for one in folders if not one.startswith(".") and (here / one).resolve() != left_out]
         if here.resolve() == left_out:
             raise InputError("output folder", value=str(output), expected="another folder than that of the inputs")
+        for name in list(folders):
+            real = (here / name).resolve()
+            if name.startswith(".") or real == left_out or real in seen:
+                folders.remove(name)
+            seen.add(real)
         for file in files:
             if not file.startswith(".") and Path(file).suffix.lower() in endings:
-                yield (here / file).relative_to(folder).as_posix(), here / file
+                yield above + (here / file).relative_to(folder).as_posix(), here / file
+    for error in refused:
+        path = Path(error.filename)
+        name = f"{above}{path.relative_to(folder).as_posix()}/"
+        closed[name] = f"folder cannot be opened ({error.strerror})"
+        yield name, path
 
 
 def _with_ending(name: str, ending: str | None) -> str:

@@ -1,9 +1,10 @@
 """The ledger of an output folder: what was done with which input, settings and version, and how it went.
 
 ``ledger.csv`` has a row for each output, sorted by input, and no times, so that it is the same however often a run was
-interrupted. ``ledger.log`` beside it has a line of JSON for each event: claims of outputs before the work begins,
-outcomes with times, attempts and stacks. Every event is appended at once, so that nothing is lost when a process is
-killed. The ledger is rebuilt from both.
+interrupted. A row whose input was deleted stays as long as its output, with the status ``gone``. ``ledger.log`` beside
+it has a line of JSON for each event: claims of outputs before the work begins, outcomes with times, attempts and
+stacks. Every event is appended at once, so that nothing is lost when a process is killed. The ledger is rebuilt from
+both.
 """
 
 from __future__ import annotations
@@ -15,22 +16,24 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, cast
 
 from synovia.batch.inputs import Shard
-from synovia.batch.work import CRASHED, DONE, FAILED, Figure
+from synovia.batch.work import CRASHED, DONE, FAILED, GONE, Figure
 from synovia.errors import FileError, FormatError
 from synovia.io.base import read_text, write_bytes
 
 NAME: Final = "ledger"
-_FIRST: Final = ("input", "status", "verdict", "error")
+_FIRST: Final = ("input", "status", "verdict", "error", "notes")
 _LAST: Final = ("output", "sha256", "settings")
-_STATUSES: Final = (DONE, FAILED, CRASHED)
-_LARGEST: Final = 2**33  # bytes of a log
+_SOME: Final = frozenset({"verdict", "notes"})  # figures that have a place among the first columns
+_STATUSES: Final = (DONE, FAILED, CRASHED, GONE)
+_ANEW: Final = "remove it to begin anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Row:
     Args:
         input: Name of the input.
         output: Path of the output below the folder.
-        status: ``done``, ``failed`` or ``crashed``.
+        status: ``done``, ``failed``, ``crashed``, or ``gone`` if the input was deleted after it was done.
         sha256: Hash of the input's content.
         settings: Hash of the settings and the version.
         error: Reason of a failure.
@@ -71,8 +74,8 @@ class Row:
 def row_of(fields: Mapping[str, str]) -> Row:
     """Return the row of values by column."""
     named = (*_FIRST, *_LAST)
-    figures = {name: text for name, text in fields.items() if text and (name not in named or name == "verdict")}
-    own = {name: fields.get(name, "") for name in named if name != "verdict"}
+    figures = {name: text for name, text in fields.items() if text and (name not in named or name in _SOME)}
+    own = {name: fields.get(name, "") for name in named if name not in _SOME}
     return Row(**own, figures=figures)
 
 
@@ -93,7 +96,7 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
 
 def columns_of(rows: Iterable[Row]) -> list[str]:
     """Return the columns of a ledger; the figures come in the order of the alphabet."""
-    figures = {name for row in rows for name in row.figures} - {"verdict"}
+    figures = {name for row in rows for name in row.figures} - _SOME
     return [*_FIRST, *sorted(figures), *_LAST]
 
 
@@ -158,6 +161,7 @@ class Ledger:
         self._times: dict[str, float] = {}  # of the rows that come from a log
         self._foreign: set[str] = set()  # rows of a shard's run that the whole ledger has already
         self.stats: dict[str, tuple[int, int]] = {}  # size and time of the inputs, by output
+        self._paths: dict[str, str] = {}  # the inputs, by output
         try:
             self._others = [] if shard is not None else self._shards()
             if shard is not None:
@@ -205,11 +209,15 @@ class Ledger:
     def _read(self, path: Path) -> None:
         """Read a ledger, then the log beside it."""
         if path.exists():
-            table = list(csv.reader(io.StringIO(read_text(path), newline="")))
-            head = table[0]
+            text = read_text(path)
+            try:
+                table = list(csv.reader(io.StringIO(text, newline="")))
+            except csv.Error as error:
+                raise FormatError(f"is no ledger ({error})", where=str(path), hint=_ANEW) from error
+            head = table[0] if table else []
             for line, cells in enumerate(table[1:], 2):
-                if len(cells) != len(head) or not {*_FIRST, *_LAST} <= set(head):
-                    raise FormatError("is no ledger", where=f"{path}, line {line}", hint="remove it to begin anew")
+                if len(cells) != len(head) or not {*_FIRST, *_LAST} - _SOME <= set(head):
+                    raise FormatError("is no ledger", where=f"{path}, line {line}", hint=_ANEW)
                 self._keep(row_of(dict(zip(head, cells, strict=True))), 0.0)
         log = path.with_suffix(".log")
         if log.exists():
@@ -218,20 +226,17 @@ class Ledger:
                     self._replay(line)
 
     def _replay(self, line: bytes) -> None:
-        """Read a line of the log; a line that was cut when a process was killed is left out."""
-        try:
+        """Read a line of the log; one that was cut when a process was killed, or was damaged, is left out."""
+        with suppress(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             event = json.loads(line)
-        except ValueError:
-            return
-        if not isinstance(event, dict):
-            return
-        event = cast("dict[str, Any]", event)
-        if event.get("event") == "claim":
-            self.claimed.add(str(event["output"]))
-        elif event.get("event") in _STATUSES:
-            self._keep(row_of(event["row"]), event["time"], (event["size"], event["modified"]))
+            if event["event"] == "claim":
+                self.claimed.add(str(event["output"]))
+            elif event["event"] in _STATUSES:
+                row = row_of({str(name): str(value) for name, value in event["row"].items()})
+                stat = int(event["size"]), int(event["modified"])
+                self._keep(row, float(event["time"]), stat, event.get("path"))
 
-    def _keep(self, row: Row, when: float, stat: tuple[int, int] | None = None) -> None:
+    def _keep(self, row: Row, when: float, stat: tuple[int, int] | None = None, path: str | None = None) -> None:
         """Keep a row, unless a later one is known."""
         self.claimed.add(row.output)
         if when < self._times.get(row.output, 0.0):
@@ -241,6 +246,8 @@ class Ledger:
         self._foreign.discard(row.output)
         if stat is not None:
             self.stats[row.output] = stat
+        if path is not None:
+            self._paths[row.output] = path
 
     def write_log(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Append events to the log.
@@ -261,17 +268,33 @@ class Ledger:
         self.write_log({"event": "claim", "input": name, "output": output} for output, name in new.items())
         self.claimed.update(new)
 
-    def record(self, row: Row, stat: tuple[int, int], more: Mapping[str, Any]) -> None:
+    def record(self, row: Row, stat: tuple[int, int], path: Path, more: Mapping[str, Any]) -> None:
         """Record an outcome.
 
         Args:
             row: The row.
             stat: Size and time of the input.
+            path: The input.
             more: What only the log tells: times, attempts, stacks.
         """
-        now = time.time()
-        self.write_log([_event(row, stat, now) | dict(more)])
-        self._keep(row, now, stat)
+        now, place = time.time(), os.path.abspath(path)  # noqa: PTH100  not resolved: a link may change
+        self.write_log([_event(row, stat, now, place) | dict(more)])
+        self._keep(row, now, stat, place)
+
+    def part_with(self, others: Iterable[str]) -> None:
+        """Mark rows whose input was deleted, and forget those without an output.
+
+        Args:
+            others: Outputs that are no outputs of this run.
+        """
+        for output in others:
+            row, place = self.rows[output], self._paths.get(output)
+            there = _is_file(self.folder / output)
+            deleted = place is not None and not _is_file(Path(place))
+            if (row.status in (DONE, GONE) and not there) or (row.status not in (DONE, GONE) and deleted):
+                del self.rows[output]
+            elif row.status == DONE and deleted:
+                self.rows[output] = replace(row, status=GONE)
 
     def sorted_rows(self) -> list[Row]:
         """Return the rows by input, then output."""
@@ -292,7 +315,8 @@ class Ledger:
             return
         self.write_log({"event": "claim", "output": output} for output in sorted(self.claimed))
         self.write_log(
-            _event(row, self.stats.get(output, (0, 0)), self._times[output]) for output, row in self.rows.items()
+            _event(row, self.stats.get(output, (0, 0)), self._times[output], self._paths.get(output))
+            for output, row in self.rows.items()
         )
         for path in self._others:
             for file in (path, path.with_suffix(".log")):
@@ -300,9 +324,18 @@ class Ledger:
         self._others = []
 
 
-def _event(row: Row, stat: tuple[int, int], when: float) -> dict[str, Any]:
+def _is_file(path: Path) -> bool:
+    """Return whether a file is there; none has a name that is too long for the system."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _event(row: Row, stat: tuple[int, int], when: float, path: str | None) -> dict[str, Any]:
     """Return a row as an event of the log."""
-    return {"event": row.status, "row": row.fields(), "size": stat[0], "modified": stat[1], "time": when}
+    event = {"event": row.status, "row": row.fields(), "size": stat[0], "modified": stat[1], "time": when}
+    return event if path is None else event | {"path": path}
 
 
 def _locked(path: Path, *, shared: bool = False) -> BinaryIO:

@@ -25,6 +25,8 @@ from synovia.batch.work import CRASHED, Job, Outcome, Task, stat_of, work_on
 from synovia.errors import SynoviaError
 
 ATTEMPTS: Final = 3  # processes that may die on one job
+_STARTS: Final = 20  # processes that may be killed from outside before one is ready
+_FROM_OUTSIDE: Final = (-9, -15)  # exit codes of processes that were killed, as when memory is short
 _LISTEN: Final = 0.2  # seconds between two looks for Ctrl-C
 _READY: Final = "ready"
 _LAST_WORDS: Final = 4000  # bytes of what a process wrote before it died
@@ -169,8 +171,8 @@ class Worker(threading.Thread):
         Raises:
             SynoviaError: If it cannot be prepared.
         """
-        words = ""
-        for _ in range(ATTEMPTS):
+        words, own = "", 0
+        for _ in range(_STARTS):
             self._words = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115  lives as long as the process
             process = subprocess.Popen(
                 [sys.executable, "-m", "synovia.batch.pool"],
@@ -189,6 +191,9 @@ class Worker(threading.Thread):
                 words = self._ending(process)
                 if self._stopped:
                     return process
+                own += process.returncode not in _FROM_OUTSIDE
+                if own == ATTEMPTS:
+                    break
                 continue
             if answer != _READY:
                 raise answer

@@ -17,7 +17,7 @@ from synovia.batch.functions import Solve
 from synovia.batch.inputs import Item, collect
 from synovia.batch.tables import ENDINGS, PART, Source, open_sink
 from synovia.batch.tasks import model_settings
-from synovia.batch.work import Figure
+from synovia.batch.work import Figure, Picture
 from synovia.errors import FormatError, InputError, restated
 from synovia.files.goals import read_goals
 from synovia.ik.status import Status
@@ -117,9 +117,9 @@ class SolveTable:
             blocks = source.blocks(item.rows)
             return figures_of(write_answers(self.function, blocks, output, item.path))
 
-    def picture(self, output: Path) -> bytes | None:
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return None: a table has no picture."""
-        del output
+        del output, source
         return None
 
 

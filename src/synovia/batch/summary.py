@@ -1,59 +1,160 @@
-"""The page ``summary.html`` of an output folder: the worst clips first with their pictures, then the failures."""
+"""The page ``summary.html`` of an output folder: the worst results with pictures, all failures, and a table.
+
+The page needs no network: pictures are in it, and a few lines of script filter and sort what it shows.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from synovia.batch.ledger import Row, columns_of, csv_bytes
-from synovia.batch.work import DONE
+from synovia.batch.work import DONE, GONE, Picture
 from synovia.errors import FileError, MissingExtraError, SynoviaError
 from synovia.io.base import write_text
+from synovia.io.load import formats
 
 _PICTURES: Final = 12  # of the worst results
-_WORST: Final = 200  # rows of results, and of failures; the ledger has all
+_MOST: Final = 2000  # rows of results, and of failures; the ledger has all
+_LEAST: Final = 1e-4  # figures below it are told as such: they are rounding
+_FIGURES: Final = 7  # columns of numbers, so that the table fits a screen
 _VERDICTS: Final = ("failed", "look", "good")
-_HIDDEN: Final = ("output", "sha256", "settings", "error")
+_MEANINGS: Final = {
+    "not done": "There is no result",
+    "failed": "The judge of clips says: not to be used",
+    "look": "The judge of clips says: look at it before you use it",
+    "good": "The judge of clips found nothing",
+}
+_UNJUDGED: Final = "done"  # stands for the verdict of a result that no judge has seen
+
+
+class _Figure(NamedTuple):
+    """How a figure of the ledger is called on the page.
+
+    Args:
+        title: Its name, with the unit.
+        told: What it is.
+    """
+
+    title: str
+    told: str
+
+
+# in the order in which they take the columns of the table
+_NAMED: Final = {
+    "frames": _Figure("frames", "Frames of the result; rows of a table"),
+    "bad_frames": _Figure("bad frames", "Frames in which a finding shows that decides the verdict"),
+    "missed": _Figure("missed", "Frames or rows whose goals are missed"),
+    "worst": _Figure("worst miss", "Largest distance from a target, length units of the model"),
+    "limb_deg": _Figure("limbs off, °", "Mean angle between a limb and that of the source, of the worst limb"),
+    "foot_slide": _Figure("feet slide, legs/s", "Speed of a standing foot, in lengths of the leg a second"),
+    "foot_depth": _Figure("feet sink, legs", "Largest depth of a foot below the ground, in lengths of the leg"),
+    "median_error": _Figure("median error", "Median distance of the points, length units"),
+    "p99_error": _Figure("99 % error", "Distance that 99 % of the points are within, length units"),
+    "slide_before": _Figure("slide before", "Slide of the feet in the input, length units"),
+    "slide": _Figure("slide", "Slide of the feet in the result, length units"),
+    "jumps": _Figure("jumps", "Frames that jump from the previous one"),
+}
 
 _STYLE: Final = """
-:root { color-scheme: light dark; --ink: #1c2126; --soft: #66707a; --line: #dfe3e7; --back: #fff; --bad: #b3261e; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ec; --soft: #9aa4ad; --line: #343b42; --back: #15191d; --bad: #ff8a80; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back); margin: 2rem auto;
-  max-width: 75rem; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2.5rem; } .soft { color: var(--soft); }
-.bad { color: var(--bad); } table { border-collapse: collapse; width: 100%; font-size: .87rem; }
-th, td { text-align: left; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--line); }
-td { overflow-wrap: anywhere; } td.n { font-variant-numeric: tabular-nums; white-space: nowrap; }
-.worst { display: grid; grid-template-columns: repeat(auto-fill, minmax(22rem, 1fr)); gap: 1.2rem; }
-figure { margin: 0; } figure img { width: 100%; border: 1px solid var(--line); border-radius: 4px; }
-figcaption { font-size: .87rem; overflow-wrap: anywhere; } .scroll { overflow-x: auto; }
+:root { color-scheme: light dark; --ink: #1c2126; --soft: #5c6670; --line: #dfe3e7; --back: #fff; --card: #f6f8f9;
+  --failed: #b3261e; --look: #8a5300; --good: #1a6e45; --done: #5c6670; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ec; --soft: #9aa4ad; --line: #343b42; --back: #15191d;
+  --card: #1c2126; --failed: #ff8a80; --look: #ffb95c; --good: #6fd6a0; --done: #9aa4ad; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back); margin: 1.5rem auto 4rem;
+  max-width: 74rem; padding: 0 1.5rem; }
+h1 { font-size: 1.4rem; margin: 0 0 .2rem; } h2 { font-size: 1.1rem; margin: 2.2rem 0 .6rem; }
+p { margin: .3rem 0; } a { color: inherit; } code { font-size: .92em; }
+.soft { color: var(--soft); } .hidden { display: none; }
+nav { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; position: sticky; top: 0; padding: .6rem 0;
+  background: var(--back); border-bottom: 1px solid var(--line); z-index: 1; }
+nav label { cursor: pointer; } nav input[type=radio] { position: absolute; opacity: 0; }
+nav span { display: inline-block; padding: .15rem .8rem; border: 1px solid var(--line); border-radius: 1rem; }
+nav input:checked + span { background: var(--ink); color: var(--back); border-color: var(--ink); }
+nav input:focus-visible + span { outline: 2px solid var(--look); }
+nav input[type=search] { margin-left: auto; padding: .25rem .6rem; font: inherit; width: 16rem; }
+article { padding: .8rem 1rem; margin-bottom: 1rem; background: var(--card); border: 1px solid var(--line);
+  border-radius: 6px; } article header { display: flex; flex-wrap: wrap; gap: 0 1rem; align-items: baseline; }
+article img { max-width: 100%; display: block; margin: .5rem auto; border-radius: 4px; }
+article h3 { font-size: 1rem; margin: 0; }
+.name { overflow-wrap: anywhere; } .verdict { font-weight: 600; white-space: nowrap; }
+.failed { color: var(--failed); } .look { color: var(--look); } .good { color: var(--good); }
+.done { color: var(--done); }
+dl { display: flex; flex-wrap: wrap; gap: .2rem 1.6rem; margin: .3rem 0 0; font-size: .87rem; }
+dl div { display: flex; gap: .4rem; } dt { color: var(--soft); }
+dd { margin: 0; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; width: 100%; font-size: .87rem; } .scroll { overflow-x: auto; }
+th, td { text-align: left; vertical-align: top; padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line); }
+th { color: var(--soft); font-weight: 600; } th button { all: unset; cursor: pointer; }
+th button:focus-visible { outline: 2px solid var(--look); }
+td.name { min-width: 9rem; } .reasons td.name { min-width: 17rem; }
+td.n { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }
+th.n { text-align: right; } td:last-child, th:last-child { padding-right: 0; } summary { cursor: pointer; }
+"""
+
+_SCRIPT: Final = """
+const items = [...document.querySelectorAll('[data-kind]')], search = document.querySelector('nav input[type=search]');
+function filter() {
+  const kind = document.querySelector('nav input:checked').value, text = search.value.toLowerCase();
+  for (const one of items) one.classList.toggle('hidden',
+    (kind && one.dataset.kind !== kind) || !one.dataset.name.toLowerCase().includes(text));
+  for (const part of document.querySelectorAll('section')) part.classList.toggle('hidden',
+    !part.querySelector('[data-kind]:not(.hidden)'));
+}
+document.querySelector('nav').addEventListener('input', filter);
+for (const button of document.querySelectorAll('th button')) button.addEventListener('click', () => {
+  const head = button.parentElement, body = head.closest('table').tBodies[0], at = head.cellIndex;
+  const down = head.getAttribute('aria-sort') !== 'descending';
+  for (const other of head.parentElement.cells) other.removeAttribute('aria-sort');
+  head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+  const value = row => row.cells[at].dataset.value ?? row.cells[at].textContent, sign = down ? -1 : 1;
+  const numbers = head.classList.contains('n');
+  const order = (a, b) => numbers ? (Number(a) || 0) - (Number(b) || 0) : a.localeCompare(b);
+  body.append(...[...body.rows].sort((a, b) => sign * order(value(a), value(b))));
+});
+filter();
 """
 
 
 def badness(row: Row) -> tuple[float, ...]:
-    """Return how bad a result is, for sorting: verdict, share of missed frames, number of findings, largest error."""
+    """Return how bad a result is, for sorting.
+
+    The verdict of the judge comes first. Results with the same verdict are compared by the share of frames in which
+    something is wrong, the share of missed frames, the number of findings, and the largest errors.
+    """
     verdict = row.figures.get("verdict", "good")
     rank = _VERDICTS.index(verdict) if verdict in _VERDICTS else len(_VERDICTS)
     findings = row.figures.get("findings", "")
-    share = row.figure("missed") / max(row.figure("frames"), 1.0)
-    return -rank, share, findings.count(";") + bool(findings), row.figure("worst")
+    frames = max(row.figure("frames"), 1.0)
+    return (
+        -rank,
+        row.figure("bad_frames") / frames,
+        row.figure("missed") / frames,
+        findings.count(";") + bool(findings),
+        row.figure("limb_deg"),
+        row.figure("worst"),
+    )
 
 
 def worst_first(rows: Sequence[Row]) -> list[Row]:
     """Return the rows of results, the worst first."""
-    done = sorted((row for row in rows if row.status == DONE), key=lambda row: (row.input, row.output))
+    done = sorted((row for row in rows if row.status in (DONE, GONE)), key=lambda row: (row.input, row.output))
     return sorted(done, key=badness, reverse=True)
 
 
 def write_summary(
-    folder: Path, rows: Sequence[Row], settings: Mapping[str, Any], picture: Callable[[Path], bytes | None]
+    folder: Path,
+    rows: Sequence[Row],
+    settings: Mapping[str, Any],
+    picture: Callable[[Path, Path | None], Picture | None],
+    sources: Mapping[str, Path],
 ) -> Path:
     """Write the page, unless it shows these rows already.
 
@@ -61,7 +162,8 @@ def write_summary(
         folder: The output folder.
         rows: The rows of the ledger.
         settings: Settings of the last run.
-        picture: Returns a picture of an output as PNG.
+        picture: Returns a picture of an output, beside its input if that is known.
+        sources: The inputs, by output, as far as they are known.
 
     Raises:
         FileError: If it cannot be written.
@@ -71,94 +173,197 @@ def write_summary(
     mark = f"<!-- ledger {shown} -->"
     if path.exists() and mark in path.read_text(encoding="utf-8", errors="replace")[:400]:
         return path
-    worst, failures = worst_first(rows), [row for row in rows if row.status != DONE]
-    verdicts = Counter(row.figures["verdict"] for row in worst if "verdict" in row.figures)
-    counted = ", ".join(f"{verdicts[name]} {name}" for name in _VERDICTS if verdicts[name])
+    worst, failures = worst_first(rows), [row for row in rows if row.status not in (DONE, GONE)]
     title = f"{settings.get('command', 'batch')}: {len(worst)} done, {len(failures)} failed"
     parts = [
         f"<!doctype html>{mark}<html lang='en'><meta charset='utf-8'><title>{escape(title)}</title>",
         "<meta name='viewport' content='width=device-width'>",
         f"<style>{_STYLE}</style><h1>{escape(title)}</h1>",
-        f"<p>{escape(counted)}</p>" if counted else "",
-        "<p class='soft'>Every row is in <a href='ledger.csv'>ledger.csv</a>, times and stacks in ledger.log.</p>",
-        _gallery(folder, worst[:_PICTURES], picture),
+        "<p class='soft'>All rows: <a href='ledger.csv'>ledger.csv</a>. Times and stacks: ledger.log.</p>",
+        _filters(worst, failures),
+        _gallery(folder, worst[:_PICTURES], picture, sources),
         _failures(failures),
         _table(worst),
-        "<h2>Settings of the last run</h2>",
         _settings(settings),
-        "</html>\n",
+        f"<script>{_SCRIPT}</script></html>\n",
     ]
     write_text(path, "\n".join(part for part in parts if part), force=True)
     return path
 
 
-def _gallery(folder: Path, rows: Sequence[Row], picture: Callable[[Path], bytes | None]) -> str:
+def _kind(row: Row) -> str:
+    """Return the verdict on a result; ``"not done"`` for a failure."""
+    return row.figures.get("verdict", _UNJUDGED) if row.status in (DONE, GONE) else "not done"
+
+
+def _tagged(tag: str, row: Row) -> str:
+    """Return the start of an element that the filters show or hide."""
+    return f"<{tag} data-kind='{escape(_kind(row))}' data-name='{escape(row.input, quote=True)}'>"
+
+
+def _filters(worst: Sequence[Row], failures: Sequence[Row]) -> str:
+    """Return a button for each verdict, and a field for names."""
+    counts = Counter(map(_kind, (*worst, *failures)))
+    kinds = [kind for kind in ("not done", *_VERDICTS, _UNJUDGED) if counts[kind]]
+    buttons = [("", "all", counts.total()), *((kind, kind, counts[kind]) for kind in kinds)]
+    chips = "".join(
+        f"<label title='{_MEANINGS.get(kind, '')}'>"
+        f"<input type='radio' name='kind' value='{kind}'{'' if kind else ' checked'}>"
+        f"<span>{text} {count}</span></label>"
+        for kind, text, count in buttons
+    )
+    return f"<nav>{chips}<input type='search' placeholder='filter by name' aria-label='filter by name'></nav>"
+
+
+def _gallery(
+    folder: Path,
+    rows: Sequence[Row],
+    picture: Callable[[Path, Path | None], Picture | None],
+    sources: Mapping[str, Path],
+) -> str:
     """Return the pictures of the worst results."""
-    figures: list[str] = []
+    cards: list[str] = []
+    paired = False
     for row in rows:
         try:
-            drawn = picture(folder / row.output)
+            drawn = _drawn(folder / row.output, sources.get(row.output), picture)
         except MissingExtraError as error:
             return f"<p class='soft'>No pictures: {escape(str(error))}</p>"
-        except FileError:
-            if (folder / row.output).exists():  # the disk is full: another run draws it
-                raise
-            drawn = None
-        except (SynoviaError, ValueError):  # the file was changed by someone else
-            drawn = None
         if drawn is None:
             continue
-        told = ", ".join(f"{name} {_short(row.figures[name])}" for name in _told(row))
-        source = f"data:image/png;base64,{base64.b64encode(drawn).decode()}"
-        link = f"<a href='{quote(row.output)}'>{escape(row.input)}</a>"
-        figures.append(
-            f"<figure><img alt='' src='{source}'><figcaption>{link}<br>"
-            f"<span class='soft'>{escape(told)}</span></figcaption></figure>"
-        )
-    return f"<h2>The worst first</h2><div class='worst'>{''.join(figures)}</div>" if figures else ""
+        paired = paired or drawn.paired
+        source = f"data:image/png;base64,{base64.b64encode(drawn.png).decode()}"
+        image = f"<img alt='{escape(row.input, quote=True)}, stills' src='{source}'>"
+        cards.append(f"{_tagged('article', row)}<header>{_heading(row)}</header>{image}{_told(row)}</article>")
+    how = "by verdict, then by the share of frames in which something is wrong"
+    pairs = " Each still shows the source at the left and the result at the right." if paired else ""
+    head = f"<h2>The worst first</h2><p class='soft'>Ordered {how}.{pairs}{_how_to_view(rows[:1])}</p>"
+    return f"<section>{head}{''.join(cards)}</section>" if cards else ""
 
 
-def _told(row: Row) -> list[str]:
-    """Return the figures to tell below a picture, the verdict first."""
-    return sorted(row.figures, key=lambda name: (name != "verdict", name))
+def _how_to_view(rows: Sequence[Row]) -> str:
+    """Return a sentence with the command that shows a result in motion; "" if its file needs a model beside it."""
+    known = [(ending, fmt.read_onto is None) for fmt in formats() if fmt.holds_motions for ending in fmt.extensions]
+    for row in rows:
+        fitting = [pair for pair in known if row.output.lower().endswith(pair[0])]
+        if fitting and max(fitting, key=lambda pair: len(pair[0]))[1]:  # the longest ending decides
+            command = escape(f"synovia view {shlex.quote(row.output)}")
+            return f" To see the first one move, run <code>{command}</code> in this folder."
+    return ""
+
+
+def _drawn(output: Path, source: Path | None, picture: Callable[[Path, Path | None], Picture | None]) -> Picture | None:
+    """Return a picture of an output, None if it cannot be drawn.
+
+    Raises:
+        FileError: If the disk is full.
+        MissingExtraError: If Pillow is not installed.
+    """
+    for beside in (source, None):  # the input may have changed since
+        try:
+            return picture(output, beside)
+        except MissingExtraError:
+            raise
+        except FileError:
+            if beside is None and output.exists():  # the disk is full: another run draws it
+                raise
+        except (SynoviaError, ValueError):  # the file was changed by someone else
+            continue
+    return None
+
+
+def _heading(row: Row) -> str:
+    """Return name, verdict and findings of a result."""
+    verdict = _kind(row)
+    name = f"<h3 class='name'><a href='{quote(row.output)}'>{escape(row.input)}</a></h3>"
+    gone = " <span class='soft'>(the input was deleted)</span>" if row.status == GONE else ""
+    findings = escape(row.figures.get("findings", ""))
+    return f"{name}<span class='verdict {escape(verdict)}'>{escape(verdict)}</span>{gone}<span>{findings}</span>"
+
+
+def _told(row: Row) -> str:
+    """Return notes and figures of a result."""
+    names = [name for name in dict.fromkeys((*_NAMED, *sorted(row.figures))) if name in row.figures]
+    figures = "".join(
+        f"<div title='{escape(_figure(name).told, quote=True)}'><dt>{escape(_figure(name).title)}"
+        f"<dd>{escape(_short(row.figures[name]))}</div>"
+        for name in names
+        if name not in ("verdict", "findings", "notes")
+    )
+    notes = escape(row.figures.get("notes", ""))
+    return (f"<p class='soft'>{notes}</p>" if notes else "") + f"<dl>{figures}</dl>"
+
+
+def _figure(name: str) -> _Figure:
+    """Return how a figure is called."""
+    return _NAMED.get(name, _Figure(name.replace("_", " "), ""))
 
 
 def _short(text: str) -> str:
-    """Return a figure with four digits."""
+    """Return a figure with three digits."""
     try:
         value = float(text)
     except ValueError:
         return text
-    return f"{value:.4g}" if value % 1.0 else f"{value:.0f}"
+    if 0.0 < abs(value) < _LEAST:
+        return f"< {_LEAST:g}"
+    return f"{value:.3g}" if value % 1.0 else f"{value:.0f}"
 
 
 def _failures(rows: Sequence[Row]) -> str:
     """Return a table of the failures."""
     if not rows:
         return ""
-    cells = "".join(f"<tr><td>{escape(row.input)}<td class='bad'>{escape(row.error)}" for row in rows[:_WORST])
-    more = f"<p class='soft'>and {len(rows) - _WORST} more</p>" if len(rows) > _WORST else ""
-    return f"<h2>Failures</h2><table><tr><th>input<th>reason{cells}</table>{more}"
+    cells = "".join(
+        f"{_tagged('tr', row)}<td class='name'>{escape(row.input)}<td class='failed'>{escape(_reason(row))}"
+        for row in rows[:_MOST]
+    )
+    head = "<thead><tr><th>input<th>reason</thead>"
+    table = f"<table class='reasons'>{head}<tbody>{cells}</tbody></table>"
+    return f"<section><h2>Not done</h2><div class='scroll'>{table}</div>{_more(rows)}</section>"
+
+
+def _reason(row: Row) -> str:
+    """Return the error of a failure without the name of its input, which is beside it."""
+    text = row.error.removeprefix(row.input)
+    return text.lstrip(",: ") if text[:1] in (",", ":") else row.error
+
+
+def _more(rows: Sequence[Row]) -> str:
+    """Return how many rows are left to the ledger."""
+    return f"<p class='soft'>and {len(rows) - _MOST} more in the ledger</p>" if len(rows) > _MOST else ""
 
 
 def _table(rows: Sequence[Row]) -> str:
     """Return a table of the results."""
     if not rows:
         return ""
-    names = [name for name in columns_of(rows) if name not in _HIDDEN and any(row.fields().get(name) for row in rows)]
-    head = "".join(f"<th>{escape(name)}" for name in names)
+    there = columns_of(rows)[5:-3]
+    texts = [name for name in ("verdict", "findings", "notes") if any(name in row.figures for row in rows)]
+    numbers = [name for name in (*_NAMED, *there) if name in there and name not in texts]
+    numbers = list(dict.fromkeys(numbers))[:_FIGURES]
+    head = "".join(f"<th><button>{escape(name)}</button>" for name in ("input", *texts))
+    head += "".join(
+        f"<th class='n' title='{escape(_figure(name).told, quote=True)}'><button>{escape(_figure(name).title)}</button>"
+        for name in numbers
+    )
     lines: list[str] = []
-    for row in rows[:_WORST]:
-        fields = row.fields()
-        link = f"<td><a href='{quote(row.output)}'>{escape(row.input)}</a>"
-        lines.append(
-            "<tr>" + link + "".join(f"<td class='n'>{escape(_short(fields.get(name, '')))}" for name in names[1:])
-        )
-    more = f"<p class='soft'>and {len(rows) - _WORST} more</p>" if len(rows) > _WORST else ""
-    return f"<h2>Results, the worst first</h2><div class='scroll'><table><tr>{head}{''.join(lines)}</table></div>{more}"
+    for row in rows[:_MOST]:
+        verdict = row.figures.get("verdict", "")
+        mark = " <span class='soft'>(deleted)</span>" if row.status == GONE else ""
+        cells = f"<td class='name'><a href='{quote(row.output)}'>{escape(row.input)}</a>{mark}"
+        for name in texts:
+            style = f" class='verdict {escape(verdict)}'" if name == "verdict" else ""
+            cells += f"<td{style}>{escape(row.figures.get(name, ''))}"
+        for name in numbers:
+            value = row.figures.get(name, "")
+            cells += f"<td class='n' data-value='{escape(value, quote=True)}'>{escape(_short(value))}"
+        lines.append(_tagged("tr", row) + cells)
+    table = f"<table><thead><tr>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
+    return f"<section><h2>Results</h2><div class='scroll'>{table}</div>{_more(rows)}</section>"
 
 
 def _settings(settings: Mapping[str, Any]) -> str:
     """Return a table of the settings."""
     cells = "".join(f"<tr><td>{escape(name)}<td>{escape(str(value))}" for name, value in sorted(settings.items()))
-    return f"<table>{cells}</table>"
+    return f"<details><summary>Settings of the last run</summary><table>{cells}</table></details>"

@@ -18,7 +18,7 @@ from typing import IO, Any, Final, Protocol
 
 import numpy as np
 
-from synovia.errors import FileError, FormatError, InputError, SynoviaError, UnsupportedError
+from synovia.errors import FileError, FormatError, SynoviaError, UnsupportedError
 from synovia.io.base import optional_package
 
 BLOCK: Final = 2**16  # rows that are in memory at once
@@ -134,6 +134,8 @@ class Source:
         archive = self._close.enter_context(zipfile.ZipFile(self.path))
         heads: dict[str, tuple[tuple[int, ...], np.dtype[Any], int]] = {}
         for entry in archive.namelist():
+            if not entry.endswith(".npy"):
+                raise FormatError(f"member {entry!r}", where=str(self.path), expected="arrays alone, as .npy")
             with archive.open(entry) as file:
                 version = np.lib.format.read_magic(file)
                 reader = (
@@ -196,9 +198,14 @@ class Source:
         sizes = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
         self.count = sum(sizes)
 
+        def checked(number: int) -> Any:
+            batch = file.get_batch(number)
+            batch.validate(full=True)  # offsets of a damaged file lead anywhere
+            return batch
+
         def read(first: int, last: int) -> Generator[Any]:
             end = int(self.count or 0) if last < 0 else last
-            batches = (file.get_batch(i) for i in range(file.num_record_batches))
+            batches = (checked(i) for i in range(file.num_record_batches))
             yield from _regular(arrow, batches, file.schema, first, end - first)
 
         return read
@@ -240,13 +247,13 @@ def _told(path: Path) -> Generator[None]:
     """Turn errors of readers into ``FormatError`` and ``FileError``."""
     try:
         yield
-    except (FileError, FormatError, InputError):
+    except SynoviaError:
         raise
     except OSError as error:
         if error.errno is None:  # of pyarrow
             raise FormatError(f"is damaged ({str(error).partition(chr(10))[0]})", where=str(path)) from error
         raise FileError(f"cannot be read ({error.strerror})", where=str(path)) from error
-    except (ValueError, EOFError, zipfile.BadZipFile, csv.Error, UnicodeDecodeError) as error:
+    except Exception as error:  # damaged archives and tables raise a dozen exception types
         raise FormatError(f"is damaged ({str(error).partition(chr(10))[0]})", where=str(path)) from error
 
 

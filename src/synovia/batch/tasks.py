@@ -13,24 +13,27 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.batch.inputs import Item
-from synovia.batch.work import Figure, file_hash
-from synovia.errors import FileError, FormatError, InputError
+from synovia.batch.work import Figure, Picture, file_hash, joined
+from synovia.errors import FileError, FormatError, InputError, UnsupportedError
 from synovia.io.csvfile import read_csv
-from synovia.io.load import format_of, formats, is_bundled, load_model, load_motion
+from synovia.io.load import format_of, formats, has_shapes, is_bundled, load_model, load_motion
 from synovia.io.save import save_motion
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
 if TYPE_CHECKING:
     from synovia.clips import FootLocked
+    from synovia.retargeting import Judgement, Retargeted
 
-_PICTURE: Final = (320, 180)  # pixels of each still on the summary page
+_PICTURE: Final = (144, 190)  # pixels of a body in a still on the summary page
+_STILLS: Final = 4
 _WARM_FRAMES: Final = 8  # of the clip that loads the kernels
 
 
-def motion_endings() -> list[str]:
-    """Return the endings of files that hold a motion by themselves."""
-    return [ending for fmt in formats() if fmt.holds_motions and fmt.name != "CSV" for ending in fmt.extensions]
+def motion_endings(*, on_model: bool = False) -> list[str]:
+    """Return the endings of files that hold a motion; ``on_model`` for those that need a model, too."""
+    known = (fmt for fmt in formats() if fmt.holds_motions and (on_model or fmt.read_onto is None))
+    return [ending for fmt in known for ending in fmt.extensions]
 
 
 POINT_ENDINGS: Final = (".csv", ".npz", ".npy", ".trc", ".c3d")
@@ -54,28 +57,98 @@ def model_settings(name: str) -> dict[str, str]:
     return {"name": Path(name).name, "sha256": file_hash(Path(name))}
 
 
-def load_clip(path: Path, clip: str | None) -> Motion:
-    """Return a clip of a file by name or number; None for the one that Synovia wrote last, else the first."""
-    return load_motion(path, int(clip) if clip and clip.isdigit() else clip)
+@dataclass(frozen=True)
+class ClipReader:
+    """How clips are read.
+
+    Args:
+        clip: Name or number of the clip in a file; None for the one that Synovia wrote last, else the first.
+        model: The model that clips are put on: a file or the name of a bundled model; None for their own skeletons.
+        trim: Whether to cut off calibration frames.
+    """
+
+    clip: str | None = None
+    model: str | None = None
+    trim: bool = False
+
+    @cached_property
+    def _body(self) -> Skeleton | str | None:
+        """The skeleton of the model; its file, if it takes the shape of each clip's body."""
+        return None if self.model is None else self.model if has_shapes(self.model) else load_model(self.model)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides about a clip beside its file."""
+        model = None if self.model is None else model_settings(self.model)
+        return {"clip": self.clip, "model": model, "trim": self.trim}
+
+    def prepare(self) -> None:
+        """Load the model."""
+        _ = self._body
+
+    def read(self, path: Path) -> tuple[Motion, list[str]]:
+        """Return a clip of a file, and sentences about calibration frames at its ends."""
+        from synovia.clips import find_ends
+
+        clip = int(self.clip) if self.clip and self.clip.isdigit() else self.clip
+        motion = load_motion(path, clip, skeleton=self._body)
+        ends = find_ends(motion)
+        what = "cut off" if self.trim else "--trim-tpose cuts this off"
+        return (ends.of(motion) if self.trim else motion), [f"{note} ({what})" for note in ends.notes]
 
 
-def drawn(motion: Motion) -> bytes:
-    """Return a sheet of stills of a motion as PNG.
+def target_of(name: str) -> Skeleton | Motion:
+    """Return the body to retarget to: a model, or its clip if no pose of its file is a rest pose.
+
+    Raises:
+        SynoviaError: If the file cannot be read.
+    """
+    from synovia.retargeting import stands
+
+    body = load_model(name)
+    if is_bundled(name) or not format_of(Path(name)).holds_motions:
+        return body
+    try:
+        return body if stands(body) else load_motion(Path(name))
+    except (InputError, UnsupportedError):  # no clip, or no body: then `retarget` tells it
+        return body
+
+
+def notes_of(answer: Retargeted) -> list[str]:
+    """Return what a user should know about a retargeted clip beside the judgement: doubts about poses, sides, path."""
+    from synovia.retargeting.rest_pose import CERTAIN
+
+    poses = (("rest pose", answer.stance.rest), ("rest pose of the target", answer.target_rest))
+    doubts = [f"{what} {pose.name}: {pose.doubt}" for what, pose in poses if pose.certainty < CERTAIN]
+    return [*doubts, *answer.stance.notes]
+
+
+def drawn(motion: Motion, beside: Motion | None = None) -> Picture:
+    """Return a few stills of a motion, each at the right of the original's if there is one.
 
     Raises:
         MissingExtraError: If Pillow is not installed.
     """
     from synovia.draw import render
 
+    clips = [motion] if beside is None else [motion, beside]
+    few = [Motion(each.skeleton, each.q[_stills(len(each))], 1.0, name=each.name) for each in clips]
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "sheet.png"
-            render(motion, path, size=_PICTURE)
-            return path.read_bytes()
+            width, height = _PICTURE
+            size = (width * len(few), height)
+            titles = [""] * len(few)  # too small to read
+            render(few[0], path, beside=few[1] if few[1:] else None, titles=titles, size=size, captions=False)
+            return Picture(path.read_bytes(), beside is not None)
     except FileError:
         raise
     except OSError as error:
         raise FileError(f"no temporary file can be written ({error.strerror})") from error
+
+
+def _stills(frames: int) -> list[int]:
+    """Return the frames to show, in the middle of equal parts of the clip."""
+    return [frames * (2 * k + 1) // (2 * _STILLS) for k in range(min(_STILLS, frames))]
 
 
 def warm_clip() -> Motion:
@@ -89,6 +162,13 @@ def usual_ending(target: str) -> str:
     return ".bvh" if load_model(target).up in (None, "y") else ".npz"
 
 
+def original(reader: ClipReader, source: Path | None) -> Motion | None:
+    """Return the clip that an output was made from, for its picture; None if it is not there any more."""
+    if source is None or not source.is_file():
+        return None
+    return reader.read(source)[0]
+
+
 @dataclass(frozen=True)
 class RetargetFile:
     """Retarget a clip to another body.
@@ -97,37 +177,42 @@ class RetargetFile:
         target: The model: a file or the name of a bundled model.
         joint_map: (source joint, target joint) by role; None to match them automatically.
         feet: Whether to correct the feet.
-        clip: Name or number of the clip in a file; None for the first.
+        reader: How clips are read.
         options: Further arguments of ``retarget``.
     """
 
     target: str
     joint_map: Mapping[str, tuple[str, str]] | None = None
     feet: bool = True
-    clip: str | None = None
+    reader: ClipReader = field(default_factory=ClipReader)
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     name = "retarget"
 
     @cached_property
+    def body(self) -> Skeleton | Motion:
+        """The model, or its clip if only that shows the rest pose."""
+        return target_of(self.target)
+
+    @property
     def skeleton(self) -> Skeleton:
         """The skeleton of the model."""
-        return load_model(self.target)
+        return self.body.skeleton if isinstance(self.body, Motion) else self.body
 
     def settings(self) -> dict[str, Any]:
         """Return what decides about the output beside the input."""
-        chosen = {"feet": self.feet, "clip": self.clip, **self.options}
+        chosen = {"feet": self.feet, **self.reader.settings(), **self.options}
         if isinstance(rest := chosen.get("rest"), str) and Path(rest).is_file():
             chosen["rest"] = {"name": Path(rest).name, "sha256": file_hash(Path(rest))}
         joints = None if self.joint_map is None else {role: list(pair) for role, pair in self.joint_map.items()}
         return {"target": model_settings(self.target), "joint_map": joints, **chosen}
 
     def prepare(self) -> None:
-        """Load the model and the kernels."""
+        """Load the models and the kernels."""
         from synovia.retargeting import retarget
 
-        skeleton = self.skeleton
+        self.reader.prepare()
         try:
-            retarget(warm_clip(), skeleton, feet=self.feet, threads=1)
+            _ = retarget(warm_clip(), self.body, feet=self.feet, threads=1).judgement
         except InputError:
             if self.joint_map is None:
                 raise  # the model has no legs: every clip would fail
@@ -136,44 +221,51 @@ class RetargetFile:
         """Write the motion; return its figures."""
         from synovia.retargeting import retarget
 
-        motion = load_clip(item.path, self.clip)
+        motion, notes = self.reader.read(item.path)
         joint_map = None if self.joint_map is None else dict(self.joint_map)
-        answer = retarget(motion, self.skeleton, joint_map, feet=self.feet, threads=1, **self.options)
+        answer = retarget(motion, self.body, joint_map, feet=self.feet, threads=1, **self.options)
         into = None if is_bundled(self.target) else self.target
         save_motion(answer.motion, output, into=into)
         return {
             "frames": len(answer.motion), "missed": len(answer.missed_frames), "worst": float(answer.worst),
-            "scale": float(answer.scale), **judged(answer),
+            "scale": float(answer.scale), **judged(answer.judgement), "notes": joined([*notes, *notes_of(answer)]),
         }  # fmt: skip
 
-    def picture(self, output: Path) -> bytes | None:
-        """Return a picture of an output."""
-        return drawn(_output_of(self.skeleton, output))
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
+        """Return a picture of an output beside its input."""
+        return drawn(output_motion(self.skeleton, output), original(self.reader, source))
 
 
-def judged(answer: object) -> dict[str, Figure]:
-    """Return the verdict of the judge of clips, its causes and its main figures, as far as the answer has them.
+JUDGED: Final[Mapping[str, type]] = {
+    "verdict": str,
+    "findings": str,
+    "bad_frames": int,
+    "foot_slide": float,
+    "foot_depth": float,
+    "limb_deg": float,
+}
+"""Figures of a judgement, and their types."""
 
-    Lengths are in lengths of a leg, angles in degrees.
+
+def judged(judgement: Judgement) -> dict[str, Figure]:
+    """Return the verdict of the judge of clips, its causes and its main figures, as far as they were measured.
+
+    Lengths are in lengths of a leg, angles in degrees. ``bad_frames`` counts the frames in which a finding shows that
+    decides the verdict; all frames, if one concerns the whole clip.
     """
-    found: dict[str, Figure] = {}
-    verdict = getattr(answer, "verdict", None)
-    if isinstance(verdict, str):
-        found["verdict"] = verdict
-    findings: Any = getattr(answer, "findings", ())
-    causes = [f"{one.limb}: {one.cause}" for one in findings if getattr(one, "level", "look") != "note"]
-    if causes:
-        found["findings"] = "; ".join(dict.fromkeys(causes))
-    figures: Any = getattr(getattr(answer, "judgement", None), "figures", None)
-    for name, several, one, unit in (
-        ("foot_slide", "feet", "slide", 1.0),
-        ("foot_depth", "feet", "depth", 1.0),
-        ("limb_deg", "limbs", "mean", math.degrees(1.0)),
+    warnings = judgement.warnings
+    causes = dict.fromkeys(f"{one.limb.replace('_', ' ')}: {one.cause}" for one in warnings)
+    deciding = [one.frames for one in warnings if one.level == warnings[0].level]  # the worst come first
+    frames = {frame for some in deciding for frame in some}
+    bad = len(frames) if all(deciding) else len(judgement.figures.motion)
+    feet, limbs = judgement.figures.feet, judgement.figures.limbs
+    found: dict[str, Figure] = {"verdict": judgement.verdict, "findings": "; ".join(causes), "bad_frames": bad}
+    for name, values, unit in (
+        ("foot_slide", [foot.slide for foot in feet], 1.0),
+        ("foot_depth", [foot.depth for foot in feet], 1.0),
+        ("limb_deg", [limb.mean for limb in limbs], math.degrees(1.0)),
     ):
-        values = [
-            float(value) for each in getattr(figures, several, ()) if (value := getattr(each, one, None)) is not None
-        ]
-        finite = [unit * value for value in values if math.isfinite(value)]
+        finite = [unit * float(value) for value in values if math.isfinite(value)]
         if finite:
             found[name] = max(finite)
     return found
@@ -186,7 +278,7 @@ def _last_clip(path: Path) -> Motion:
     return load_motions(path)[-1]
 
 
-def _output_of(skeleton: Skeleton, path: Path) -> Motion:
+def output_motion(skeleton: Skeleton, path: Path) -> Motion:
     """Return a motion of a skeleton that was written to a file; BVH files do not say which axis points up."""
     if path.suffix.lower() == ".csv":
         return read_csv(path, skeleton.with_root("free"))
@@ -203,34 +295,38 @@ class ConvertFile:
     """Write a clip in another format.
 
     Args:
-        clip: Name or number of the clip in a file; None for the first.
-        into: The glTF whose copy gets the clip; None for the input itself.
+        reader: How clips are read.
+        into: The glTF whose copy gets the clip; None for the model, else the input itself.
     """
 
-    clip: str | None = None
+    reader: ClipReader = field(default_factory=ClipReader)
     into: str | None = None
     name = "convert"
 
     def settings(self) -> dict[str, Any]:
         """Return what decides about the output beside the input."""
-        return {"clip": self.clip, "into": None if self.into is None else model_settings(self.into)}
+        return {**self.reader.settings(), "into": None if self.into is None else model_settings(self.into)}
 
     def prepare(self) -> None:
-        """Load the kernels: positions need forward kinematics."""
+        """Load the model and the kernels: positions need forward kinematics."""
+        self.reader.prepare()
         warm_clip().positions()
 
     def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the clip; return its figures."""
-        motion = load_clip(item.path, self.clip)
-        if output.suffix.lower() == ".glb" and self.into is None and format_of(item.path).copies is False:
+        motion, notes = self.reader.read(item.path)
+        model = self.reader.model
+        copied = self.into or (item.path if model is None or is_bundled(model) else model)
+        if output.suffix.lower() == ".glb" and not format_of(Path(copied)).copies:
             what = "a clip in glTF needs a file of this format to copy"
             raise FormatError(what, where=str(item.path), expected="--into with a .glb file")
-        save_motion(motion, output, into=self.into or item.path)
-        return {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
+        save_motion(motion, output, into=copied)
+        figures = {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
+        return figures | {"notes": joined(notes)}
 
-    def picture(self, output: Path) -> bytes | None:
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return None: a converted clip is as good as the original."""
-        del output
+        del output, source
         return None
 
 
@@ -239,13 +335,13 @@ class LockFeet:
     """Hold the standing feet of a clip.
 
     Args:
-        clip: Name or number of the clip in a file; None for the first.
+        reader: How clips are read.
         feet: The ankles; None to find them by role or name.
         up: Axis that points up; None for that of the clip.
         blend: Seconds over which a correction fades in and out.
     """
 
-    clip: str | None = None
+    reader: ClipReader = field(default_factory=ClipReader)
     feet: Sequence[str] | None = None
     up: str | None = None
     blend: float = 0.06
@@ -254,12 +350,13 @@ class LockFeet:
     def settings(self) -> dict[str, Any]:
         """Return what decides about the output beside the input."""
         feet = None if self.feet is None else list(self.feet)
-        return {"foot_lock": True, "clip": self.clip, "feet": feet, "up": self.up, "blend": self.blend}
+        return {"foot_lock": True, **self.reader.settings(), "feet": feet, "up": self.up, "blend": self.blend}
 
     def prepare(self) -> None:
-        """Load the kernels."""
+        """Load the model and the kernels."""
         from synovia.clips import foot_lock
 
+        self.reader.prepare()
         foot_lock(warm_clip(), up="z", threads=1)
 
     def locked(self, motion: Motion) -> FootLocked:
@@ -270,16 +367,25 @@ class LockFeet:
 
     def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the clip; return its figures."""
-        motion = load_clip(item.path, self.clip)
+        motion, notes = self.reader.read(item.path)
         locked = self.locked(motion)
-        save_motion(locked.motion, output, into=item.path)
+        model = self.reader.model
+        save_motion(locked.motion, output, into=item.path if model is None or is_bundled(model) else model)
         names = ("slide_before", "slide", "depth_before", "depth")
         figures = {name: float(getattr(locked, name)) for name in names}
-        return {"frames": len(motion), "worst": figures["slide"], **figures}
+        seen = judged_alone(locked.motion, self.up)
+        return {"frames": len(motion), "worst": figures["slide"], **figures, **seen, "notes": joined(notes)}
 
-    def picture(self, output: Path) -> bytes | None:
-        """Return a picture of an output that holds its skeleton."""
-        return None if output.suffix.lower() == ".csv" else drawn(_last_clip(output))
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
+        """Return a picture of an output that holds its skeleton, beside its input."""
+        return None if output.suffix.lower() == ".csv" else drawn(_last_clip(output), original(self.reader, source))
+
+
+def judged_alone(motion: Motion, up: str | None) -> dict[str, Figure]:
+    """Return what the judge of clips says about a motion without an original; nothing if it is of no body with legs."""
+    from synovia.retargeting import judge
+
+    return judged(judge(motion, up=up))
 
 
 @dataclass(frozen=True)
@@ -327,14 +433,17 @@ class FitPoints:
             meters_per_unit=points.meters_per_unit, name=item.path.stem, threads=1, **options,
         )  # fmt: skip
         motion = fitted if self.lock is None else self.lock.locked(fitted).motion
+        seen = judged_alone(motion, None)
         save_motion(motion, output, into=None if self.model is None or is_bundled(self.model) else self.model)
-        seen = fitted.errors[np.isfinite(fitted.errors)]
-        far = float(np.quantile(seen, 0.99))
-        return {"frames": len(fitted), "median_error": float(np.median(seen)), "p99_error": far, "worst": far}
+        errors = fitted.errors[np.isfinite(fitted.errors)]
+        far = float(np.quantile(errors, 0.99))
+        figures = {"median_error": float(np.median(errors)), "p99_error": far, "worst": far}
+        return {"frames": len(fitted), **figures, **seen, "notes": joined(fitted.notes)}
 
-    def picture(self, output: Path) -> bytes | None:
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output."""
-        return drawn(_last_clip(output) if self.skeleton is None else _output_of(self.skeleton, output))
+        del source  # points
+        return drawn(_last_clip(output) if self.skeleton is None else output_motion(self.skeleton, output))
 
 
 @dataclass(frozen=True)
@@ -342,32 +451,34 @@ class RenderFile:
     """Draw a clip.
 
     Args:
-        clip: Name or number of the clip in a file; None for the first.
-        options: Arguments of ``render``: titles, size, fps, view, theme.
+        reader: How clips are read.
+        options: Arguments of ``render``: titles, size, fps, view, theme, look, captions, angles.
     """
 
-    clip: str | None = None
+    reader: ClipReader = field(default_factory=ClipReader)
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     name = "render"
 
     def settings(self) -> dict[str, Any]:
         """Return what decides about the output beside the input."""
-        return {"clip": self.clip, **self.options}
+        return {**self.reader.settings(), **self.options}
 
     def prepare(self) -> None:
-        """Load what draws."""
+        """Load the model and what draws."""
         from synovia.draw.raster import require_pillow
 
         require_pillow()
+        self.reader.prepare()
 
     def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the film; return its figures."""
         from synovia.draw import render
 
-        motion = load_clip(item.path, self.clip)
+        motion, notes = self.reader.read(item.path)
         render(motion, output, jobs=1, **self.options)
-        return {"frames": len(motion), "seconds": float(motion.duration)}
+        return {"frames": len(motion), "seconds": float(motion.duration), "notes": joined(notes)}
 
-    def picture(self, output: Path) -> bytes | None:
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return the sheet itself; films are not shown."""
-        return output.read_bytes() if output.suffix.lower() == ".png" else None
+        del source
+        return Picture(output.read_bytes()) if output.suffix.lower() == ".png" else None

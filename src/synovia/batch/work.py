@@ -8,21 +8,35 @@ import secrets
 import time
 import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from synovia.batch.inputs import Item
-from synovia.errors import SynoviaError
+from synovia.errors import FileError, SynoviaError
 
 DONE: Final = "done"
 FAILED: Final = "failed"  # the input or the settings are the reason: the same happens again
 CRASHED: Final = "crashed"  # the process that worked on it died; another run may succeed
+GONE: Final = "gone"  # the input was deleted after it was done
 SAME: Final = "same"  # the input has not changed since the last run
 _HASHES: Final[dict[tuple[str, int, int], str]] = {}  # of the last file, by name, size and time
+_ENDING: Final = 60  # letters of an output's name in that of the unfinished file: systems limit its length
 _CHUNK: Final = 2**20  # bytes that are hashed at once
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})  # nothing else can be written either
 Figure = str | int | float | bool | None
+
+
+class Picture(NamedTuple):
+    """A picture of an output.
+
+    Args:
+        png: The picture.
+        paired: Whether each still shows the input at the left and the output at the right.
+    """
+
+    png: bytes
+    paired: bool = False
 
 
 class Task(Protocol):
@@ -45,8 +59,8 @@ class Task(Protocol):
         """Write the output of an input; return figures for the ledger."""
         ...
 
-    def picture(self, output: Path) -> bytes | None:
-        """Return a picture of an output as PNG; None if there is none."""
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
+        """Return a picture of an output, beside its input if that is there; None if there is none."""
         ...
 
 
@@ -57,7 +71,7 @@ class Job(NamedTuple):
         number: Number of the item in this run.
         item: The item.
         known: Hash of the content that is done already, "" if none is.
-        folder: Folder for unfinished files; it is removed when the job is done.
+        folder: Folder for unfinished files of all jobs.
     """
 
     number: int
@@ -127,22 +141,24 @@ def work_on(task: Task, job: Job) -> Outcome:
     begun = time.perf_counter()
     stat = stat_of(job.item.path)
     sha256, trace, fatal = "", "", False
-    # a folder of its own: an earlier process may have died on the same job, or still be at it
-    file = job.folder / secrets.token_hex(4) / Path(job.item.output).name
-    figures: Mapping[str, Figure] = {}
+    # a name of its own: an earlier process may have died on the same job, or still be at it
+    file = job.folder / f"{job.number}-{secrets.token_hex(4)}-{Path(job.item.output).name[-_ENDING:]}"
+    figures: dict[str, Figure] = {}
     try:
         if job.item.path.is_file():  # the reader of the format says what else it is
             sha256 = file_hash(job.item.path)
         if sha256 and sha256 == job.known:
             return Outcome(job.number, SAME, sha256, stat, seconds=time.perf_counter() - begun)
-        job.folder.mkdir(exist_ok=True)  # without the folders above: they are gone if another run has begun
-        file.parent.mkdir()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # notes on what a file holds beside motion
-            figures = task.run(job.item, file)
+        if job.item.problem:
+            raise FileError(job.item.problem, where=str(job.item.path))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            figures = dict(task.run(job.item, file))
+        if notes := joined([str(figures.get("notes") or ""), *user_warnings(caught)]):
+            figures["notes"] = _portable(notes, job, file)
         status, error = DONE, ""
     except SynoviaError as problem:
-        status, error = FAILED, _one_line(problem, job, file)
+        status, error = FAILED, _portable(one_line(problem), job, file)
         fatal = _is_full(problem) or (problem.where or "").startswith(str(file))
     except MemoryError:
         status, error = FAILED, f"{job.item.name}: does not fit in memory"
@@ -153,10 +169,28 @@ def work_on(task: Task, job: Job) -> Outcome:
     return Outcome(job.number, status, sha256, stat, figures, error, trace, seconds, 1, fatal, file)
 
 
-def _one_line(problem: Exception, job: Job, file: Path) -> str:
-    """Return an error on one line, without the folders, which differ between machines."""
-    text = str(problem).replace(str(job.item.path), job.item.name).replace(str(file), job.item.output)
-    return " ".join(text.split())
+def one_line(problem: BaseException) -> str:
+    """Return an error on one line."""
+    return " ".join(str(problem).split())
+
+
+def user_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
+    """Return the warnings that concern a user's file, each once."""
+    return [
+        one_line(one.message)
+        for one in caught
+        if issubclass(one.category, UserWarning) and isinstance(one.message, Warning)
+    ]
+
+
+def joined(notes: Iterable[str]) -> str:
+    """Return notes as one text, each once."""
+    return "; ".join(dict.fromkeys(filter(None, notes)))
+
+
+def _portable(text: str, job: Job, file: Path) -> str:
+    """Return a text without the folders, which differ between machines."""
+    return text.replace(str(job.item.path), job.item.name).replace(str(file), job.item.output)
 
 
 def _is_full(problem: BaseException) -> bool:

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
-from synovia.cli.completion import models
+from synovia.cli.command import Command, refuse, wrong
 from synovia.cli.inputs import (
-    Clip,
-    ClipModel,
-    Deadline,
-    Force,
-    Jobs,
-    Json,
-    Solver,
-    Trim,
+    ClipOptions,
+    clip_options,
+    clips_argument,
+    deadline_option,
     load_body,
-    load_clip,
     needs_model,
+    one_solver,
     output_option,
     root_option,
+    up_option,
+    velocity_option,
 )
-from synovia.cli.many import (
-    Address,
-    EngineName,
-    EngineOption,
-    FailFast,
-    Format,
-    Options,
-    RetryFailed,
-    ShardOption,
-    run_many,
-)
+from synovia.cli.many import Options, format_option, many_options, run_many
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
+from synovia.cli.values import FILE, FILE_NAME, Checked, Number, Word, names
 from synovia.errors import InputError
 
 AUTO: Final = "auto"  # a body made to measure
@@ -44,276 +32,8 @@ AUTO: Final = "auto"  # a body made to measure
 if TYPE_CHECKING:
     from synovia.clips import Fitted
     from synovia.clips.pointfile import PointFile
-    from synovia.goals import Goal
-    from synovia.model import Pose, Skeleton
+    from synovia.model import Skeleton
     from synovia.model.motion import Motion
-
-
-def animate(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[FILE...]",
-            autocompletion=models,
-            help="A model, or a clip for --foot-lock alone, or many clips: files, folders, patterns. Not needed with"
-            " --points.",
-            show_default=False,
-        ),
-    ] = None,
-    goals: Annotated[
-        Path | None,
-        typer.Option(
-            "--goals",
-            "-g",
-            metavar="TRACK",
-            help="Keyframes, TOML or JSON; 'synovia schema track' prints the schema.",
-            show_default=False,
-        ),
-    ] = None,
-    follow: Annotated[
-        str | None, typer.Option("--follow", metavar="CLIP", help="Follow joints of another clip.", show_default=False)
-    ] = None,
-    points: Annotated[
-        Path | None,
-        typer.Option(
-            "--points",
-            metavar="POINTS",
-            help="Pass through points over time: .csv, .npz, .npy, .trc, .c3d, or the joints of a clip.",
-            show_default=False,
-        ),
-    ] = None,
-    body: Annotated[
-        str | None,
-        typer.Option(
-            "--body",
-            metavar="auto|FILE",
-            help="The body for --points; auto: a person made to measure.",
-            show_default="FILE, else auto",
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            "--preset",
-            metavar="NAME",
-            help="Order of the points: mediapipe, coco, openpose, h36m or smpl.",
-            show_default="by names or number",
-        ),
-    ] = None,
-    mirror: Annotated[
-        str | None,
-        typer.Option(
-            "--mirror",
-            metavar="x|y|z|names|none",
-            help="Undo a mirror image of the points: negate an axis, or exchange left and right.",
-            show_default="where the cause is clear",
-        ),
-    ] = None,
-    fps: Annotated[
-        float | None,
-        typer.Option(
-            "--fps", min=1e-3, metavar="RATE", help="Frames per second of points.", show_default="the file's, else 30"
-        ),
-    ] = None,
-    joints: Annotated[
-        str | None,
-        typer.Option(
-            "--joints",
-            metavar="A,B=C",
-            help="Joints that follow; B=C: B follows C of the clip or the points.",
-            show_default="all tips; all points",
-        ),
-    ] = None,
-    clip: Clip = None,
-    model: ClipModel = None,
-    trim: Trim = False,
-    solver: Solver = None,
-    root: Annotated[str | None, root_option("fixed with --goals, else free")] = None,
-    candidates: Annotated[
-        int, typer.Option("--candidates", metavar="N", min=1, help="Start poses to try; the best clip is taken.")
-    ] = 1,
-    both_ways: Annotated[bool, typer.Option("--both-ways", help="Track from the end as well.")] = False,
-    smooth: Annotated[
-        float, typer.Option("--smooth", min=0.0, metavar="SECONDS", help="Remove motion that is quicker than this.")
-    ] = 0.0,
-    velocity: Annotated[
-        str | None,
-        typer.Option(
-            "--velocity",
-            metavar="V|A=V,B=V",
-            help="Largest speed of a joint, radians or length units per second; a frame that comes too late is a miss.",
-            show_default=False,
-        ),
-    ] = None,
-    foot_lock: Annotated[
-        bool, typer.Option("--foot-lock", help="Keep standing feet in place and above the floor.")
-    ] = False,
-    feet: Annotated[
-        str | None, typer.Option("--feet", metavar="LEFT,RIGHT", help="The ankles.", show_default="by role or name")
-    ] = None,
-    up: Annotated[
-        str | None,
-        typer.Option(
-            "--up", metavar="x|y|z|-y", help="Axis that points up, of the clip or of points.", show_default="found"
-        ),
-    ] = None,
-    blend: Annotated[
-        float,
-        typer.Option("--blend", metavar="SECONDS", help="Fade-in and fade-out of a foot's correction."),
-    ] = 0.06,
-    jobs: Jobs = None,
-    deadline: Deadline = None,
-    output: Annotated[
-        Path | None, output_option("OUT", "Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE); or a folder.")
-    ] = None,
-    file_format: Format = None,
-    engine: EngineOption = EngineName.LOCAL,
-    address: Address = None,
-    shard: ShardOption = None,
-    retry_failed: RetryFailed = False,
-    fail_fast: FailFast = False,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
-    """Make a clip that follows targets over time, or hold the feet of one.
-
-    For example: synovia animate walk.bvh --foot-lock -o still_feet.bvh
-    """
-    from synovia.batch.inputs import is_many
-
-    _check_sources([goals, follow, points], foot_lock=foot_lock)
-    if points is None:
-        for option, given in {"--preset": preset, "--mirror": mirror, "--fps": fps}.items():
-            if given is not None:
-                raise typer.BadParameter("expected --points with this option", param_hint=f"'{option}'")
-    if goals is None and follow is None:
-        tracking = {
-            "--solver": solver, "--velocity": velocity, "--both-ways": both_ways, "--candidates": candidates > 1,
-            "--smooth": smooth > 0.0, "--deadline": deadline is not None,
-        }  # fmt: skip
-        for option, given in tracking.items():
-            if given:
-                raise typer.BadParameter("expected --goals or --follow with this option", param_hint=f"'{option}'")
-    options = Options(output, file_format, engine, address, shard, retry_failed, fail_fast, force, jobs, as_json)
-    ankles = None if feet is None else [name.strip() for name in feet.split(",")]
-    files = files or []
-    own = _model_of(files, body, points)
-    if is_many([str(points)] if points is not None else files, output):
-        if goals is not None or follow is not None:
-            raise typer.BadParameter("expected --foot-lock or --points with many inputs", param_hint="'-o'")
-        from synovia.batch.tasks import POINT_ENDINGS, FitPoints, LockFeet
-
-        lock = LockFeet(clip, ankles, up, blend) if foot_lock else None
-        if points is None:
-            run_many(lock or LockFeet(), files, options, "holding feet")
-        settings = {"preset": preset, "mirror": mirror, "up": up, "fps": fps}
-        fit = FitPoints(None if own == AUTO else own, None if joints is None else _pairs(joints), lock, settings)
-        run_many(fit, [str(points)], options, "fitting", ".bvh", POINT_ENDINGS)
-    options.refuse_single()
-    if len(files) > 1:
-        raise typer.BadParameter(f"expected one file, got {len(files)}", param_hint="'FILE'")
-    from synovia.cli.report import clip_object, clip_text, judgement_object, warn
-    from synovia.io.load import is_bundled
-    from synovia.io.save import check_target, save_motion
-    from synovia.model.motion import Motion
-    from synovia.retargeting import judge
-
-    if output is not None:
-        check_target(output, force=force)
-    tracked = fitted = locked = None
-    if goals is not None or follow is not None:
-        from synovia.facade import IK
-        from synovia.solver import as_solver
-
-        skeleton = load_body(own)
-        speed = None if velocity is None else _velocity(velocity)
-        wanted, targets, fps, frames, start = (
-            _keyframes(goals)
-            if goals is not None
-            else _followed(_other(follow or "", own, clip, model, trim=trim), joints, skeleton, root or "free")
-        )
-        ik = IK(skeleton, wanted, as_solver(solver), root=root or ("free" if goals is None else "fixed"))
-        with Bar("following", count=frames) as bar:
-            tracked = ik.track(
-                targets, start, fps=fps, candidates=candidates, both_ways=both_ways, smoothness=smooth, velocity=speed,
-                threads=jobs, progress=bar, deadline=deadline,
-            )  # fmt: skip
-        made = tracked.motion
-        motion = Motion(made.skeleton, made.q, made.fps, name=Path(goals or follow or "").stem)
-    elif points is not None:
-        chosen: dict[str, Any] = {"preset": preset, "mirror": mirror, "up": up, "fps": fps, "threads": jobs}
-        motion = fitted = _fit(None if own == AUTO else load_body(own), points, (clip, model, trim), joints, chosen)
-        up = None
-    else:
-        instead = "--foot-lock alone needs a clip; a model needs --goals, --follow or --points"
-        motion = load_clip(own, clip, model=model, trim=trim, instead=instead)
-    if foot_lock:
-        from synovia import clips
-
-        with Bar("holding feet", count=len(motion)) as bar:
-            locked = clips.foot_lock(motion, feet=ankles, up=up, blend=blend, threads=jobs, progress=bar)
-        motion = locked.motion
-    if output is not None:
-        copied = own if model is None or not locked or tracked or fitted else model
-        save_motion(motion, output, into=None if copied == AUTO or is_bundled(copied) else copied, force=force)
-    judgement = judge(motion, up=up)
-    if as_json:
-        emit_json({**clip_object(motion, tracked, fitted, locked), "judgement": judgement_object(judgement)})
-    else:
-        emit("\n".join(clip_text(motion, tracked, fitted, locked)))
-        if output is None:
-            talk("no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion")
-    warn(judgement)
-    raise typer.Exit(MISSED if tracked is not None and tracked.missed_frames else REACHED)
-
-
-def _check_sources(sources: list[Path | str | None], *, foot_lock: bool) -> None:
-    """Check that there is one source of motion, or none for ``--foot-lock`` alone.
-
-    Raises:
-        typer.BadParameter: If there are more or fewer sources.
-    """
-    given = sum(source is not None for source in sources)
-    if given > 1:
-        raise typer.BadParameter("expected only one of these options", param_hint="'--goals' / '--follow' / '--points'")
-    if not given and not foot_lock:
-        raise typer.BadParameter(
-            "expected targets (--goals), another clip (--follow) or points (--points) for a model, or a clip whose feet"
-            " to hold (--foot-lock)",
-            param_hint="'--goals', '--follow', '--points' or '--foot-lock'",
-        )
-
-
-_Problem = tuple[list["Goal"], dict[str, Any], float, int, "Pose | None"]
-
-
-def _keyframes(path: Path) -> _Problem:
-    """Return goals, targets, frame rate, number of frames and start pose of a track file."""
-    from synovia.files.tracks import read_track
-
-    track = read_track(path)
-    if not track.targets:
-        raise typer.BadParameter("expected keys for at least one goal", param_hint="'--goals'")
-    return list(track.goals), track.targets, track.fps, track.frames, None
-
-
-def _other(path: str, file: str, clip: str | None, model: str | None, *, trim: bool) -> Motion:
-    """Return the clip to follow; one that does not hold its skeleton is one of the model that follows it."""
-    return load_clip(path, clip, model=model or (file if needs_model(path) else None), trim=trim)
-
-
-def _followed(source: Motion, joints: str | None, skeleton: Skeleton, root: str) -> _Problem:
-    """Return goals, targets, frame rate, number of frames and start pose that follow another clip."""
-    from synovia.goals import PositionGoal
-    from synovia.ik.targets import targets_from
-
-    targets = targets_from(source, list(skeleton.tips) if joints is None else _pairs(joints))
-    start = None
-    with suppress(InputError):  # another body
-        placed = source.on(skeleton)
-        same = [(body.joint_names, body.nq) for body in (skeleton, skeleton.with_root(root))]
-        start = placed.pose(0) if (placed.skeleton.joint_names, placed.skeleton.nq) in same else None
-    return [PositionGoal(joint) for joint in targets], targets, source.fps, len(source), start
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -322,50 +42,253 @@ def _pairs(text: str) -> dict[str, str]:
     for part in text.split(","):
         own, _, other = part.partition("=")
         if not own.strip():
-            raise typer.BadParameter(f"expected A,B=C, got {text!r}", param_hint="'--joints'")
+            raise InputError("", value=text, expected="A,B=C")
         pairs[own.strip()] = other.strip() or own.strip()
     return pairs
 
 
-def _velocity(text: str) -> float | dict[str, float]:
-    """Return the velocity of ``V``, or the velocities of ``JOINT=V,...``."""
-    try:
-        if "=" not in text:
-            return float(text)
-        pairs = (part.rpartition("=") for part in text.split(","))
-        return {joint.strip(): float(value) for joint, _, value in pairs}
-    except ValueError as error:
-        raise typer.BadParameter(
-            f"expected a number, or JOINT=NUMBER,..., got {text!r}", param_hint="'--velocity'"
-        ) from error
+@click.command(cls=Command)
+@clips_argument(
+    "files",
+    "[FILE...]",
+    "A model, or a clip for --foot-lock alone, or many clips: files, folders, patterns. Not needed with --points.",
+    required=False,
+)
+@click.option(
+    "--goals",
+    "-g",
+    metavar="TRACK",
+    type=FILE,
+    help="Keyframes, TOML or JSON; 'synovia schema track' prints the schema. Or a folder or pattern of them.",
+)
+@click.option(
+    "--follow",
+    metavar="CLIP",
+    type=FILE_NAME,
+    help="Follow joints of another clip, or of each in a folder or pattern.",
+)
+@click.option(
+    "--points",
+    metavar="POINTS",
+    type=FILE,
+    help="Pass through points over time: .csv, .npz, .npy, .trc, .c3d, or the joints of a clip.",
+)
+@click.option(
+    "--body",
+    metavar="auto|FILE",
+    help="The body for --points; auto: a person made to measure.",
+    show_default="FILE, else auto",
+)
+@click.option(
+    "--preset",
+    metavar="NAME",
+    type=Word(("mediapipe", "coco", "openpose", "h36m", "smpl")),
+    help="Order of the points: mediapipe, coco, openpose, h36m or smpl.",
+    show_default="by names or number",
+)
+@click.option(
+    "--mirror",
+    type=Word(("x", "y", "z", "names", "none")),
+    help="Undo a mirror image of the points: negate an axis, or exchange left and right.",
+    show_default="where the cause is clear",
+)
+@click.option(
+    "--fps", metavar="RATE", type=Number(1e-3), help="Frames per second of points.", show_default="the file's, else 30"
+)
+@click.option(
+    "--joints",
+    metavar="A,B=C",
+    type=Checked(_pairs),
+    help="Joints that follow; B=C: B follows C of the clip or the points.",
+    show_default="all tips; all points",
+)
+@clip_options
+@one_solver
+@root_option(None, "fixed with --goals, else free")
+@click.option(
+    "--candidates",
+    metavar="N",
+    type=Number(1, whole=True),
+    default=1,
+    help="Start poses to try; the best clip is taken.",
+)
+@click.option("--both-ways", is_flag=True, help="Track from the end as well.")
+@click.option(
+    "--smooth", metavar="SECONDS", type=Number(0), default=0.0, help="Remove motion that is quicker than this."
+)
+@velocity_option("Largest speed of a joint, radians or length units per second; a frame that comes too late is a miss.")
+@click.option("--foot-lock", is_flag=True, help="Keep standing feet in place and above the floor.")
+@click.option("--feet", metavar="LEFT,RIGHT", type=Checked(names), help="The ankles.", show_default="by role or name")
+@up_option("Axis that points up, of the clip or of points.")
+@click.option(
+    "--blend", metavar="SECONDS", type=Number(0), default=0.06, help="Fade-in and fade-out of a foot's correction."
+)
+@deadline_option
+@output_option("Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE); or a folder.")
+@format_option()
+@many_options()
+def animate(
+    files: tuple[str, ...],
+    goals: Path | None,
+    follow: str | None,
+    points: Path | None,
+    body: str | None,
+    preset: str | None,
+    mirror: str | None,
+    fps: float | None,
+    joints: dict[str, str] | None,
+    chosen: ClipOptions,
+    solver: str | None,
+    root: str | None,
+    candidates: int,
+    both_ways: bool,
+    smooth: float,
+    velocity: float | dict[str, float] | None,
+    foot_lock: bool,
+    feet: list[str] | None,
+    up: str | None,
+    blend: float,
+    deadline: float | None,
+    options: Options,
+) -> int:
+    """Make a clip that follows targets, or hold the feet of one.
+
+    For example: synovia animate walk.bvh --foot-lock -o still_feet.bvh
+    """
+    _check_sources([goals, follow, points], foot_lock=foot_lock)
+    if points is None:
+        refuse("expected --points with this option.", "body", "preset", "mirror", "fps")
+    if not foot_lock:
+        refuse("expected --foot-lock with this option.", "feet", "blend")
+    elif points is None and up is not None and up.startswith("-"):
+        raise wrong("--up", f"expected x, y or z with --foot-lock, got {up!r}.")
+    if goals is None and follow is None:
+        tracking = ("solver", "root", "velocity", "both_ways", "candidates", "smooth", "deadline")
+        refuse("expected --goals or --follow with this option.", *tracking)
+    from synovia.solver import as_solver
+
+    own, moves = _model_of(files, body, points), root or ("fixed" if goals is not None else "free")
+    given = [str(source) for source in (goals, follow, points) if source is not None]
+    if options.are_many(given or files):
+        from synovia.batch.tasks import POINT_ENDINGS, ClipReader, FitPoints, LockFeet, motion_endings, usual_ending
+
+        reader = ClipReader(*chosen)
+        lock = LockFeet(reader, feet, up, blend) if foot_lock else None
+        if goals is not None or follow is not None:
+            from synovia.batch.following import FollowTargets
+
+            refuse("expected a single clip with this option.", "deadline")
+            tracks = {"candidates": candidates, "both_ways": both_ways, "smoothness": smooth, "velocity": velocity}
+            task = FollowTargets(
+                own, goals is not None, joints, reader, as_solver(solver), moves, lock, tracks,
+            )  # fmt: skip
+            return run_many(task, given, options, "following", usual_ending(own), list(task.endings()))
+        if points is None:
+            endings = motion_endings(on_model=chosen.model is not None)
+            return run_many(lock or LockFeet(reader), files, options, "holding feet", inputs=endings)
+        settings = {"preset": preset, "mirror": mirror, "up": up, "fps": fps}
+        fit = FitPoints(None if own == AUTO else own, joints, lock, settings)
+        return run_many(fit, [str(points)], options, "fitting", ".bvh", POINT_ENDINGS)
+    if len(files) > 1:
+        raise wrong("FILE", f"expected one file, got {len(files)}.")
+    from synovia.cli.report import clip_object, clip_text, judgement_object, warn
+    from synovia.io.load import is_bundled
+    from synovia.io.save import check_target, save_motion
+    from synovia.model.motion import Motion
+    from synovia.retargeting import judge
+
+    output, force, jobs = options.path, options.force, options.jobs
+    if output is not None:
+        check_target(output, force=force)
+    tracked = fitted = locked = None
+    if goals is not None or follow is not None:
+        from synovia.batch.following import followed, keyframes
+        from synovia.facade import IK
+
+        skeleton = load_body(own)
+        wanted, targets, fps, frames, start = (
+            keyframes(goals)
+            if goals is not None
+            else followed(_other(follow or "", own, chosen), joints, skeleton, moves)
+        )
+        ik = IK(skeleton, wanted, as_solver(solver), root=moves)
+        with Bar("following", count=frames) as bar:
+            tracked = ik.track(
+                targets, start, fps=fps, candidates=candidates, both_ways=both_ways, smoothness=smooth,
+                velocity=velocity, threads=jobs, progress=bar, deadline=deadline,
+            )  # fmt: skip
+        made = tracked.motion
+        motion = Motion(made.skeleton, made.q, made.fps, name=Path(goals or follow or "").stem)
+    elif points is not None:
+        settings = {"preset": preset, "mirror": mirror, "up": up, "fps": fps, "threads": jobs}
+        motion = fitted = _fit(None if own == AUTO else load_body(own), points, chosen, joints, settings)
+        up = None
+    else:
+        instead = "--foot-lock alone needs a clip; a model needs --goals, --follow or --points"
+        motion = chosen.load(own, instead)
+    if foot_lock:
+        from synovia import clips
+
+        with Bar("holding feet", count=len(motion)) as bar:
+            locked = clips.foot_lock(motion, feet=feet, up=up, blend=blend, threads=jobs, progress=bar)
+        motion = locked.motion
+    if output is not None:
+        copied = own if chosen.model is None or not locked or tracked or fitted else chosen.model
+        save_motion(motion, output, into=None if copied == AUTO or is_bundled(copied) else copied, force=force)
+    judgement = judge(motion, up=up, flips=() if fitted is None else fitted.flips)
+    if options.as_json:
+        emit_json({**clip_object(motion, tracked, fitted, locked), "judgement": judgement_object(judgement)})
+    else:
+        emit("\n".join([*clip_text(motion, tracked, fitted, locked), judgement.summary()]))
+        if output is None:
+            talk("no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion")
+    warn(judgement)
+    missed = tracked is not None and tracked.missed_frames
+    flipped = fitted is not None and fitted.flips and judgement.verdict == "failed"
+    return MISSED if missed or flipped else REACHED
 
 
-def _model_of(files: list[str], body: str | None, points: Path | None) -> str:
+def _check_sources(sources: list[Path | str | None], *, foot_lock: bool) -> None:
+    """Check that there is one source of motion, or none for ``--foot-lock`` alone.
+
+    Raises:
+        click.BadParameter: If there are more or fewer sources.
+    """
+    given = sum(source is not None for source in sources)
+    if given > 1:
+        raise click.UsageError("expected one of --goals, --follow and --points, got several.")
+    if not given and not foot_lock:
+        raise click.UsageError(
+            "expected targets (--goals), another clip (--follow) or points (--points) for a model, or a clip whose feet"
+            " to hold (--foot-lock), got none of them."
+        )
+
+
+def _other(path: str, file: str, chosen: ClipOptions) -> Motion:
+    """Return the clip to follow; one that does not hold its skeleton is one of the model that follows it."""
+    return chosen._replace(model=chosen.model or (file if needs_model(path) else None)).load(path)
+
+
+def _model_of(files: tuple[str, ...], body: str | None, points: Path | None) -> str:
     """Return the first file, that of the model, or ``AUTO`` for a body made to measure.
 
     Raises:
-        typer.BadParameter: If there is none, or two.
+        click.BadParameter: If there is none, or two.
     """
-    if body is not None and points is None:
-        raise typer.BadParameter("expected --points with this option", param_hint="'--body'")
     if body is not None and files:
-        raise typer.BadParameter(f"expected one body, got {files[0]!r} and {body!r}", param_hint="'--body'")
-    if not files and body is None and points is None:
-        raise typer.BadParameter("expected a model, or --points for a body made to measure", param_hint="'FILE'")
-    return (files or [body or AUTO])[0]
-
-
-_Chosen = tuple[str | None, str | None, bool]  # --clip, --model and --trim-tpose
+        raise wrong("--body", f"expected one body, got {files[0]!r} and {body!r}.")
+    if not files and points is None:
+        raise wrong("FILE", "expected a model, or --points for a body made to measure.")
+    return files[0] if files else body or AUTO
 
 
 def _fit(
-    skeleton: Skeleton | None, path: Path, chosen: _Chosen, joints: str | None, settings: dict[str, Any]
+    skeleton: Skeleton | None, path: Path, chosen: ClipOptions, pairs: dict[str, str] | None, settings: dict[str, Any]
 ) -> Fitted:
     """Return a clip fitted to points over time; None stands for a body made to measure."""
     from synovia.clips import fit_keypoints
     from synovia.clips.pointfile import holds_points, read_points
 
-    pairs = None if joints is None else _pairs(joints)
     if holds_points(path):
         points = read_points(path).chosen(pairs, path)
     else:
@@ -379,7 +302,9 @@ def _fit(
         )  # fmt: skip
 
 
-def _joints_of_clip(skeleton: Skeleton | None, path: Path, chosen: _Chosen, pairs: dict[str, str] | None) -> PointFile:
+def _joints_of_clip(
+    skeleton: Skeleton | None, path: Path, chosen: ClipOptions, pairs: dict[str, str] | None
+) -> PointFile:
     """Return the joints of a clip as points, with the names of the model, or of landmarks without a model.
 
     Raises:
@@ -391,8 +316,7 @@ def _joints_of_clip(skeleton: Skeleton | None, path: Path, chosen: _Chosen, pair
     from synovia.clips.pointfile import PointFile
     from synovia.ik.targets import targets_from
 
-    clip, model, trim = chosen
-    source = load_clip(str(path), clip, model=model, trim=trim)
+    source = chosen.load(str(path))
     if skeleton is None and pairs is None:
         pairs = {mark: source.skeleton.roles[role] for role, mark in OF_ROLES.items() if role in source.skeleton.roles}
     elif skeleton is not None and pairs is None:

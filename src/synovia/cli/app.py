@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from enum import StrEnum
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 
-from synovia.cli.animate import animate
-from synovia.cli.bench import bench
-from synovia.cli.convert import convert
-from synovia.cli.inputs import ClipModel, Json, Model
+from synovia.cli import completion
+from synovia.cli.command import Argument, Command, Commands, Decorator
+from synovia.cli.inputs import json_option, model_argument, model_option
 from synovia.cli.output import REACHED, emit, talk
-from synovia.cli.pictures import plot, render
 from synovia.cli.progress import CompileNotice
-from synovia.cli.retarget import retarget
-from synovia.cli.solve import solve
-from synovia.cli.view import view
+from synovia.cli.values import Word
 from synovia.errors import MissingExtraError, SynoviaError
 
 _BAD_INPUT: Final = 3
@@ -30,73 +25,73 @@ _INTERRUPTED: Final = 130
 _REPORT_BUG: Final = (
     "This is a bug in Synovia. Please report it with the lines above and the output of 'synovia doctor'."
 )
+_HOMES: Final = {
+    "inspect": "app", "solve": "solve", "animate": "animate", "view": "view", "retarget": "retarget",
+    "convert": "convert", "render": "pictures", "plot": "pictures", "bench": "bench", "schema": "app", "doctor": "app",
+}  # fmt: skip
 
-app = typer.Typer(
-    rich_markup_mode=None,  # rich would double the time of --help
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+
+def _ending_flag(name: str, act: Callable[[click.Context], None], text: str) -> Decorator:
+    """Return a flag of the application that does something else instead of a command.
+
+    Args:
+        name: The flag.
+        act: What it does.
+        text: Help text.
+    """
+
+    def end(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            act(ctx)
+            ctx.exit()
+
+    return click.option(name, is_flag=True, expose_value=False, is_eager=True, callback=end, help=text)
+
+
+@click.group(
+    cls=Commands,
+    homes={name: f"synovia.cli.{home}" for name, home in _HOMES.items()},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True},
 )
-
-
-def _version(asked: bool) -> None:
-    """Print the version and exit."""
-    if asked:
-        from importlib.metadata import version
-
-        emit(f"synovia {version('synovia')}")
-        raise typer.Exit
-
-
-@app.callback()
-def synovia(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
+@click.version_option(package_name="synovia", message="%(package)s %(version)s", help="Print the version.")
+@_ending_flag("--install-completion", completion.install, "Install completion for the shell that SHELL names.")
+@_ending_flag("--show-completion", completion.show, "Print the completion script of this shell.")
+def app() -> None:
     """Inverse kinematics for anything with joints.
 
     Exit codes: 0 all goals reached, 1 some goals missed, 2 wrong usage, 3 bad input, 4 an extra is not installed, 70 a
     bug, 130 interrupted.
     """
-    del version
 
 
-def inspect(file: Model, model: ClipModel = None, as_json: Json = False) -> None:
-    """Show a model: tree of joints, kinds, limits, units, roles, tips and clips."""
+@click.command(cls=Command)
+@model_argument
+@model_option
+@json_option
+def inspect(file: str, model: str | None, as_json: bool) -> None:
+    """Show a model: joints, kinds, limits, units, roles, tips and clips."""
     from synovia.cli.inspect import inspect_model
 
     inspect_model(file, model, as_json=as_json)
 
 
-class SchemaName(StrEnum):
-    """Published JSON schemas."""
-
-    GOALS = "goals"
-    TRACK = "track"
-
-
-def schema(name: Annotated[SchemaName, typer.Argument(help="Which schema.", show_default=False)]) -> None:
+@click.command(cls=Command)
+@click.argument("name", cls=Argument, type=Word(("goals", "track")), help="Which schema.")
+def schema(name: str) -> None:
     """Print the JSON schema of goal files or track files."""
     from importlib.resources import files
 
-    emit(files("synovia").joinpath("files", "schemas", f"{name.value}-1.json").read_text(encoding="utf-8"))
+    emit(files("synovia").joinpath("files", "schemas", f"{name}-1.json").read_text(encoding="utf-8"))
 
 
-def doctor(
-    as_json: Json = False,
-    warm: Annotated[
-        bool, typer.Option("--warm", help="Compile the solvers now, so that first solves are fast.")
-    ] = False,
-) -> None:
+@click.command(cls=Command)
+@json_option
+@click.option("--warm", is_flag=True, help="Compile the solvers now, so that first solves are fast.")
+def doctor(as_json: bool, warm: bool) -> None:
     """Show versions, extras and the cache of compiled code."""
     from synovia.cli.doctor import examine
 
     examine(as_json=as_json, warm=warm)
-
-
-for command in (inspect, solve, animate, view, retarget, convert, render, plot, bench, schema, doctor):
-    app.command()(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -114,10 +109,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):  # names in files may have characters that the terminal cannot print
             stream.reconfigure(errors="backslashreplace")
     try:
-        with CompileNotice():
-            app(args=None if arguments is None else list(arguments), prog_name="synovia")
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else REACHED
+        return _run(sys.argv[1:] if arguments is None else list(arguments))
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
     except SynoviaError as error:
         talk(f"synovia: {error}")
         return _NO_EXTRA if isinstance(error, MissingExtraError) else _BAD_INPUT
@@ -128,4 +125,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         talk(traceback.format_exc() + _REPORT_BUG)
         return _BUG
-    return REACHED
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command and return its exit code."""
+    answered = completion.answer_shell(app)
+    if answered is not None:
+        return answered
+    with CompileNotice(), app.make_context(completion.NAME, arguments) as ctx:
+        return app.invoke(ctx) or REACHED

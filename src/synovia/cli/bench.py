@@ -5,14 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
+from click import style
 
-from synovia.cli.completion import solvers
-from synovia.cli.inputs import Force, Json, Model, Root, Tolerance, joints_option, load_body, parse_tolerance
-from synovia.cli.output import emit_json, emit_rich, number, time_text, unit_name
+from synovia.cli.command import Command
+from synovia.cli.inputs import (
+    force_option,
+    joint_option,
+    json_option,
+    load_body,
+    model_argument,
+    root_option,
+    solver_option,
+    tolerance_option,
+)
+from synovia.cli.output import emit_json, emit_lines, number, table, time_text, unit_name
 from synovia.cli.progress import Bar
+from synovia.cli.values import FILE, Number
 from synovia.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -21,57 +32,47 @@ if TYPE_CHECKING:
 SCHEMA: Final = "synovia.bench/1"
 
 
+@click.command(cls=Command)
+@model_argument
+@joint_option("A joint with a goal", "hands, feet and head, else the tips")
+@solver_option("A solver; repeat for more.", "all", multiple=True)
+@click.option("--pose", is_flag=True, help="Ask for orientations too.")
+@click.option("--problems", metavar="N", type=Number(1, whole=True), default=200, help="Separate problems.")
+@click.option("--seed", metavar="N", type=Number(0, whole=True), default=0, help="Seed of the problems.")
+@tolerance_option
+@root_option()
+@click.option("--budget", metavar="SECONDS", type=Number(0.01), default=5.0, help="Time limit for each solver.")
+@click.option("--plot", metavar="PNG", type=FILE, help="Plot the error by step; needs synovia[plot].")
+@force_option
+@json_option
 def bench(
-    file: Model,
-    joint: Annotated[
-        list[str] | None, joints_option("A joint with a goal", "hands, feet and head, else the tips")
-    ] = None,
-    solver: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--solver", metavar="NAME", autocompletion=solvers, help="A solver; repeat for more.", show_default="all"
-        ),
-    ] = None,
-    pose: Annotated[bool, typer.Option("--pose", help="Ask for orientations too.")] = False,
-    problems: Annotated[int, typer.Option("--problems", metavar="N", min=1, help="Separate problems.")] = 200,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the problems.")] = 0,
-    tol: Tolerance = None,
-    root: Root = "fixed",
-    budget: Annotated[
-        float, typer.Option("--budget", metavar="SECONDS", min=0.01, help="Time limit for each solver.")
-    ] = 5.0,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot",
-            metavar="PNG",
-            help="Plot the error by step; needs synovia[plot].",
-            show_default=False,
-        ),
-    ] = None,
-    force: Force = False,
-    as_json: Json = False,
+    file: str,
+    joint: tuple[str, ...],
+    solver: tuple[str, ...],
+    pose: bool,
+    problems: int,
+    seed: int,
+    tolerance: tuple[float, float] | None,
+    root: str,
+    budget: float,
+    plot: Path | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
-    """Compare all solvers on a model: success, steps, time, smoothness, naturalness.
+    """Compare all solvers on a model: success, steps, time, smoothness.
 
     For example: synovia bench humanoid --plot convergence.png
     """
     from synovia.comparison import compare, make_problems
 
-    tolerance = parse_tolerance(tol)
     if plot is not None:  # before minutes of work
         from synovia.plots.style import check_plot
 
         check_plot(plot, force=force)
-    made = make_problems(load_body(file), tuple(joint or ()), pose=pose, count=problems, seed=seed)
+    made = make_problems(load_body(file), joint, pose=pose, count=problems, seed=seed)
     with Bar("") as bar:
         result = compare(
-            made,
-            tuple(solver or ()),
-            tolerance=tolerance,
-            root=root,
-            budget=budget,
-            watch=lambda what, share: bar(share, text=what),
+            made, solver, tolerance=tolerance, root=root, budget=budget, watch=lambda what, share: bar(share, text=what)
         )
     if all(row.refused is not None for row in result.rows):
         raise UnsupportedError(f"no solver supports these goals: {result.rows[0].refused}", where=file)
@@ -139,31 +140,25 @@ _HEAD: Final = (
 
 def _print(result: Comparison) -> None:
     """Print the table, sorted by success and then by time."""
-    from rich.table import Table
-    from rich.text import Text
-
     problems = result.problems
     goals = ", ".join(str(goal.joint) for goal in problems.goals)
     kind = "pose" if type(problems.goals[0]).__name__ == "PoseGoal" else "position"
     unit = unit_name(problems.skeleton.meters_per_unit)
     most = max(row.count for row in result.rows)
     angle = f" and {number(math.degrees(result.tolerance[1]))}°" if kind == "pose" else ""
-    head = Text(
+    title = (
         f"{problems.skeleton.name}: {kind} of {goals}; {most} problems from rest,"
-        f" tolerance {number(result.tolerance[0])} {unit}{angle}, root {result.root}\n"
+        f" tolerance {number(result.tolerance[0])} {unit}{angle}, root {result.root}"
     )
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, name in enumerate(_HEAD):
-        table.add_column(name, justify="left" if place == 0 else "right")
     taken = [row for row in result.rows if row.refused is None]
-    for row in sorted(taken, key=lambda row: (-round(row.reached, 2), row.median_us)):
-        table.add_row(*_cells(row, most))
-    refused = [f"{row.solver}: {row.refused}" for row in result.rows if row.refused is not None]
-    notes = (
-        "\nfrom rest: mean turn of a joint from the rest pose (naturalness); tracked, largest step and roughness:"
-        " along a smooth path, per frame"
+    taken.sort(key=lambda row: (-round(row.reached, 2), row.median_us))
+    rows = table((_cells(row, most) for row in taken), [style(name, bold=True) for name in _HEAD], gap=2, to_right=True)
+    about = (
+        "from rest: mean turn of a joint from the rest pose (naturalness); tracked, largest step and roughness: along a"
+        " smooth path, per frame"
     )
-    emit_rich(head, table, Text("\n".join([notes, *(f"left out, {line}" for line in refused)]), style="dim"))
+    notes = [about, *(f"left out, {row.solver}: {row.refused}" for row in result.rows if row.refused is not None)]
+    emit_lines([title, "", *rows, "", *(style(note, dim=True) for note in notes)])
 
 
 def _cells(row: Row, most: int) -> Sequence[str]:

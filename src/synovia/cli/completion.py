@@ -1,20 +1,32 @@
-"""Shell completion of models, joints, solvers and root modes."""
+"""Shell completion of models, joints, solvers and root modes, and its installation."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Final
 
-import typer
+import click
 
-from synovia.errors import SynoviaError
+from synovia.cli.output import emit, talk
+from synovia.errors import FileError, SynoviaError
 
-_MOST = 200  # files to offer
+NAME: Final = "synovia"
+_VARIABLE: Final = "_SYNOVIA_COMPLETE"  # set by the shell when it asks for words
+_MOST: Final = 200  # files to offer
+# For each shell where its settings are, and what they need: the script that click makes is read at each start.
+_SETTINGS: Final = {
+    "bash": (".bashrc", f'eval "$({_VARIABLE}=bash_source {NAME})"'),
+    "zsh": (".zshrc", f'autoload -Uz compinit && compinit; eval "$({_VARIABLE}=zsh_source {NAME})"'),
+    "fish": (f".config/fish/completions/{NAME}.fish", f"{_VARIABLE}=fish_source {NAME} | source"),
+}
 
 
-def models(incomplete: str) -> list[str]:
+def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the bundled models, files and folders (with a slash) that begin with a text."""
     from synovia.io.bundled import bundled_names
 
+    del ctx, param
     found = [name for name in bundled_names() if name.startswith(incomplete)]
     folder, slash, name = incomplete.rpartition("/")
     try:
@@ -25,10 +37,11 @@ def models(incomplete: str) -> list[str]:
     return found + [f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}" for entry in beside]
 
 
-def joints(ctx: typer.Context, incomplete: str) -> list[str]:
+def joints(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the joints and roles of the model on the command line."""
     from synovia.io.load import load_model
 
+    del param
     file = ctx.params.get("file") or next(iter(ctx.args), "")  # FILE is not parsed yet if an option has no value
     try:
         skeleton = load_model(file)
@@ -37,18 +50,77 @@ def joints(ctx: typer.Context, incomplete: str) -> list[str]:
     return [name for name in dict.fromkeys([*skeleton.roles, *skeleton.joint_names]) if name.startswith(incomplete)]
 
 
-def targets(ctx: typer.Context, incomplete: str) -> list[str]:
+def targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the joints and roles, each with an equals sign."""
-    return [f"{name}=" for name in joints(ctx, incomplete)]
+    return [f"{name}=" for name in joints(ctx, param, incomplete)]
 
 
-def solvers(incomplete: str) -> list[str]:
+def solvers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the solvers."""
     from synovia.solver import solvers as known
 
+    del ctx, param
     return [name for name in known if name.startswith(incomplete)]
 
 
-def roots(incomplete: str) -> list[str]:
+def roots(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return common root modes."""
+    del ctx, param
     return [word for word in ("fixed", "free", "x,y,yaw") if word.startswith(incomplete)]
+
+
+def answer_shell(command: click.Command) -> int | None:
+    """Print the words that a shell asks for.
+
+    Args:
+        command: The command line.
+
+    Returns:
+        The exit code; None if no shell asks.
+    """
+    asked = os.environ.get(_VARIABLE)
+    if not asked:
+        return None
+    from click.shell_completion import shell_complete
+
+    return shell_complete(command, {}, NAME, _VARIABLE, asked)
+
+
+def show(ctx: click.Context) -> None:
+    """Print the script that makes the shell of this user complete."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(_shell())
+    if kind is None:
+        raise click.UsageError(f"expected a shell that can complete (bash, zsh, fish), got {_shell()!r}.")
+    emit(kind(ctx.command, {}, NAME, _VARIABLE).source())
+
+
+def install(_ctx: click.Context) -> None:
+    """Add completion to the settings of the shell of this user, once.
+
+    Raises:
+        FileError: If the settings cannot be written.
+    """
+    if _shell() not in _SETTINGS:
+        raise click.UsageError(
+            f"expected one of the shells {', '.join(_SETTINGS)} in SHELL, got {_shell()!r}."
+            " --show-completion prints a script for others that can complete."
+        )
+    name, lines = _SETTINGS[_shell()]
+    path = Path.home() / name
+    try:
+        kept = path.read_text(encoding="utf-8") if path.exists() else ""
+        if lines not in kept:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            gap = "" if not kept or kept.endswith("\n") else "\n"
+            with path.open("a", encoding="utf-8") as file:  # appends, because the file may be a link
+                file.write(f"{gap}{lines}\n")
+    except OSError as error:
+        raise FileError(f"completion cannot be installed ({error.strerror})", where=str(path)) from error
+    talk(f"{path}: completion is installed; a new {_shell()} has it")
+
+
+def _shell() -> str:
+    """Return the name of the shell of this user."""
+    return Path(os.environ.get("SHELL") or ("powershell" if os.name == "nt" else "")).stem

@@ -3,76 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from synovia.cli.inputs import Clip, ClipModel, Force, Jobs, Trim, load_body, load_clip, output_option
-from synovia.cli.many import (
-    Address,
-    EngineName,
-    EngineOption,
-    FailFast,
-    Format,
-    JsonLines,
-    Options,
-    RetryFailed,
-    ShardOption,
-    run_many,
-)
-from synovia.cli.output import talk
+from synovia.cli.command import Command, wrong
+from synovia.cli.inputs import ClipOptions, clip_options, clips_argument, load_body, output_option
+from synovia.cli.many import Options, format_option, json_lines, many_options, run_many
+from synovia.cli.output import REACHED, talk
+from synovia.cli.values import FILE_NAME
 from synovia.errors import FormatError
 
 
-def convert(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="IN... [OUT]",
-            help="A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .npz, .csv,"
-            " .isaac.npz, .mujoco.npz, .unitree.csv; for a skeleton: .toml.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[Path | None, output_option("OUT", "The file, instead of OUT; or a folder.")] = None,
-    file_format: Format = None,
-    clip: Clip = None,
-    model: ClipModel = None,
-    trim: Trim = False,
-    into: Annotated[
-        str | None,
-        typer.Option(
-            "--into", metavar="GLB", help="The glTF whose copy gets the clip.", show_default="--model, else IN"
-        ),
-    ] = None,
-    jobs: Jobs = None,
-    engine: EngineOption = EngineName.LOCAL,
-    address: Address = None,
-    shard: ShardOption = None,
-    retry_failed: RetryFailed = False,
-    fail_fast: FailFast = False,
-    force: Force = False,
-    as_json: JsonLines = False,
-) -> None:
+@click.command(cls=Command)
+@clips_argument(
+    "files",
+    "IN... [OUT]",
+    "A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .npz, .csv, .isaac.npz,"
+    " .mujoco.npz, .unitree.csv; for a skeleton: .toml.",
+)
+@output_option("The file, instead of OUT; or a folder.")
+@format_option()
+@clip_options
+@click.option(
+    "--into", metavar="GLB", type=FILE_NAME, help="The glTF whose copy gets the clip.", show_default="--model, else IN"
+)
+@many_options(json_lines)
+def convert(files: tuple[str, ...], chosen: ClipOptions, into: str | None, options: Options) -> int:
     """Write a clip or a skeleton in another format, or a folder of clips.
 
     For example: synovia convert walk.bvh walk.csv
     """
-    from synovia.batch.inputs import is_many
-
-    if output is None:
+    if options.output is None:
         if len(files) < 2:
-            raise typer.BadParameter("expected IN and OUT, or -o OUT", param_hint="'OUT'")
-        files, output = files[:-1], Path(files[-1])
-    options = Options(output, file_format, engine, address, shard, retry_failed, fail_fast, force, jobs, as_json)
-    if is_many(files, output):
-        from synovia.batch.tasks import ConvertFile
+            raise wrong("OUT", "expected IN and OUT, or -o OUT.")
+        options, files = options._replace(output=files[-1]), files[:-1]
+    if options.are_many(files, prints_json=False):
+        from synovia.batch.tasks import ClipReader, ConvertFile, motion_endings
 
-        if file_format is None:
-            raise typer.BadParameter("expected the format of the outputs for a folder", param_hint="'--format'")
-        run_many(ConvertFile(clip, into), files, options, "converting")
-    options.refuse_single(prints_json=False)
-    source = files[0]
+        if options.file_format is None:
+            raise wrong("--format", "expected the format of the outputs for a folder, got none.")
+        endings = motion_endings(on_model=chosen.model is not None)
+        return run_many(ConvertFile(ClipReader(*chosen), into), files, options, "converting", inputs=endings)
+    source, output, force, model = files[0], Path(options.output or ""), options.force, chosen.model
     from synovia.io.load import endings, formats, is_bundled
     from synovia.io.save import save_motion
 
@@ -84,7 +56,7 @@ def convert(
     if not fmt.holds_motions:
         fmt.write(load_body(source if model is None else model), output, force=force)
         talk(f"{output}: skeleton of {source}")
-        return
+        return REACHED
     if is_bundled(source):
         raise FormatError("a bundled model has no clip", where=source, expected="a .toml file to write its skeleton")
     copied = into or (source if model is None or is_bundled(model) else model)
@@ -94,6 +66,7 @@ def convert(
             value=copied,
             expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",
         )  # fmt: skip
-    motion = load_clip(source, clip, model=model, trim=trim)
+    motion = chosen.load(source)
     save_motion(motion, output, into=copied, force=force)
     talk(f"{output}: {motion.name}, {len(motion)} frames at {motion.fps:g} fps")
+    return REACHED

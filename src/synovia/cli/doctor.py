@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from synovia.cli.output import emit_json, emit_rich
+from click import style
+
+from synovia.cli.output import emit_json, emit_lines, table
 from synovia.cli.warm import compile_all
 
 SCHEMA: Final = "synovia.doctor/1"
-_CORE: Final = ("numpy", "scipy", "typer", "rich", "msgspec")
+_CORE: Final = ("numpy", "scipy", "click", "rich", "msgspec")
 _MODES: Final = {
     "prebuilt": "compiled ahead, for {level}",
     "jit": "compiled by numba when they are first used",
@@ -47,7 +48,7 @@ def examine(*, as_json: bool, warm: bool) -> None:
     if as_json:
         emit_json(state)
     else:
-        emit_rich(*_text(state))
+        emit_lines(_text(state))
 
 
 def _state() -> dict[str, Any]:
@@ -129,27 +130,25 @@ def _nearest(folder: Path) -> Path:
     return folder
 
 
-def _text(state: dict[str, Any]) -> list[Any]:
-    """Return the tables to print."""
-    from rich.text import Text
-
+def _text(state: dict[str, Any]) -> list[str]:
+    """Return the lines to print."""
     kept, packages, found = state["cache"], state["packages"], state["extras"]
     versions = [
-        ("synovia", Text(state["synovia"])),
-        ("python", Text(state["python"]), Text(state["executable"], style="dim")),
-        ("platform", Text(state["platform"])),
-        ("cores", Text(str(state["cores"]))),
+        ("synovia", state["synovia"]),
+        ("python", state["python"], style(state["executable"], dim=True)),
+        ("platform", state["platform"]),
+        ("cores", str(state["cores"])),
         *(
-            (name, Text(one["version"] or "missing", style=_BAD if one["problem"] else ""), Text(one["problem"] or ""))
+            (name, style(one["version"] or "missing", fg=_BAD if one["problem"] else None), one["problem"] or "")
             for name, one in packages.items()
         ),
     ]
-    extras: list[tuple[Any, ...]] = []
+    extras: list[tuple[str, ...]] = []
     for name, extra in found.items():
         listed = ", ".join(f"{package} {version or 'missing'}" for package, version in extra["packages"].items())
         there = extra["installed"]
-        word = Text("installed", style=_GOOD) if there else Text("missing", style=_BAD)
-        extras.append((f"[{name}]", word, Text(listed if there else f"{listed};  {extra['install']}")))
+        word = style("installed", fg=_GOOD) if there else style("missing", fg=_BAD)
+        extras.append((f"[{name}]", word, listed if there else f"{listed};  {extra['install']}"))
     writable = "yes" if kept["writable"] else "no: every process compiles again; set SYNOVIA_CACHE_DIR"
     size = f"{kept['files']} files, {kept['bytes'] / 1e6:.1f} MB"
     if kept["bytes_of_other_versions"]:
@@ -157,30 +156,13 @@ def _text(state: dict[str, Any]) -> list[Any]:
     if not kept["files"] and state["kernels"]["mode"] == "jit":
         size += "; 'synovia doctor --warm' compiles ahead"
     cache = [
-        ("folder", Text(kept["folder"])),
-        ("writable", Text(writable, style=_GOOD if kept["writable"] else _BAD)),
-        ("compiled", Text(size)),
+        ("folder", kept["folder"]),
+        ("writable", style(writable, fg=_GOOD if kept["writable"] else _BAD)),
+        ("compiled", size),
     ]
     run = state["kernels"]
-    kernels = [
-        (
-            "in use",
-            Text(_MODES[run["mode"]].format(**run), style=_GOOD if run["mode"] in ("prebuilt", "jit") else _BAD),
-        ),
-        *([("why", Text(run["reason"]))] if run["reason"] else []),
-    ]
+    mode = style(_MODES[run["mode"]].format(**run), fg=_GOOD if run["mode"] in ("prebuilt", "jit") else _BAD)
+    kernels = [("in use", mode), *([("why", run["reason"])] if run["reason"] else [])]
     tables = {"versions": versions, "extras": extras, "kernels": kernels, "cache of compiled code": cache}
-    parts = [part for title, rows in tables.items() for part in (Text(title, style="bold"), _table(rows), "")]
-    return parts[:-1]
-
-
-def _table(rows: Iterable[tuple[Any, ...]]) -> Any:
-    """Return rows of up to three cells as a table."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
-    for _ in range(3):
-        table.add_column(no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
+    lines = [line for title, rows in tables.items() for line in (style(title, bold=True), *table(rows), "")]
+    return lines[:-1]

@@ -1,157 +1,298 @@
-"""Input of commands: shared options, models, clips and lists of numbers."""
+"""Input of commands: shared options, models and clips."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import typer
+import click
 
-from synovia.cli.completion import joints, models, roots, solvers
+from synovia.cli import completion
+from synovia.cli.command import Argument, Decorator, bundle
 from synovia.cli.output import printable, talk
+from synovia.cli.values import FILE_NAME, Checked, Number, Word, numbers
+from synovia.errors import InputError
 
 if TYPE_CHECKING:
+    from synovia.clips import Ends
     from synovia.model import Skeleton
     from synovia.model.motion import Motion
 
+AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 _INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
 _DEFAULT_ANGLE: Final = 1e-3  # rad, the default of the library, for --tol without an angle
+_CLIPS: Final = "The clip: a BVH, glTF/GLB, npz or CSV file. Or many: files, folders, patterns."
 
-Model = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE",
-        autocompletion=models,
-        help="A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, arm7, quadruped.",
-        show_default=False,
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
-Clip = Annotated[
-    str | None,
-    typer.Option(
+
+class ClipOptions(NamedTuple):
+    """Which clip of a file is taken, and how.
+
+    Args:
+        clip: Name or number of the clip; None for the one that Synovia wrote last, else the first one.
+        model: File or name of the model that the clip is put on; None for the clip's own skeleton.
+        trim: Whether to cut off calibration frames.
+    """
+
+    clip: str | None = None
+    model: str | None = None
+    trim: bool = False
+
+    def load(self, path: str, instead: str = _INSTEAD) -> Motion:
+        """Return the clip of a file; name the calibration frames at its ends on stderr.
+
+        Args:
+            path: The file.
+            instead: Hint of the error message for a file without motion.
+
+        Raises:
+            SynoviaError: If the file cannot be read, has no motion, or has no clip of this name or number.
+        """
+        return self.load_with_ends(path, instead)[0]
+
+    def load_with_ends(self, path: str, instead: str = _INSTEAD) -> tuple[Motion, Ends]:
+        """Return the clip of a file and the calibration frames at its ends, cut off or not; see ``load``."""
+        from synovia.clips import find_ends
+
+        motion = self._read(path, instead)
+        ends = find_ends(motion)
+        for note in ends.notes:
+            _tell_end(motion, note, cut=self.trim)
+        return (ends.of(motion) if self.trim else motion), ends
+
+    def load_pair(self, path: str, beside: str) -> tuple[Motion, Motion]:
+        """Return the clip of a file and the one shown beside it, both from the same frame on; see ``load``."""
+        from synovia.clips import find_shared_ends
+
+        other = ClipOptions(None, self.model if needs_model(beside) else None)
+        pair = self._read(path, _INSTEAD), other._read(beside, _INSTEAD)
+        first, second = find_shared_ends(*pair, trim=self.trim)
+        for motion, own in zip(pair, (first, second), strict=True):
+            cut = own.end - own.first < len(motion)
+            for note in own.notes:
+                _tell_end(motion, note, cut=cut)
+            if cut and not own.notes:
+                taken = f"frames {own.first} to {own.end - 1} are taken, as of the clip beside it"
+                talk(f"{printable(motion.name)}: {taken}")
+        return first.of(pair[0]), second.of(pair[1])
+
+    def _read(self, path: str, instead: str) -> Motion:
+        """Return the clip of a file, with its calibration frames."""
+        from synovia.errors import UnsupportedError
+        from synovia.io.load import format_of, is_bundled, load_motion
+
+        if is_bundled(path):
+            raise UnsupportedError("a bundled model has no motion", where=path, hint=instead)
+        skeleton = None if self.model is None else load_body(self.model, path)
+        try:
+            return load_motion(path, self.number, skeleton=skeleton)
+        except UnsupportedError as error:
+            if format_of(Path(path)).holds_motions:
+                raise
+            raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
+
+    @property
+    def number(self) -> str | int | None:
+        """The clip, as a number if it is one."""
+        return int(self.clip) if self.clip and self.clip.isdecimal() else self.clip
+
+
+def _root(text: str) -> str:
+    """Return how the root moves."""
+    from synovia.model.root import as_root
+
+    return as_root(text)
+
+
+def _solver(text: str) -> str:
+    """Return the name of a solver that exists."""
+    from synovia.solver import as_solver
+
+    return as_solver(text).name
+
+
+def _tolerance(text: str) -> tuple[float, float]:
+    """Return length and angle (radians) of ``POS[,DEG]``."""
+    values = numbers(text, 1, 2)
+    if min(values) <= 0.0:
+        raise InputError("", value=text, expected="POS or POS,DEG, both above 0")
+    return values[0], math.radians(values[1]) if len(values) > 1 else _DEFAULT_ANGLE
+
+
+model_argument: Final = click.argument(
+    "file",
+    cls=Argument,
+    shell_complete=completion.models,
+    help="A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, humanoid_hands, "
+    "arm7, quadruped.",
+)
+json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+force_option: Final = click.option("--force", is_flag=True, help="Replace files that exist.")
+model_option: Final = click.option(
+    "--model",
+    metavar="FILE",
+    shell_complete=completion.models,
+    help="Model of the clip; a CSV needs it, because it holds only joint values.",
+)
+trim_option: Final = click.option(
+    "--trim-tpose",
+    "trim",
+    is_flag=True,
+    help="Cut off the frames of a T-pose, or of the file's rest pose, at the ends.",
+)
+clip_options: Final = bundle(
+    "chosen",
+    ClipOptions,
+    click.option(
         "--clip",
         metavar="NAME|N",
         help="Name or number of the clip in the file.",
         show_default="the one written last, else the first",
     ),
-]
-ClipModel = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="FILE",
-        autocompletion=models,
-        help="Model of the clip; a CSV needs it, because it holds only joint values.",
-        show_default=False,
-    ),
-]
-Trim = Annotated[
-    bool,
-    typer.Option("--trim-tpose", help="Cut off the frames of a T-pose, or of the file's rest pose, at the ends."),
-]
-Solver = Annotated[
-    str | None,
-    typer.Option(
-        "--solver",
-        metavar="NAME",
-        autocompletion=solvers,
-        help="Algorithm, for example lm, dls, fabrik or ccd.",
-        show_default="lm",
-    ),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs",
-        "-j",
-        metavar="N",
-        min=1,
-        help="Number of threads; results are identical for any number.",
-        show_default="all cores",
-    ),
-]
-Tolerance = Annotated[
-    str | None,
-    typer.Option(
-        "--tol",
-        metavar="POS[,DEG]",
-        help="When a goal counts as reached: a length in the file's unit, and an angle in degrees.",
-        show_default="1e-4 of the reach, 1e-3 rad",
-    ),
-]
-Deadline = Annotated[
-    float | None,
-    typer.Option(
-        "--deadline",
-        min=0.0,
-        metavar="SECONDS",
-        help="Stop solving after this time, with the best pose so far.",
-        show_default="never",
-    ),
-]
+    model_option,
+    trim_option,
+)
+jobs_option: Final = click.option(
+    "--jobs",
+    "-j",
+    metavar="N",
+    type=Number(1, whole=True),
+    help="Number of threads; results are identical for any number.",
+    show_default="all cores",
+)
+tolerance_option: Final = click.option(
+    "--tol",
+    "tolerance",
+    metavar="POS[,DEG]",
+    type=Checked(_tolerance),
+    help="When a goal counts as reached: a length in the file's unit, and an angle in degrees.",
+    show_default="1e-4 of the reach, 1e-3 rad",
+)
+deadline_option: Final = click.option(
+    "--deadline",
+    metavar="SECONDS",
+    type=Number(0),
+    help="Stop solving after this time, with the best pose so far.",
+    show_default="never",
+)
+look_option: Final = click.option(
+    "--look",
+    type=Word(("surface", "bones", "both")),
+    default="surface",
+    help="What is drawn; a body without a surface shows its bones.",
+)
 
 
-def _parse_root(text: str | None) -> str | None:
-    """Return the root mode of ``--root``, None without the option."""
-    if text is None:
-        return None
-    from synovia.errors import InputError
-    from synovia.model.root import as_root
-
-    try:
-        return as_root(text)
-    except InputError as error:
-        raise typer.BadParameter(f"expected {error.expected}, got {error.value!r}") from error
-
-
-def root_option(default: str | None) -> typer.models.OptionInfo:
-    """Return the option ``--root`` of a command.
+def clips_argument(name: str, metavar: str, text: str = _CLIPS, *, required: bool = True) -> Decorator:
+    """Return the argument of a command that takes many clips.
 
     Args:
-        default: Default in the help text; None for that of the argument.
+        name: Its name in the function of the command.
+        metavar: Its placeholder in the help.
+        text: Help text.
+        required: Whether there must be one.
     """
-    return typer.Option(
-        "--root",
-        metavar="fixed|free|AXES",
-        autocompletion=roots,
-        help="How the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'.",
-        callback=_parse_root,
-        show_default=default or True,
+    return click.argument(
+        name, cls=Argument, nargs=-1, required=required, metavar=metavar, shell_complete=completion.models, help=text
     )
 
 
-Root = Annotated[str, root_option(None)]
+def solver_option(text: str, default: str, *, multiple: bool = False) -> Decorator:
+    """Return the option ``--solver`` of a command; the other arguments are those of ``click.option``.
+
+    Args:
+        text: Help text.
+        default: Default in the help text.
+        multiple: Whether it may be repeated.
+    """
+    return click.option(
+        "--solver",
+        metavar="NAME",
+        type=Checked(_solver),
+        multiple=multiple,
+        shell_complete=completion.solvers,
+        help=text,
+        show_default=default,
+    )
 
 
-def joints_option(text: str, default: str) -> typer.models.OptionInfo:
+one_solver: Final = solver_option("Algorithm, for example lm, dls, fabrik or ccd.", "lm")
+
+
+def root_option(default: str | None = "fixed", shown: str | bool = True) -> Decorator:
+    """Return the option ``--root`` of a command.
+
+    Args:
+        default: Its default.
+        shown: Default in the help text; True for that of the option.
+    """
+    return click.option(
+        "--root",
+        metavar="fixed|free|AXES",
+        type=Checked(_root),
+        default=default,
+        shell_complete=completion.roots,
+        help="How the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'.",
+        show_default=shown,
+    )
+
+
+def joint_option(text: str, default: str) -> Decorator:
     """Return the option ``--joint`` of a command, which may be repeated.
 
     Args:
         text: Help text.
         default: Default in the help text.
     """
-    return typer.Option(
-        "--joint", metavar="JOINT", autocompletion=joints, help=f"{text}; repeat for more.", show_default=default
+    return click.option(
+        "--joint",
+        metavar="JOINT",
+        multiple=True,
+        shell_complete=completion.joints,
+        help=f"{text}; repeat for more.",
+        show_default=default,
     )
 
 
-Look = Annotated[
-    str,
-    typer.Option("--look", metavar="LOOK", help="surface, bones or both; a body without a surface shows its bones."),
-]
+def up_option(text: str) -> Decorator:
+    """Return the option ``--up`` of a command, with a help text."""
+    return click.option("--up", type=Word(AXES), metavar="AXIS", help=text, show_default="found")
 
 
-def output_option(metavar: str, text: str) -> typer.models.OptionInfo:
-    """Return the option ``--output`` of a command.
+def velocity_option(text: str, share_of: str | None = None) -> Decorator:
+    """Return the option ``--velocity`` of a command.
 
     Args:
-        metavar: Placeholder of the file in the help text.
         text: Help text.
+        share_of: The default, of which ``N%`` takes a share; None if there is none.
     """
-    return typer.Option("--output", "-o", metavar=metavar, help=text, show_default=False)
+    positive = Number(0, above=True)
+
+    def velocities(value: str) -> float | dict[str, float] | str:
+        if share_of is not None and value.endswith("%"):
+            positive.convert(value[:-1], None, None)
+            return value
+        parts = [part.rpartition("=") for part in value.split(",")]
+        found = {joint.strip(): positive.convert(speed, None, None) for joint, _, speed in parts}
+        return found[""] if len(found) == 1 and "" in found else found
+
+    metavar = "V|A=V,B=V" if share_of is None else "V|A=V,B=V|N%"
+    return click.option("--velocity", metavar=metavar, type=Checked(velocities), help=text, show_default=share_of)
+
+
+def output_option(text: str, *, required: bool = False) -> Decorator:
+    """Return the option ``--output`` of a command that takes many inputs.
+
+    Args:
+        text: Help text.
+        required: Whether it must be given.
+    """
+    return click.option("--output", "-o", metavar="OUT", type=FILE_NAME, required=required, help=text)
+
+
+def _tell_end(motion: Motion, note: str, *, cut: bool) -> None:
+    """Write a sentence about calibration frames to stderr."""
+    talk(f"{printable(motion.name)}: {note} ({'cut off' if cut else '--trim-tpose cuts this off'})")
 
 
 def load_body(name: str, clip: str | None = None) -> Skeleton:
@@ -172,76 +313,8 @@ def load_body(name: str, clip: str | None = None) -> Skeleton:
     return skeleton
 
 
-def load_clip(
-    path: str, clip: str | None = None, *, model: str | None = None, trim: bool = False, instead: str = _INSTEAD
-) -> Motion:
-    """Return a clip of a file; name the calibration frames at its ends on stderr.
-
-    Args:
-        path: The file.
-        clip: Name or number of the clip; None for the one that Synovia wrote last, else the first one.
-        model: File or name of the model that the clip is put on; None for the clip's own skeleton.
-        trim: Whether to cut off calibration frames.
-        instead: Hint of the error message for a file without motion.
-
-    Raises:
-        SynoviaError: If the file cannot be read, has no motion, or has no clip of this name or number.
-    """
-    from synovia.clips import find_ends
-    from synovia.errors import UnsupportedError
-    from synovia.io.load import format_of, is_bundled, load_motion
-
-    if is_bundled(path):
-        raise UnsupportedError("a bundled model has no motion", where=path, hint=instead)
-    skeleton = None if model is None else load_body(model, path)
-    try:
-        motion = load_motion(path, int(clip) if clip and clip.isdigit() else clip, skeleton=skeleton)
-    except UnsupportedError as error:
-        if format_of(Path(path)).holds_motions:
-            raise
-        raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
-    ends = find_ends(motion)
-    what = "cut off" if trim else "--trim-tpose cuts this off"
-    for note in ends.notes:
-        talk(f"{printable(motion.name)}: {note} ({what})")
-    return ends.of(motion) if trim else motion
-
-
 def needs_model(path: str) -> bool:
     """Return whether a clip does not hold its skeleton, so that it takes the one of ``--model``."""
     from synovia.io.load import format_of
 
     return format_of(Path(path)).read_onto is not None
-
-
-def numbers(text: str, option: str, least: int, most: int, whole: str) -> tuple[float, ...]:
-    """Return the numbers of a list with commas.
-
-    Args:
-        text: The list.
-        option: The option, for the message.
-        least: Least count of numbers.
-        most: Largest count of numbers.
-        whole: The whole value of the option, for the message.
-
-    Raises:
-        typer.BadParameter: If the text is not a list of numbers, or their count is wrong.
-    """
-    try:
-        values = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        values = ()
-    if not least <= len(values) <= most:
-        count = str(least) if least == most else f"{least} to {most}"
-        raise typer.BadParameter(
-            f"expected {count} numbers separated by commas, got {whole!r}", param_hint=f"'{option}'"
-        )
-    return values
-
-
-def parse_tolerance(text: str | None) -> tuple[float, float] | None:
-    """Return length and angle (radians) of ``POS[,DEG]``."""
-    if text is None:
-        return None
-    values = numbers(text, "--tol", 1, 2, text)
-    return values[0], math.radians(values[1]) if len(values) > 1 else _DEFAULT_ANGLE

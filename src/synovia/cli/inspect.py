@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
-from synovia.cli.output import emit_json, emit_rich, number, printable, unit_name
+from click import style
+
+from synovia.cli.output import emit_json, emit_lines, number, printable, unit_name
 from synovia.clips import find_ends
 from synovia.ik.compiled import checked_tolerance, reach_of_tips
 from synovia.io.load import Clips, is_bundled, load_clips, load_model
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.text import Text
-    from rich.tree import Tree
 
 SCHEMA: Final = "synovia.inspect/1"
 
@@ -38,7 +35,7 @@ def inspect_model(name: str, model: str | None = None, *, as_json: bool) -> None
     if as_json:
         emit_json(_object(skeleton, clips))
     else:
-        emit_rich(*_text(skeleton, clips))
+        emit_lines(_text(skeleton, clips))
 
 
 def degrees_of_freedom(skeleton: Skeleton) -> int:
@@ -147,10 +144,8 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _text(skeleton: Skeleton, clips: Clips) -> list[RenderableType]:
-    """Return the parts to print: heading, facts, tree and clips."""
-    from rich.text import Text
-
+def _text(skeleton: Skeleton, clips: Clips) -> list[str]:
+    """Return the lines to print: heading, facts, tree and clips."""
     unit = unit_name(skeleton.meters_per_unit)
     known = unit if skeleton.meters_per_unit is not None else "unknown"
     tolerance, _ = checked_tolerance(None, reach_of_tips(skeleton))
@@ -162,57 +157,49 @@ def _text(skeleton: Skeleton, clips: Clips) -> list[RenderableType]:
     mass = sum(joint.mass for joint in skeleton.joints)
     if mass > 0.0:
         facts[-1] += f", mass {mass:.4g} kg"
-    parts: list[RenderableType] = [Text(printable(skeleton.name), style="bold"), *(Text(fact) for fact in facts)]
-    parts += [*(Text(printable(note), style="yellow") for note in skeleton.notes), ""]
-    parts += _trees(skeleton, unit)
+    lines = [style(printable(skeleton.name), bold=True), *facts]
+    lines += [*(style(printable(note), fg="yellow") for note in skeleton.notes), "", *_tree(skeleton, unit)]
     if clips.motions:
-        parts += ["", Text("clips", style="dim")]
+        lines += ["", style("clips", dim=True)]
     for place, motion in enumerate(clips.motions):
-        line = Text(f"{printable(motion.name)}: {len(motion)} frames at {motion.fps:.4g} fps, {motion.duration:.4g} s")
+        line = f"{printable(motion.name)}: {len(motion)} frames at {motion.fps:.4g} fps, {motion.duration:.4g} s"
         if place == clips.shown and len(clips.motions) > 1:
-            line.append("  written by Synovia, the default", style="dim")
-        for note in find_ends(motion).notes:
-            line.append(f"  {note}", style="yellow")
-        parts.append(line)
-    return parts
+            line += style("  written by Synovia, the default", dim=True)
+        lines.append(line + "".join(style(f"  {note}", fg="yellow") for note in find_ends(motion).notes))
+    return lines
 
 
-_DEEPEST: Final = 200  # levels of a drawn tree; rich recurses, and a deeper one fits no screen
+_DEEPEST: Final = 200  # levels of a drawn tree; a deeper one fits no screen
 
 
-def _trees(skeleton: Skeleton, unit: str) -> list[RenderableType]:
-    """Return a tree for each root, or a plain list for a tree that is too deep."""
-    from rich.tree import Tree
-
+def _tree(skeleton: Skeleton, unit: str) -> list[str]:
+    """Return the lines of the tree of joints, or of a plain list for a tree that is too deep."""
     depth: list[int] = []
     for parent in skeleton.parents:
         depth.append(0 if parent < 0 else depth[parent] + 1)
     if max(depth) > _DEEPEST:
-        lines: list[RenderableType] = []
-        for row in range(len(skeleton)):
-            line = _line(skeleton, row, unit)
-            above = skeleton.parents[row]
-            line.append(f"  under {printable(skeleton.joint_names[above])}" if above >= 0 else "", style="dim")
-            lines.append(line)
-        return lines
-    trees: list[Tree] = []
-    for row, above in enumerate(skeleton.parents):
-        line = _line(skeleton, row, unit)
-        trees.append(Tree(line, guide_style="dim") if above < 0 else trees[above].add(line))
-    return [tree for tree, parent in zip(trees, skeleton.parents, strict=True) if parent < 0]
+        names = skeleton.joint_names
+        above = [f"  under {printable(names[parent])}" if parent >= 0 else "" for parent in skeleton.parents]
+        return [_line(skeleton, row, unit) + style(above[row], dim=True) for row in range(len(skeleton))]
+    lines: list[str] = []
+    waiting = [(row, "", "") for row, parent in reversed([*enumerate(skeleton.parents)]) if parent < 0]
+    while waiting:  # depth first, with the guides before the joint itself and before those below it
+        row, own, below = waiting.pop()
+        lines.append(style(own, dim=True) + _line(skeleton, row, unit))
+        for k, child in enumerate(reversed(skeleton.children[row])):
+            waiting.append((child, below + ("├── " if k else "└── "), below + ("│   " if k else "    ")))
+    return lines
 
 
-def _line(skeleton: Skeleton, row: int, unit: str) -> Text:
+def _line(skeleton: Skeleton, row: int, unit: str) -> str:
     """Return name, kind, limits and notes of a joint as one line."""
-    from rich.text import Text
-
     joint = skeleton.joints[row]
-    line = Text(printable(joint.name))
-    line.append(f"  {joint.kind.name.lower()}", style="dim" if joint.kind is Kind.FIXED else "cyan")
+    kind = f"  {joint.kind.name.lower()}"
+    line = printable(joint.name) + (style(kind, dim=True) if joint.kind is Kind.FIXED else style(kind, fg="cyan"))
     if joint.limit is not None:
-        line.append(f"  {_limit_text(joint, unit)}")
+        line += f"  {_limit_text(joint, unit)}"
     elif joint.kind not in (Kind.FIXED, Kind.FREE):
-        line.append("  no limits", style="dim")
+        line += style("  no limits", dim=True)
     notes: list[str] = []
     if joint.mimic is not None:
         notes.append(f"follows {joint.mimic.leader}")
@@ -226,9 +213,7 @@ def _line(skeleton: Skeleton, row: int, unit: str) -> Text:
         notes.append(f"is {joint.role}")
     if joint.tip:
         notes.append("tip")
-    for note in notes:
-        line.append(f"  {printable(note)}", style="dim")
-    return line
+    return line + "".join(style(f"  {printable(note)}", dim=True) for note in notes)
 
 
 def _limit_text(joint: Joint, unit: str) -> str:

@@ -3,123 +3,95 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import typer
+import click
 
+from synovia.cli.command import Decorator, bundle, refuse, wrong
+from synovia.cli.inputs import force_option, jobs_option, json_option
 from synovia.cli.output import MISSED, REACHED, emit, printable, talk
 from synovia.cli.progress import Bar
+from synovia.cli.values import Checked, Ending, Word
 
 if TYPE_CHECKING:
     from synovia.batch.folder import Event, Run
-    from synovia.batch.inputs import Item
+    from synovia.batch.inputs import Item, Shard
     from synovia.batch.ledger import Row
     from synovia.batch.pool import Engine
     from synovia.batch.work import Task
 
 SCHEMA: Final = "synovia.batch/1"
 _SHOWN: Final = 5  # failures in the report
+ONLY_MANY: Final = ("file_format", "engine", "address", "shard", "retry_failed", "fail_fast")
 
 
-class EngineName(StrEnum):
-    """Where the work is done."""
-
-    LOCAL = "local"
-    RAY = "ray"
-
-
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="bvh|glb|npz|csv",
-        help="Format of the outputs, for folders.",
-        show_default="that of each input",
-    ),
-]
-EngineOption = Annotated[
-    EngineName, typer.Option("--engine", help="For many inputs: processes on this machine, or a Ray cluster.")
-]
-Address = Annotated[
-    str | None,
-    typer.Option("--address", metavar="ADDRESS", help="A running Ray cluster.", show_default="a cluster of its own"),
-]
-ShardOption = Annotated[
-    str | None,
-    typer.Option(
-        "--shard", metavar="I/N", help="Only the I-th of N shares of the inputs, for job arrays.", show_default="all"
-    ),
-]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="For many inputs: try failed ones again.")]
-FailFast = Annotated[bool, typer.Option("--fail-fast", help="For many inputs: end at the first failure.")]
-JsonLines = Annotated[bool, typer.Option("--json", help="For many inputs: print a line of JSON for each.")]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """The options that commands with many inputs share.
 
     Args:
-        output: The output folder.
-        file_format: Format of the outputs.
-        engine: Where the work is done.
+        output: The output file or folder.
+        file_format: Ending of the outputs, with its dot; None for that of each input.
+        engine: Where the work is done, "local" or "ray".
         address: A running Ray cluster.
-        shard: Share of the inputs, ``I/N``.
+        shard: Share of the inputs.
         retry_failed: Whether failed inputs are tried again.
         fail_fast: Whether the first failure ends the run.
-        force: Whether everything is done again.
-        jobs: Number of processes.
-        as_json: Whether to print a line of JSON for each input.
+        force: Whether files are replaced and everything is done again.
+        jobs: Number of processes, or of threads for one input.
+        as_json: Whether to print JSON: one object, or a line for each of many inputs.
     """
 
-    output: Path | None
+    output: str | None = None
     file_format: str | None = None
-    engine: EngineName = EngineName.LOCAL
+    engine: str = "local"
     address: str | None = None
-    shard: str | None = None
+    shard: Shard | None = None
     retry_failed: bool = False
     fail_fast: bool = False
     force: bool = False
     jobs: int | None = None
     as_json: bool = False
 
-    def refuse_single(self, *, prints_json: bool = True) -> None:
-        """Check that one input has no option that only many inputs take.
+    @property
+    def path(self) -> Path | None:
+        """The output."""
+        return None if self.output is None else Path(self.output)
+
+    def are_many(self, sources: Sequence[str], *, prints_json: bool = True) -> bool:
+        """Return whether there are many inputs.
 
         Args:
+            sources: Files, folders and patterns.
             prints_json: Whether the command prints JSON for one input.
 
         Raises:
-            typer.BadParameter: If it has.
+            click.BadParameter: If an option that only many inputs take is given for one.
         """
-        given = {
-            "--format": self.file_format is not None,
-            "--engine": self.engine is not EngineName.LOCAL,
-            "--address": self.address is not None,
-            "--shard": self.shard is not None,
-            "--retry-failed": self.retry_failed,
-            "--fail-fast": self.fail_fast,
-            "--json": self.as_json and not prints_json,
-        }
-        for option, is_given in given.items():
-            if is_given:
-                raise typer.BadParameter("expected a folder or several inputs with this option", param_hint=option)
+        from synovia.batch.inputs import is_many
+
+        if is_many(sources, self.output):
+            return True
+        only_many = ONLY_MANY if prints_json else (*ONLY_MANY, "as_json")
+        refuse("expected a folder or several inputs with this option.", *only_many)
+        return False
 
     def folder(self) -> Path:
         """Return the output folder.
 
         Raises:
-            typer.BadParameter: If there is none, or it is a file.
+            click.BadParameter: If there is none, or it cannot be a folder.
         """
-        if self.output is None:
-            raise typer.BadParameter("expected an output folder for many inputs", param_hint="'-o'")
-        if self.output.exists() and not self.output.is_dir():
-            raise typer.BadParameter(f"expected a folder, got the file {self.output}", param_hint="'-o'")
-        return self.output
+        if self.path is None:
+            raise wrong("-o", "expected an output folder for many inputs, got none.")
+        try:
+            is_file = self.path.is_file()
+        except OSError as error:
+            raise wrong("-o", f"expected a name that a folder can have ({error.strerror}).") from error
+        if is_file:
+            raise wrong("-o", f"expected a folder for many inputs, got the file {self.output!r}.")
+        return self.path
 
     def make_engine(self) -> Engine:
         """Return the engine.
@@ -127,15 +99,88 @@ class Options:
         Raises:
             MissingExtraError: If Ray is not installed.
         """
-        if self.engine is EngineName.RAY:
+        if self.engine == "ray":
             from synovia.batch.cluster import Cluster
 
             return Cluster(self.address, self.jobs)
-        if self.address is not None:
-            raise typer.BadParameter("expected --engine ray with this option", param_hint="'--address'")
+        refuse("expected --engine ray with this option.", "address")
         from synovia.batch.pool import Local
 
         return Local(self.jobs)
+
+
+def _shard(text: str) -> Shard:
+    """Return the shard of ``I/N``."""
+    from synovia.batch.inputs import Shard
+
+    return Shard.parse(text)
+
+
+def _motion_endings() -> Sequence[str]:
+    """Return the endings of clips that can be written."""
+    from synovia.batch.tasks import written_endings
+
+    return written_endings()
+
+
+def format_option(
+    metavar: str = "bvh|glb|npz|csv",
+    known: Callable[[], Sequence[str]] = _motion_endings,
+    default: str | None = "that of each input",
+) -> Decorator:
+    """Return the option ``--format`` of a command.
+
+    Args:
+        metavar: The usual formats.
+        known: Returns the endings of all formats.
+        default: Default in the help text.
+    """
+    return click.option(
+        "--format",
+        "file_format",
+        metavar=metavar,
+        type=Ending(known),
+        help="Format of the outputs, for folders.",
+        show_default=default,
+    )
+
+
+def many_options(json: Decorator = json_option) -> Decorator:
+    """Return a decorator that adds the options for many inputs, which a command gets as ``options``.
+
+    Args:
+        json: The option ``--json``.
+    """
+    return bundle(
+        "options",
+        Options,
+        jobs_option,
+        click.option(
+            "--engine",
+            type=Word(("local", "ray")),
+            default="local",
+            help="For many inputs: processes on this machine, or a Ray cluster.",
+        ),
+        click.option(
+            "--address", metavar="ADDRESS", help="A running Ray cluster.", show_default="a cluster of its own"
+        ),
+        click.option(
+            "--shard",
+            metavar="I/N",
+            type=Checked(_shard),
+            help="Only the I-th of N shares of the inputs, for job arrays.",
+            show_default="all",
+        ),
+        click.option("--retry-failed", is_flag=True, help="For many inputs: try failed ones again."),
+        click.option("--fail-fast", is_flag=True, help="For many inputs: end at the first failure."),
+        force_option,
+        json,
+    )
+
+
+json_lines: Final = click.option(
+    "--json", "as_json", is_flag=True, help="For many inputs: print a line of JSON for each."
+)
 
 
 def run_many(
@@ -145,9 +190,8 @@ def run_many(
     text: str,
     ending: str | None = None,
     inputs: Sequence[str] | None = None,
-    outputs: Sequence[str] | None = None,
-) -> NoReturn:
-    """Do a task for files, folders and patterns, and report; end with the exit code.
+) -> int:
+    """Do a task for files, folders and patterns, report, and return the exit code.
 
     Args:
         task: The task.
@@ -156,25 +200,23 @@ def run_many(
         text: What is done, for the progress bar.
         ending: Ending of the outputs without ``--format``; None for that of each input.
         inputs: Endings of the files that are taken from folders; None for those of clips.
-        outputs: Endings that ``--format`` may name; None for those of clips.
     """
     from synovia.batch.inputs import collect
-    from synovia.batch.tasks import motion_endings, written_endings
+    from synovia.batch.tasks import motion_endings
 
-    if options.file_format is not None:
-        ending = checked_ending(options.file_format, outputs or written_endings())
-    run_items(task, collect(sources, options.folder(), inputs or motion_endings(), ending), options, text)
+    items = collect(sources, options.folder(), inputs or motion_endings(), options.file_format or ending)
+    return run_items(task, items, options, text)
 
 
-def run_items(task: Task, items: Sequence[Item], options: Options, text: str) -> NoReturn:
-    """Do a task for items, and report; end with the exit code."""
+def run_items(task: Task, items: Sequence[Item], options: Options, text: str) -> int:
+    """Do a task for items, report, and return the exit code."""
     from synovia.batch.folder import run_folder
-    from synovia.batch.inputs import Shard
 
-    shard = None if options.shard is None else Shard.parse(options.shard)
+    ended = [0, 0]  # items, and those to do
     with Bar(text, "files", len(items)) as bar:
 
         def notice(event: Event) -> None:
+            ended[:] = event.ended, event.todo
             if options.as_json:
                 emit(_line(event.row, event.seconds))
             failed = f", {event.failed} failed" if event.failed else ""
@@ -182,16 +224,21 @@ def run_items(task: Task, items: Sequence[Item], options: Options, text: str) ->
 
         try:
             run = run_folder(
-                task, items, options.folder(), engine=options.make_engine(), shard=shard, force=options.force,
+                task, items, options.folder(), engine=options.make_engine(), shard=options.shard, force=options.force,
                 retry_failed=options.retry_failed, fail_fast=options.fail_fast, notice=notice,
             )  # fmt: skip
         except KeyboardInterrupt:
-            talk(f"stopped; the same command goes on where it ended ({options.folder()})")
+            after = f" after {ended[0]} of {ended[1]}" if ended[1] else ""
+            talk(f"stopped{after}; the same command goes on where it ended ({options.folder()})")
             raise
-    for line in _report(run):
+    for line in _report(run, of_rows=task.name == "solve"):
         talk(line)
-    missed = any(row.figure("missed") for row in run.rows)
-    raise typer.Exit(MISSED if run.failed or missed else REACHED)
+    return MISSED if run.failed or _missed(run) else REACHED
+
+
+def _missed(run: Run) -> list[Row]:
+    """Return the inputs with goals that were missed."""
+    return [row for row in run.rows if row.figure("missed")]
 
 
 def _line(row: Row, seconds: float) -> str:
@@ -208,7 +255,7 @@ def _values(fields: Mapping[str, str]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, text in fields.items():
         out[name] = text
-        if name not in ("input", "output", "error", "sha256", "settings"):
+        if name not in ("input", "output", "error", "notes", "sha256", "settings"):
             try:
                 value = float(text)
             except ValueError:
@@ -218,29 +265,27 @@ def _values(fields: Mapping[str, str]) -> dict[str, Any]:
     return out
 
 
-def _report(run: Run) -> list[str]:
-    """Return the lines about a run."""
+def _report(run: Run, *, of_rows: bool) -> list[str]:
+    """Return the lines about a run; ``of_rows`` if its inputs are tables."""
     before = run.inputs - run.done - len(run.failed)
     told = f", {before} done before" if before else ""
-    lines = [f"{run.inputs} inputs: {run.done} done{told}, {len(run.failed)} failed"]
+    inputs = "1 input" if run.inputs == 1 else f"{run.inputs} inputs"
+    lines = [f"{inputs}: {run.done} done{told}, {len(run.failed)} failed"]
     lines += [f"  {printable(row.error)}" for row in run.failed[:_SHOWN]]
     if len(run.failed) > _SHOWN:
         lines.append(f"  and {len(run.failed) - _SHOWN} more")
+    if missed := _missed(run):
+        count, of = (sum(int(row.figure(name)) for row in run.rows) for name in ("missed", "frames"))
+        what = "rows" if of_rows else "frames"
+        lines.append(f"goals are missed in {count} of {of} {what}, in {len(missed)} of {inputs}")
+    if run.gone:
+        lines.append(f"{len(run.gone)} results remain of inputs that were deleted ('gone' in the ledger)")
+    noted = sum("notes" in row.figures for row in run.rows)
+    if noted:
+        lines.append(f"{noted} inputs have notes in the ledger")
     verdicts = Counter(row.figures["verdict"] for row in run.rows if "verdict" in row.figures)
     if verdicts:
         lines.append("verdicts: " + ", ".join(f"{count} {name}" for name, count in sorted(verdicts.items())))
-    lines.append(f"{run.ledger}" + ("" if run.summary is None else f", {run.summary}"))
+    page = "" if run.summary is None else f"; open {run.summary} to see the worst"
+    lines.append(f"each input is a row of {run.ledger}{page}")
     return lines
-
-
-def checked_ending(text: str, endings: Sequence[str]) -> str:
-    """Return the ending of ``--format``, with the dot.
-
-    Raises:
-        typer.BadParameter: If it is not one of ``endings``.
-    """
-    ending = "." + text.lower().removeprefix(".")
-    if ending not in endings:
-        expected = ", ".join(one[1:] for one in endings)
-        raise typer.BadParameter(f"expected one of {expected}, got {text!r}", param_hint="'--format'")
-    return ending

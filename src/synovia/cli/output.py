@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from io import StringIO
-from typing import TYPE_CHECKING, Any, Final
+from itertools import zip_longest
+from typing import Any, Final
+
+import click
 
 from synovia.errors import FileError
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 REACHED: Final = 0  # exit codes; ``main`` has those of errors
 MISSED: Final = 1
-_WIDEST: Final = 10_000  # columns; the terminal wraps long lines
 _UNITS: Final = {1.0: "m", 0.01: "cm", 0.001: "mm", 0.0254: "in"}
 
 
@@ -48,23 +46,44 @@ def emit_json(content: Mapping[str, Any]) -> None:
     emit(json.dumps(content, indent=2, allow_nan=False))
 
 
-def emit_rich(*parts: RenderableType) -> None:
-    """Write tables, trees and text to stdout, with colours on a terminal and without cutting long lines."""
-    from rich.console import Console
+def emit_lines(lines: Iterable[str]) -> None:
+    """Write lines to stdout; styles (``click.style``) only show on a terminal."""
+    text = "\n".join(line.rstrip() for line in lines)
+    at_terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    emit(text if at_terminal and not os.environ.get("NO_COLOR") else click.unstyle(text))
 
-    drawn = StringIO()  # rich would not handle the errors of stdout as ``emit`` does
-    console = Console(
-        file=drawn,
-        force_terminal=sys.stdout is not None and sys.stdout.isatty(),  # pyright: ignore[reportUnnecessaryComparison]
-        markup=False,
-        emoji=False,
-        highlight=False,
-        width=_WIDEST,
-        soft_wrap=True,
-    )
-    for part in parts:
-        console.print(part)
-    emit("\n".join(line.rstrip() for line in drawn.getvalue().splitlines()))
+
+def table(
+    rows: Iterable[Sequence[str]], head: Sequence[str] = (), *, gap: int = 3, to_right: bool = False
+) -> list[str]:
+    """Return the lines of a table without borders.
+
+    Args:
+        rows: Cells, which may have styles; a row may end early.
+        head: Titles of the columns.
+        gap: Spaces between columns.
+        to_right: Whether all columns but the first end at the same place, as numbers do.
+    """
+    cells = [tuple(head), *map(tuple, rows)] if head else [tuple(row) for row in rows]
+    widths = [max(map(_width, column)) for column in zip_longest(*cells, fillvalue="")]
+    lines: list[str] = []
+    for row in cells:
+        padded: list[str] = []
+        for k, (cell, width) in enumerate(zip(row, widths, strict=False)):
+            space = " " * (width - _width(cell))
+            padded.append(space + cell if to_right and k else cell + space)
+        lines.append((" " * gap).join(padded))
+    return lines
+
+
+def _width(text: str) -> int:
+    """Return the number of columns that a text takes on a terminal."""
+    plain = click.unstyle(text)
+    if plain.isascii():
+        return len(plain)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in plain)
 
 
 def talk(text: str) -> None:

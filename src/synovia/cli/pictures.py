@@ -2,211 +2,184 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Final
 
-import typer
+import click
 
+from synovia.cli.command import Argument, Command, Decorator, refuse
 from synovia.cli.completion import joints, models
 from synovia.cli.inputs import (
-    Clip,
-    ClipModel,
-    Force,
-    Jobs,
-    Look,
-    Trim,
-    joints_option,
+    ClipOptions,
+    clip_options,
+    clips_argument,
+    force_option,
+    joint_option,
     load_body,
-    load_clip,
-    needs_model,
+    look_option,
     output_option,
 )
-from synovia.cli.many import (
-    Address,
-    EngineName,
-    EngineOption,
-    FailFast,
-    JsonLines,
-    Options,
-    RetryFailed,
-    ShardOption,
-    run_many,
-)
-from synovia.cli.output import talk
+from synovia.cli.many import Options, format_option, json_lines, many_options, run_many
+from synovia.cli.output import REACHED, talk
 from synovia.cli.progress import Bar
+from synovia.cli.values import FILE, FILE_NAME, Checked, Number, Word, names, numbers
 from synovia.errors import InputError
 
-_Output = Annotated[Path, output_option("OUT", "The file to write.")]
+_VIEWS: Final = ("three-quarter", "front", "back", "left", "right", "top")
 
 
+def _size(text: str) -> tuple[int, int]:
+    """Return width and height of ``WIDTHxHEIGHT``."""
+    parts = text.lower().split("x")
+    if len(parts) != 2 or not all(part.isascii() and part.isdecimal() and int(part) for part in parts):
+        raise InputError("", value=text, expected="WIDTHxHEIGHT, for example 960x540")
+    return int(parts[0]), int(parts[1])
+
+
+def _view(text: str) -> str | tuple[float, float]:
+    """Return a view by name, or azimuth and elevation of ``A,E`` in degrees."""
+    if text in _VIEWS:
+        return text
+    with suppress(InputError):
+        azimuth, elevation = numbers(text, 2, 2)
+        if -90.0 <= elevation <= 90.0:
+            return azimuth, elevation
+    raise InputError(
+        "",
+        value=text,
+        expected=f"one of {', '.join(_VIEWS)}, or AZIMUTH,ELEVATION in degrees, ELEVATION from -90 to 90",
+    )
+
+
+def _film_endings() -> Sequence[str]:
+    """Return the endings of films."""
+    from synovia.draw.film import SUFFIXES
+
+    return SUFFIXES
+
+
+def _beside_option(text: str) -> Decorator:
+    """Return the option ``--beside`` with a help text."""
+    return click.option("--beside", metavar="CLIP", type=FILE_NAME, help=text)
+
+
+@click.command(cls=Command)
+@clips_argument("clips", "CLIP...")
+@output_option("The file to write, or a folder.", required=True)
+@clip_options
+@_beside_option("Another clip, shown on the left.")
+@click.option(
+    "--title", metavar="TEXT", multiple=True, help="Text at the top; repeat with --beside, the left one first."
+)
+@click.option("--size", metavar="WxH", type=Checked(_size), default="960x540", help="Pixels.")
+@click.option("--fps", metavar="N", type=Number(0.1), help="Frames per second.", show_default="the clip's, at most 30")
+@click.option(
+    "--view",
+    metavar="NAME|A,E",
+    type=Checked(_view),
+    default="three-quarter",
+    help=f"{', '.join(_VIEWS)}, or angles in degrees.",
+)
+@click.option("--theme", type=Word(("light", "dark")), default="light", help="Colours.")
+@look_option
+@click.option("--angles", metavar="A,B", type=Checked(names), help="Joints whose angles are written, in degrees.")
+@click.option("--captions/--no-captions", default=True, help="Write the time and the number of the frame.")
+@format_option("gif|mp4|png", _film_endings, "gif")
+@many_options(json_lines)
 def render(
-    clip_files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CLIP...",
-            help="The clip: a BVH, glTF/GLB, npz or CSV file. Or many: files, folders, patterns.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[Path, output_option("OUT", "The file to write, or a folder.")],
-    clip: Clip = None,
-    model: ClipModel = None,
-    trim: Trim = False,
-    beside: Annotated[
-        str | None,
-        typer.Option("--beside", metavar="CLIP", help="Another clip, shown on the left.", show_default=False),
-    ] = None,
-    title: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--title",
-            metavar="TEXT",
-            help="Text at the top; repeat with --beside, the left one first.",
-            show_default=False,
-        ),
-    ] = None,
-    size: Annotated[str, typer.Option("--size", metavar="WxH", help="Pixels.")] = "960x540",
-    fps: Annotated[
-        float | None,
-        typer.Option("--fps", metavar="N", min=0.1, help="Frames per second.", show_default="the clip's, at most 30"),
-    ] = None,
-    view: Annotated[
-        str,
-        typer.Option(
-            "--view", metavar="NAME|A,E", help="three-quarter, front, back, left, right, top, or angles in degrees."
-        ),
-    ] = "three-quarter",
-    theme: Annotated[str, typer.Option("--theme", metavar="NAME", help="light or dark.")] = "light",
-    look: Look = "surface",
-    angles: Annotated[
-        str | None,
-        typer.Option(
-            "--angles", metavar="A,B", help="Joints whose angles are written, in degrees.", show_default=False
-        ),
-    ] = None,
-    captions: Annotated[
-        bool, typer.Option("--captions/--no-captions", help="Write the time and the number of the frame.")
-    ] = True,
-    file_format: Annotated[
-        str | None,
-        typer.Option("--format", metavar="gif|mp4|png", help="Format of the outputs, for folders.", show_default="gif"),
-    ] = None,
-    jobs: Jobs = None,
-    engine: EngineOption = EngineName.LOCAL,
-    address: Address = None,
-    shard: ShardOption = None,
-    retry_failed: RetryFailed = False,
-    fail_fast: FailFast = False,
-    force: Force = False,
-    as_json: JsonLines = False,
-) -> None:
-    """Draw a clip as a film: .gif, .png for a sheet of stills, or .mp4. Needs synovia[render], .mp4 synovia[film].
+    clips: tuple[str, ...],
+    chosen: ClipOptions,
+    beside: str | None,
+    title: tuple[str, ...],
+    size: tuple[int, int],
+    fps: float | None,
+    view: str | tuple[float, float],
+    theme: str,
+    look: str,
+    angles: list[str] | None,
+    captions: bool,
+    options: Options,
+) -> int:
+    """Draw a clip as a film, or as a sheet of stills.
+
+    The file is a .gif, a .png for stills, or an .mp4. The command needs synovia[render], and for .mp4 synovia[film].
 
     For example: synovia render solved.bvh --beside walk.bvh -o compare.gif
     """
-    from synovia.batch.inputs import is_many
     from synovia.draw import render as draw_clip
-    from synovia.draw.film import SUFFIXES, check_film
+    from synovia.draw.film import check_film
 
-    pixels = _parse_size(size)
-    options = Options(output, file_format, engine, address, shard, retry_failed, fail_fast, force, jobs, as_json)
-    if is_many(clip_files, output):
-        from synovia.batch.tasks import RenderFile
+    if options.are_many(clips, prints_json=False):
+        from synovia.batch.tasks import ClipReader, RenderFile, motion_endings
 
-        if beside is not None:
-            raise typer.BadParameter("expected a single clip with this option", param_hint="'--beside'")
-        drawing = {"titles": title or [], "size": pixels, "fps": fps, "view": _parse_view(view), "theme": theme}
-        run_many(RenderFile(clip, drawing), clip_files, options, "drawing", ".gif", outputs=SUFFIXES)
-    options.refuse_single(prints_json=False)
-    clip_file = clip_files[0]
-    check_film(output, force=force)
-    main = load_clip(clip_file, clip, model=model, trim=trim)
-    other = None if beside is None else load_clip(beside, model=model if needs_model(beside) else None, trim=trim)
+        refuse("expected a single clip with this option.", "beside")
+        drawing = {
+            "titles": list(title), "size": size, "fps": fps, "view": view, "theme": theme, "look": look,
+            "captions": captions, "angles": angles or [],
+        }  # fmt: skip
+        endings = motion_endings(on_model=chosen.model is not None)
+        return run_many(RenderFile(ClipReader(*chosen), drawing), clips, options, "drawing", ".gif", endings)
+    output = Path(options.output or "")
+    check_film(output, force=options.force)
+    main, other = (chosen.load(clips[0]), None) if beside is None else chosen.load_pair(clips[0], beside)
     with Bar("drawing") as bar:
         draw_clip(
-            main, output, beside=other, titles=title or [], size=pixels, fps=fps, view=_parse_view(view), theme=theme,
-            look=look, captions=captions, angles=[] if angles is None else [name.strip() for name in angles.split(",")],
-            jobs=jobs, force=force, watch=bar,
+            main, output, beside=other, titles=list(title), size=size, fps=fps, view=view, theme=theme, look=look,
+            captions=captions, angles=angles or [], jobs=options.jobs, force=options.force, watch=bar,
         )  # fmt: skip
     talk(f"{output}: {main.name}")
+    return REACHED
 
 
+@click.command(cls=Command)
+@click.argument("file", cls=Argument, shell_complete=models, help="A clip, or a model for --reach.")
+@click.option("--output", "-o", metavar="OUT", type=FILE, help="The file to write.", required=True)
+@joint_option("A joint to draw", "the twelve that move most")
+@click.option("--feet", is_flag=True, help="Draw height and speed of the feet instead.")
+@click.option("--judge", is_flag=True, help="Draw the judgement of the clip instead.")
+@_beside_option("The clip that this one was made from, for --judge; joints are matched by their roles.")
+@click.option(
+    "--reach", metavar="JOINT", shell_complete=joints, help="Draw the positions that this joint can reach instead."
+)
+@clip_options
+@force_option
 def plot(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", autocompletion=models, help="A clip, or a model for --reach.", show_default=False
-        ),
-    ],
-    output: _Output,
-    joint: Annotated[list[str] | None, joints_option("A joint to draw", "the twelve that move most")] = None,
-    feet: Annotated[bool, typer.Option("--feet", help="Draw height and speed of the feet instead.")] = False,
-    judge: Annotated[bool, typer.Option("--judge", help="Draw the judgement of the clip instead.")] = False,
-    beside: Annotated[
-        str | None,
-        typer.Option(
-            "--beside",
-            metavar="CLIP",
-            help="The clip that this one was made from, for --judge; joints are matched by their roles.",
-            show_default=False,
-        ),
-    ] = None,
-    reach: Annotated[
-        str | None,
-        typer.Option(
-            "--reach",
-            metavar="JOINT",
-            autocompletion=joints,
-            help="Draw the positions that this joint can reach instead.",
-            show_default=False,
-        ),
-    ] = None,
-    clip: Clip = None,
-    model: ClipModel = None,
-    trim: Trim = False,
-    force: Force = False,
+    file: str,
+    output: Path,
+    joint: tuple[str, ...],
+    feet: bool,
+    judge: bool,
+    beside: str | None,
+    reach: str | None,
+    chosen: ClipOptions,
+    force: bool,
 ) -> None:
-    """Draw joint values over time with their limits, the feet, a judgement, or a reach map: .png, .svg or .pdf.
+    """Plot joint values, the feet, a judgement or a reach map.
 
-    Needs synovia[plot]. For example: synovia plot walk.bvh --feet -o feet.png
+    Joint values are drawn over time with their limits. The file is a .png, .svg or .pdf. The command needs
+    synovia[plot].
+
+    For example: synovia plot walk.bvh --feet -o feet.png
     """
     from synovia.plots import plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.plots.style import check_plot
 
-    if beside is not None and not judge:
-        raise typer.BadParameter("expected --judge with this option", param_hint="'--beside'")
-
+    if not judge:
+        refuse("expected --judge with this option.", "beside")
     check_plot(output, force=force)
     if reach is not None:
         plot_reach(load_body(file), reach, output, force=force)
     else:
         instead = "give a clip, or --reach JOINT for a reach map of a model"
-        motion = load_clip(file, clip, model=model, trim=trim, instead=instead)
+        motion, source = (chosen.load(file, instead), None) if beside is None else chosen.load_pair(file, beside)
         if judge:
             from synovia.retargeting import judge as judge_clip
 
-            plot_judgement(judge_clip(motion, None if beside is None else load_clip(beside)), output, force=force)
+            plot_judgement(judge_clip(motion, source), output, force=force)
         elif feet:
             plot_feet(motion, output, force=force)
         else:
-            plot_joints(motion, output, joint or [], force=force)
+            plot_joints(motion, output, joint, force=force)
     talk(str(output))
-
-
-def _parse_size(text: str) -> tuple[int, int]:
-    """Return width and height of ``WIDTHxHEIGHT``."""
-    parts = text.lower().split("x")
-    if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
-        raise InputError("not a size", where="--size", value=text, expected="WIDTHxHEIGHT, for example 960x540")
-    return int(parts[0]), int(parts[1])
-
-
-def _parse_view(text: str) -> str | tuple[float, float]:
-    """Return a view by name, or azimuth and elevation of ``A,E`` in degrees."""
-    if "," not in text:
-        return text
-    try:
-        azimuth, elevation = (float(part) for part in text.split(","))
-    except ValueError as error:
-        raise InputError("not a view", where="--view", value=text, expected="a name, or AZIMUTH,ELEVATION") from error
-    return azimuth, elevation

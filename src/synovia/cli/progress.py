@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from synovia.cli.output import talk
+from synovia.compiling import CompileListener
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -86,7 +87,7 @@ class Bar:
         return shown
 
 
-class CompileNotice(logging.Handler):
+class CompileNotice(CompileListener):
     """A log handler that reports the compiling of solvers that takes more than two seconds.
 
     It writes one notice to stderr. At a terminal it also counts the seconds on a line that it removes at the end.
@@ -94,28 +95,18 @@ class CompileNotice(logging.Handler):
 
     def __init__(self) -> None:
         """Create the handler; the context manager attaches it."""
-        super().__init__(logging.INFO)
-        self._logger = logging.getLogger("synovia.kernels")
-        self._level = self._logger.level
+        super().__init__()
         self._done: threading.Event | None = None  # set when the present compilation ends
         self._thread: threading.Thread | None = None
         self._left = _COMPILING
         self._begun = 0.0
         self._announced = False
 
-    def __enter__(self) -> CompileNotice:
-        """Attach the handler to the logger of kernels."""
-        self._level = self._logger.level
-        self._logger.addHandler(self)
-        self._logger.setLevel(logging.INFO)
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Detach the handler."""
-        self._logger.setLevel(self._level)
-        self._logger.removeHandler(self)
+        """Detach the handler and stop the clock."""
+        super().__exit__(kind, error, trace)
         self._stop()
 
     def emit(self, record: logging.LogRecord) -> None:

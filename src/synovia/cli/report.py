@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from click import style
 
-from synovia.cli.output import number, printable, talk, time_text, unit_name
+from synovia.cli.output import number, printable, table, talk, time_text, unit_name
 from synovia.diagnosis import reasons_as_json
 from synovia.files.poses import values_of
 from synovia.goals import Goal
@@ -17,8 +18,6 @@ from synovia.model.geometry import matrix_to_quat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from rich.console import RenderableType
 
     from synovia.clips import Fitted, FootLocked
     from synovia.facade import IK
@@ -87,44 +86,36 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
     }
 
 
-def solution_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> list[RenderableType]:
-    """Return the parts to print: status, goals, explanation and the joints that moved."""
-    from rich.text import Text
-
-    colour = "bold green" if solution.reached else "bold yellow"
-    status = Text(solution.status.name.replace("_", " "), style=colour)
+def solution_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> list[str]:
+    """Return the lines to print: status, goals, explanation and the joints that moved."""
+    status = style(solution.status.name.replace("_", " "), fg="green" if solution.reached else "yellow", bold=True)
     times = "1 attempt" if solution.attempts == 1 else f"{solution.attempts} attempts"
     steps = "1 step" if solution.steps == 1 else f"{solution.steps} steps"
-    status.append(f" in {steps}, {times}, {time_text(seconds)} ({ik.solver.name})", style="default not bold")
-    parts: list[RenderableType] = [status, "", _goals(solution, ik)]
+    status += f" in {steps}, {times}, {time_text(seconds)} ({ik.solver.name})"
+    out = [status, "", *_goals(solution, ik)]
     if not solution.reached or solution.start_clamped:
         lines = solution.explain()[solution.reached :]  # the first line of a reached solution repeats the status
-        parts += ["", *(Text(printable(line)) for line in lines)]
-    parts += ["", _joints(solution.pose, start)]
-    return parts
+        out += ["", *map(printable, lines)]
+    return [*out, "", *_joints(solution.pose, start)]
 
 
-def _goals(solution: Solution, ik: IK) -> RenderableType:
+def _goals(solution: Solution, ik: IK) -> list[str]:
     """Return a table of the goals and their errors."""
-    from rich.table import Table
-    from rich.text import Text
-
-    unit = ik.skeleton.meters_per_unit
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for title in ("goal", "error", "target", "position"):
-        table.add_column(title, no_wrap=True)
-    missed = solution.missed
+    unit, missed = ik.skeleton.meters_per_unit, solution.missed
+    rows: list[tuple[str, ...]] = []
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
     for i, (goal, error, target, at) in enumerate(each):
         left = [length_text(error.position, unit)] if goal.measures & POSITION else []
         left += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & ROTATION else []
-        table.add_row(
-            Text(printable(goal.label)),
-            Text(", ".join(left), style="yellow" if i in missed else "green"),
-            Text(printable(_target(goal, target))),
-            Text(_vector(at[:3, 3]) if goal.measures else ""),
-        )
-    return table
+        off = style(", ".join(left), fg="yellow" if i in missed else "green")
+        place = _vector(at[:3, 3]) if goal.measures else ""
+        rows.append((printable(goal.label), off, printable(_target(goal, target)), place))
+    return table(rows, _head("goal", "error", "target", "position"))
+
+
+def _head(*titles: str) -> list[str]:
+    """Return the titles of a table."""
+    return [style(title, dim=True) for title in titles]
 
 
 def _target(goal: Goal, target: Array) -> str:
@@ -135,18 +126,12 @@ def _target(goal: Goal, target: Array) -> str:
     return f"{_vector(target[:3, 3])}{seen}"
 
 
-def _joints(pose: Pose, start: Pose) -> RenderableType:
+def _joints(pose: Pose, start: Pose) -> list[str]:
     """Return a table of the joints that have moved since the start, and the number of the others."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
     from synovia.model import Kind
     from synovia.model.angles import value_text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column("joint", no_wrap=True)
-    table.add_column("value", no_wrap=True)
+    rows: list[tuple[str, str]] = []
     still = 0
     skeleton = pose.skeleton
     own_start = start.q if len(start.q) == skeleton.nq else skeleton.rest_q
@@ -163,11 +148,11 @@ def _joints(pose: Pose, start: Pose) -> RenderableType:
             shown = number(value if kind is Kind.SLIDE else math.degrees(value)) + f" {unit}"
         else:
             shown = value_text(pose, row).replace("°", " deg")
-        table.add_row(Text(printable(key)), Text(shown))
-    if not still:
-        return table
-    rest = Text(f"{'1 joint has' if still == 1 else f'{still} joints have'} not moved.", style="dim")
-    return Group(table, rest) if table.row_count else rest
+        rows.append((printable(key), shown))
+    out = table(rows, _head("joint", "value")) if rows or not still else []
+    if still:
+        out.append(style(f"{'1 joint has' if still == 1 else f'{still} joints have'} not moved.", dim=True))
+    return out
 
 
 def _vector(values: Iterable[float]) -> str:
@@ -197,6 +182,8 @@ def clip_text(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, lo
 
 def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
     """Return the lines about tracking."""
+    from synovia.clips.feet import frames_text
+
     reached = len(tracked) - len(tracked.missed_frames)
     lines = [f"reached in {reached} of {len(tracked)} frames ({tracked.ik.solver.name})"]
     errors = tracked.errors
@@ -208,13 +195,13 @@ def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
             f"--deadline cut {int(tracked.interrupted.sum())} frames short; frames after it repeat the last pose"
         )
     if tracked.missed_frames:
-        lines.append(f"missed: frames {_listed(tracked.missed_frames)}")
+        lines.append(f"missed: frames {frames_text(tracked.missed_frames, _MOST_SHOWN)}")
     if tracked.late:
         lines.append(f"{_of_these(tracked.late)} late: --velocity limits the speed of the joints")
     if tracked.smoothed_off:
         lines.append(f"{_of_these(tracked.smoothed_off)} missed because of --smooth")
     if tracked.jumps:
-        lines.append(f"jumps: frames {_listed(tracked.jumps)}")
+        lines.append(f"jumps: frames {frames_text(tracked.jumps, _MOST_SHOWN)}")
     return lines
 
 
@@ -258,15 +245,6 @@ def _off(fitted: Fitted) -> tuple[float, float]:
 def _change(before: float, after: float, unit: float | None, per: str = "") -> str:
     """Return two lengths, before and after."""
     return f"{length_text(before, unit)}{per} -> {length_text(after, unit)}{per}"
-
-
-def _listed(frames: tuple[int, ...]) -> str:
-    """Return frames as text, with runs as ranges: 3, 7-12 and the number of further runs."""
-    from synovia.clips.feet import runs
-
-    spans = runs(np.bincount(frames) > 0)
-    shown = ", ".join(str(first) if end == first + 1 else f"{first}-{end - 1}" for first, end in spans[:_MOST_SHOWN])
-    return shown + (f" and {len(spans) - _MOST_SHOWN} more ranges" if len(spans) > _MOST_SHOWN else "")
 
 
 def clip_object(

@@ -4,138 +4,122 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
+from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.completion import models
-from synovia.cli.inputs import Clip, ClipModel, Force, Jobs, Json, Trim, load_body, load_clip, output_option
-from synovia.cli.many import (
-    Address,
-    EngineName,
-    EngineOption,
-    FailFast,
-    Format,
-    Options,
-    RetryFailed,
-    ShardOption,
-    run_many,
+from synovia.cli.inputs import (
+    ClipOptions,
+    clip_options,
+    clips_argument,
+    load_body,
+    output_option,
+    up_option,
+    velocity_option,
 )
+from synovia.cli.many import Options, format_option, many_options, run_many
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
-from synovia.errors import InputError, UnsupportedError
+from synovia.cli.values import FILE, Checked
+from synovia.errors import InputError
 
 if TYPE_CHECKING:
+    from synovia.clips import Ends
     from synovia.model import Skeleton
-    from synovia.model.motion import Motion
     from synovia.retargeting import Retargeted
 
 SCHEMA: Final = "synovia.retarget/1"
+_RESTS: Final = ("file", "bind", "first", "tpose")
 
 
+def _rest(text: str) -> str:
+    """Return a word, the number of a frame or the name of a file, as ``retarget`` takes them."""
+    if text not in _RESTS and not text.removeprefix("-").isdecimal() and not Path(text).suffix:
+        raise InputError("", value=text, expected=f"{', '.join(_RESTS)}, the number of a frame, or a pose file")
+    return text
+
+
+def _velocity(given: float | dict[str, float] | str | None, body: Skeleton) -> float | dict[str, float] | None:
+    """Return the velocity limits of ``--velocity``: one for all hinges, by joint, or a share of those of the file.
+
+    Raises:
+        InputError: If a share is asked for, and the file has no velocity limits.
+    """
+    if not isinstance(given, str):
+        return given
+    share = float(given[:-1]) / 100.0
+    own = {joint.name: share * joint.velocity for joint in body.joints if joint.velocity is not None}
+    if not own:
+        raise InputError(
+            f"{body.name} has no velocity limits", where="--velocity", value=given,
+            expected="a file with velocity limits, or radians per second",
+        )  # fmt: skip
+    return own
+
+
+@click.command(cls=Command)
+@clips_argument("sources", "SRC...")
+@click.argument("target", cls=Argument, metavar="DST", shell_complete=models, help="The model to move.")
+@output_option("Write .bvh, .npz, .csv, or .glb (a copy of DST with one more clip); or a folder.")
+@format_option()
+@clip_options
+@click.option("--map", "joint_map", metavar="MAP.toml", type=FILE, help="Joint map, instead of guessed parts.")
+@click.option("--save-map", metavar="MAP.toml", type=FILE, help="Write the joint map that was used.")
+@click.option(
+    "--rest",
+    metavar="POSE",
+    type=Checked(_rest),
+    help="Pose of SRC that means standing: file, bind, first, tpose, the number of a frame, or a pose file.",
+    show_default="found from the clip",
+)
+@up_option("Axis of SRC that points up, such as z or -y.")
+@velocity_option(
+    "Largest speed of DST's hinges, radians per second, for all or by joint; N%: of those in its file.",
+    share_of="those of DST's file",
+)
+@click.option("--plot", metavar="OUT", type=FILE, help="Plot the judgement: .png, .svg or .pdf. Needs synovia[plot].")
+@click.option("--feet/--no-feet", default=True, help="Keep standing feet in place.")
+@many_options()
 def retarget(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SRC...",
-            autocompletion=models,
-            help="The clip: a BVH, glTF/GLB, npz or CSV file. Or many: files, folders, patterns.",
-            show_default=False,
-        ),
-    ],
-    target: Annotated[
-        str,
-        typer.Argument(metavar="DST", autocompletion=models, help="The model to move.", show_default=False),
-    ],
-    output: Annotated[
-        Path | None,
-        output_option("OUT", "Write .bvh, .npz, .csv, or .glb (a copy of DST with one more clip); or a folder."),
-    ] = None,
-    file_format: Format = None,
-    clip: Clip = None,
-    model: ClipModel = None,
-    trim: Trim = False,
-    joint_map: Annotated[
-        Path | None,
-        typer.Option(
-            "--map",
-            metavar="MAP.toml",
-            help="Joint map, instead of guessed parts.",
-            show_default=False,
-        ),
-    ] = None,
-    save_map: Annotated[
-        Path | None,
-        typer.Option("--save-map", metavar="MAP.toml", help="Write the joint map that was used.", show_default=False),
-    ] = None,
-    rest: Annotated[
-        str | None,
-        typer.Option(
-            "--rest",
-            metavar="POSE",
-            help="Pose of SRC that means standing: file, bind, first, tpose, the number of a frame, or a pose file.",
-            show_default="found from the clip",
-        ),
-    ] = None,
-    up: Annotated[
-        str | None,
-        typer.Option("--up", metavar="AXIS", help="Axis of SRC that points up, such as z or -y.", show_default="found"),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot",
-            metavar="OUT",
-            help="Plot the judgement: .png, .svg or .pdf. Needs synovia[plot].",
-            show_default=False,
-        ),
-    ] = None,
-    feet: Annotated[bool, typer.Option("--feet/--no-feet", help="Keep standing feet in place.")] = True,
-    jobs: Jobs = None,
-    engine: EngineOption = EngineName.LOCAL,
-    address: Address = None,
-    shard: ShardOption = None,
-    retry_failed: RetryFailed = False,
-    fail_fast: FailFast = False,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
-    """Carry a clip over to another body, character or robot, within its limits, and judge the result.
+    sources: tuple[str, ...],
+    target: str,
+    chosen: ClipOptions,
+    joint_map: Path | None,
+    save_map: Path | None,
+    rest: str | None,
+    up: str | None,
+    velocity: float | dict[str, float] | str | None,
+    plot: Path | None,
+    feet: bool,
+    options: Options,
+) -> int:
+    """Carry a clip over to another body, and judge the result.
 
-    The exit code is 1 if the verdict is "failed" or feet miss their targets, and 0 if it is "good" or "look at it".
+    The body is a character or a robot, and the clip stays within its limits. The exit code is 1 if the verdict is
+    "failed" or feet miss their targets, and 0 if it is "good" or "look at it".
 
     For example: synovia retarget walk.bvh character.glb -o walking.glb
     """
     from synovia import retargeting
-    from synovia.batch.inputs import is_many
+
+    given = None if joint_map is None else retargeting.read_map(joint_map)
+    if options.are_many(sources):
+        from synovia.batch.tasks import ClipReader, RetargetFile, motion_endings, usual_ending
+
+        refuse("expected a single clip with this option.", "save_map", "plot")
+        settings = {"rest": rest, "up": up, "velocity": _velocity(velocity, load_body(target))}
+        task = RetargetFile(target, given, feet, ClipReader(*chosen), settings)
+        endings = motion_endings(on_model=chosen.model is not None)
+        return run_many(task, sources, options, "retargeting", usual_ending(target), endings)
+    from synovia.batch.tasks import target_of
     from synovia.cli.report import warn
-
-    options = Options(output, file_format, engine, address, shard, retry_failed, fail_fast, force, jobs, as_json)
-    if is_many(sources, output):
-        for option, used in {
-            "--save-map": save_map,
-            "--plot": plot,
-            "--model": model,
-            "--trim-tpose": trim or None,
-        }.items():
-            if used is not None:
-                raise typer.BadParameter("expected a single clip with this option", param_hint=f"'{option}'")
-        from synovia.batch.tasks import RetargetFile, usual_ending
-
-        given = None if joint_map is None else retargeting.read_map(joint_map)
-        run_many(
-            RetargetFile(target, given, feet, clip, {"rest": rest, "up": up}),
-            sources,
-            options,
-            "retargeting",
-            usual_ending(target),
-        )
-    options.refuse_single()
-    source = sources[0]
     from synovia.io.base import check_writable
     from synovia.io.load import is_bundled
     from synovia.io.save import check_target, save_motion
 
+    output, force = options.path, options.force
     if output is not None:
         check_target(output, force=force)
     if save_map is not None:
@@ -144,13 +128,21 @@ def retarget(
         from synovia.plots.style import check_plot
 
         check_plot(plot, force=force)
-    motion, body = load_clip(source, clip, model=model, trim=trim), load_body(target)
-    shown = _own_clip(target, body)
-    given = None if joint_map is None else retargeting.read_map(joint_map)
+    motion, ends = chosen.load_with_ends(sources[0])
+    body = load_body(target)
+    most = _velocity(velocity, body)
     try:
         with Bar("retargeting", count=len(motion)) as bar:
             answer = retargeting.retarget(
-                motion, shown or body, given, rest=rest, up=up, feet=feet, threads=jobs, progress=bar
+                motion,
+                target_of(target),
+                given,
+                rest=rest,
+                up=up,
+                feet=feet,
+                velocity=most,
+                threads=options.jobs,
+                progress=bar,
             )
     except InputError:
         if save_map is not None:
@@ -164,27 +156,14 @@ def retarget(
         from synovia.plots import plot_judgement
 
         plot_judgement(answer.judgement, plot, force=force)
-    if as_json:
-        emit_json(_object(answer))
-    else:
-        emit(answer.report())
+    if options.as_json:
+        emit_json(_object(answer, ends, trim=chosen.trim))
+        warn(answer.judgement)
+    else:  # the report has the warnings
+        emit("\n".join([*(f"cut off: {note}" for note in ends.notes if chosen.trim), answer.report()]))
         if output is None:
             talk("no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion")
-    warn(answer.judgement)
-    raise typer.Exit(MISSED if answer.missed_frames or answer.verdict == "failed" else REACHED)
-
-
-def _own_clip(target: str, body: Skeleton) -> Motion | None:
-    """Return the clip in the target's file if no pose of the file is a rest pose; the clip shows it."""
-    from synovia.io.load import format_of, is_bundled
-    from synovia.retargeting import stands
-
-    if is_bundled(target) or not format_of(Path(target)).holds_motions:
-        return None
-    try:
-        return None if stands(body) else load_clip(target)
-    except (InputError, UnsupportedError):  # no clip, or no body: then `retarget` tells it
-        return None
+    return MISSED if answer.missed_frames or answer.verdict == "failed" else REACHED
 
 
 def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) -> None:
@@ -197,7 +176,7 @@ def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) 
         talk(f"{path}: the parts that were found. Fill in {', '.join(gaps)} and try again with --map {path}")
 
 
-def _object(answer: Retargeted) -> dict[str, Any]:
+def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
     """Return the answer as plain values; lengths in the unit of the target's file, but in legs in the judgement."""
     from synovia.cli.report import judgement_object
 
@@ -208,6 +187,8 @@ def _object(answer: Retargeted) -> dict[str, Any]:
         "target": answer.target.skeleton.name,
         "frames": len(answer.motion),
         "fps": answer.motion.fps,
+        "calibration": list(ends.notes),
+        "calibration_cut_off": trim and bool(ends.notes),
         "scale": answer.scale,
         "rest": {
             "pose": stance.rest.name,
@@ -215,7 +196,12 @@ def _object(answer: Retargeted) -> dict[str, Any]:
             "checks_deg": dict(stance.rest.checks),
             "considered": {pose.name: pose.certainty for pose in stance.considered},
         },
-        "up": {"axis": stance.up.name, "certainty": stance.up.certainty, "given": stance.up.given},
+        "up": {
+            "axis": stance.up.name,
+            "certainty": stance.up.certainty,
+            "given": stance.up.given,
+            "tilt_deg": stance.up.tilt,
+        },
         "facing": stance.forward,
         "sides_exchanged": stance.exchanged,
         "path_scale": stance.path_scale,

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-import typer
+import click
 
+from synovia.cli.command import Command, Decorator, refuse, wrong
 from synovia.cli.completion import targets
 from synovia.cli.inputs import (
-    Deadline,
-    Force,
-    Jobs,
-    Json,
-    Look,
-    Model,
-    Root,
-    Solver,
-    Tolerance,
+    deadline_option,
     load_body,
-    numbers,
+    look_option,
+    model_argument,
+    one_solver,
     output_option,
-    parse_tolerance,
+    root_option,
+    tolerance_option,
 )
-from synovia.cli.many import (
-    Address,
-    EngineName,
-    EngineOption,
-    FailFast,
-    Options,
-    RetryFailed,
-    ShardOption,
-)
-from synovia.cli.output import MISSED, REACHED, emit_json, emit_rich
-from synovia.errors import UnsupportedError
+from synovia.cli.many import ONLY_MANY, Options, format_option, many_options
+from synovia.cli.output import MISSED, REACHED, emit_json, emit_lines
+from synovia.cli.values import FILE, FILE_NAME, Checked, Number, numbers
+from synovia.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from synovia.goals import Goal
@@ -45,131 +34,184 @@ if TYPE_CHECKING:
 
 _QUICK: Final = 2.0  # seconds; a slower solve is not repeated for its time, unless it took few steps
 _FEW: Final = 2000  # steps; fewer are only slow because of the compiler
+_POSE_SEED: Final = Number(0, 2**32 - 1, whole=True)
+
+_T = TypeVar("_T")
+_Position = tuple[str, tuple[float, ...]]  # joint and position
+_Rotation = tuple[str, "Array"]  # joint and rotation matrix
 
 
+def _position(text: str) -> _Position:
+    """Return joint and position of ``JOINT=X,Y,Z``."""
+    joint, value = _joint_and_value(text, "JOINT=X,Y,Z")
+    return joint, numbers(value, 3, 3, text)
+
+
+def _rotation(text: str) -> _Rotation:
+    """Return joint and rotation matrix of ``JOINT=AXES:A,B,C`` or of a quaternion."""
+    from synovia.files.rotations import RotationSpec, to_matrix
+
+    joint, value = _joint_and_value(text, "JOINT=xyz:A,B,C")
+    way, colon, angles = value.partition(":")
+    way = way.strip()
+    quaternion = way in ("quat_xyzw", "quat_wxyz")
+    size = 4 if quaternion else len(way)
+    if not colon or not size:
+        raise InputError("", value=text, expected="JOINT=xyz:A,B,C")
+    values = numbers(angles, size, size, text)
+    turn = RotationSpec(**{way: values}) if quaternion else RotationSpec(euler=way, degrees=list(values))  # type: ignore[arg-type]
+    return joint, to_matrix(turn, f"rotation of {joint!r}")
+
+
+def _joint_and_value(text: str, form: str) -> tuple[str, str]:
+    """Return the texts on both sides of the last equals sign.
+
+    Raises:
+        InputError: If one is empty; ``form`` is what was expected.
+    """
+    joint, _, value = text.rpartition("=")
+    if not joint.strip() or not value.strip():
+        raise InputError("", value=text, expected=form)
+    return joint.strip(), value
+
+
+def _start(text: str) -> int | Path | None:
+    """Return the seed or the pose file to start from, None for the rest pose."""
+    if text == "rest":
+        return None
+    if Path(text).suffix:
+        return Path(text)
+    word, colon, seed = text.partition(":")
+    if word != "random" or not colon:
+        raise InputError("", value=text, expected="rest, random:SEED such as random:1, or a pose file")
+    return int(_POSE_SEED.convert(seed, None, None))
+
+
+def _table_endings() -> Sequence[str]:
+    """Return the endings of tables."""
+    from synovia.batch.tables import ENDINGS
+
+    return ENDINGS
+
+
+def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], object], text: str) -> Decorator:
+    """Return an option ``JOINT=VALUE``, which may be repeated.
+
+    Args:
+        names: Its names, and that of the parameter.
+        value: The value in the help.
+        parse: Returns joint and value.
+        text: Help text.
+    """
+    return click.option(
+        *names, metavar=f"JOINT={value}", type=Checked(parse), multiple=True, shell_complete=targets, help=text
+    )
+
+
+@click.command(cls=Command)
+@model_argument
+@_joint_option(
+    ("--target", "-t", "positions"),
+    "X,Y,Z",
+    _position,
+    "World position of a joint, in the length unit of the file. Repeat for more joints. A joint is named by its name,"
+    " body, role or row.",
+)
+@_joint_option(
+    ("--rotation", "-r", "rotations"),
+    "AXES:A,B,C",
+    _rotation,
+    "World rotation of a joint: Euler angles in degrees, for example hand=xyz:10,20,30 about fixed axes, XYZ about"
+    " turned ones; or quat_xyzw:X,Y,Z,W, or quat_wxyz:W,X,Y,Z. Repeat for more joints.",
+)
+@click.option(
+    "--goals",
+    "-g",
+    metavar="GOALS",
+    type=FILE,
+    help="File of goals, TOML or JSON, with weights, priorities, offsets and names; 'synovia schema goals' prints its"
+    " schema.",
+)
+@click.option(
+    "--targets",
+    "table",
+    metavar="TABLE",
+    type=FILE_NAME,
+    help="Solve many: a table of targets, or a folder or pattern of them, .csv, .npz, .arrow or .parquet. The columns"
+    " of a joint are JOINT.x, JOINT.y, JOINT.z and JOINT.qx to JOINT.qw.",
+)
+@one_solver
+@tolerance_option
+@root_option()
+@click.option(
+    "--start",
+    metavar="POSE.json|rest|random:SEED",
+    type=Checked(_start),
+    help="Pose to start from.",
+    show_default="rest",
+)
+@click.option(
+    "--attempts",
+    metavar="N",
+    type=Number(1, 10**6, whole=True),
+    help="Attempts; all but the first start at random.",
+    show_default="the solver's",
+)
+@click.option(
+    "--seed", metavar="N", type=Number(0, 2**31 - 1, whole=True), help="Seed of the restarts.", show_default="0"
+)
+@deadline_option
+@output_option("Write the pose (.json, for --start to read), or the answers to --targets: table or folder.")
+@click.option("--simd/--no-simd", default=None, help="Solve --targets in SIMD lanes.", show_default="if the solver can")
+@format_option("parquet|arrow|npz|csv", _table_endings)
+@click.option("--picture", metavar="PNG", type=FILE, help="Draw the result; needs synovia[render].")
+@look_option
+@many_options()
 def solve(
-    file: Model,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="JOINT=X,Y,Z",
-            autocompletion=targets,
-            help="World position of a joint, in the length unit of the file. Repeat for more joints. A joint is"
-            " named by its name, body, role or row.",
-            show_default=False,
-        ),
-    ] = None,
-    rotation: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--rotation",
-            "-r",
-            metavar="JOINT=AXES:A,B,C",
-            autocompletion=targets,
-            help="World rotation of a joint: Euler angles in degrees, for example hand=xyz:10,20,30 about fixed axes,"
-            " XYZ about turned ones; or quat_xyzw:X,Y,Z,W, or quat_wxyz:W,X,Y,Z. Repeat for more joints.",
-            show_default=False,
-        ),
-    ] = None,
-    goals: Annotated[
-        Path | None,
-        typer.Option(
-            "--goals",
-            "-g",
-            metavar="GOALS",
-            help="File of goals, TOML or JSON, with weights, priorities, offsets and names; 'synovia schema goals'"
-            " prints its schema.",
-            show_default=False,
-        ),
-    ] = None,
-    table: Annotated[
-        str | None,
-        typer.Option(
-            "--targets",
-            metavar="TABLE",
-            help="Solve many: a table of targets, or a folder or pattern of them, .csv, .npz, .arrow or .parquet. The"
-            " columns of a joint are JOINT.x, JOINT.y, JOINT.z and JOINT.qx to JOINT.qw.",
-            show_default=False,
-        ),
-    ] = None,
-    solver: Solver = None,
-    tol: Tolerance = None,
-    root: Root = "fixed",
-    start: Annotated[
-        str,
-        typer.Option("--start", metavar="POSE.json|rest|random:SEED", help="Pose to start from."),
-    ] = "rest",
-    attempts: Annotated[
-        int | None,
-        typer.Option(
-            "--attempts", metavar="N", help="Attempts; all but the first start at random.", show_default="the solver's"
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Seed of the restarts.", show_default="0")
-    ] = None,
-    deadline: Deadline = None,
-    output: Annotated[
-        Path | None,
-        output_option(
-            "OUT", "Write the pose (.json, for --start to read), or the answers to --targets: table or folder."
-        ),
-    ] = None,
-    simd: Annotated[
-        bool | None,
-        typer.Option("--simd/--no-simd", help="Solve --targets in SIMD lanes.", show_default="if the solver can"),
-    ] = None,
-    file_format: Annotated[
-        str | None,
-        typer.Option("--format", metavar="parquet|arrow|npz|csv", help="Format of the answers in a folder."),
-    ] = None,
-    jobs: Jobs = None,
-    engine: EngineOption = EngineName.LOCAL,
-    address: Address = None,
-    shard: ShardOption = None,
-    retry_failed: RetryFailed = False,
-    fail_fast: FailFast = False,
-    picture: Annotated[
-        Path | None,
-        typer.Option("--picture", metavar="PNG", help="Draw the result; needs synovia[render].", show_default=False),
-    ] = None,
-    look: Look = "surface",
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
-    """Find the pose that brings joints to their targets, or the poses for a table of targets.
+    file: str,
+    positions: Sequence[_Position],
+    rotations: Sequence[_Rotation],
+    goals: Path | None,
+    table: str | None,
+    solver: str | None,
+    tolerance: tuple[float, float] | None,
+    root: str,
+    start: int | Path | None,
+    attempts: int | None,
+    seed: int | None,
+    deadline: float | None,
+    simd: bool | None,
+    picture: Path | None,
+    look: str,
+    options: Options,
+) -> int:
+    """Find the pose that brings joints to their targets.
+
+    With --targets, find the poses for a table of targets.
 
     For example: synovia solve arm7 -t tool=0.4,0.1,0.5 -r tool=xyz:180,0,0
     """
-    tolerance = parse_tolerance(tol)
-    options = Options(output, file_format, engine, address, shard, retry_failed, fail_fast, force, jobs, as_json)
     if table is not None:
         from synovia.cli.tables import solve_tables
 
-        single = {"-t": target, "-r": rotation, "--picture": picture, "--deadline": deadline}
-        for option, given in single.items():
-            if given:
-                raise typer.BadParameter("expected no --targets with this option", param_hint=f"'{option}'")
-        if start != "rest":
-            raise typer.BadParameter("expected no --targets with this option", param_hint="'--start'")
-        solve_tables(file, table, goals, _with_settings(solver, attempts, seed), tolerance, root, simd, options)
-    options.refuse_single()
-    if not (target or rotation or goals):
-        raise typer.BadParameter("expected at least one target", param_hint="'-t', '-r', '-g' or '--targets'")
-    _check_files(output, picture, force=force)
+        alone = ("positions", "rotations", "picture", "look", "deadline", "start")
+        refuse("expected no --targets with this option.", *alone)
+        return solve_tables(file, table, goals, _with_settings(solver, attempts, seed), tolerance, root, simd, options)
+    refuse("expected --targets with this option.", "simd", *ONLY_MANY)
+    if not (positions or rotations or goals):
+        raise _no_target(file)
+    _check_files(options, picture)
     from synovia.cli.report import solution_object, solution_text
     from synovia.facade import IK
 
     skeleton = load_body(file)
-    wanted = _goals_from(target or (), rotation or (), skeleton)
+    wanted = _goals_from(positions, rotations, skeleton)
     if goals is not None:
         from synovia.files.goals import read_goals
 
         wanted = [*read_goals(goals), *wanted]
     ik = IK(skeleton, wanted, _with_settings(solver, attempts, seed), tolerance=tolerance, root=root)
-    begin = _start(start, ik.skeleton)
+    begin = _start_pose(start, ik.skeleton)
     seconds = time.perf_counter()
     solution = ik.solve(start=begin, deadline=deadline)
     seconds = time.perf_counter() - seconds
@@ -178,27 +220,27 @@ def solve(
         seconds = time.perf_counter()
         ik.solve(start=begin)
         seconds = time.perf_counter() - seconds
-    if output is not None:
+    if options.path is not None:
         from synovia.files.poses import save_pose
 
-        save_pose(solution.pose, output, force=force)
+        save_pose(solution.pose, options.path, force=options.force)
     if picture is not None:
         from synovia import draw
 
         title = f"{skeleton.name}: {solution.status.name.lower().replace('_', ' ')}"
-        draw.picture(solution, path=picture, title=title, look=look, force=force)
-    if as_json:
+        draw.picture(solution, path=picture, title=title, look=look, force=options.force)
+    if options.as_json:
         emit_json(solution_object(solution, ik, seconds))
     else:
-        emit_rich(*solution_text(solution, ik, ik.default_start if begin is None else begin, seconds))
-    raise typer.Exit(REACHED if solution.reached else MISSED)
+        emit_lines(solution_text(solution, ik, ik.default_start if begin is None else begin, seconds))
+    return REACHED if solution.reached else MISSED
 
 
 def _with_settings(name: str | None, attempts: int | None, seed: int | None) -> SolverSettings:
     """Return the settings of the solver of the options.
 
     Raises:
-        typer.BadParameter: If the solver has no such setting.
+        click.BadParameter: If the solver has no such setting.
         UnknownNameError: If there is no such solver.
     """
     from synovia.solver import as_solver
@@ -207,70 +249,77 @@ def _with_settings(name: str | None, attempts: int | None, seed: int | None) -> 
     settings = {key: value for key, value in (("attempts", attempts), ("seed", seed)) if value is not None}
     for key in settings:
         if not hasattr(algorithm, key):
-            raise typer.BadParameter(f"the solver {algorithm.name!r} has no {key}", param_hint=f"'--{key}'")
+            raise wrong(f"--{key}", f"expected a solver with {key}, got {algorithm.name!r}.")
     return algorithm.replace(**settings)
 
 
-def _start(text: str, skeleton: Skeleton) -> Pose | None:
-    """Return the start pose of ``--start``, None for the rest pose."""
-    if text == "rest":
+def _no_target(file: str) -> click.UsageError:
+    """Return the error for a solve without targets, with an example for the model."""
+    skeleton = load_body(file)
+    joint = (skeleton.tips or skeleton.joint_names)[0]
+    place = ",".join(f"{value + 0.0:.4g}" for value in skeleton.rest_pose().position(joint))
+    return click.UsageError(
+        f"expected at least one target (-t, -r, -g or --targets), got none. For example: synovia solve {file}"
+        f" -t {joint}={place}"
+    )
+
+
+def _start_pose(start: int | Path | None, skeleton: Skeleton) -> Pose | None:
+    """Return the start pose of a seed or a file, None for the rest pose."""
+    if start is None:
         return None
-    word, colon, seed = text.partition(":")
-    if word == "random" and Path(text).suffix != ".json":
-        if not colon or not (seed.isascii() and seed.isdecimal()) or len(seed) > 10:
-            raise typer.BadParameter(f"expected random:SEED, got {text!r}", param_hint="'--start'")
-        return skeleton.random_pose(int(seed))
+    if isinstance(start, int):
+        return skeleton.random_pose(start)
     from synovia.files.poses import load_pose
 
-    return load_pose(Path(text), skeleton)
+    return load_pose(start, skeleton)
 
 
-def _check_files(output: Path | None, picture: Path | None, *, force: bool) -> None:
-    """Check, before any work, that the output files can be written."""
+def _check_files(options: Options, picture: Path | None) -> None:
+    """Check, before any work, that the output files can be written.
+
+    Raises:
+        click.BadParameter: If the output is a folder.
+        SynoviaError: If a file cannot be written.
+    """
     from synovia.io.base import check_writable
 
-    for path, ending in ((output, ".json"), (picture, ".png")):
+    if options.output is not None:
+        from synovia.batch.inputs import means_folder
+
+        if means_folder(options.output):
+            raise wrong("-o", f"expected a file that ends in .json for one pose, got the folder {options.output!r}.")
+    for path, ending in ((options.path, ".json"), (picture, ".png")):
         if path is None:
             continue
         if path.suffix.lower() != ending:
             raise UnsupportedError(
                 "cannot write this format", where=str(path), expected=f"a name that ends in {ending}"
             )
-        check_writable(path, force=force)
+        check_writable(path, force=options.force)
     if picture is not None:
         from synovia.draw.raster import require_pillow
 
         require_pillow()
 
 
-def _goals_from(positions: Sequence[str], rotations: Sequence[str], skeleton: Skeleton) -> list[Goal]:
+def _goals_from(positions: Sequence[_Position], rotations: Sequence[_Rotation], skeleton: Skeleton) -> list[Goal]:
     """Return a goal for each joint: a pose goal if both options name it.
 
     Args:
-        positions: Texts ``JOINT=X,Y,Z``.
-        rotations: Texts ``JOINT=AXES:A,B,C``.
+        positions: Joints with positions.
+        rotations: Joints with rotations.
         skeleton: The skeleton.
 
     Raises:
-        typer.BadParameter: If a text does not have this form, or a joint has two targets of one kind.
-        InputError: If a number is not finite or a rotation is invalid.
+        click.BadParameter: If a joint has two targets of one kind.
         UnknownNameError: If a joint does not exist.
     """
     from synovia.goals import PoseGoal, PositionGoal, RotationGoal
 
-    joints: dict[int, str | int] = {}  # key of each row in goals: a joint has several names
-    places: dict[int, tuple[float, ...]] = {}
-    turns: dict[int, Array] = {}
-    for text in positions:
-        row, value = _joint_and_value(text, "-t", "JOINT=X,Y,Z", skeleton, joints)
-        if row in places:
-            raise typer.BadParameter(f"joint {joints[row]!r} has two positions", param_hint="'-t'")
-        places[row] = numbers(value, "-t", 3, 3, text)
-    for text in rotations:
-        row, value = _joint_and_value(text, "-r", "JOINT=xyz:A,B,C", skeleton, joints)
-        if row in turns:
-            raise typer.BadParameter(f"joint {joints[row]!r} has two rotations", param_hint="'-r'")
-        turns[row] = _rotation(value, text, joints[row])
+    joints: dict[int, str | int] = {}
+    places = _by_row("-t", positions, skeleton, joints)
+    turns = _by_row("-r", rotations, skeleton, joints)
     return [
         PositionGoal(joint, places[row])
         if row not in turns
@@ -281,33 +330,19 @@ def _goals_from(positions: Sequence[str], rotations: Sequence[str], skeleton: Sk
     ]
 
 
-def _joint_and_value(
-    text: str, option: str, form: str, skeleton: Skeleton, joints: dict[int, str | int]
-) -> tuple[int, str]:
-    """Return the row of a joint and its value, from the texts on both sides of the last equals sign.
+def _by_row(
+    option: str, given: Sequence[tuple[str, _T]], skeleton: Skeleton, joints: dict[int, str | int]
+) -> dict[int, _T]:
+    """Return the targets of an option by row; add to ``joints`` how each row was named.
 
-    A joint is addressed by its name, body, role or row, in this order. The key for its goal is added to ``joints``.
+    A joint is addressed by its name, body, role or row, in this order.
     """
-    name, equals, value = text.rpartition("=")
-    name = name.strip()
-    if not equals or not name:
-        raise typer.BadParameter(f"expected {form}, got {text!r}", param_hint=f"'{option}'")
-    joint = int(name) if name.isascii() and name.isdecimal() and len(name) < 10 else name
-    row = skeleton.index(name if name in skeleton.joint_names else joint)
-    joints.setdefault(row, row if isinstance(joint, int) else name)
-    return row, value
-
-
-def _rotation(value: str, text: str, joint: str | int) -> Array:
-    """Return the rotation matrix of ``AXES:A,B,C`` or of a quaternion; ``text`` is the whole option."""
-    from synovia.files.rotations import RotationSpec, to_matrix
-
-    way, colon, angles = value.partition(":")
-    way = way.strip()
-    quaternion = way in ("quat_xyzw", "quat_wxyz")
-    size = 4 if quaternion else len(way)
-    if not colon or not size:
-        raise typer.BadParameter(f"expected JOINT=xyz:A,B,C, got {text!r}", param_hint="'-r'")
-    values = numbers(angles, "-r", size, size, text)
-    turn = RotationSpec(**{way: values}) if quaternion else RotationSpec(euler=way, degrees=list(values))  # type: ignore[arg-type]
-    return to_matrix(turn, f"rotation of {joint!r}")
+    found: dict[int, _T] = {}
+    for name, value in given:
+        joint = int(name) if name.isascii() and name.isdecimal() and len(name) < 10 else name
+        row = skeleton.index(name if name in skeleton.joint_names else joint)
+        joints.setdefault(row, row if isinstance(joint, int) else name)
+        if row in found:
+            raise wrong(option, f"expected one target of this kind for each joint, got two for {name!r}.")
+        found[row] = value
+    return found

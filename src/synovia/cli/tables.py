@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
-import typer
-
-from synovia.cli.many import EngineName, Options, checked_ending, run_items
+from synovia.cli.command import wrong
+from synovia.cli.many import Options, run_items
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk, time_text
 from synovia.cli.progress import Bar
 
@@ -28,8 +27,8 @@ def solve_tables(
     root: str,
     simd: bool | None,
     options: Options,
-) -> NoReturn:
-    """Solve tables of targets, and report; end with the exit code.
+) -> int:
+    """Solve tables of targets, report, and return the exit code.
 
     Args:
         file: The model.
@@ -43,25 +42,23 @@ def solve_tables(
     """
     from synovia.batch.inputs import is_many
     from synovia.batch.solving import SolveTable, collect_tables
-    from synovia.batch.tables import ENDINGS
 
-    if options.output is None:
-        raise typer.BadParameter("expected a file or a folder for the answers to --targets", param_hint="'-o'")
-    if is_many([table], options.output) or not options.output.suffix:
+    if options.path is None:
+        raise wrong("-o", "expected a file or a folder for the answers to --targets, got none.")
+    if is_many([table], options.output) or not options.path.suffix:
         task = SolveTable(file, goals, solver, tolerance, root, simd)
-        ending = None if options.file_format is None else checked_ending(options.file_format, ENDINGS)
-        run_items(task, collect_tables([table], options.folder(), ending), options, "solving")
-    if options.engine is not EngineName.LOCAL:
-        raise typer.BadParameter("expected an output folder with --engine ray", param_hint="'-o'")
-    options.refuse_single()
-    if options.output.exists() and options.output.samefile(table):
-        raise typer.BadParameter("expected another file than the table of targets", param_hint="'-o'")
+        return run_items(task, collect_tables([table], options.folder(), options.file_format), options, "solving")
+    if options.engine != "local":
+        raise wrong("-o", f"expected an output folder with --engine ray, got {options.output!r}.")
+    options.are_many([table])
+    if options.path.exists() and options.path.samefile(table):
+        raise wrong("-o", f"expected another file than the table of targets, got {options.output!r}.")
     task = SolveTable(file, goals, solver, tolerance, root, simd, options.jobs)
-    _solve_one(task, Path(table), options.output, options)
+    return _solve_one(task, Path(table), options.path, options)
 
 
-def _solve_one(task: SolveTable, path: Path, output: Path, options: Options) -> NoReturn:
-    """Solve one table to one file, and report; end with the exit code."""
+def _solve_one(task: SolveTable, path: Path, output: Path, options: Options) -> int:
+    """Solve one table to one file, report, and return the exit code."""
     import time
 
     from synovia.batch.solving import write_answers
@@ -88,4 +85,4 @@ def _solve_one(task: SolveTable, path: Path, output: Path, options: Options) -> 
         for name, count in others.most_common():
             emit(f"  {name}: {count}")
     talk(f"{output}: {rows} rows in {time_text(seconds)}")
-    raise typer.Exit(REACHED if reached == rows else MISSED)
+    return REACHED if reached == rows else MISSED

@@ -3,88 +3,79 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
+from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.completion import models
-from synovia.cli.inputs import ClipModel, Model, Solver, Trim, load_clip, root_option
+from synovia.cli.inputs import ClipOptions, model_argument, model_option, one_solver, root_option, trim_option
 from synovia.cli.output import emit, emit_json, printable, talk
+from synovia.cli.values import FILE, Number
 
 if TYPE_CHECKING:
     from synovia.viewer import View
 
 
+@click.command(cls=Command)
+@model_argument
+@click.argument("clip", cls=Argument, required=False, help="A clip to play: a file, or a name in FILE.")
+@model_option
+@trim_option
+@click.option(
+    "--onto",
+    metavar="MODEL",
+    shell_complete=models,
+    help="Show the clip beside its transfer to this model, and edit the transfer.",
+)
+@click.option(
+    "--map", "joint_map", metavar="MAP.toml", type=FILE, help="Joint map for --onto.", show_default="automatic"
+)
+@click.option("--goals", "-g", metavar="GOALS", type=FILE, help="File of goals to start with.")
+@one_solver
+@root_option(None, "free for bodies with hands and feet")
+@click.option(
+    "--host", metavar="ADDRESS", default="127.0.0.1", help="Address to serve on; all but local ones need a token."
+)
+@click.option(
+    "--port", metavar="N", type=Number(0, 2**16 - 1, whole=True), default=8080, help="Port to try first; 0 for any."
+)
+@click.option("--token", metavar="SECRET", help="Secret of the page.", show_default="random, if needed")
+@click.option("--dark", is_flag=True, help="Start dark.")
+@click.option("--shadows/--no-shadows", default=True, help="Whether the body casts a shadow and reflects.")
+@click.option("--browser/--no-browser", default=True, help="Open a browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as a JSON object.")
 def view(
-    file: Model,
-    clip: Annotated[
-        str | None,
-        typer.Argument(metavar="[CLIP]", help="A clip to play: a file, or a name in FILE.", show_default=False),
-    ] = None,
-    model: ClipModel = None,
-    trim: Trim = False,
-    onto: Annotated[
-        str | None,
-        typer.Option(
-            "--onto",
-            metavar="MODEL",
-            autocompletion=models,
-            help="Show the clip beside its transfer to this model, and edit the transfer.",
-            show_default=False,
-        ),
-    ] = None,
-    joint_map: Annotated[
-        Path | None,
-        typer.Option("--map", metavar="MAP.toml", help="Joint map for --onto.", show_default="automatic"),
-    ] = None,
-    goals: Annotated[
-        Path | None,
-        typer.Option("--goals", "-g", metavar="GOALS", help="File of goals to start with.", show_default=False),
-    ] = None,
-    solver: Solver = None,
-    root: Annotated[str | None, root_option("free for bodies with hands and feet")] = None,
-    host: Annotated[
-        str,
-        typer.Option(
-            "--host",
-            metavar="ADDRESS",
-            help="Address to serve on; all but local ones need a token.",
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=2**16 - 1, help="Port to try first; 0 for any.")
-    ] = 8080,
-    token: Annotated[
-        str | None,
-        typer.Option("--token", metavar="SECRET", help="Secret of the page.", show_default="random, if needed"),
-    ] = None,
-    dark: Annotated[bool, typer.Option("--dark", help="Start dark.")] = False,
-    shadows: Annotated[bool, typer.Option(help="Whether the body casts a shadow.")] = True,
-    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the address as a JSON object.")] = False,
+    file: str,
+    clip: str | None,
+    model: str | None,
+    trim: bool,
+    onto: str | None,
+    joint_map: Path | None,
+    goals: Path | None,
+    solver: str | None,
+    root: str | None,
+    as_json: bool,
+    **page_options: Any,
 ) -> None:
-    """Open a live page in the browser: drag a hand, and the body follows. Needs synovia[view].
+    """Open a live page: drag a hand, and the body follows.
 
     With --onto, the page shows the clip and its transfer to another body side by side; there you edit the joint map and
-    the rest pose.
+    the rest pose. The command needs synovia[view].
 
     For example: synovia view character.glb
     """
     from synovia import viewer
     from synovia.io.load import has_shapes
 
-    options: dict[str, Any] = {
-        "host": host, "port": port, "token": token, "dark": dark, "shadows": shadows, "browser": browser,
-    }  # fmt: skip
     if onto is not None:
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
             file, clip, model = clip, None, file
-        motion = load_clip(file, clip, model=model, trim=trim)
-        page = viewer.view_retarget(motion, onto, joint_map, **options)
+        motion = ClipOptions(clip, model, trim).load(file)
+        page = viewer.view_retarget(motion, onto, joint_map, **page_options)
         _serve(page, "Open this address in a browser and edit map or rest pose. Ctrl+C ends it.", as_json=as_json)
         return
-    if joint_map is not None:
-        raise typer.BadParameter("expected --onto MODEL with this option", param_hint="'--map'")
+    refuse("expected --onto MODEL with this option.", "joint_map")
     wanted = None
     if goals is not None:
         from synovia.files.goals import read_goals
@@ -93,13 +84,13 @@ def view(
     shown = None
     body: Any = file
     if model is not None:  # FILE is a clip alone
-        shown = load_clip(file, clip, model=model, trim=trim)
+        shown = ClipOptions(clip, model, trim).load(file)
         body = shown.skeleton if has_shapes(model) else model
     elif clip is not None and Path(clip).exists():
-        shown = load_clip(clip, model=file, trim=trim)
+        shown = ClipOptions(None, file, trim).load(clip)
     elif trim:
-        shown = load_clip(file, clip, trim=True)
-    page = viewer.view(body, wanted, clip=clip if shown is None else shown, solver=solver, root=root, **options)
+        shown = ClipOptions(clip, None, trim).load(file)
+    page = viewer.view(body, wanted, clip=clip if shown is None else shown, solver=solver, root=root, **page_options)
     _serve(page, "Open this address in a browser and drag a target, or any joint. Ctrl+C ends it.", as_json=as_json)
 
 

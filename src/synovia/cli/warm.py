@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
@@ -28,14 +27,10 @@ class _Done(NamedTuple):
     failed: str = ""
 
 
-def compile_all(names: Iterable[str] | None = None, workers: int | None = None) -> dict[str, float]:
-    """Compile entry points, the most used first; return the seconds of each, by its purpose.
+def compile_all() -> dict[str, float]:
+    """Compile the entry points of all solvers, the most used first; return the seconds of each, by its purpose.
 
     One process compiles one function at a time, so this uses several. Ctrl-C kills them, since the compiler ignores it.
-
-    Args:
-        names: Entry points by module and function; None for all solvers.
-        workers: Number of processes; None for one per core.
 
     Raises:
         FileError: If compiled code cannot be stored.
@@ -54,28 +49,27 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
             expected="a folder that can be written",
             hint="set SYNOVIA_CACHE_DIR",
         )
-    wanted = list(ENTRIES) if names is None else list(names)
     # the functions of one file share helpers, so one process compiles them all
     groups: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
-    sizes = [list(group) for _, group in groupby(wanted, lambda name: name.rpartition(".")[0])]
+    sizes = [list(group) for _, group in groupby(ENTRIES, lambda name: name.rpartition(".")[0])]
     for group in sizes:
         groups.put(group)
     done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
-    total, begun, ready = sum(ENTRIES[name].seconds for name in wanted), time.monotonic(), 0.0
+    total, begun, ready = sum(entry.seconds for entry in ENTRIES.values()), time.monotonic(), 0.0
     times: dict[str, float] = {}
     going: list[tuple[subprocess.Popen[str], threading.Thread]] = []
     try:
-        for _ in range(min(checked_threads(workers), len(sizes))):
+        for _ in range(min(checked_threads(None), len(sizes))):
             process = _process()
             feeder = threading.Thread(target=_feed, args=(process, groups, done), daemon=True)
             going.append((process, feeder))
             feeder.start()
         with Bar("compiling", unit="") as bar:
-            while len(times) < len(wanted):
+            while len(times) < len(ENTRIES):
                 bar(
                     ready,
                     total,
-                    text=f"compiling, {len(times)} of {len(wanted)} ({time.monotonic() - begun:.0f} s so far)",
+                    text=f"compiling, {len(times)} of {len(ENTRIES)} ({time.monotonic() - begun:.0f} s so far)",
                 )
                 try:
                     one = done.get(timeout=_LOOK)

@@ -105,15 +105,17 @@ class Arm:
         """Return whether a joint has one number."""
         return self.skeleton.joints[row].kind in (Kind.HINGE, Kind.SLIDE)
 
-    def scale(self, row: int) -> float:
-        """Return the number in the data set for one radian or length unit of a joint."""
-        return float(np.degrees(1.0)) if self.degrees and self.skeleton.joints[row].kind is Kind.HINGE else 1.0
+    def places(self, names: tuple[str, ...], rows: Mapping[str, int]) -> tuple[list[int], list[int], Array]:
+        """Return, for each joint of a column, its place in the column and in q, and the number for 1 rad or unit."""
+        degrees = [self.degrees and self.skeleton.joints[row].kind is Kind.HINGE for row in rows.values()]
+        at = [names.index(name) for name in rows]
+        return at, [self.skeleton.q_slice(row).start for row in rows.values()], np.where(degrees, np.degrees(1.0), 1.0)
 
     def q_of(self, values: Numbers, names: tuple[str, ...], rows: Mapping[str, int]) -> Array:
         """Return q (T, nq) of the numbers of a column; other joints are at rest."""
+        at, own, scale = self.places(names, rows)
         q = np.tile(self.skeleton.rest_q, (len(values), 1))
-        for name, row in rows.items():
-            q[:, self.skeleton.q_slice(row).start] = values[:, names.index(name)] / self.scale(row)
+        q[:, own] = values[:, at] / scale
         return self.skeleton.follow(q)
 
 
@@ -233,6 +235,7 @@ def add_joints(
     rows = arm.used(names, f"{data.root}: {start or column}")
     size = arm.skeleton.size
     ik = IK(arm.skeleton, PoseGoal(arm.row, np.zeros(3), np.eye(3)), tolerance=tolerance or (_EXACT * size, _EXACT))
+    along = {name: other for name in names if name not in rows and (other := _along(arm, name)) in ee}
     statuses: Counter[str] = Counter()
     jumps: list[tuple[int, int]] = []
 
@@ -244,14 +247,10 @@ def add_joints(
         targets[:, :3, :3] = quat_to_matrix(times_exp(np.tile(_ONE, (len(values), 1)), parts[:, 3:]))
         first = None if start is None else arm.q_of(columns[start][:1], names, rows)[0]
         tracked = ik.track(targets, first, fps=data.fps)
-        out = np.zeros((len(values), len(names)))
-        for at, name in enumerate(names):
-            if name in rows:
-                out[:, at] = tracked.q[:, arm.skeleton.q_slice(rows[name]).start] * arm.scale(rows[name])
-            elif _along(arm, name) in ee:
-                out[:, at] = values[:, ee.index(_along(arm, name))]
-            elif start is not None:
-                out[:, at] = columns[start][:, at]
+        out = np.zeros((len(values), len(names))) if start is None else columns[start].astype(np.float64)
+        at, own, scale = arm.places(names, rows)
+        out[:, at] = tracked.q[:, own] * scale
+        out[:, [names.index(name) for name in along]] = values[:, [ee.index(other) for other in along.values()]]
         statuses.update(Status(int(status)).name for status in tracked.status)
         jumps.extend((episode, frame) for frame in tracked.jumps)
         return {into: out, f"{into}.status": tracked.status[:, None]}

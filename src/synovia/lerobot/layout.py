@@ -75,8 +75,11 @@ class DataSet:
                 expected="v3.0",
                 hint="LeRobot converts older ones with its script convert_dataset_v21_to_v30",
             )
-        if not isinstance(features, dict) or not isinstance(fps, (int, float)) or fps <= 0:
+        if not isinstance(features, dict) or not isinstance(fps, (int, float)) or not 0 < fps < np.inf:
             raise FormatError("features or fps are missing", where=str(where), expected="both in meta/info.json")
+        for name, feature in cast("dict[str, object]", features).items():
+            if not isinstance(feature, dict):
+                raise FormatError(f"feature {name!r}", where=str(where), value=feature, expected="a table of its type")
         self.info = info
         self.features = cast("dict[str, dict[str, Any]]", features)
         self.fps = float(fps)

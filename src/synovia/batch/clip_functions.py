@@ -1,0 +1,250 @@
+"""``Retarget`` and ``Fit``: functions from a batch of rows, each a clip, to a batch of clips, for any engine.
+
+They can be pickled. The columns of an answer and their types depend on the columns of the batch alone. A row that
+cannot be used has the status ``failed`` and an error, and never stops the others; a setting that cannot be used is an
+error when the function is made.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from synovia.batch.columns import ERROR, STATUS, Batch, Values, check_names, is_missing_number
+from synovia.batch.functions import skeleton_of
+from synovia.batch.tasks import JUDGED, ClipReader, judged, notes_of, target_of
+from synovia.batch.work import DONE, FAILED, joined, one_line, user_warnings
+from synovia.clips import fit_positions
+from synovia.errors import InputError, SynoviaError
+from synovia.model import Skeleton
+from synovia.model.geometry import as_numbers
+from synovia.model.motion import Motion
+from synovia.retargeting import retarget
+from synovia.retargeting.body import Body
+
+_EMPTY: Final = {str: None, int: 0, float: float("nan")}  # figures of a row that failed
+
+
+class _ClipFunction(ABC):
+    """A function of rows that are clips: joint values, frame rate and figures out, with status, error and notes."""
+
+    _figures: ClassVar[Mapping[str, type]]  # columns of figures, with their types
+    _needed: ClassVar[str]  # the column that has to be there
+    _content: ClassVar[str]  # of this column
+    _further: ClassVar[tuple[str, ...]] = ()  # other columns that are read
+
+    @abstractmethod
+    def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:
+        """Return the motion of a row, its figures, and what a user should know about it."""
+
+    def _used(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that are read.
+
+        Raises:
+            InputError: If one is missing.
+        """
+        if self._needed not in names:
+            raise InputError("columns", value=list(names), expected=f"a column {self._needed!r} with {self._content}")
+        return [name for name in (self._needed, *self._further) if name in names]
+
+    def _kept(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of a batch that the answer has too."""
+        used = self._used(names)
+        keep = [name for name in names if name not in used or name == "path"]
+        check_names(keep, self._new_columns())
+        return keep
+
+    def _new_columns(self) -> list[str]:
+        """Return the further columns of an answer."""
+        return [STATUS, ERROR, "notes", "frames", "fps", "q", *self._figures]
+
+    def answer_columns(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of the answer to batches with these columns.
+
+        Raises:
+            InputError: If a column is missing, or has a name that the answer needs.
+        """
+        return [*self._kept(names), *self._new_columns()]
+
+    def __call__(self, batch: Any) -> Any:
+        """Return the clips of a batch: an Arrow batch or table, a DataFrame, or a dict of columns.
+
+        Raises:
+            InputError: If columns are missing.
+        """
+        rows = Batch(batch)
+        keep = self._kept(rows.names)
+        values = {name: rows.values(name) for name in self._used(rows.names)}
+        columns: dict[str, list[Any]] = {name: [] for name in self._new_columns()}
+        for i in range(rows.size):
+            made = self._row({name: column[i] for name, column in values.items()})
+            for name, column in columns.items():
+                column.append(made[name])
+        kinds = {STATUS: str, ERROR: str, "notes": str, "frames": int, "fps": float, **self._figures}
+        new: dict[str, Any] = {}
+        for name, column in columns.items():
+            if name == "q":
+                new[name] = Values(column, "clip")
+            elif kinds[name] is str:
+                new[name] = Values(column, "text")
+            else:
+                new[name] = np.array(column, np.int64 if kinds[name] is int else np.float64)
+        return rows.answer(keep, new)
+
+    def _row(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the new columns of a row."""
+        found: Mapping[str, Any] = {}
+        notes: Sequence[str] = ()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                motion, found, notes = self._clip(row)
+                values: dict[str, Any] = {STATUS: DONE, ERROR: None, "frames": len(motion), "fps": float(motion.fps)}
+                values["q"] = motion.q
+            except Exception as error:  # noqa: BLE001  a bug in one clip is a row, too
+                text = one_line(error) if isinstance(error, SynoviaError) else f"{type(error).__name__}: {error}"
+                values = {STATUS: FAILED, ERROR: text, "frames": 0, "fps": float("nan"), "q": np.zeros((0, 0))}
+        values["notes"] = joined([*notes, *user_warnings(caught)]) or None
+        figures = {name: found.get(name) for name in self._figures}
+        return values | {
+            name: _EMPTY[self._figures[name]] if value is None else value for name, value in figures.items()
+        }
+
+
+class Retarget(_ClipFunction):
+    """Retarget a batch of clips to another body.
+
+    The column ``path`` names files of clips. The answer keeps the columns of the batch and adds ``status`` ("done" or
+    "failed"), ``error``, ``notes``, ``frames``, ``fps``, ``q`` (joint values of each frame, as a list of lists),
+    ``missed`` (frames), ``worst`` (length units), ``scale``, and what the judge of clips says: ``verdict``,
+    ``findings``, ``bad_frames``, ``foot_slide``, ``foot_depth``, ``limb_deg``. Figures of a row that failed are NaN, 0
+    and empty.
+
+    Args:
+        skeleton: The target body: a skeleton, a file, or the name of a bundled model.
+        joint_map: As in ``sy.retarget``.
+        feet: As in ``sy.retarget``.
+        clip: Name or number of the clip in each file; None for the first.
+
+    Raises:
+        InputError: If the body has no hips or legs.
+        UnknownNameError: If ``joint_map`` names a joint that the body does not have.
+    """
+
+    _figures: ClassVar[Mapping[str, type]] = {"missed": int, "worst": float, "scale": float, **JUDGED}
+    _needed: ClassVar[str] = "path"
+    _content: ClassVar[str] = "files of clips"
+
+    def __init__(
+        self,
+        skeleton: Skeleton | str | os.PathLike[str],
+        joint_map: Mapping[str, tuple[Any, Any]] | None = None,
+        *,
+        feet: bool = True,
+        clip: str | None = None,
+    ) -> None:
+        """Read the model and check the settings."""
+        self._target = skeleton if isinstance(skeleton, Skeleton) else target_of(str(skeleton))
+        self.skeleton = self._target.skeleton if isinstance(self._target, Motion) else self._target
+        roles = None if joint_map is None else {role: self.skeleton.index(pair[1]) for role, pair in joint_map.items()}
+        Body.of(self.skeleton, roles)
+        self._map, self._feet, self._reader = joint_map, feet, ClipReader(clip)
+
+    def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:
+        """Return the motion of a row, its figures, and its notes."""
+        path = row["path"]
+        if path is None or is_missing_number(path):
+            raise InputError("path: the row has none", expected="the file of a clip")
+        if not isinstance(path, str | Path) or not str(path):
+            raise InputError("path", value=path, expected="the file of a clip")
+        motion, notes = self._reader.read(Path(path))
+        answer = retarget(motion, self._target, self._map, feet=self._feet, threads=1)
+        figures = {"missed": len(answer.missed_frames), "worst": float(answer.worst), "scale": float(answer.scale)}
+        return answer.motion, figures | judged(answer.judgement), [*notes, *notes_of(answer)]
+
+
+class Fit(_ClipFunction):
+    """Fit a body to points over time, a clip in each row.
+
+    The column ``positions`` holds the points of each clip: frames, points, x y z; None for a point or a frame that was
+    not seen. The columns ``fps`` and ``confidence`` are optional. The answer keeps the other columns and adds
+    ``status`` ("done" or "failed"), ``error``, ``notes``, ``frames``, ``fps``, ``q`` (joint values of each frame, as a
+    list of lists), and ``median_error`` and ``p99_error`` (length units). Figures of a row that failed are NaN.
+
+    Args:
+        skeleton: The body: a skeleton, a file, or the name of a bundled model.
+        joints: Joint of each point; None for all joints in order.
+        fps: Frames per second where no column gives them.
+        smoothness: As in ``sy.fit_positions``.
+
+    Raises:
+        InputError: If ``fps`` or ``smoothness`` cannot be used.
+        UnknownNameError: If a joint does not exist.
+    """
+
+    _figures: ClassVar[Mapping[str, type]] = {"median_error": float, "p99_error": float}
+    _needed: ClassVar[str] = "positions"
+    _content: ClassVar[str] = "lists of points"
+    _further: ClassVar[tuple[str, ...]] = ("fps", "confidence")
+
+    def __init__(
+        self,
+        skeleton: Skeleton | str | os.PathLike[str],
+        joints: Sequence[str | int] | None = None,
+        *,
+        fps: float = 30.0,
+        smoothness: float | None = None,
+    ) -> None:
+        """Read the model and check the settings."""
+        self.skeleton = skeleton_of(skeleton)
+        if isinstance(joints, str):
+            raise InputError("joints", value=joints, expected="a list of joints", hint=f"write [{joints!r}]")
+        for joint in joints or ():
+            self.skeleton.index(joint)
+        self._joints = None if joints is None else list(joints)
+        self._fps = float(as_numbers(fps, (), "fps"))
+        if self._fps <= 0.0:
+            raise InputError("fps", value=fps, expected="frames per second above 0")
+        self._smoothness = None if smoothness is None else float(as_numbers(smoothness, (), "smoothness"))
+        if self._smoothness is not None and self._smoothness < 0.0:
+            raise InputError("smoothness", value=smoothness, expected="0 or more")
+
+    def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:
+        """Return the motion of a row, its figures, and its notes."""
+        rate, weights = row.get("fps"), row.get("confidence")
+        fitted = fit_positions(
+            self.skeleton, _points(row["positions"]), self._joints,
+            confidence=None if is_missing_number(weights) else weights,
+            fps=self._fps if rate is None or is_missing_number(rate) else rate, smoothness=self._smoothness, threads=1,
+        )  # fmt: skip
+        seen = fitted.errors[np.isfinite(fitted.errors)]
+        figures = {"median_error": float(np.median(seen)), "p99_error": float(np.quantile(seen, 0.99))}
+        return fitted, figures, fitted.notes
+
+
+def _points(given: Any) -> Any:
+    """Return the points of a clip, (frames, points, 3); NaN for points and frames that are None.
+
+    Raises:
+        InputError: If they have another form.
+    """
+    expected = "lists of frames, points and x y z"
+    if given is None or is_missing_number(given):
+        raise InputError("positions: the row has none", expected=expected)
+    try:
+        frames = [None if frame is None else list(frame) for frame in given]
+        width = max((len(frame) for frame in frames if frame is not None), default=0)
+        gap = [float("nan")] * 3
+        filled = [
+            [gap if point is None else list(point) for point in ([None] * width if frame is None else frame)]
+            for frame in frames
+        ]
+        return np.array(filled, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("positions", expected=expected, hint=str(error).partition("\n")[0]) from error

@@ -1,0 +1,153 @@
+"""Kinematics for the processor steps of LeRobot, in place of its own ``RobotKinematics``, which needs placo.
+
+LeRobot finds plug-ins by their names only for robots, cameras, teleoperators and policies. Its steps between joints and
+end effectors, such as ``InverseKinematicsEEToJoints``, get an object with the two methods of ``Kinematics``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.facade import IK
+from synovia.goals import Goal, PositionGoal, RotationGoal
+from synovia.ik.solution import Solution
+from synovia.io.load import load_model
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.geometry import Array, as_numbers
+from synovia.solver import FullBody
+
+_MOVING: Final = (Kind.HINGE, Kind.SLIDE)
+
+
+class Kinematics:
+    """Forward and inverse kinematics with the interface of ``lerobot.model.kinematics.RobotKinematics``.
+
+    Hinges are in degrees, slides in the length unit of the file.
+
+    Args:
+        urdf_path: The robot: a skeleton, a file, or the name of a bundled model.
+        target_frame_name: Link whose pose is the end effector's; else a joint by its name or role.
+        joint_names: Joints in the order of the values, such as the motors of the robot, a gripper included; None for
+            all hinges and slides that are no mimic joints, in the order of the file.
+
+    Attributes:
+        solution: The last solution, with its status and errors; None before the first.
+
+    Raises:
+        FileError: If the file cannot be read.
+        InputError: If a joint is neither a hinge nor a slide, or follows another joint.
+        UnknownNameError: If the frame or a joint does not exist.
+
+    Example:
+        >>> import numpy as np
+        >>> arm = Kinematics("arm7", "tool")
+        >>> there = arm.forward_kinematics(np.array([10.0, 20.0, 0.0, -60.0, 0.0, 30.0, 0.0]))
+        >>> values = arm.inverse_kinematics(np.array([0.0, 25.0, 0.0, -50.0, 0.0, 30.0, 0.0]), there)
+        >>> arm.solution.status.name, bool(np.allclose(arm.forward_kinematics(values), there, atol=1e-3))
+        ('REACHED', True)
+    """
+
+    def __init__(
+        self,
+        urdf_path: Skeleton | str | os.PathLike[str],
+        target_frame_name: str = "gripper_frame_link",
+        joint_names: Sequence[str] | None = None,
+    ) -> None:
+        """Read the model and find the joints."""
+        self.skeleton = urdf_path if isinstance(urdf_path, Skeleton) else load_model(os.fspath(urdf_path))
+        self.target_frame_name = target_frame_name
+        joints = self.skeleton.joints
+        carried = [row for row, joint in enumerate(joints) if joint.body == target_frame_name]
+        self._tip = carried[-1] if carried else self.skeleton.index(target_frame_name)
+        self.joint_names = (
+            [joint.name for joint in joints if joint.kind in _MOVING and joint.mimic is None]
+            if joint_names is None
+            else list(joint_names)
+        )
+        rows = [self.skeleton.index(name) for name in self.joint_names]
+        for name, row in zip(self.joint_names, rows, strict=True):
+            joint = joints[row]
+            if joint.kind not in _MOVING or joint.mimic is not None:
+                found = "a mimic joint" if joint.mimic is not None else joint.kind.name
+                raise InputError(f"joint {name!r}", value=found, expected="a hinge or slide of its own")
+        self._places = [self.skeleton.q_slice(row).start for row in rows]
+        self._scale = np.array([np.degrees(1.0) if joints[row].kind is Kind.HINGE else 1.0 for row in rows])
+        self._problems: dict[tuple[bool, bool, int], IK] = {}
+        self.solution: Solution | None = None
+
+    def _pose(self, values: Any) -> tuple[Pose, Array]:
+        """Return the pose of joint values, and all values as numbers; those after the joints are left alone."""
+        given = as_numbers(values, (-1,), "joint values")
+        if len(given) < len(self._places):
+            raise InputError("joint values", value=len(given), expected=f"{len(self._places)} numbers")
+        q = self.skeleton.rest_q.copy()
+        q[self._places] = given[: len(self._places)] / self._scale
+        return Pose(self.skeleton, self.skeleton.follow(q)), given
+
+    def forward_kinematics(self, joint_pos_deg: Any) -> Array:
+        """Return the pose of the end effector in the frame of the model, (4, 4).
+
+        Args:
+            joint_pos_deg: Value of each joint; further values, such as a gripper's, are ignored.
+
+        Raises:
+            InputError: If there are too few values, or one is not finite.
+        """
+        return self._pose(joint_pos_deg)[0].transform(self._tip)
+
+    def inverse_kinematics(
+        self,
+        current_joint_pos: Any,
+        desired_ee_pose: Any,
+        position_weight: float = 1.0,
+        orientation_weight: float = 0.01,
+    ) -> Array:
+        """Return joint values that bring the end effector to a pose, near the current ones.
+
+        The part with the larger weight comes first: an arm of five joints reaches the position and turns the tool as
+        near to the orientation as it then can. With equal weights, the two share what is left. ``solution`` tells
+        whether the pose is reached.
+
+        Args:
+            current_joint_pos: Value of each joint; further values are returned unchanged.
+            desired_ee_pose: Pose in the frame of the model, (4, 4).
+            position_weight: Weight of the position; 0 to leave it free.
+            orientation_weight: Weight of the orientation; 0 to leave it free.
+
+        Raises:
+            InputError: If a value cannot be used.
+        """
+        pose, given = self._pose(current_joint_pos)
+        weights = (
+            float(as_numbers(position_weight, (), "position_weight")),
+            float(as_numbers(orientation_weight, (), "orientation_weight")),
+        )
+        if min(weights) < 0.0 or max(weights) == 0.0:
+            raise InputError("position_weight, orientation_weight", value=weights, expected="one of them above 0")
+        target = as_numbers(desired_ee_pose, (4, 4), "desired_ee_pose")
+        key = weights[0] > 0.0, weights[1] > 0.0, int(np.sign(weights[0] - weights[1]))
+        if key not in self._problems:
+            self._problems[key] = self._problem(*key)
+        targets: dict[str, Any] = {}
+        if key[0]:
+            targets["position"] = target[:3, 3]
+        if key[1]:
+            targets["orientation"] = target[:3, :3]
+        self.solution = self._problems[key].solve(targets, pose, follow=True)
+        out = given.copy()
+        out[: len(self._places)] = self.solution.q[self._places] * self._scale
+        return out
+
+    def _problem(self, place: bool, turn: bool, first: int) -> IK:
+        """Return the problem for a position, an orientation, or both; ``first`` is the sign of which has priority."""
+        goals: list[Goal] = []
+        if place:
+            goals.append(PositionGoal(self._tip, name="position", priority=int(turn and first < 0)))
+        if turn:
+            goals.append(RotationGoal(self._tip, name="orientation", priority=int(place and first > 0)))
+        return IK(self.skeleton, goals, FullBody())
