@@ -14,6 +14,7 @@ FLAGS = [
     "--use-gl=angle",
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
+    "--disable-gpu-rasterization",  # the panel is drawn by the processor, as in any browser without a graphics card
     "--disable-quic",
     "--disable-background-networking",
     "--disable-component-update",

@@ -83,7 +83,10 @@ def pytest_report_header() -> list[str]:
 
 
 def _group(item: pytest.Item) -> str:
-    """Return what tests share a worker: those of one solver, else of one file, so that nothing is compiled twice."""
+    """Return what tests share a worker where numba compiles: those of one solver, else of one file.
+
+    Nothing is compiled twice so. Without a compiler the tests are dealt out one by one, and all workers end together.
+    """
     from synovia.solver import solvers
 
     values = getattr(getattr(item, "callspec", None), "params", {})
@@ -97,12 +100,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     why_not = _why_no_shared_data()
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # or one worker would end long after the other
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
+        if compiler.mode == "jit":
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.shared_data)
         if why_not and item.get_closest_marker("shared_data"):
             item.add_marker(pytest.mark.skip(reason=why_not))
         if UNCOMPILED and item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.skip(reason="needs compiled kernels; they run as plain Python here"))
+        if compiler.mode == "jit" and item.get_closest_marker("parts"):
+            item.add_marker(pytest.mark.skip(reason="parts of kernels cannot be called where numba compiles them"))
         if compiler.mode == "prebuilt" and item.get_closest_marker("jit"):
             item.add_marker(pytest.mark.skip(reason="needs numba as the compiler: SYNOVIA_KERNELS=jit"))

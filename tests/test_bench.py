@@ -85,7 +85,7 @@ def test_command_line(tmp_path):
     assert run("bench", "arm7", "--problems", 3, "--solver", "lm", "--plot", plot).code == 3
     ran = run("bench", "arm7", "--problems", 3, "--solver", "lm")
     assert "from rest" in ran.out
-    assert run("bench", "arm7", "--solver", "no").code == 3
+    assert run("bench", "arm7", "--solver", "no").code == 2
 
 
 def test_settings_of_one_solver_run_apart():

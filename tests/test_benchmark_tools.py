@@ -304,6 +304,19 @@ def test_mutants_are_tried_on_tests_that_run_their_line_or_use_its_name(script):
     assert met(used + 1) == {"other"}
 
 
+def test_mutants_meet_the_tests_of_the_whole_head_of_their_statement(script):
+    """Coverage names some line of a condition over several lines, not always the line that was changed."""
+    mutants = script("mutants")
+    file = "io/npz.py"
+    source = (REPO / "src" / "synovia" / file).read_text(encoding="utf-8").split("\n")
+    head = next(i for i, line in enumerate(source, 1) if line.strip() == "if (")
+    last = next(i for i, line in enumerate(source, 1) if i > head and line.strip() == "):")
+    met = {head + 1: ["condition"], last + 1: ["body"], head - 1: ["before"]}
+    lines = mutants.Lines(dict.fromkeys(("condition", "body", "before"), 1.0), {file: met})
+    for line in (head, head + 1, head + 2):
+        assert mutants.tests_of(mutants.Mutant(file, line, "", 0, "", "", "", ""), lines) == {"condition"}
+
+
 def test_a_seed_draws_the_same_mutants_of_one_line_each(script):
     pytest.importorskip("cosmic_ray")
     mutants = script("mutants")

@@ -130,9 +130,13 @@ keys = [{ time = 0, position = [0.4, %s, 0.3] }, { time = 0.5, position = [0.5, 
 '''
 Path("reach.toml").write_text(TRACK % ("left_hand", 1.2, 1.3))
 Path("track.toml").write_text(TRACK % ("tool", 0.1, 0.2))
-for name in ("other", "model", "recorded"):
+shutil.copy("walk.bvh", "other.bvh")
+""",
+    "guides/keypoints.md": """
+import shutil
+
+for name in ("model", "recorded"):
     shutil.copy("walk.bvh", f"{name}.bvh")
-body = sy.bundled("humanoid")
 walk = sy.load_motion("walk.bvh")
 joints = ["hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"]
 positions = walk.positions()[:, [walk.skeleton.index(name) for name in joints]]

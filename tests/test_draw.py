@@ -17,7 +17,7 @@ from synovia.draw.camera import direction, fit, look
 from synovia.draw.floor import grid_step
 from synovia.draw.notes import Placer
 from synovia.draw.picture import png
-from synovia.draw.scene import build_scene, up_of
+from synovia.draw.scene import bones_of, build_scene, drawn_joints, up_of
 from synovia.draw.theme import THEMES
 from synovia.errors import FileError, InputError, MissingExtraError, UnknownNameError, UnsupportedError
 from synovia.io.bundled import bundled
@@ -295,6 +295,27 @@ def test_what_places_a_character_in_its_file_is_no_bone() -> None:
     scene = build_scene([Skeleton(joints, up="y").rest_pose()], [], LIGHT, joint_names=True)
     assert scene.ground > 80.0
     assert [name for _, name in scene.names] == ["hips", "spine", "head", "top"]
+
+
+def test_a_file_that_stores_all_positions_has_bones() -> None:
+    """In some files every joint has position channels; the joint above the hips only places the body."""
+    names = ("root", "Hips", "Spine", "Neck", "Head", "LeftUpLeg", "LeftLeg", "RightUpLeg", "RightLeg")
+    parents = (None, 0, 1, 2, 3, 1, 5, 1, 7)
+    places = (
+        (0, 0, 0),
+        (0, 90, 0),
+        (0, 20, 0),
+        (0, 30, 0),
+        (0, 10, 0),
+        (9, -5, 0),
+        (0, -40, 0),
+        (-9, -5, 0),
+        (0, -40, 0),
+    )
+    joints = [Joint(*each[:2], Kind.FREE, rigid(each[2])) for each in zip(names, parents, places, strict=True)]
+    body = Skeleton(joints)
+    assert bones_of(body) == list(range(2, 9))
+    assert drawn_joints(body).tolist() == [False, *[True] * 8]
 
 
 def test_distances_are_written_for_people() -> None:

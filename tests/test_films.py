@@ -138,6 +138,16 @@ def test_command_line(swing, tmp_path):
     assert run("render", tmp_path / "a.npz", "-o", film, "--size", "96x72", "--fps", "8").code == 0
     assert film.read_bytes().startswith(b"GIF")
     assert run("render", tmp_path / "a.npz", "-o", film).code == 3
-    assert run("render", tmp_path / "a.npz", "-o", tmp_path / "b.gif", "--size", "big").code == 3
+    assert run("render", tmp_path / "a.npz", "-o", tmp_path / "b.gif", "--size", "big").code == 2
     assert run("plot", tmp_path / "a.npz", "-o", tmp_path / "p.png", "--joint", "joint2").code == 0
     assert run("plot", "arm7", "-o", tmp_path / "r.png", "--reach", "tool").code == 0
+
+
+@pytest.mark.parametrize(
+    ("heights", "wanted"),
+    [([0.0, 1.0], [0.0, 1.0]), ([0.0, 0.1], [-0.1, 0.2]), ([0.0, 0.0, 0.0, 5.0], [-0.3, 0.0, 0.3, 5.0]), ([], [])],
+)
+def test_names_are_moved_apart_as_little_as_possible(heights, wanted):
+    from synovia.plots.models import spread
+
+    np.testing.assert_allclose(spread(np.array(heights), 0.3), wanted, atol=1e-12)

@@ -1,6 +1,7 @@
 """The public face: every name loads, is documented, and is what the list says."""
 
 import inspect
+import re
 import subprocess
 import sys
 
@@ -15,11 +16,18 @@ def test_every_public_name_is_there_and_documented(name):
     thing = getattr(sy, name)
     assert name in dir(sy)
     if name not in ("Rotation", "solvers"):  # SciPy's, and a table
-        assert inspect.getdoc(thing)
+        assert ">>> " in (inspect.getdoc(thing) or ""), f"{name}: no example"
     if inspect.isclass(thing) and thing.__module__.startswith("synovia"):
         for member, value in vars(thing).items():
             if not member.startswith("_") and (callable(value) or isinstance(value, property)):
                 assert inspect.getdoc(value), f"{name}.{member}"
+
+
+@pytest.mark.parametrize("name", [name for name in sy.__all__ if name.endswith("Goal")])
+def test_a_goal_documents_every_argument_once_also_those_that_all_goals_share(name):
+    goal = getattr(sy, name)
+    described = re.findall(r"^    (\w+): ", inspect.getdoc(goal).split("Args:\n")[1].split("\n\n")[0], re.MULTILINE)
+    assert sorted(described) == sorted(inspect.signature(goal).parameters)
 
 
 def test_the_registry_is_not_hidden_by_a_module():

@@ -83,3 +83,13 @@ def test_the_seed_of_segments_reaches_its_kernel():
 
     ik = sy.IK(sy.bundled("arm7"), sy.PoseGoal("tool"), sy.Segments(seed=7))
     assert ik.ints[SEED] == 7
+
+
+def test_settings_without_effect_are_refused():
+    """The direction that rolls to ``up`` and the width of margins count only with ``up`` and with ``margins``."""
+    with pytest.raises(InputError, match="Aim: top needs up: expected up= a direction, got"):
+        sy.Aim(top=(0, 0, 1))
+    with pytest.raises(InputError, match="NullSpace: margin needs margins: expected margins= a weight"):
+        sy.NullSpace(center=1.0, margin=0.3)
+    assert sy.Aim(up=(0, 1, 0), top=(0, 0, 1)).top == (0.0, 0.0, 1.0)
+    assert sy.NullSpace(margins=1.0, margin=0.3).margin == 0.3

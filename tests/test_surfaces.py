@@ -21,7 +21,7 @@ from synovia.model.geometry import rigid
 from synovia.surface import surface_of_skeleton
 
 SMALL = (160, 120)
-BUNDLED = ("arm7", "humanoid", "quadruped")
+BUNDLED = ("arm7", "humanoid", "humanoid_hands", "quadruped")
 
 
 def pixels(pose, **options) -> np.ndarray:
@@ -169,6 +169,16 @@ def test_a_clip_of_a_bundled_body_is_written_into_its_glb(name: str, tmp_path) -
     assert surface_of_skeleton(again.skeleton).parts
 
 
+def test_a_clip_without_a_surface_wears_the_body_with_its_fingers(tmp_path) -> None:
+    for name, fingers in (("humanoid", False), ("humanoid_hands", True)):
+        body = sy.bundled(name)
+        sy.save_motion(sy.Motion(body, np.array([body.rest_q] * 2), 30.0), tmp_path / f"{name}.bvh")
+        skeleton = sy.load_motion(tmp_path / f"{name}.bvh").skeleton
+        moved = {skeleton.joint_names[row] for part in surface_of_skeleton(skeleton).parts for row in part.rows}
+        assert "left_hand" in moved
+        assert ("left_index_2" in moved) is fingers
+
+
 # --- looks ----------------------------------------------------------------------------------------------------------
 
 
@@ -310,5 +320,5 @@ def test_command_line_takes_a_look(tmp_path) -> None:
     assert run(*target, tmp_path / "a.png").code == 0
     assert run(*target, tmp_path / "b.png", "--look", "bones").code == 0
     assert (tmp_path / "a.png").read_bytes() != (tmp_path / "b.png").read_bytes()
-    assert run(*target, tmp_path / "c.png", "--look", "skin").code == 3
+    assert run(*target, tmp_path / "c.png", "--look", "skin").code == 2
     assert "swing x" in run("solve", "humanoid", "-t", "left_hand=0.5,1.2,0.3").out

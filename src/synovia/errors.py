@@ -10,7 +10,6 @@ Each class also derives from the built-in exception that fits, so ``except Value
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
@@ -34,6 +33,14 @@ class SynoviaError(Exception):
         value: The value that was found; shortened if it is long.
         expected: Which values are accepted.
         hint: How to correct it, one clause.
+
+    Example:
+        >>> import synovia as sy
+        >>> try:
+        ...     sy.bundled("arm9")
+        ... except sy.SynoviaError as error:
+        ...     print(error)
+        no bundled model named 'arm9'. Did you mean 'arm7'?
     """
 
     def __init__(
@@ -66,31 +73,86 @@ class SynoviaError(Exception):
 
 
 class InputError(SynoviaError, ValueError):
-    """An argument has an invalid value: NaN, a wrong shape, a matrix that is not a rotation, a number out of range."""
+    """An argument has an invalid value: NaN, a wrong shape, a matrix that is not a rotation, a number out of range.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1)))
+        Traceback (most recent call last):
+        synovia.errors.InputError: ...
+    """
 
 
 class UnknownNameError(SynoviaError, LookupError):
-    """A name of a joint, goal, model, solver or format is unknown or ambiguous."""
+    """A name of a joint, goal, model, solver or format is unknown or ambiguous.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.bundled("arm7").index("tol")
+        Traceback (most recent call last):
+        synovia.errors.UnknownNameError: ...
+    """
 
 
 class FileError(SynoviaError, OSError):
-    """A file cannot be opened, read or written."""
+    """A file cannot be opened, read or written.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.load_motion("missing.bvh")
+        Traceback (most recent call last):
+        synovia.errors.FileError: missing.bvh: file does not exist...
+    """
 
 
 class FormatError(SynoviaError, ValueError):
-    """The content of a file is malformed or contradicts itself."""
+    """The content of a file is malformed or contradicts itself.
+
+    Example:
+        >>> import synovia as sy
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> path = Path(mkdtemp()) / "broken.bvh"
+        >>> _ = path.write_text("HIERARCHY", encoding="utf-8")
+        >>> sy.load_motion(path)
+        Traceback (most recent call last):
+        synovia.errors.FormatError: ...broken.bvh...
+    """
 
 
 class UnsupportedError(SynoviaError, TypeError):
-    """A valid request that this solver, format or skeleton does not support."""
+    """A valid request that this solver, format or skeleton does not support.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool", priority=1), "ccd")
+        Traceback (most recent call last):
+        synovia.errors.UnsupportedError: ...
+    """
 
 
 class MissingExtraError(SynoviaError, ImportError):
-    """An optional package is required but not installed."""
+    """An optional package is required but not installed.
+
+    Example:
+        >>> import synovia as sy
+        >>> try:
+        ...     page = sy.view("humanoid")  # doctest: +SKIP
+        ... except sy.MissingExtraError as error:
+        ...     print(error)  # the command that installs what is missing
+    """
 
 
 class UnsolvedError(SynoviaError, RuntimeError):
-    """A goal was not reached; raised by ``Solution.raise_for_status``."""
+    """A goal was not reached; raised by ``Solution.raise_for_status``.
+
+    Example:
+        >>> import synovia as sy
+        >>> answer = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (3.0, 0.0, 0.0)))
+        >>> answer.raise_for_status()
+        Traceback (most recent call last):
+        synovia.errors.UnsolvedError: ...
+    """
 
 
 def _cut(text: str) -> str:
@@ -140,6 +202,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if not names:
         return "There are none"
     if len(names) <= _MANY and len(name) <= _LONGEST_NAME:
+        import difflib  # only when something is wrong
+
         folded = {other.lower(): other for other in names if len(other) <= _LONGEST_NAME}
         near = [folded[key] for key in difflib.get_close_matches(name.lower(), list(folded), n=3, cutoff=0.6)]
         near += [other for other in names if name and name.lower() in other.lower() and other not in near]

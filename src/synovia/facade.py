@@ -88,16 +88,18 @@ class IK(CompiledProblem):
             deadline: Seconds after which the best pose so far is returned, with status ``MAX_STEPS`` unless it reaches
                 the goals; see ``solution.interrupted``. Loading or compiling a kernel at its first use cannot be
                 interrupted; call ``precompile()`` before.
-            follow: Whether ``start`` is the pose of a moment before, as in a control loop or under a mouse. Then there
-                is one attempt, and a miss is improved from there alone, so that the pose stays near ``start``. It may
-                still turn far where the goals ask for it, as beside a singular pose; ``FullBody(largest_move=...)``
-                bounds that. If all targets are known, use ``track``.
+            follow: Whether ``start``, which it needs, is the pose of a moment before, as in a control loop or under a
+                mouse. Then there is one attempt, and a miss is improved from there alone, so that the pose stays near
+                ``start``. It may still turn far where the goals ask for it, as beside a singular pose;
+                ``FullBody(largest_move=...)`` bounds that. If all targets are known, use ``track``.
 
         Raises:
-            InputError: If a value cannot be used.
+            InputError: If a value cannot be used, or ``follow`` has no start.
             UnknownNameError: If a target belongs to no goal.
         """
         first = self.rest
+        if follow is not False:
+            _check_follow(follow, start)
         if start is not None:
             if type(start) is not Pose or start.skeleton is not self.skeleton:
                 start = Pose.quick(self.skeleton, start) or self.as_start(start)
@@ -261,3 +263,15 @@ def solve(
         ('REACHED', True)
     """
     return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start, deadline=deadline)
+
+
+def _check_follow(follow: object, start: object) -> None:
+    """Check ``follow`` of ``IK.solve``.
+
+    Raises:
+        InputError: If it is no truth value, or there is no pose to follow.
+    """
+    if not isinstance(follow, bool | np.bool_):
+        raise InputError("follow", value=follow, expected="True or False")
+    if follow and start is None:
+        raise InputError("start", expected="the pose of a moment before with follow=True", hint="pass start=pose")

@@ -8,6 +8,7 @@ import pytest
 import synovia as sy
 from synovia.clips.points import pieces_of, points_of
 from synovia.errors import InputError, UnknownNameError
+from synovia.model.geometry import rigid
 from synovia.tracking.trajectory import Model, Terms, spread
 from synovia.tracking.trajectory.solve import _cost, _normal_equations
 
@@ -187,3 +188,49 @@ def test_a_point_that_was_not_seen_leaves_the_others_of_its_frame():
     np.testing.assert_allclose(found.weights, [[1.0, 0.5], [0.0, 0.5], [1.0, 0.5], [0.0, 0.0]])
     np.testing.assert_array_equal(found.places[1], [(0, 0, 0), positions[1, 1]])
     np.testing.assert_array_equal(found.places[0], positions[0, :2])
+
+
+@pytest.mark.parametrize("kind", [sy.Kind.BALL, sy.Kind.HINGE])
+def test_a_limb_that_is_hidden_at_the_end_goes_on_half_as_far(kind):
+    """It may slow down or turn back; so the guess is between where it was seen last and the line of its turn."""
+    places = [(0.0, 0.0, 0.0), (0.4, 0.0, 0.0), (0.8, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.3)]
+    body = sy.Skeleton([
+        sy.Joint("root", kind=sy.Kind.FREE),
+        sy.Joint("knee", parent="root", kind=kind, axis=(0, 0, 1), rest=rigid(places[1])),
+        sy.Joint("foot", parent="knee", rest=rigid((0.4, 0.0, 0.0)), tip=True),
+        sy.Joint("a", parent="root", rest=rigid(places[3]), tip=True),
+        sy.Joint("b", parent="root", rest=rigid(places[4]), tip=True),
+    ])  # fmt: skip
+    turns = 0.2 * np.arange(12)
+    foot = np.array(places[1]) + 0.4 * np.column_stack([np.cos(turns), np.sin(turns), np.zeros(12)])
+    points = np.tile(np.array(places), (12, 1, 1))
+    points[:, 2] = foot
+    points[10:, 2] = points[0, 2] = np.nan
+    fitted = sy.fit_positions(body, points, smoothness=1e-4)
+    found = fitted.positions()[:, 2] - np.array(places[1])
+    angle = np.arctan2(found[:, 1], found[:, 0])
+    np.testing.assert_allclose(angle[1:10], turns[1:10], atol=1e-3)
+    np.testing.assert_allclose(angle[10:], turns[9] + 0.5 * (turns[10:] - turns[9]), atol=0.03)
+    assert angle[0] == pytest.approx(0.1, abs=0.03)
+
+
+def test_a_fit_keeps_linear_algebra_to_one_thread_and_leaves_the_number_of_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Several threads of BLAS would wait for each other in busy loops."""
+    linalg, threads = pytest.importorskip("scipy.linalg"), pytest.importorskip("threadpoolctl")
+
+    def numbers() -> set[int]:
+        return {library["num_threads"] for library in threads.threadpool_info() if library["user_api"] == "blas"}
+
+    seen, solve = set(), linalg.solveh_banded
+    monkeypatch.setattr(linalg, "solveh_banded", lambda *a, **k: (seen.update(numbers()), solve(*a, **k))[1])
+    body = sy.bundled("humanoid")
+    names = ["left_hand", "right_hand", "head", "hips"]
+    points = np.tile([body.rest_pose().position(name) for name in names], (4, 1, 1))
+    with threads.threadpool_limits(limits=2, user_api="blas"):
+        if numbers() != {2}:
+            pytest.skip("this BLAS does not tell or take a number of threads")
+        sy.fit_positions(body, points, names)
+        assert seen == {1}
+        assert numbers() == {2}

@@ -88,6 +88,30 @@ def test_contacts_are_low_and_slow_without_gaps():
     assert all(first >= 36 or last <= 22 for first, last in found)
 
 
+def test_a_foot_that_turns_back_in_the_air_does_not_stand():
+    """Its mean speed around the frame is 0, but it is as fast before as after."""
+    places = np.zeros((30, 1, 3))
+    places[:, 0, 0] = 0.1 * np.abs(np.arange(30) - 15.0)
+    up = np.array([0.0, 1.0, 0.0])
+    assert contacts(places, up, 30.0)[15, 0]
+    assert not contacts(places, up, 30.0, 0.6).any()
+
+
+def test_steps_after_a_long_stand_are_contacts_beside_a_leg():
+    """The foot stands for three seconds, then takes steps of half a second that wander by a millimetre a frame."""
+    t = np.arange(180)
+    step = (t >= 90) & ((t // 15) % 2 == 0)
+    places = np.zeros((180, 1, 3))
+    places[:, 0, 0] = np.cumsum(np.where(step, 0.05, np.where(t < 90, 0.0, 0.001)))
+    places[:, 0, 1] = np.where(step, 0.1, 0.0)
+    up = np.array([0.0, 1.0, 0.0])
+    stands = contacts(places, up, 30.0, 0.75, 1.0)[:, 0]
+    middle = ~step & (t % 15 > 2) & (t % 15 < 12)
+    assert stands[middle].all()
+    assert not stands[step & (t % 15 > 2) & (t % 15 < 12)].any()
+    assert not contacts(places, up, 30.0, 0.75)[:, 0][middle].all()
+
+
 def test_feet_are_found_by_role_by_name_and_as_told():
     """Roles first, then names; a toe belongs to its foot."""
     assert [BODY.joint_names[foot.joints[0]] for foot in feet_of(BODY)] == ["left_foot", "right_foot"]

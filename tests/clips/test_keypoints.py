@@ -9,6 +9,7 @@ import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
+from synovia.clips.flips import find_flips
 from synovia.clips.landmarks import PRESETS, as_landmarks, named_landmarks
 from synovia.clips.markerfile import read_c3d
 from synovia.clips.pointfile import read_points
@@ -450,11 +451,46 @@ def test_a_file_that_is_no_c3d(tmp_path):
     assert_refused(run("animate", "--points", tmp_path / "a.c3d"), "C3D")
 
 
+@pytest.mark.parametrize("preset", ["mediapipe", "coco", "openpose", "smpl", "h36m"])
+def test_flips_of_the_cloud_are_found_with_their_frames(tables, walk, preset):
+    """Upside down, turned round, sides exchanged, mirrored in depth; noise and gaps are no flips."""
+    places = tables.landmarks(walk, preset)
+    for seen in (places, tables.seen_by_camera(places, 1.0) * [1, -1, -1]):
+        assert find_flips(as_landmarks(seen, None, None, preset), walk.fps) == ()
+    ways = [[1, -1, -1], [-1, 1, -1], [-1, 1, 1]]
+    ways += [] if preset in ("smpl", "h36m") else [[1, 1, -1]]  # nothing but the knees tells forward in these
+    for signs in ways:
+        for frames in ((7,), (3, 4, 5, 12), (0, 1), (len(places) - 1,)):
+            bad = places.copy()
+            bad[list(frames)] *= signs
+            assert find_flips(as_landmarks(bad, None, None, preset), walk.fps) == frames, (signs, frames)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("count", "verdict", "code"), [(1, "look", 0), (6, "failed", 1), (0, "good", 0)])
+def test_a_cloud_that_flips_is_no_success(tables, walk, tmp_path, count, verdict, code):
+    places = tables.landmarks(
+        sy.Motion(walk.skeleton, np.tile(walk.q[:8], (3, 1))[np.r_[:8, 14:7:-1, :7]], walk.fps), "smpl"
+    )
+    frames = [4, 9, 10, 13, 17, 20][:count]
+    places[frames] *= [-1, 1, 1]
+    np.save(tmp_path / "points.npy", places)
+    call = "animate", "--points", tmp_path / "points.npy", "--preset", "smpl", "--fps", walk.fps
+    ran = run(*call, "--json")
+    assert ran.code == code
+    found = [one for one in ran.data["judgement"]["findings"] if one["cause"] == "flip"]
+    assert [one["frames"] for one in found] == ([frames] if frames else [])
+    assert ran.data["judgement"]["verdict"] == verdict or not frames
+    said = run(*call).out
+    assert "verdict: " in said
+    assert ("mirrored in" in said) == bool(frames)
+
+
 def test_options_of_points(tmp_path):
     path = tmp_path / "points.npy"
     np.save(path, np.ones((2, 17, 3)))
     assert run("animate", "arm7", "--body", "auto", "--points", path).code == 2
     assert run("animate", "--body", "auto").code == 2
     assert run("animate", "walk.bvh", "--preset", "coco", "--foot-lock").code == 2
-    assert_refused(run("animate", "--points", path, "--preset", "coco", "--up", "up"), "'up'")
+    assert run("animate", "--points", path, "--preset", "coco", "--up", "up").code == 2
     assert_refused(run("animate", "arm7", "--points", path, "--preset", "coco"), "no joint for")

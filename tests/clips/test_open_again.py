@@ -7,7 +7,7 @@ import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
-from synovia.clips import find_ends
+from synovia.clips import find_ends, find_shared_ends
 from synovia.io.load import load_clips
 
 pytest.importorskip("matplotlib")  # `synovia plot` is one of the verbs
@@ -138,7 +138,7 @@ def test_every_verb_reads_what_is_written(written, ending, tmp_path):
         ("render", ["-o", tmp_path / "a.png", "--size", "160x90"]),
         ("animate", ["--foot-lock", "-o", tmp_path / "b.npz"]),
         ("inspect", ["--json"]),
-        ("plot", ["-o", tmp_path / "p.png"]),
+        ("plot", ["-o", tmp_path / "p.png", "--joint", "head", "--joint", "left_foot"]),
     ):
         ran = run(verb, *clip, *options)
         assert ran.code == 0, (verb, ran.err)
@@ -161,7 +161,7 @@ def test_the_page_plays_what_is_written(written, ending):
     pages += [(written.files[ending], None)] if ending != "csv" else []
     for model, clip in pages:
         with view(model, clip=clip, port=0) as page:
-            session = page._make()
+            session = page._opening.make()
             assert session.play.playing
             np.testing.assert_allclose(
                 session.start(session.play.motion.duration).position("head"), wanted[_row(written, "head")], atol=1e-5
@@ -273,6 +273,39 @@ def test_calibration_frames_are_named_and_cut_off(before, after, tmp_path):
     assert ("--trim-tpose" in plain.err) == bool(before + after)
     assert run("convert", tmp_path / "a.npz", tmp_path / "c.npz", "--trim-tpose").code == 0
     assert len(sy.load_motion(tmp_path / "c.npz")) == len(motion) - before - after
+
+
+def test_two_clips_side_by_side_begin_at_the_same_frame(tmp_path):
+    """Whichever of them has lost its calibration frames already, and also if only one of them shows the T-pose."""
+    source, walk = with_t_pose(1, 2), sy.load_motion(WALK)
+    whole = len(source)
+    for one, other in ((source, walk), (walk, source)):
+        ends = find_shared_ends(one, other, trim=False)
+        np.testing.assert_array_equal(ends[0].of(one).q, walk.q)
+        np.testing.assert_array_equal(ends[1].of(other).q, walk.q)
+    still = sy.Motion(walk.skeleton, np.tile(walk.q[:1], (whole, 1)), walk.fps)
+    assert [(ends.first, ends.end) for ends in find_shared_ends(source, still, trim=True)] == [(1, whole - 2)] * 2
+    assert [(ends.first, ends.end) for ends in find_shared_ends(source, still, trim=False)] == [(0, whole)] * 2
+    sy.save_motion(source, tmp_path / "source.npz")
+    sy.save_motion(still, tmp_path / "still.npz")
+    files = tmp_path / "still.npz", "--beside", tmp_path / "source.npz"
+    ran = run("render", *files, "--trim-tpose", "-o", tmp_path / "a.png", "--size", "80x60")
+    assert ran.code == 0
+    assert f"frames 1 to {whole - 3} are taken" in ran.err
+
+
+def test_the_report_names_calibration_frames(tmp_path):
+    answer = sy.retarget(with_t_pose(2, 0), sy.bundled("humanoid"))
+    assert "calibration: frames 0 to 1 are the T-pose" in answer.report()
+    sy.save_motion(with_t_pose(2, 0), tmp_path / "a.npz")
+    ran = run("retarget", tmp_path / "a.npz", "humanoid", "--json").data
+    assert ran["calibration"] == list(answer.calibration)
+    assert not ran["calibration_cut_off"]
+    cut = run("retarget", tmp_path / "a.npz", "humanoid", "--json", "--trim-tpose").data
+    assert cut["calibration"] == ran["calibration"]
+    assert cut["calibration_cut_off"]
+    assert cut["frames"] == ran["frames"] - 2
+    assert "cut off: frames 0 to 1" in run("retarget", tmp_path / "a.npz", "humanoid", "--trim-tpose").out
 
 
 def test_a_clip_that_begins_at_rest_is_whole():

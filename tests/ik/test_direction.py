@@ -9,9 +9,9 @@ import synovia as sy
 from conftest import UNCOMPILED
 from probes import Probe, random_q
 from synovia.draw.marks import marks_of
-from synovia.viewer.first_goals import add_goals
-from synovia.viewer.saving import goals_of, python_text
-from synovia.viewer.session import Session
+from synovia.viewer.editing.first_goals import add_goals
+from synovia.viewer.editing.session import Session
+from synovia.viewer.page.saving import goals_of, python_text
 from trees import random_tree
 
 BODY = sy.bundled("humanoid")

@@ -10,8 +10,8 @@ import synovia as sy
 from synovia import goals as kinds
 from synovia.files.goals import read_goals
 from synovia.goals import Goal
-from synovia.viewer.first_goals import add_goals
-from synovia.viewer.session import Session
+from synovia.viewer.editing.first_goals import add_goals
+from synovia.viewer.editing.session import Session
 
 TURN = sy.Rotation.from_euler("xyz", [10, 20, 30], degrees=True)
 FRAME = np.block([[TURN.as_matrix(), np.array([[0.1], [0.2], [0.3]])], [np.zeros((1, 3)), np.ones((1, 1))]])

@@ -509,3 +509,15 @@ def test_a_start_may_be_a_word_or_joint_values_by_name(root):
     pose = sy.Pose(ik.skeleton, bent)
     assert np.array_equal(ik.solve(start=bent).q, ik.solve(start=pose).q)
     assert np.array_equal(ik.solve_many(targets, bent).q, ik.solve_many(targets, pose).q)
+
+
+def test_follow_needs_the_pose_that_it_follows():
+    ik = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"))
+    for value in ("yes", 1, None, []):
+        with pytest.raises(sy.InputError, match="follow: expected True or False"):
+            ik.solve((0.4, 0.1, 0.5), ik.rest, follow=value)
+    with pytest.raises(sy.InputError, match="start: expected the pose of a moment before"):
+        ik.solve((0.4, 0.1, 0.5), follow=True)
+    assert ik.solve((0.4, 0.1, 0.5), follow=np.False_).reached
+    near = ik.solve((0.4, 0.1, 0.5)).pose
+    assert ik.solve((0.4, 0.11, 0.5), near, follow=np.True_).reached

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -193,6 +194,20 @@ def bones(pose):
     return np.array([np.linalg.norm(pose.position(i) - pose.position(int(s.parents[i]))) for i in rows])
 
 
+@cache
+def moving(body, solver):
+    """Return the rows of the joints that a solver moves."""
+    skeleton, ends = BUILT[body]
+    return sy.IK(skeleton, goals_on(ends), solver).moving
+
+
+@cache
+def reach(body):
+    """Return how far a body reaches."""
+    skeleton, ends = BUILT[body]
+    return sy.IK(skeleton, goals_on(ends)).reach
+
+
 def problems(body, count, first=0, solver="lm"):
     """Yield (goals, targets, start), none of them the rest pose; every third target is out of reach.
 
@@ -200,24 +215,23 @@ def problems(body, count, first=0, solver="lm"):
     """
     skeleton, ends = BUILT[body]
     goals = goals_on(ends)
-    moving = sy.IK(skeleton, goals, solver).moving
     for i in range(first, first + count):
         other, start = skeleton.random_pose(100 + i), skeleton.random_pose(200 + i)
         q = start.q.copy()
-        for row in moving:
+        for row in moving(body, solver):
             q[skeleton.q_slice(row)] = other.q[skeleton.q_slice(row)]
         targets = targets_of(goals, sy.Pose(skeleton, skeleton.follow(q)))
         if i % 3 == 2:
-            targets[ends[0]] = targets[ends[0]] + np.array([2.0, -3.0, 2.5]) * sy.IK(skeleton, goals).reach
+            targets[ends[0]] = targets[ends[0]] + np.array([2.0, -3.0, 2.5]) * reach(body)
         yield goals, targets, start
 
 
 @solver_and_body
 def test_errors_are_those_of_the_returned_pose_and_the_status_says_so(solver, body):
     """Errors are what forward kinematics of the whole skeleton measures; REACHED if and only if all are small."""
-    skeleton, _ = BUILT[body]
+    skeleton, ends = BUILT[body]
+    ik = sy.IK(skeleton, goals_on(ends), settings(solver, attempts=3))
     for goals, targets, start in problems(body, PROBLEMS, solver=solver):
-        ik = sy.IK(skeleton, goals, settings(solver, attempts=3))
         solution = ik.solve(targets, start)
         for goal, error in zip(goals, solution.errors, strict=True):
             measured = np.linalg.norm(place(solution.pose, goal) - targets[goal.joint])
@@ -228,10 +242,11 @@ def test_errors_are_those_of_the_returned_pose_and_the_status_says_so(solver, bo
 @solver_and_body
 def test_limits_hold_bones_are_rigid_and_followers_follow(solver, body):
     """No value beyond its limit by more than 1e-9; no bone that stretches; checked by building the pose anew."""
-    skeleton, _ = BUILT[body]
+    skeleton, ends = BUILT[body]
     lengths = bones(skeleton.random_pose(3))
-    for goals, targets, start in problems(body, PROBLEMS, first=10, solver=solver):
-        solution = sy.IK(skeleton, goals, settings(solver, attempts=3)).solve(targets, start)
+    ik = sy.IK(skeleton, goals_on(ends), settings(solver, attempts=3))
+    for _, targets, start in problems(body, PROBLEMS, first=10, solver=solver):
+        solution = ik.solve(targets, start)
         assert worst_violation(skeleton, solution.pose.q) <= 1e-9
         np.testing.assert_allclose(bones(sy.Pose(skeleton, solution.pose.q)), lengths, rtol=1e-9, atol=1e-12)
 
@@ -369,30 +384,29 @@ def test_batch_single_and_repeated_calls_give_the_same_bits(solver, body):
 @solver_and_body
 def test_beyond_reach_is_proved_and_within_reach_is_never_called_unreachable(solver, body):
     """UNREACHABLE only for the targets that were moved out of reach; what a pose has is never called so."""
-    skeleton, _ = BUILT[body]
-    for i, (goals, targets, start) in enumerate(problems(body, PROBLEMS, solver=solver)):
-        solution = sy.IK(skeleton, goals, settings(solver, attempts=2)).solve(targets, start)
+    skeleton, ends = BUILT[body]
+    ik = sy.IK(skeleton, goals_on(ends), settings(solver, attempts=2))
+    for i, (_, targets, start) in enumerate(problems(body, PROBLEMS, solver=solver)):
+        solution = ik.solve(targets, start)
         assert (solution.status is sy.Status.UNREACHABLE) == (i % 3 == 2)
 
 
 @solver_and_body
 def test_the_best_pose_out_of_reach_is_near_the_optimum_and_stays(solver, body):
     """As near as many descents get, within five parts in a hundred; solving again from there does not move it."""
-    skeleton, _ = BUILT[body]
-    for i, (goals, targets, start) in enumerate(problems(body, 9, solver=solver)):
+    skeleton, ends = BUILT[body]
+    ik = sy.IK(skeleton, goals_on(ends), settings(solver))
+    oracle = sy.IK(skeleton, goals_on(ends), sy.LevenbergMarquardt())
+    for i, (_, targets, start) in enumerate(problems(body, 9, solver=solver)):
         if i % 3 != 2:
             continue
-        ik = sy.IK(skeleton, goals, settings(solver))
         solution = ik.solve(targets, start)
         again = ik.solve(targets, solution.pose)
         assert same_turns(again.pose.q, solution.pose.q) < 1e-6
         assert again.status is solution.status is sy.Status.UNREACHABLE
-        if len(ik.moving) < len(sy.IK(skeleton, goals).moving):
+        if len(ik.moving) < len(oracle.moving):
             continue  # the best of all joints is no measure for a limb
-        best = min(
-            squares(sy.IK(skeleton, goals, sy.LevenbergMarquardt()).solve(targets, skeleton.random_pose(k)))
-            for k in range(5)
-        )
+        best = min(squares(oracle.solve(targets, skeleton.random_pose(k))) for k in range(5))
         assert squares(solution) < 1.1 * best
 
 

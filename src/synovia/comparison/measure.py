@@ -71,6 +71,13 @@ class Comparison:
         root: Whether the root could move.
         reach: Length scale of the errors, length units.
         rows: The results of each solver.
+
+    Example:
+        >>> import synovia as sy
+        >>> problems = sy.make_problems(sy.bundled("arm7"), count=5, frames=5)
+        >>> row = sy.compare(problems, ["lm"]).rows[0]
+        >>> row.solver, row.count, row.reached
+        ('lm', 5, 1.0)
     """
 
     problems: Problems
@@ -103,6 +110,18 @@ def compare(
         root: As in ``IK``.
         budget: Most seconds of one solver for the separate problems.
         watch: Called with the current task and the share of the work that is done, in [0, 1].
+
+    Returns:
+        A ``Comparison``: a row of figures for each solver (``rows``), and their curves for ``plot_convergence``.
+
+    Raises:
+        UnknownNameError: If a solver does not exist.
+
+    Example:
+        >>> import synovia as sy
+        >>> problems = sy.make_problems(sy.bundled("arm7"), count=5, frames=5)
+        >>> [row.solver for row in sy.compare(problems, ["lm", "dls"]).rows]
+        ['lm', 'dls']
     """
     chosen: list[str | Solver] = list(names) if names else list(solvers)
     report: Watch = watch if watch is not None else lambda task, share: None

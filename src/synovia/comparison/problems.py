@@ -30,6 +30,12 @@ class Problems:
         goals: The goals, without targets.
         targets: World transforms of each goal's joint at random poses within the limits, (B, 4, 4) by joint.
         path: The same along a smooth motion, (T, 4, 4) by joint.
+
+    Example:
+        >>> import synovia as sy
+        >>> problems = sy.make_problems(sy.bundled("arm7"), count=5, frames=5)
+        >>> problems.skeleton.name, len(problems.goals)
+        ('arm7', 1)
     """
 
     skeleton: Skeleton
@@ -73,6 +79,12 @@ def make_problems(
     Raises:
         InputError: If a number is out of range, or no joint of the model moves.
         UnknownNameError: If a joint does not exist.
+
+    Example:
+        >>> import synovia as sy
+        >>> problems = sy.make_problems(sy.bundled("humanoid"), ["left_hand", "right_hand"], count=10, frames=5)
+        >>> len(problems.goals)
+        2
     """
     for name, value, least in (("count", count, 1), ("frames", frames, 3), ("seed", seed, 0)):
         if isinstance(value, bool) or value < least:

@@ -106,7 +106,7 @@ def unit_hint(solution: Solution) -> str | None:
         return None
     for i in solution.missed:
         goal = solution.goals[i]
-        if not goal.place & POSITION or solution.errors[i].position <= _FAR * ik.reach:
+        if not goal.constrained_parts & POSITION or solution.errors[i].position <= _FAR * ik.reach:
             continue
         less = solution.targets[i, :3, 3] / _MILLIMETRES
         if np.linalg.norm(less - _origin(solution, _chain(ik, i, ik.rows[i])[-1])) > ik.reach:
@@ -165,14 +165,14 @@ def _too_few(solution: Solution) -> list[str]:
     for i in solution.missed:
         goal = solution.goals[i]
         count = freedoms(ik.reduced, int(ik.reduced.goals.table[i, GOAL_ROW]))
-        if goal.place and 0 < count < goal.rows:
-            what = {POSITION: "position", ROTATION: "rotation"}.get(goal.place, "pose")
+        if goal.constrained_parts and 0 < count < goal.rows:
+            what = {POSITION: "position", ROTATION: "rotation"}.get(goal.constrained_parts, "pose")
             moves = "joint value moves" if count == 1 else "joint values move"
             lines.append(
                 f"Only {count} {moves} {goal.label!r}, but a {what} needs {goal.rows}: "
                 "most targets within reach cannot be met exactly."
             )
-            if goal.place == POSITION | ROTATION and count >= _POSITION_ROWS:
+            if goal.constrained_parts == POSITION | ROTATION and count >= _POSITION_ROWS:
                 lines[-1] += f" A PositionGoal needs only {_POSITION_ROWS}; an AimGoal can be added to it."
     return lines
 
@@ -195,7 +195,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
-        if not goal.place:
+        if not goal.constrained_parts:
             continue
         rows = _chain(ik, i, ik.rows[i])
         kinds = [skeleton.joints[row].kind for row in rows]
@@ -204,7 +204,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
             free = "; it is part of the fixed root. Use root='free' (--root free) to move it" if root else ""
             lines.append(f"no joint moves {goal.label!r}{free}.")
             continue
-        if not goal.place & POSITION or Kind.FREE in kinds:
+        if not goal.constrained_parts & POSITION or Kind.FREE in kinds:
             continue
         bones = np.append(skeleton.lengths[rows[:-1]], np.linalg.norm(goal.offset[:3, 3]))
         travel = 0.0

@@ -233,7 +233,7 @@ def _way(tried: Solution, i: int) -> _Way:
     move = at[:3, 3] - target[:3, 3] if goal.takes & POSITION else None
     if not goal.takes & ROTATION:
         return _Way(move, None, tried.pose)
-    if goal.place & ROTATION:
+    if goal.constrained_parts & ROTATION:
         return _Way(move, Rotation.from_matrix(at[:3, :3] @ target[:3, :3].T).as_rotvec(), tried.pose)
     normal, _ = Rotation.align_vectors(at[None, :3, 2], target[None, :3, 2])  # of the sole: the smallest rotation
     return _Way(move, normal.as_rotvec(), tried.pose)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from synovia.draw.arcs import range_lines, value_of
 from synovia.draw.scene import Mark
-from synovia.goals.describe import View
+from synovia.goals.describe import Sketch, View
 from synovia.ik import Solution
 from synovia.ik.solution import length_text
 from synovia.model import Pose
@@ -21,21 +22,34 @@ _ARC: Final = 0.12  # radius of the arc for a joint's range, as a part of the bo
 def marks_of(solution: Solution) -> list[Mark]:
     """Return one mark for each goal of a solution that can be drawn; missed goals look different."""
     size = float(np.linalg.norm(np.ptp(solution.pose.positions, axis=0)))
-    return [_mark(solution, i, size) for i, goal in enumerate(solution.goals) if goal.rows]
+    return [_mark(solution, i, view, drawn, size) for i, view, drawn in sketches_of(solution, size)]
 
 
-def _mark(solution: Solution, i: int, size: float) -> Mark:
+def sketches_of(solution: Solution, size: float) -> Iterator[tuple[int, View, Sketch]]:
+    """Yield the goals of a solution that can be drawn: number, what the sketch depends on, and the sketch.
+
+    Args:
+        solution: The solution.
+        size: Size of the body, length units.
+    """
+    at, targets, errors, missed = solution.frames, solution.targets, solution.errors, set(solution.missed)
+    joints = solution.goal_joints
+    for i, goal in enumerate(solution.goals):
+        if goal.rows:
+            view = View(
+                at=at[i],
+                target=targets[i],
+                others=[solution.pose.transform(row) for row in joints[i][1:]],
+                size=size,
+                reached=i not in missed,
+                length=errors[i].position,
+            )
+            yield i, view, goal.sketch(view)
+
+
+def _mark(solution: Solution, i: int, view: View, drawn: Sketch, size: float) -> Mark:
     """Return the mark of goal i; ``size`` is that of the body, length units."""
     goal, pose, error = solution.goals[i], solution.pose, solution.errors[i]
-    view = View(
-        at=solution.frames[i],
-        target=solution.targets[i],
-        others=[pose.transform(row) for row in solution.goal_joints[i][1:]],
-        size=size,
-        reached=i not in solution.missed,
-        length=error.position,
-    )
-    drawn = goal.sketch(view)
     notes = {
         "length": length_text(error.position, pose.skeleton.meters_per_unit),
         "angle": f"{math.degrees(error.angle):.2g}°",

@@ -135,10 +135,19 @@ class Notes:
             self._canvas.line(start, end, width + 1.6 * self._scale, self._theme.paper, 0.6)
             self._canvas.line(start, end, width, _AXES[axis])
 
+    def _height(self, height: float, *, least: float) -> float:
+        """Return the height of a text in pixels: at least ``least``, so that it is legible in small films.
+
+        Args:
+            height: Its height in an image of 900 pixels.
+            least: The least height, pixels; less in images where that would be a twenty-fifth of the image.
+        """
+        return max(height * self._scale, min(least, 36.0 * self._scale))
+
     def _title(self, title: str) -> None:
         """Write the title at the top left, in a smaller size if it would not fit."""
         width, _ = self._canvas.image.size
-        left, height = 30.0 * self._scale, 27.0 * self._scale
+        left, height = 30.0 * self._scale, self._height(27.0, least=14.0)
         long = self._canvas.text_width(title, height)
         height = max(min(height, height * (width - 2.0 * left) / max(long, 1.0)), 9.0 * self._scale)
         long = self._canvas.text_width(title, height)
@@ -148,7 +157,7 @@ class Notes:
 
     def _caption(self, text: str) -> None:
         """Write a line at the bottom left."""
-        left, height = 30.0 * self._scale, max(19.0 * self._scale, 9.0)
+        left, height = 30.0 * self._scale, self._height(19.0, least=12.0)
         middle = self._canvas.image.size[1] - 34.0 * self._scale
         self._canvas.text((left, middle), text, height, self._theme.quiet)
         self._placer.take((left, middle - height, left + self._canvas.text_width(text, height), middle + height))
@@ -156,7 +165,7 @@ class Notes:
     def _table(self, rows: Sequence[tuple[str, str]]) -> None:
         """Write names and values in the upper right corner, the values in a column."""
         width, tall = self._canvas.image.size
-        height = max(min(18.0 * self._scale, 0.8 * tall / (1.6 * len(rows))), 7.0)
+        height = max(min(self._height(18.0, least=11.0), 0.8 * tall / (1.6 * len(rows))), 7.0)
         names = max(self._canvas.text_width(name, height) for name, _ in rows)
         widest = [_NUMBER.sub("-000.0", value) for _, value in rows]  # so that the table of a film does not move
         values = max(self._canvas.text_width(value, height) for value in widest)
@@ -178,7 +187,7 @@ class Notes:
             gap: Distance from the point to leave free, pixels.
             colour: Colour of the border and the line; None for a small label, which is left out if no place is free.
         """
-        height = (12.5 if colour is None else 17.0) * self._scale
+        height = self._height(12.5, least=9.0) if colour is None else self._height(17.0, least=11.0)
         pad, tall = (0.45 * height, 1.45 * height) if colour is None else (0.62 * height, 1.7 * height)
         size = self._canvas.text_width(text, height) + 2.0 * pad, tall
         box = self._placer.place(place, size, gap, needed=colour is not None)

@@ -89,6 +89,12 @@ def render(
         MissingExtraError: If Pillow, or ffmpeg for MP4, is not installed.
         UnsupportedError: If no film format has this extension.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+
+    Example:
+        >>> import synovia as sy
+        >>> walk = sy.load_motion("walk.bvh")  # doctest: +SKIP
+        >>> sy.render(walk, "walk.gif", fps=12)  # doctest: +SKIP
+        >>> sy.render(sy.foot_lock(walk).motion, "compare.png", beside=walk)  # doctest: +SKIP
     """
     require_pillow()
     where = as_path(path)
@@ -232,7 +238,7 @@ class Strip:
             canvas.line((float(x[k - 1]), y[k - 1]), (float(x[k]), y[k]), 2.0 * thin, colour)
         missed = int((errors > 1.0).sum())
         text = "error by frame; line: tolerance" + (f"; {missed} of {len(errors)} frames missed" if missed else "")
-        canvas.text((self._left, 0.14 * height), text, 0.17 * height, theme.quiet)
+        canvas.text((self._left, 0.14 * height), text, max(0.17 * height, min(11.0, 0.24 * height)), theme.quiet)
         self._image, self._x = canvas.image, x
 
     def _height(self, error: float) -> float:

@@ -201,15 +201,21 @@ def build_scene(
 def bones_of(skeleton: Skeleton) -> list[int]:
     """Return the rows whose bone (from parent to joint) is drawn.
 
-    A free joint has no bone, unless it is the only child of a ball (such as toes that a clip translates). A character
-    has bones only below its hips: the joints above them place it in the world.
+    A free joint has no bone, unless it is the only child of a ball (such as toes that a clip translates), or most
+    joints are free, as in files that store a position for every joint. A character has bones only below its hips: the
+    joints above them place it in the world.
     """
-    hips = next((row for row, joint in enumerate(skeleton.joints) if joint.role == "hips"), None)
+    joints = skeleton.joints
+    hips = next((row for row, joint in enumerate(joints) if joint.role == "hips"), None)
+    moving = [joint.kind for joint in joints if joint.kind is not Kind.FIXED]
+    all_free = moving.count(Kind.FREE) > 0.5 * len(moving)
+    if all_free and hips is None and "hips" in skeleton.roles:
+        hips = skeleton.index(skeleton.roles["hips"])
     inside = [hips in (None, row) for row in range(len(skeleton))]
     rows: list[int] = []
     for row, parent in enumerate(skeleton.parents):
-        free = skeleton.joints[row].kind is Kind.FREE
-        if free and parent >= 0 and skeleton.joints[parent].kind is Kind.BALL and len(skeleton.children[parent]) == 1:
+        free = joints[row].kind is Kind.FREE and not all_free
+        if free and parent >= 0 and joints[parent].kind is Kind.BALL and len(skeleton.children[parent]) == 1:
             free = False
         if parent >= 0 and inside[parent] and not free:
             inside[row] = True

@@ -66,7 +66,7 @@ class Mesh:
     @property
     def hull(self) -> Array:
         """The vertices that are outermost in each of many directions, (n, 3)."""
-        return self.vertices[np.unique(np.argmax(self.vertices @ _DIRECTIONS.T, axis=0))]
+        return self.vertices[np.unique(np.argmax(_DIRECTIONS @ self.vertices.T, axis=1))]
 
     def with_bodies(self, bodies: Bodies) -> Mesh:
         """Return the mesh and balls and rods as one."""
@@ -286,21 +286,12 @@ def _sampled(image: _Float, x: Array, y: Array) -> _Float:
 
 def _blurred(image: _Float, radius: float) -> _Float:
     """Return an image after two box blurs in each direction, nearly a Gaussian."""
-    reach = max(round(radius / 1.4), 1)
-    span = 2 * reach + 1
+    from scipy.ndimage import uniform_filter1d
+
+    span = 2 * max(round(radius / 1.4), 1) + 1
     out: _Float = np.asarray(image, np.float32)
-    for _ in range(2):  # both directions: down the columns, then the transpose
-        for _ in range(2):
-            count = len(out)
-            padded = np.empty((count + span, out.shape[1]))
-            padded[: reach + 1], padded[reach + 1 : reach + 1 + count], padded[reach + 1 + count :] = (
-                out[0],
-                out,
-                out[-1],
-            )
-            np.cumsum(padded, axis=0, out=padded)
-            out = ((padded[span:] - padded[:count]) * (1.0 / span)).astype(np.float32)
-        out = np.ascontiguousarray(out.T)
+    for axis in (0, 0, 1, 1):
+        out = uniform_filter1d(out, span, axis=axis, mode="nearest")
     return out
 
 

@@ -63,11 +63,11 @@ def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
         else:
             of, bounds = _FORMS[field.form]
             form = Annotated[of, Meta(description=field.text, **bounds)]
-        fixed = isinstance(field.plain, float | int)
+        fixed = isinstance(field.default, float | int)
         if field.required:
             fields.append((field.name, form))
         elif fixed:
-            fields.append((field.name, form, field.plain))
+            fields.append((field.name, form, field.default))
         else:
             fields.append((field.name, form if field.choices else form | None, None))
     return msgspec.defstruct(
@@ -109,6 +109,11 @@ def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -
         FormatError: If it is malformed, a value cannot be used or the skeleton lacks a joint; the message names the
             place in the file.
         UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid")
+        >>> sy.solve(body, sy.read_goals("goals.toml", body))  # doctest: +SKIP
     """
     file = read_typed_file(
         as_path(path),
@@ -173,6 +178,10 @@ def write_goals(goals: Iterable[Goal], path: str | os.PathLike[str], *, force: b
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         UnsupportedError: If a goal file cannot store a goal.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.write_goals([sy.PositionGoal("left_hand", (0.4, 1.3, 0.3))], "goals.toml")  # doctest: +SKIP
     """
     write_bytes(as_path(path), goals_text(goals).encode(errors="replace"), force=force)
 
@@ -204,7 +213,7 @@ def entry_of(goal: Goal) -> dict[str, Any]:
     return {"kind": goal.kind} | {
         field.name: _plain(field, value)
         for field, value in values.items()
-        if value is not None and not np.array_equal(value, field.plain)
+        if value is not None and not np.array_equal(value, field.default)
     }
 
 

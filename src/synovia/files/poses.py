@@ -45,6 +45,10 @@ def save_pose(pose: Pose, path: str | os.PathLike[str], *, force: bool = False) 
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.save_pose(sy.bundled("arm7").rest_pose(), "pose.json")  # doctest: +SKIP
     """
     content = {"schema": SCHEMA, "model": pose.skeleton.name, "q": values_of(pose)}
     write_text(as_path(path), json.dumps(content, indent=2, allow_nan=False) + "\n", force=force)
@@ -60,6 +64,11 @@ def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
     Raises:
         FileError: If the file cannot be read.
         FormatError: If it is not a pose file, a joint is not in the skeleton, or a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> pose = sy.load_pose("pose.json", sy.bundled("arm7"))  # doctest: +SKIP
+        >>> sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)), start=pose)  # doctest: +SKIP
     """
     path = as_path(path)
     where = str(path)

@@ -28,13 +28,9 @@ class AimGoal(Goal):
     itself, the direction is undefined and the residual is 0.
 
     Args:
-        joint: Name, body, role or row of the joint.
         point: World point (3,), length units; None to keep the point that the start aims at.
         axis: Axis in the joint's frame, (3,); its length does not matter.
         offset: Point on the joint that the axis passes through, (3,), in its frame.
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
-        name: What to call the goal.
 
     Raises:
         InputError: If a value cannot be used.
@@ -92,5 +88,5 @@ class AimGoal(Goal):
         """Return a point straight ahead."""
         target = place.at.copy()
         way = place.frames(place.row)[:3, :3] @ np.asarray(values["axis"], float)
-        target[:3, 3] = describe.ray(target[:3, 3], way, describe.AHEAD * place.reach)[1]
+        target[:3, 3] = describe.ray(target[:3, 3], way, describe.AHEAD * place.size)[1]
         return target

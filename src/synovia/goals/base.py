@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from inspect import get_annotations
+from inspect import cleandoc, get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from synovia.arguments import ChecksArguments, as_call
 from synovia.errors import InputError, restated
 from synovia.goals.describe import (
+    ANCESTORS,
     JOINT,
     NAME,
     PRIORITY,
@@ -75,14 +76,31 @@ class Term:
 def goal_class(cls: type[_G]) -> type[_G]:
     """Make a frozen dataclass of a kind of goal: its constructor takes the common arguments and its own fields.
 
-    A field of type ``InitVar`` is an argument of ``__post_init__`` only; the goal has no attribute of that name.
+    A field of type ``InitVar`` is an argument of ``__post_init__`` only; the goal has no attribute of that name. The
+    docstring of the class describes the arguments of its own kind; those that kinds share are added to it.
     """
     made = dataclass(frozen=True, eq=False, repr=False)(cls)
+    made.__doc__ = _documented(made)
     names = [name for name, kind in get_annotations(cls).items() if str(kind).startswith("InitVar")]
     made.__init__.__annotations__ |= dict.fromkeys(names, "Any")  # as signatures and documents show them
     for name in {"__setattr__", "__delattr__", *names} & vars(made).keys():
         delattr(made, name)
     return made
+
+
+def _documented(cls: type[Goal]) -> str | None:
+    """Return the docstring of a kind of goal, with the shared arguments that it does not describe itself."""
+    before, title, rest = cleandoc(cls.__doc__ or "").partition("Args:\n")
+    own, gap, after = rest.partition("\n\n")
+    if not title:  # Python runs without docstrings
+        return cls.__doc__
+    texts = {
+        field.name: f"    {field.name}: {field.text}"
+        for field in cls.entry_fields()
+        if field in (JOINT, WEIGHT, PRIORITY, NAME, ANCESTORS) and f"    {field.name}: " not in own
+    }
+    joint = [texts.pop(JOINT.name)] if JOINT.name in texts else []
+    return before + title + "\n".join([*joint, own, *texts.values()]) + gap + after
 
 
 class _Immutable(ChecksArguments):
@@ -105,6 +123,12 @@ class Goal(_Immutable):
 
     Raises:
         InputError: If a value cannot be used; the message names the goal's joint.
+
+    Example:
+        >>> import synovia as sy
+        >>> goal = sy.PositionGoal("tool", (0.4, 0.1, 0.5))
+        >>> isinstance(goal, sy.Goal), goal.weight, goal.priority
+        (True, 1.0, 0)
     """
 
     kind: ClassVar[str] = ""  # its name in files, settings and messages
@@ -207,7 +231,7 @@ class Goal(_Immutable):
         return (cast("str | int", self.joint),) if self.on_joint else ()  # the skeleton refuses other types
 
     @property
-    def place(self) -> int:
+    def constrained_parts(self) -> int:
         """Parts of a world pose that it constrains: POSITION, ROTATION, both or none."""
         return self.pose_parts
 
@@ -219,7 +243,7 @@ class Goal(_Immutable):
     @property
     def takes(self) -> int:
         """Parts of a target that it uses: POSITION, ROTATION, both or none."""
-        bits = self.place
+        bits = self.constrained_parts
         for term in self.terms:
             bits |= term.takes
         return bits
@@ -228,7 +252,7 @@ class Goal(_Immutable):
     def measures(self) -> int:
         """Kinds of its error: a length (POSITION), an angle (ROTATION), both or none."""
         length, angle = (any(rows) for rows in ([t.lengths for t in self.terms], [t.angles for t in self.terms]))
-        return self.place | POSITION * length | ROTATION * angle
+        return self.constrained_parts | POSITION * length | ROTATION * angle
 
     @property
     def own_tolerance(self) -> float | None:
@@ -238,7 +262,7 @@ class Goal(_Immutable):
     @property
     def rows(self) -> int:
         """Number of residual rows."""
-        place = 3 * ((self.place & POSITION > 0) + (self.place & ROTATION > 0))
+        place = 3 * ((self.constrained_parts & POSITION > 0) + (self.constrained_parts & ROTATION > 0))
         return place + sum(term.lengths + term.angles for term in self.terms)
 
     @property
@@ -269,7 +293,7 @@ class Goal(_Immutable):
     @property
     def can_move(self) -> bool:
         """Whether its target is in the world, so that moving the target can help."""
-        return self.place > 0
+        return self.constrained_parts > 0
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the predicate of a sentence that says by how much the goal is missed.

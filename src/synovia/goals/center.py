@@ -30,9 +30,6 @@ class CenterOfMassGoal(Goal):
         polygon: World points (n, 3), such as the corners of the feet. Seen from above, their convex hull must contain
             the centre. Two points define a line, and one defines a point.
         up: World direction that is up for the polygon, (3,); None for the skeleton's own.
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
-        name: What to call the goal.
 
     Raises:
         InputError: If a value cannot be used, or both a position and a polygon are given; when an ``IK`` is built, if
@@ -51,8 +48,8 @@ class CenterOfMassGoal(Goal):
     summary = "The centre of mass should be at a position, or above a polygon."
     fields = (
         describe.position(),
-        describe.plain("polygon", "polygon", "World points; their convex hull counts."),
-        describe.plain("up", "direction", describe.DIRECTION),
+        describe.attribute("polygon", "polygon", "World points; their convex hull counts."),
+        describe.attribute("up", "direction", describe.DIRECTION),
     )
     on_joint = False
     moves_mass = True

@@ -24,7 +24,6 @@ class ContactGoal(Goal):
     rotation vector to the target orientation (6 rows). Values that are not given stay as the start has them.
 
     Args:
-        joint: Name, body, role or row of the joint.
         position: World position (3,), length units.
         rotation: World rotation, a ``Rotation`` or a matrix (3, 3), for a full pose.
         keep: ``"point"``, ``"normal"`` or ``"pose"``; None for ``"normal"`` if one is given, else ``"pose"``.
@@ -34,9 +33,6 @@ class ContactGoal(Goal):
         quat_xyzw: The rotation as a unit quaternion.
         quat_wxyz: The same in the other order.
         offset: Point (3,) on the joint, in its frame; for a full pose also a frame (4, 4).
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
-        name: What to call the goal.
 
     Raises:
         InputError: If a value cannot be used.
@@ -57,7 +53,7 @@ class ContactGoal(Goal):
             form="choice",
             text="What stays; the pose if left out.",
             take=lambda goal: goal.keep,
-            plain="pose",
+            default="pose",
             control=True,
             choices=("pose", "normal", "point"),
         ),
@@ -76,7 +72,7 @@ class ContactGoal(Goal):
             take=lambda goal: describe.normal_of(goal) if goal.keep == "normal" else None,
             part=ROTATION,
         ),
-        describe.plain("axis", "direction", describe.AXIS),
+        describe.attribute("axis", "direction", describe.AXIS),
         describe.offset(),
         describe.Field(
             name="offset_rotation",
@@ -119,7 +115,7 @@ class ContactGoal(Goal):
         self._aim_at(place, turn)
 
     @property
-    def place(self) -> int:
+    def constrained_parts(self) -> int:
         """A position, with the rotation for a full pose."""
         return POSITION | ROTATION if self.keep == "pose" else POSITION
 

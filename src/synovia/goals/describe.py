@@ -36,7 +36,7 @@ class Field:
         take: Returns its value for a goal: an array, a matrix (3, 3) for a rotation, a plain value, or None to omit it.
         argument: Name of the constructor's argument, if it differs.
         held: Returns that argument, if a file cannot store every value of it.
-        plain: The default, which files omit.
+        default: Its default, which files omit.
         part: POSITION or ROTATION if it is that part of a target in the world, which users can drag on the page.
         required: Whether a file must give it.
         control: Whether the page has a control for it.
@@ -51,7 +51,7 @@ class Field:
     take: Callable[[Any], Any]
     argument: str = ""
     held: Callable[[Any], Any] | None = None
-    plain: Any = None
+    default: Any = None
     part: int = 0
     required: bool = False
     control: bool = False
@@ -60,7 +60,7 @@ class Field:
     absent: str = ""
 
 
-def plain(name: str, form: str, text: str, **options: Any) -> Field:
+def attribute(name: str, form: str, text: str, **options: Any) -> Field:
     """Return a field whose value is the attribute of the same name."""
     return Field(name=name, form=form, text=text, take=lambda goal: getattr(goal, name), **options)
 
@@ -122,11 +122,11 @@ def rotation_in(frame: Array) -> Array | None:
     return None if np.array_equal(frame[:3, :3], np.eye(3)) else frame[:3, :3]
 
 
-ANCESTORS = plain("ancestors", "count", "How many joints above this one may move for it; all if left out.")
-JOINT = plain("joint", "joint", "Name, body, role or row of the joint.", required=True)
-WEIGHT = plain("weight", "weight", "Weight beside goals of the same priority.", plain=1.0)
-PRIORITY = plain("priority", "count", "0 is the highest.", plain=0)
-NAME = plain("name", "name", "What to call the goal.")
+ANCESTORS = attribute("ancestors", "count", "How many joints above this one may move for it; all if left out.")
+JOINT = attribute("joint", "joint", "Name, body, role or row of the joint.", required=True)
+WEIGHT = attribute("weight", "weight", "Weight beside goals of the same priority.", default=1.0)
+PRIORITY = attribute("priority", "count", "0 is the highest.", default=0)
+NAME = attribute("name", "name", "What to call the goal.")
 
 
 def axis_of_offset() -> Field:
@@ -136,7 +136,7 @@ def axis_of_offset() -> Field:
         form="direction",
         text=AXIS,
         take=lambda goal: goal.offset[:3, 2],
-        plain=(0.0, 0.0, 1.0),
+        default=(0.0, 0.0, 1.0),
         control=True,
     )
 
@@ -216,11 +216,11 @@ class Place:
         frames: World frames of all joints by row, each (4, 4).
         parents: Parent of each row, -1 for none.
         row: The goal's joint.
-        reach: Size of the body, length units.
+        size: Size of the body, length units.
     """
 
     at: Array
     frames: Callable[[int], Array]
     parents: Sequence[int]
     row: int
-    reach: float
+    size: float

@@ -24,12 +24,8 @@ class DirectionGoal(Goal):
     joint does not matter.
 
     Args:
-        joint: Name, body, role or row of the joint.
         axis: Axis in the joint's frame, (3,); its length does not matter.
         direction: World direction (3,); its length does not matter. None to keep the direction of the start.
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
-        name: What to call the goal.
 
     Raises:
         InputError: If a value cannot be used.

@@ -29,16 +29,12 @@ class DistanceGoal(Goal):
     units). Equal bounds fix the distance.
 
     Args:
-        joint: Name, body, role or row of the joint.
         other: The other joint.
         point: World point (3,) instead of another joint. Without both, the joint's own position at the start.
         minimum: Least distance, length units; 0 for no bound.
         maximum: Most distance, length units; infinite for no bound. At least one bound is required.
         offset: Point on the joint, (3,), in its frame.
         other_offset: Point on the other joint, (3,), in its frame.
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
-        name: What to call the goal.
 
     Raises:
         InputError: If a value cannot be used, there is no bound, or both another joint and a point are given.
@@ -54,9 +50,11 @@ class DistanceGoal(Goal):
     needs = "rows"
     summary = "The distance between a joint and another, or a point, should be within bounds."
     fields = (
-        describe.plain("other", "joint", describe.OTHER_JOINT, control=True, label="Other joint", absent="(the point)"),
+        describe.attribute(
+            "other", "joint", describe.OTHER_JOINT, control=True, label="Other joint", absent="(the point)"
+        ),
         describe.position("point"),
-        describe.plain("minimum", "length", _LENGTH, plain=0.0, control=True),
+        describe.attribute("minimum", "length", _LENGTH, default=0.0, control=True),
         describe.Field(
             name="maximum",
             form="length",

@@ -34,16 +34,18 @@ class PlaneGoal(Goal):
     Residual: max(0, n·(c - p)), the depth of the point p behind the plane through c (1 row, length units); 0 in front.
 
     Args:
-        joint: Name, body, role or row of the joint.
         point: World point (3,) on the plane, length units.
         normal: World direction (3,) to the allowed side; None for the upward direction.
         offset: Point on the joint, (3,), in its frame.
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
-        name: What to call the goal.
 
     Raises:
         InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> above = sy.PlaneGoal("joint4", (0.0, 0.0, 0.5), (0, 0, 1))  # the elbow stays above z = 0.5
+        >>> sy.solve(sy.bundled("arm7"), [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), above]).reached
+        True
     """
 
     kind = "plane"

@@ -34,9 +34,6 @@ class PoleGoal(Goal):
         point: World point (3,), length units; None to keep the plane in which the start bends.
         root: Joint at the limb's beginning; None for the nearest one above at another position.
         tip: Joint at the limb's end; None for the nearest one below at another position.
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
-        name: What to call the goal.
 
     Raises:
         InputError: If a value cannot be used.
@@ -52,7 +49,7 @@ class PoleGoal(Goal):
     summary = "A limb should bend towards a point; joint is the one in its middle."
     fields = (
         describe.position("point"),
-        describe.plain(
+        describe.attribute(
             "root",
             "joint",
             "Joint at the limb's beginning.",
@@ -60,7 +57,7 @@ class PoleGoal(Goal):
             label="Limb begins",
             absent="(the next one)",
         ),
-        describe.plain("tip", "joint", "Joint at the limb's end.", label="Limb ends", **_NEXT),
+        describe.attribute("tip", "joint", "Joint at the limb's end.", label="Limb ends", **_NEXT),
     )
     needs = "pole"
     turns_slowly = True
@@ -132,9 +129,9 @@ class PoleGoal(Goal):
         target = place.at.copy()
         ends = [place.frames(row)[:3, 3] for row in (above, below) if row >= 0]
         bend = target[:3, 3] - np.mean(ends, axis=0) if ends else np.zeros(3)
-        if not float(np.linalg.norm(bend)) > 1e-3 * place.reach:
+        if not float(np.linalg.norm(bend)) > 1e-3 * place.size:
             bend = place.frames(place.row)[:3, 2]
-        target[:3, 3] = describe.ray(target[:3, 3], bend, describe.AHEAD * place.reach)[1]
+        target[:3, 3] = describe.ray(target[:3, 3], bend, describe.AHEAD * place.size)[1]
         return target
 
 

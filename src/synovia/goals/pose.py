@@ -15,17 +15,12 @@ class PoseGoal(Goal):
     """A frame on a joint should coincide with a frame in the world (6 rows: position, then rotation vector).
 
     Args:
-        joint: Name, body, role or row of the joint.
         position: World position (3,), length units of the file.
         rotation: World rotation, a ``Rotation`` or a matrix (3, 3).
         transform: Both at once, (4, 4). Without position and rotation, the joint keeps the pose of the start.
         quat_xyzw: The rotation as a unit quaternion.
         quat_wxyz: The same in the other order.
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
         offset: Point (3,) or frame (4, 4) on the joint, in its frame.
-        name: What to call the goal.
-        ancestors: How many joints above this one may move for it; None for all.
 
     Raises:
         InputError: If a value cannot be used, or only one of position and rotation is given.

@@ -14,13 +14,8 @@ class PositionGoal(Goal):
     """A point on a joint should be at a position. Residual: target - point, in the world (3 rows, length units).
 
     Args:
-        joint: Name, body, role or row of the joint.
         position: World position (3,), length units of the file; None to keep that of the start.
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
         offset: Point on the joint, (3,), in its frame.
-        name: What to call the goal.
-        ancestors: How many joints above this one may move for it; None for all.
 
     Raises:
         InputError: If a value cannot be used.

@@ -30,16 +30,18 @@ class RangeGoal(Goal):
     above it, else 0 (1 row). Unlike a joint limit, a range has a weight and a priority, and may be missed.
 
     Args:
-        joint: Name, body, role or row of the joint.
         lower: Least value; minus infinity for no bound.
         upper: Most value; infinite for no bound. At least one bound is required.
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
-        name: What to call the goal.
 
     Raises:
         InputError: If a value cannot be used, there is no bound, or the bounds leave no value. Once the skeleton is
             known: if the joint has no value of its own, or its limits rule out all of the range.
+
+    Example:
+        >>> import synovia as sy
+        >>> goals = [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.RangeGoal("joint4", -2.2, -1.8)]
+        >>> bool(-2.201 < sy.solve(sy.bundled("arm7"), goals).pose["joint4"] < -1.799)
+        True
     """
 
     kind = "range"

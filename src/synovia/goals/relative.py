@@ -28,7 +28,6 @@ class RelativeGoal(Goal):
     carried by the other joint (3 or 6 rows). Both joints move.
 
     Args:
-        joint: Name, body, role or row of the joint.
         other: The joint in whose frame the target is.
         position: Position (3,) in the other's frame, length units.
         rotation: Rotation in the other's frame, a ``Rotation`` or a matrix (3, 3).
@@ -38,12 +37,15 @@ class RelativeGoal(Goal):
         quat_wxyz: The same in the other order.
         offset: Point (3,) or frame (4, 4) on the joint, in its frame.
         other_offset: Point (3,) or frame (4, 4) on the other joint that replaces its own.
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
-        name: What to call the goal.
 
     Raises:
         InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> hand_on_hip = sy.RelativeGoal("right_hand", "hips", (-0.2, 0.05, 0.1))
+        >>> sy.solve(sy.bundled("humanoid"), hand_on_hip).reached
+        True
     """
 
     kind = "relative"
@@ -51,7 +53,7 @@ class RelativeGoal(Goal):
     needs = "rows"
     summary = "A frame on a joint should have a place in the frame of another joint."
     fields = (
-        describe.plain("other", "joint", describe.OTHER_JOINT, required=True, control=True, label="Other joint"),
+        describe.attribute("other", "joint", describe.OTHER_JOINT, required=True, control=True, label="Other joint"),
         describe.position(text="Position in the other joint's frame.", part=0),
         describe.rotation(text="Rotation in the other joint's frame.", part=0),
         describe.Field(

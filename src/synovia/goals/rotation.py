@@ -14,18 +14,19 @@ class RotationGoal(Goal):
     """A joint should have an orientation. Residual: the rotation vector from it to the target (3 rows, radians).
 
     Args:
-        joint: Name, body, role or row of the joint.
         rotation: World rotation, a ``Rotation`` or a matrix (3, 3); None to keep that of the start.
         quat_xyzw: The same as a unit quaternion.
         quat_wxyz: The same in the other order.
-        weight: Weight beside goals of the same priority.
-        priority: 0 is the highest.
         offset: Frame (4, 4) on the joint that should take the orientation.
-        name: What to call the goal.
-        ancestors: How many joints above this one may move for it; None for all.
 
     Raises:
         InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> down = sy.Rotation.from_euler("x", 180, degrees=True)
+        >>> sy.solve(sy.bundled("arm7"), sy.RotationGoal("tool", down)).reached
+        True
     """
 
     kind = "rotation"

@@ -49,7 +49,10 @@ def column_units(reduced: Reduced) -> Array:
 def moved(q: Array, variables: NDArray[np.int32], unit: Array, step: Array) -> Array:
     """Return the joint values after a step, given by column; mimic joints stay as they are."""
     out = q.copy()
+    parts = step.tolist()
     for block, at, column in variables.tolist():
+        if not any(parts[column : column + (3 if block else 1)]):
+            continue  # differences take steps along one column at a time
         if not block:
             out[at] += step[column] * unit[column]
             continue

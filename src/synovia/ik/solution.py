@@ -26,6 +26,13 @@ class GoalError(NamedTuple):
     """Error of a goal: ``position`` in the file's length unit, ``angle`` in radians; 0 for a part without target.
 
     For a ``CustomGoal``, ``position`` is the length of its residual, in the residual's own unit.
+
+    Example:
+        >>> import synovia as sy
+        >>> answer = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)))
+        >>> error = answer.errors[0]
+        >>> bool(error.position < 1e-3)
+        True
     """
 
     position: float
@@ -33,7 +40,15 @@ class GoalError(NamedTuple):
 
 
 class Relief(NamedTuple):
-    """The error that remains if one goal (its label) or the limit of one joint (its name) is removed."""
+    """The error that remains if one goal (its label) or the limit of one joint (its name) is removed.
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> goals = [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.PositionGoal("joint5", (0.0, 0.0, 0.3), priority=1)]
+        >>> sy.solve(arm, goals, "full-body").reasons[0].rivals[0].name  # without it, less of the error remains
+        'tool'
+    """
 
     name: str
     error: GoalError
@@ -51,6 +66,14 @@ class Reason(NamedTuple):
         turn: Rotation vector (3,), radians, by which it would have to turn.
         along: Labels of goals whose targets would have to move at the same time, each as in its own reason.
         pose: A pose that meets all goals after these moves. Use it as start, since a solver may need many attempts.
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> goals = [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.PositionGoal("joint5", (0.0, 0.0, 0.3), priority=1)]
+        >>> answer = sy.solve(arm, goals, "full-body")
+        >>> [reason.goal for reason in answer.reasons]
+        [1]
     """
 
     goal: int
@@ -78,6 +101,14 @@ class Solution(Pictured):
     """The result of a solve. A miss is a normal result, with the best pose that was found and the reasons.
 
     Values are unpacked from the kernel's result when they are first used.
+
+    Example:
+        >>> import synovia as sy
+        >>> solution = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (3.0, 0.0, 0.5)))
+        >>> solution.reached, solution.status.name, solution.pose.q.shape
+        (False, 'UNREACHABLE', (7,))
+        >>> bool(solution.errors[0].position > 2.0)  # length units
+        True
     """
 
     __slots__ = ("_b", "_pose", "_reasons", "_rows", "frame", "ik", "start")
@@ -266,7 +297,17 @@ class Solution(Pictured):
 
 
 class Solutions:
-    """The solutions of a batch of B problems as arrays; item b is the ``Solution`` of problem b."""
+    """The solutions of a batch of B problems as arrays; item b is the ``Solution`` of problem b.
+
+    Indexing gives one ``Solution``, and the arrays have a leading axis of length B. ``IK.solve_many`` returns it.
+
+    Example:
+        >>> import synovia as sy
+        >>> ik = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"))
+        >>> many = ik.solve_many([(0.4, 0.1, 0.5), (9.0, 0.0, 0.0)])
+        >>> many.reached, many.q.shape, many[1].status.name
+        (array([ True, False]), (2, 7), 'UNREACHABLE')
+    """
 
     def __init__(self, ik: CompiledProblem, rows: Array, starts: Array) -> None:
         """Store the kernel's table of results, and the start of each problem (or one start for all)."""

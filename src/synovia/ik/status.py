@@ -13,7 +13,14 @@ INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # values of ``STOPPED_BY`` after a dead
 
 
 class Status(IntEnum):
-    """How a solve ended: the first status that applies. The kernels use the same numbers."""
+    """How a solve ended: the first status that applies. The kernels use the same numbers.
+
+    Example:
+        >>> import synovia as sy
+        >>> answer = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (3.0, 0.0, 0.0)))
+        >>> answer.status.name, answer.reached
+        ('UNREACHABLE', False)
+    """
 
     REACHED = 0
     UNREACHABLE = 1

@@ -212,6 +212,8 @@ def targets_from(
 ) -> dict[str, Array]:
     """Return targets for ``IK.track`` that follow joints of a clip.
 
+    A ``PoseGoal`` needs ``rotations``: with positions alone it keeps the rotation of the start in every frame.
+
     Args:
         motion: The clip.
         joints: Names of joints, the same in the clip, or a dict from joints to the clip's joints that they follow.
@@ -229,7 +231,7 @@ def targets_from(
         >>> body = sy.bundled("humanoid")
         >>> motion = sy.Motion(body, [body.rest_pose().q] * 10, 30.0)
         >>> ik = sy.IK(body, [sy.PoseGoal("left_hand")])
-        >>> ik.track(sy.targets_from(motion, ["left_hand"])).reached.all().item()
+        >>> ik.track(sy.targets_from(motion, ["left_hand"], rotations=True)).reached.all().item()
         True
     """
     if isinstance(joints, str):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
-from synovia.errors import FileError, InputError, MissingExtraError
+from synovia.errors import FileError, FormatError, InputError, MissingExtraError
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
@@ -68,6 +67,35 @@ class Format:
     holds_motions: bool = False
     copies: bool = False
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
+
+    @classmethod
+    def without_skeleton(
+        cls,
+        name: str,
+        extensions: tuple[str, ...],
+        looks_like: Callable[[bytes], bool],
+        read_onto: Callable[[Path, Skeleton], Motion],
+        write: Callable[..., None] | None = None,
+        *,
+        what: str,
+        hint: str,
+    ) -> Format:
+        """Return a format whose files have a motion, and not its skeleton.
+
+        Args:
+            name: Name for messages.
+            extensions: Endings of file names.
+            looks_like: Returns whether bytes are of this format.
+            read_onto: Reads the motion.
+            write: Writes a motion.
+            what: Such a file, with its article, for the message that refuses to read one without a skeleton.
+            hint: How to give the skeleton, for that message.
+        """
+
+        def read(path: Path) -> NoReturn:
+            raise FormatError(f"{what} does not hold its skeleton", where=str(path), hint=hint)
+
+        return cls(name, extensions, looks_like, read, write, holds_motions=True, read_onto=read_onto)
 
     def names(self, path: Path) -> bool:
         """Return whether a file has the ending of this format."""
@@ -189,7 +217,7 @@ def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
         FileError: If it exists and ``force`` is not set, or the folder cannot be written.
     """
     handle = -1
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}"  # named before it exists, so it is always removed
+    temporary = path.parent / f".{path.name}.{os.urandom(4).hex()}"  # named before it exists, so it is always removed
     try:
         with _os_errors(path, "written"):
             if path.exists() and not force:
@@ -236,13 +264,13 @@ def _os_errors(path: Path, done: str) -> Generator[None]:
         raise
     except (OSError, ValueError) as error:  # ValueError: a null byte or half of a character in the path
         if done == "read" and isinstance(error, FileNotFoundError):
-            raise FileError("file does not exist", where=str(path), hint=_similar_names(path)) from error
+            raise FileError("file does not exist", where=str(path), hint=similar_names(path)) from error
         reason = getattr(error, "strerror", None) or error
         raise FileError(f"cannot be {done} ({reason})", where=str(path)) from error
 
 
-def _similar_names(path: Path) -> str | None:
-    """Return a hint with the files of the same folder that have a similar name."""
+def similar_names(path: Path) -> str | None:
+    """Return a hint with the files and folders beside a path that have a similar name, None without any."""
     import difflib
 
     with suppress(OSError):

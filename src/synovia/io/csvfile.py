@@ -11,9 +11,9 @@ import csv
 import io
 import os
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 import numpy as np
 
@@ -65,6 +65,13 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         FileError: If the file cannot be read.
         FormatError: If a column belongs to no joint, a row is too short, or a number cannot be used. The message names
             the line.
+
+    Returns:
+        The motion. Its rate comes from the column of times; a single frame has 30 frames per second.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.read_csv("robot.csv", sy.load_skeleton("robot.urdf"))  # doctest: +SKIP
     """
     where = as_path(path)
     given = {name: at for at, name in enumerate(columns(skeleton))}
@@ -104,9 +111,7 @@ def _with_root_of(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
     return rooted if set(unknown) <= set(columns(rooted)) else skeleton
 
 
-def read_table(
-    path: Path, check: Callable[[list[str], str], None], *, expected: str, gap: float | None = None
-) -> tuple[list[str], Array]:
+def read_table(path: Path, check: Callable[[list[str], str], None], *, expected: str) -> tuple[list[str], Array]:
     """Read the names of the columns and the numbers below them, (rows, columns); empty lines are skipped.
 
     Args:
@@ -114,42 +119,53 @@ def read_table(
         check: Raises an error for wrong column names. Called with the names and the place of their line, before any
             number is read.
         expected: Expected form of the first line, for messages.
-        gap: Value of an empty cell; None to refuse empty cells.
 
     Raises:
         FileError: If the file cannot be read.
         FormatError: If the first column is not ``time``, two columns have the same name, a row has more or fewer cells
             than there are names, or a cell is not a number. The message names the line.
     """
-    rows = csv.reader(io.StringIO(read_text(path), newline=""))
-    head: list[str] = []
+    rows = text_rows(read_text(path), path)
+    place, names = next(rows, (f"{path}, line 1", [""]))
+    head = _names(names, place, expected)
+    check(head, place)
     numbers = array("d")
-    line = 1
+    for place, row in rows:
+        numbers.extend([number_of(cell, place) for cell in row])
+    return head, np.array(numbers, np.float64).reshape(-1, len(head))
+
+
+def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str, list[str]]]:
+    """Yield the place and the cells of each row of a table, without spaces around them; empty lines are skipped.
+
+    Args:
+        text: The table.
+        path: Its file, for messages.
+        delimiter: The sign between cells.
+
+    Raises:
+        FormatError: If the text is malformed, or a row has more or fewer cells than the first one.
+    """
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    line, count = 1, 0
     try:
         for row in rows:
             place = f"{path}, line {line}"
             line = rows.line_num + 1
             if not row:
                 continue
-            if not head:
-                head = _names(row, place, expected)
-                check(head, place)
-                continue
-            if len(row) != len(head):
-                raise FormatError(f"row has {len(row)} cells", where=place, expected=f"{len(head)}, one for each name")
-            numbers.extend([_number(cell, place, gap) for cell in row])
+            if count and len(row) != count:
+                raise FormatError(f"row has {len(row)} cells", where=place, expected=f"{count}, one for each name")
+            count = len(row)
+            yield place, [cell.strip() for cell in row]
     except csv.Error as error:
         raise FormatError(f"is not comma-separated text: {error}", where=f"{path}, line {line}") from error
-    if not head:
-        raise FormatError("first column is not time", where=f"{path}, line 1", expected=expected)
-    return head, np.array(numbers, np.float64).reshape(-1, len(head))
 
 
-def _names(row: list[str], place: str, expected: str) -> list[str]:
+def _names(head: list[str], place: str, expected: str) -> list[str]:
     """Return the names of the columns."""
-    head = [name.strip() for name in row]
     if head[0] != "time":
-        raise FormatError("first column is not time", where=place, value=head[0], expected=expected)
+        raise FormatError("first column is not time", where=place, value=head[0] or None, expected=expected)
     seen: set[str] = set()
     for name in head:
         if name in seen:
@@ -158,18 +174,26 @@ def _names(row: list[str], place: str, expected: str) -> list[str]:
     return head
 
 
-def _number(cell: str, place: str, gap: float | None) -> float:
-    """Return the number of a cell."""
-    text = cell.strip()
-    if not text and gap is not None:
+def number_of(cell: str, place: str, gap: float | None = None) -> float:
+    """Return the number of a cell.
+
+    Args:
+        cell: The cell, without spaces around it.
+        place: Its line, for messages.
+        gap: Value of an empty cell; None to refuse empty cells.
+
+    Raises:
+        FormatError: If it holds no number.
+    """
+    if not cell and gap is not None:
         return gap
     try:
-        if "_" in text or not text.isascii():  # Python alone accepts 1_0 and Arabic digits
+        if "_" in cell or not cell.isascii():  # Python alone accepts 1_0 and Arabic digits
             raise ValueError
-        return float(text)
+        return float(cell)
     except ValueError:
         raise FormatError(
-            "cell is not a number", where=place, value=text, expected="for example -0.5 or 1e-3"
+            "cell is not a number", where=place, value=cell, expected="for example -0.5 or 1e-3"
         ) from None
 
 
@@ -185,21 +209,7 @@ def frame_rate(times: Array, path: Path) -> float | None:
     return (len(times) - 1) / length if len(times) > 1 else None
 
 
-def _refuse(path: Path) -> NoReturn:
-    """Refuse to read a table, which has no skeleton."""
-    raise FormatError(
-        "a table does not hold its skeleton",
-        where=str(path),
-        hint="name its model: --model FILE, or synovia.read_csv(path, skeleton) in Python",
-    )
-
-
-FORMAT: Final = Format(
-    name="CSV",
-    extensions=(".csv",),
-    looks_like=lambda head: False,
-    read=_refuse,
-    write=write_csv,
-    holds_motions=True,
-    read_onto=read_csv,
-)
+FORMAT: Final = Format.without_skeleton(
+    "CSV", (".csv",), lambda head: False, read_csv, write_csv,
+    what="a table", hint="name its model: --model FILE, or synovia.read_csv(path, skeleton) in Python",
+)  # fmt: skip

@@ -91,6 +91,11 @@ def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> 
         FileError: If the file cannot be read.
         FormatError: If its content is malformed; the message names the line or the element.
         MissingExtraError: If the format needs a package that is not installed (MJCF).
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.load_skeleton("panda.urdf")  # doctest: +SKIP
+        >>> arm.joint_names, arm.notes  # doctest: +SKIP
     """
     where = as_path(path)
     skeleton = _contents(where).skeleton
@@ -167,6 +172,11 @@ def load_motion(
         FormatError: If its content is malformed or it has no motion.
         UnsupportedError: If files of this format never hold a motion.
         InputError: If there is no such clip, or it belongs to another skeleton.
+
+    Example:
+        >>> import synovia as sy
+        >>> walk = sy.load_motion("walk.bvh")  # doctest: +SKIP
+        >>> walk.skeleton.joint_names, walk.fps, walk.q.shape  # doctest: +SKIP
     """
     where = as_path(path)
     fmt = format_of(where)

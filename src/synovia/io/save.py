@@ -33,6 +33,12 @@ def save_motion(
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         FormatError: If no format has this extension.
         InputError: If ``into`` is missing for a glTF, or the motion belongs to another skeleton.
+
+    Example:
+        >>> import synovia as sy
+        >>> walk = sy.load_motion("walk.bvh")  # doctest: +SKIP
+        >>> carried = sy.retarget(walk, sy.load_skeleton("character.glb"))  # doctest: +SKIP
+        >>> sy.save_motion(carried.motion, "walking.glb", into="character.glb")  # doctest: +SKIP
     """
     where = as_path(path)
     fmt, write = _writer(where)

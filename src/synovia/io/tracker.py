@@ -18,7 +18,7 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from synovia.model.geometry import (
 )
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
-from synovia.model.robot import Order, Robot, body_name, floating, free_slice, robot_of
+from synovia.model.robot import Order, Robot, body_name, floating, free_slice, mounted, robot_of
 
 _MUJOCO: Final = ".mujoco.npz"
 _ENDINGS: Final = (".isaac.npz", _MUJOCO)
@@ -108,7 +108,8 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 
     Args:
         path: The file.
-        skeleton: The robot; it gets a free root if it has none. Joints that the file lacks stay at rest.
+        skeleton: The robot; it gets a free root if it has none, unless the base stays at its rest pose in all frames.
+            Joints that the file lacks stay at rest.
 
     Raises:
         FileError: If the file cannot be read.
@@ -151,8 +152,9 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     rooted = skeleton.with_root("free")
     names = [None if name not in arrays else texts_of(arrays[name]) for name in (kind.joints, kind.bodies)]
     q = _with_names(rooted, values, poses, names[0], names[1], where)
+    body, q = mounted(skeleton, rooted, q)
     try:
-        return Motion(rooted, q, float(fps[0]), name=where.stem.removesuffix(".isaac").removesuffix(".mujoco"))
+        return Motion(body, q, float(fps[0]), name=where.stem.removesuffix(".isaac").removesuffix(".mujoco"))
     except InputError as error:
         raise restated(error, FormatError, str(where)) from error
 
@@ -262,24 +264,14 @@ def _spins(quats: Array, fps: float) -> Array:
     return world * (fps / (after - before))[:, None, None]
 
 
-def _refuse(path: Path) -> NoReturn:
-    """Refuse to read the motion without its robot."""
-    raise FormatError(
-        "a motion for trackers does not hold its skeleton",
-        where=str(path),
-        hint="name the robot: --model FILE, or load_motion(path, skeleton=robot) in Python",
-    )
+def _looks_like(head: bytes) -> bool:
+    """Return whether an archive has the arrays of one of the kinds."""
+    names = [(f"{kind.values}.npy".encode(), f"{kind.quats}.npy".encode()) for kind in _KINDS]
+    return head.startswith(b"PK") and any(values in head and quats in head for values, quats in names)
 
 
-FORMAT: Final = Format(
-    name="tracker",
-    extensions=_ENDINGS,
-    looks_like=lambda head: (
-        head.startswith(b"PK")
-        and any(f"{k.values}.npy".encode() in head and f"{k.quats}.npy".encode() in head for k in _KINDS)
-    ),
-    read=_refuse,
-    write=write_tracker,
-    holds_motions=True,
-    read_onto=read_tracker,
-)
+FORMAT: Final = Format.without_skeleton(
+    "tracker", _ENDINGS, _looks_like, read_tracker, write_tracker,
+    what="a motion for trackers",
+    hint="name the robot: --model FILE, or load_motion(path, skeleton=robot) in Python",
+)  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from synovia.io.base import Format, as_path, listed, read_text, write_text
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, quat_to_matrix, same_side
 from synovia.model.motion import Motion
-from synovia.model.robot import floating, free_slice, robot_of
+from synovia.model.robot import floating, free_slice, mounted, robot_of
 
 FPS: Final = 30.0
 _BASE: Final = 7  # numbers before the joints
@@ -46,7 +46,7 @@ def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: float
 
     Args:
         path: The file.
-        skeleton: The robot; it gets a free root if it has none.
+        skeleton: The robot; it gets a free root if it has none, unless the base stays at its rest pose in all frames.
         fps: Frames per second, which the file does not hold.
 
     Raises:
@@ -61,7 +61,8 @@ def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: float
     rows = _rows(where, [rooted.joints[row].name for row in robot.joints])
     q = np.tile(rooted.rest_q, (len(rows), 1))
     q[:, [rooted.q_slice(row).start for row in robot.joints]] = rows[:, _BASE:]
-    lengths = np.linalg.norm(rows[:, 3:_BASE], axis=1)
+    with np.errstate(over="ignore"):  # no unit quaternion either
+        lengths = np.linalg.norm(rows[:, 3:_BASE], axis=1)
     wrong = np.flatnonzero(np.abs(lengths - 1.0) > _SLACK)
     if len(wrong):
         raise FormatError(
@@ -74,8 +75,9 @@ def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: float
     poses[:, :3, :3] = quat_to_matrix(rows[:, 3:_BASE] / lengths[:, None])
     poses[:, :3, 3] = rows[:, :3]
     q[:, free_slice(rooted)] = floating(rooted, robot.base, poses)
+    body, q = mounted(skeleton, rooted, q)
     try:
-        return Motion(rooted, q, fps, name=where.stem.removesuffix(".unitree"))
+        return Motion(body, q, fps, name=where.stem.removesuffix(".unitree"))
     except InputError as error:
         raise restated(error, FormatError, str(where)) from error
 
@@ -119,21 +121,8 @@ def _looks_like(head: bytes) -> bool:
     return numbers is not None and len(numbers) >= _BASE
 
 
-def _refuse(path: Path) -> NoReturn:
-    """Refuse to read rows of numbers without a model, which alone names them."""
-    raise FormatError(
-        "a table without names of columns does not hold its skeleton",
-        where=str(path),
-        hint="name the robot: --model FILE, or load_motion(path, skeleton=robot) in Python",
-    )
-
-
-FORMAT: Final = Format(
-    name="Unitree CSV",
-    extensions=(".unitree.csv",),
-    looks_like=_looks_like,
-    read=_refuse,
-    write=write_unitree,
-    holds_motions=True,
-    read_onto=read_unitree,
-)
+FORMAT: Final = Format.without_skeleton(
+    "Unitree CSV", (".unitree.csv",), _looks_like, read_unitree, write_unitree,
+    what="a table without names of columns",
+    hint="name the robot: --model FILE, or load_motion(path, skeleton=robot) in Python",
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""The axes of a body at rest: left, up and forward, from the positions of its parts."""
+"""The anatomy of a body at rest: its axes (left, up, forward), and the hinges of its joints."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from synovia.model.names import SIDES
 
 _NO_WIDTH: Final = 1e-6  # a smaller distance counts as 0; as a part of the skeleton's size
 _NEARLY: Final = float(np.cos(np.radians(30.0)))  # an axis of the file is up if the body is upright along it so nearly
+_PARALLEL: Final = 0.95  # cosine above which two hinges turn about the same direction
+_BESIDE: Final = 0.02  # and are beside each other: distance of their axes, as a part of the skeleton's size
 _PAIRS: Final = ("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")
 
 
@@ -49,3 +51,23 @@ def body_axes(places: Mapping[str, Array], size: float, up: str | Array | None, 
         raise InputError(f"left and right limbs of {name} coincide", expected="limbs that are apart at rest")
     left = left / np.linalg.norm(left)
     return np.array([left, above, np.cross(left, above)], np.float64).T.copy()
+
+
+def of_joint(frames: Array, axes: Array, size: float) -> int:
+    """Return the number of the first hinge of a group that belongs to its joint; those before it move the joint itself.
+
+    Such a hinge, in the place of a collar bone, turns about the same direction as a later one, but beside it.
+
+    Args:
+        frames: World frames of the hinges at rest, (n, 12), outwards.
+        axes: Their axes, each in its own frame, (n, 3).
+        size: Size of the skeleton, length units.
+    """
+    turns = np.einsum("kij,kj->ki", frames[:, :9].reshape(-1, 3, 3), axes)
+    for k in range(len(frames) - 2):
+        along = turns[k + 1 :] @ turns[k]
+        ways = frames[k + 1 :, 9:] - frames[k, 9:]
+        apart = np.linalg.norm(ways - (ways @ turns[k])[:, None] * turns[k], axis=1)
+        if not bool(((np.abs(along) > _PARALLEL) & (apart > _BESIDE * size)).any()):
+            return k
+    return max(len(frames) - 2, 0)

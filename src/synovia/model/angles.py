@@ -38,16 +38,15 @@ def named_angles(pose: Pose, row: int) -> dict[str, float]:
     return {"swing x": math.degrees(swing[0]), "swing y": math.degrees(swing[1]), "twist": math.degrees(twist)}
 
 
-def value_text(pose: Pose, row: int, *, digits: int = 1) -> str:
+def value_text(pose: Pose, row: int) -> str:
     """Return the value of a joint, for example ``18.8°`` or ``swing x -4.1°, swing y 12.0°, twist 3.2°``.
 
     Args:
         pose: The pose.
         row: The joint.
-        digits: Digits after the point of an angle.
     """
     angles = named_angles(pose, row)
-    parts = [f"{name} {_plain(angle, digits)}°".strip() for name, angle in angles.items()]
+    parts = [f"{name} {_plain(angle)}°".strip() for name, angle in angles.items()]
     kind, values = pose.skeleton.joints[row].kind, np.atleast_1d(pose[row])
     if kind is Kind.SLIDE:
         parts = [f"{values[0]:.4g}"]
@@ -57,10 +56,10 @@ def value_text(pose: Pose, row: int, *, digits: int = 1) -> str:
     return ", ".join(parts)
 
 
-def _plain(value: float, digits: int) -> str:
-    """Return a number with fixed digits, never minus zero."""
-    text = f"{value:.{digits}f}"
-    return text.lstrip("-") if not any(digit in text for digit in "123456789") else text
+def _plain(value: float) -> str:
+    """Return a number with one digit after the point, never minus zero."""
+    text = f"{value:.1f}"
+    return "0.0" if text == "-0.0" else text
 
 
 def _vector(quat: Array) -> Array:

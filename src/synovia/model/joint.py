@@ -16,7 +16,15 @@ from synovia.model.limits import Interval, Limit, SwingTwist
 
 
 class Kind(IntEnum):
-    """How a joint moves. The kernels use the same numbers."""
+    """How a joint moves. The kernels use the same numbers.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.bundled("arm7").joints[1].kind.name
+        'HINGE'
+        >>> sy.Kind.BALL.q_size  # a quaternion
+        4
+    """
 
     FIXED = 0
     HINGE = 1
@@ -52,6 +60,16 @@ class Mimic:
         ratio: Radians or length units of this joint for each of the leader's.
         offset: Value of this joint if the leader's is 0.
         binds: Whether the limits of this joint restrict its leader, as in MuJoCo.
+
+    Example:
+        >>> import synovia as sy
+        >>> import numpy as np
+        >>> grip = sy.Interval(0.0, 0.04)
+        >>> left = sy.Joint("left", kind=sy.Kind.SLIDE, axis=(1, 0, 0), limit=grip)
+        >>> right = sy.Joint("right", parent=0, kind=sy.Kind.SLIDE, axis=(-1, 0, 0), mimic=sy.Mimic("left", ratio=2.0))
+        >>> hand = sy.Skeleton([left, right])
+        >>> sy.Pose(hand, hand.follow(np.array([0.03, 0.0])))["right"]
+        0.06
     """
 
     leader: str
@@ -102,6 +120,16 @@ class Joint:
 
     Raises:
         InputError: If a value cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> import synovia as sy
+        >>> up = np.eye(4)
+        >>> up[:3, 3] = (0.0, 0.0, 1.0)  # one unit above the parent
+        >>> base = sy.Joint("base")
+        >>> elbow = sy.Joint("elbow", "base", sy.Kind.HINGE, up, axis=(0, 1, 0), limit=sy.Interval(-1.5, 1.5))
+        >>> sy.Skeleton([base, elbow]).dof_names
+        ('elbow',)
     """
 
     name: str

@@ -16,13 +16,13 @@ SIDES: Final = ("left", "right")
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
 HIPS: Final = ("hips", "pelvis")  # for a body without known legs; else the hips are where the legs meet
 LIMBS: Final[dict[str, tuple[str, ...]]] = {
-    "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr", "armshx", "armshz"),
+    "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr", "sho", "armshx", "armshz"),
     "shoulder": ("clavicle", "collar", "collarbone", "shoulder"),
     "lower_arm": ("lowerarm", "forearm", "loarm", "elbow", "radius", "armelx", "armely"),
     "hand": ("wrist", "hand", "palm", "armwry", "armwrx"),
     "upper_leg": ("upperleg", "upleg", "thigh", "femur", "hip", "leghpy", "leghpx", "leghpz"),
     "lower_leg": ("lowerleg", "loleg", "leg", "calf", "shin", "knee", "tibia", "legkny"),
-    "foot": ("ankle", "foot", "legakx", "legaky"),
+    "foot": ("ankle", "ank", "foot", "legakx", "legaky"),
     "toes": ("toes", "toebase", "toe", "ball", "foot"),
 }
 FINGERS: Final = {
@@ -42,7 +42,8 @@ ALIASES: Final = {"pelvis": "hips"} | {
 }
 
 _PREFIX: Final = re.compile(
-    r"^(?:.*[:|/]|(?:def|org|mch|bip\d*|biped|j_bip|cc_base|valvebiped|mixamorig\d*|skel)[ _.\-])+", re.IGNORECASE
+    r"^(?:.*[:|/]|(?:def|org|mch|b|bn|ctrl|ctl|fk|bip\d*|biped|j_bip|cc_base|valvebiped|mixamorig\d*|skel)[ _.\-])+",
+    re.IGNORECASE,
 )
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _MOTION: Final = frozenset(

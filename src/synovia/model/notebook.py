@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-from base64 import b64encode
 from functools import lru_cache
 from importlib import import_module
 from io import BytesIO
@@ -25,11 +23,14 @@ class Pictured:
 
     def _repr_html_(self) -> str | None:
         """Return the text and the picture below it, None if pictures cannot be drawn."""
+        from base64 import b64encode
+        from html import escape
+
         png = _png(self)
         if png is None:
             return None
         image = f'<img alt="" width="{_SIZE[0]}" src="data:image/png;base64,{b64encode(png).decode()}">'
-        return f"<pre>{html.escape(str(self))}</pre>{image}"
+        return f"<pre>{escape(str(self))}</pre>{image}"
 
 
 @lru_cache(maxsize=1)  # a notebook asks for both forms, one after the other

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.kernels.layout import BLOCK_Q, FIRST_Q
+from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, TURN
 from synovia.model.geometry import Array, as_numbers, dimensions, frames_to_transforms
 from synovia.model.joint import LONGEST, Kind
 from synovia.model.notebook import Pictured
@@ -62,24 +62,23 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
             expected=f"numbers of at most {LONGEST:g}",
         )
     t = skeleton.tables
-    for at, row in zip(t.variables[:, BLOCK_Q].tolist(), t.owner.tolist(), strict=True):
-        joint = skeleton.joints[int(row)]
-        if (
-            joint.kind.q_size == 1
-            or at - t.ints[row, FIRST_Q] not in (0, 3)
-            or (joint.kind.q_size == 7 and at == t.ints[row, FIRST_Q])
-        ):
-            continue
-        quat = out[..., at : at + 4]
-        length = np.linalg.norm(quat, axis=-1, keepdims=True)
-        if np.any(np.abs(length - 1.0) > _CLOSE):
+    turns = np.flatnonzero(t.variables[:, BLOCK] == TURN)
+    if len(turns):
+        columns = t.variables[turns, BLOCK_Q, None] + np.arange(4)
+        quats = out[..., columns]
+        length = np.linalg.norm(quats, axis=-1)
+        off = np.abs(length - 1.0)
+        if off.size and not off.max() <= _CLOSE:
+            first = int(np.argmax((off.reshape(-1, len(turns)) > _CLOSE).any(0)))
             raise InputError(
-                f"{what} of joint {joint.name!r}",
-                value=quat.reshape(-1, 4)[np.argmax(np.abs(length - 1.0))].tolist(),
+                f"{what} of joint {skeleton.joint_names[t.owner[turns[first]]]!r}",
+                value=quats[..., first, :].reshape(-1, 4)[np.argmax(off[..., first])].tolist(),
                 expected="a unit quaternion x, y, z, w",
             )
-        length[np.abs(length - 1.0) < _ROUNDING] = 1.0  # so that values of a pose do not change
-        out[..., at : at + 4] = quat / length
+        length[off < _ROUNDING] = 1.0  # so that values of a pose do not change
+        out[..., columns] = quats / length[..., None]
+    if not len(t.followers):
+        return out
     before = out.copy()
     skeleton.follow(out)
     off = np.abs(out - before) / np.maximum(1.0, np.abs(out))

@@ -8,12 +8,13 @@ import numpy as np
 
 from synovia.errors import UnsupportedError
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, rigid
+from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, rigid, rotation_between
 from synovia.model.pose import world_frames
 from synovia.model.root import free_root, root_of
 
 Order = Literal["breadth", "depth"]
 _SCALAR: Final = (Kind.HINGE, Kind.SLIDE)
+_STILL: Final = 1e-5  # radians, and as a part of the robot's size: files hold single precision
 _AXES: Final = 6  # most joints of a root made of slides and hinges
 
 
@@ -86,6 +87,22 @@ def floating(skeleton: Skeleton, base: int, poses: Array) -> Array:
 def free_slice(skeleton: Skeleton) -> slice:
     """Return the slice of q that holds the values of the free root."""
     return skeleton.q_slice(free_root(skeleton.joints, skeleton.parents) or 0)
+
+
+def mounted(skeleton: Skeleton, rooted: Skeleton, q: Array) -> tuple[Skeleton, Array]:
+    """Return a robot and its joint values (T, nq) without the free root that it was given, if that stays at rest.
+
+    Args:
+        skeleton: The robot as it was.
+        rooted: The robot with a free root.
+        q: Joint values of the latter.
+    """
+    if rooted is skeleton:
+        return rooted, q
+    base, rest = q[:, free_slice(rooted)], rooted.rest_q[free_slice(rooted)]
+    turns = rotation_between(np.broadcast_to(rest[3:], (len(q), 4)), base[:, 3:])
+    still = np.abs(base[:, :3] - rest[:3]).max() <= _STILL * rooted.size and np.abs(turns).max() <= _STILL
+    return (skeleton, np.delete(q, free_slice(rooted), axis=1)) if still else (rooted, q)
 
 
 def _back(transform: Array) -> Array:

@@ -73,7 +73,9 @@ def recognize(tree: JointTree, by_shape: Callable[[], Mapping[str, int]] = dict)
     if not all(f"{side}_upper_leg" in found for side in SIDES):
         found = {role: [row] for role, row in by_shape().items()} | found
     _drop_disordered(tree, found)
+    _drop_hinged_collars(tree, found)
     _fill_trunk(tree, found)
+    _lower_to_last_hinges(tree, words, found)
     _fill_center(tree, words, found, "hips", HIPS)
     _fill_fingers(tree, words, found)
     return dict(sorted(found.items(), key=lambda item: item[1][0]))
@@ -151,6 +153,25 @@ def _fill_center(tree: JointTree, words: list[Word | None], found: Found, part: 
         found[part] = [row for row in rows if not set(rows) & set(ancestors(tree.parents, row)[1:])]
 
 
+def _lower_to_last_hinges(tree: JointTree, words: list[Word | None], found: Found) -> None:
+    """Give neck and head to the last of their hinges, which all turn them."""
+    for part, aliases in CENTRE.items():
+        others = {row for role, rows in found.items() if role != part for row in rows}
+        rows = [row for row, word in enumerate(words) if word and not word.side and word.word in aliases]
+        if part in found:
+            found[part] = [_last_hinge(tree, row, [k for k in rows if k not in others]) for row in found[part]]
+
+
+def _last_hinge(tree: JointTree, row: int, rows: list[int]) -> int:
+    """Return the last of the hinges that follow each other from a row on, all of them among ``rows``."""
+    while tree.joints[row].kind is Kind.HINGE:
+        below = [k for k in rows if tree.parents[k] == row and tree.joints[k].kind is Kind.HINGE]
+        if len(below) != 1:
+            break
+        row = below[0]
+    return row
+
+
 def _drop_disordered(tree: JointTree, found: Found) -> None:
     """Remove parts whose name contradicts the tree, such as a hand that is not below its lower arm."""
     for side in SIDES:
@@ -164,6 +185,17 @@ def _drop_disordered(tree: JointTree, found: Found) -> None:
                     del found[f"{side}_{part}"]
                 else:
                     above = row
+
+
+def _drop_hinged_collars(tree: JointTree, found: Found) -> None:
+    """Remove a shoulder that is a hinge right above the upper arm: it turns the arm, and is no collar bone."""
+    for side in SIDES:
+        shoulder, arm = (_first(found, f"{side}_{part}") for part in ("shoulder", "upper_arm"))
+        if shoulder is None or arm is None:
+            continue
+        line = ancestors(tree.parents, arm)
+        if all(tree.joints[row].kind is Kind.HINGE for row in line[: line.index(shoulder) + 1]):
+            del found[f"{side}_shoulder"]
 
 
 def _fill_trunk(tree: JointTree, found: Found) -> None:

@@ -47,6 +47,10 @@ def plot_joints(
         InputError: If no joint moves, or the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.plot_joints(sy.load_motion("walk.bvh"), "joints.png", ["left_hip", "left_knee"])  # doctest: +SKIP
     """
     where = check_plot(path, force=force)
     skeleton = motion.skeleton
@@ -124,6 +128,10 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
         InputError: If the body has no feet, the clip is shorter than two frames, or the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.plot_feet(sy.load_motion("walk.bvh"), "feet.png")  # doctest: +SKIP
     """
     where = check_plot(path, force=force)
     body = Body.of(motion.skeleton)
@@ -165,6 +173,11 @@ def plot_errors(tracked: Tracked, path: str | os.PathLike[str], *, force: bool =
         InputError: If the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+
+    Example:
+        >>> import synovia as sy
+        >>> tracked = sy.IK(body, goals).track(targets)  # doctest: +SKIP
+        >>> sy.plot_errors(tracked, "errors.png")  # doctest: +SKIP
     """
     where = check_plot(path, force=force)
     from matplotlib.colors import TwoSlopeNorm
@@ -204,6 +217,11 @@ def plot_judgement(judgement: Judgement, path: str | os.PathLike[str], *, force:
         InputError: If the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+
+    Example:
+        >>> import synovia as sy
+        >>> answer = sy.retarget(sy.load_motion("walk.bvh"), sy.bundled("humanoid"))  # doctest: +SKIP
+        >>> sy.plot_judgement(answer.judgement, "judgement.png")  # doctest: +SKIP
     """
     where = check_plot(path, force=force)
     figures = judgement.figures

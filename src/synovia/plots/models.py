@@ -18,6 +18,7 @@ _CELLS: Final = 90  # cells of the map in each direction
 _BELOW: Final = 20.0  # tolerance divided by the smallest error of the plot
 _DASHES: Final = ("-", "--", ":")
 _FLOOR: Final = 1e-9  # a smaller error is rounding; as a part of the reach
+_APART: Final = 0.26  # decades between two names
 
 
 def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -32,6 +33,11 @@ def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, fo
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         InputError: If the extension is not supported.
+
+    Example:
+        >>> import synovia as sy
+        >>> comparison = sy.compare(sy.make_problems(sy.bundled("arm7")), ["lm", "ccd"])  # doctest: +SKIP
+        >>> sy.plot_convergence(comparison, "convergence.png")  # doctest: +SKIP
     """
     where = check_plot(path, force=force)
     figure, (axes,) = new_figure(9.0, 5.2)
@@ -69,16 +75,30 @@ def _draw_solver(axes: Any, row: Row, number: int, bottom: float) -> tuple[float
 
 
 def _name_lines(axes: Any, ends: list[tuple[float, float, str, str]]) -> None:
-    """Write each solver's name at the end of its line; names of lines that end together are moved apart."""
-    apart = 0.32  # decades
-    last = np.inf
-    for x, y, colour, name in sorted(ends, key=lambda end: -end[1]):
-        height = min(np.log10(y), last - apart)
-        last = height
-        axes.annotate(
-            name, (x, y), xytext=(x * 1.06 + 0.5, 10.0**height), color=colour, fontsize=9.5, va="center",
-            annotation_clip=False,
-        )  # fmt: skip
+    """Write each solver's name beside the end of its line; names of lines that end together are moved apart."""
+    for place in sorted({round(np.log10(x + 1.0), 1) for x, *_ in ends}):
+        group = sorted((end for end in ends if round(np.log10(end[0] + 1.0), 1) == place), key=lambda end: end[1])
+        heights = spread(np.log10([y for _, y, _, _ in group]), _APART)
+        for (x, y, colour, name), height in zip(group, heights.tolist(), strict=True):
+            axes.annotate(
+                name, (x, y), xytext=(x * 1.1 + 0.5, 10.0**height), color=colour, fontsize=9.5, va="center",
+                annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkB": 0.0},
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
+            )  # fmt: skip
+
+
+def spread(heights: Array, apart: float) -> Array:
+    """Return the nearest numbers (least squares) of which each is at least ``apart`` above the one before it.
+
+    Args:
+        heights: The numbers, (n,), rising.
+        apart: Least distance.
+    """
+    from scipy.optimize import isotonic_regression
+
+    steps = apart * np.arange(len(heights), dtype=np.float64)
+    rising: Array = isotonic_regression(np.asarray(heights, np.float64) - steps).x
+    return rising + steps
 
 
 def plot_reach(
@@ -98,6 +118,10 @@ def plot_reach(
         InputError: If the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.plot_reach(sy.bundled("arm7"), "tool", "reach.png")  # doctest: +SKIP
     """
     where = check_plot(path, force=force)
     row = skeleton.index(joint)

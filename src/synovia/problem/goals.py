@@ -77,7 +77,8 @@ def goal_tables(
     for g, (goal, joints) in enumerate(zip(goals, goal_joints, strict=True)):
         row = int(reduced_row[joints[0]]) if joints else -1
         at = first[g] + goal.rows
-        table[g, layout.PARTS], table[g, layout.GOAL_ROW], table[g, layout.LEVEL] = goal.place, row, levels[g]
+        table[g, layout.PARTS] = goal.constrained_parts
+        table[g, layout.GOAL_ROW], table[g, layout.LEVEL] = row, levels[g]
         table[g, layout.FIRST_RESIDUAL], table[g, layout.RESIDUALS] = first[g], goal.rows
         if joints:
             offsets[g] = on_row(joints[0], goal.offset)

@@ -77,7 +77,7 @@ def limb_rows(reduced: Reduced, goal: Goal, row: int, end: int) -> list[int]:
         row: The row that carries it.
         end: Its joint, a row of the skeleton.
     """
-    turns = bool(goal.place & ROTATION)
+    turns = bool(goal.constrained_parts & ROTATION)
     rows = above(reduced, row)
     if not turns and len(rows) > 2 and int(reduced.joints[rows[0]]) == end:
         rows = rows[1:]

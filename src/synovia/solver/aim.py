@@ -17,6 +17,7 @@ from synovia.problem.structure import TURNING, above, kinds, named, own_variable
 from synovia.solver.base import ClosedForm, Kernel, Solver, out_of_range
 
 _MOST = 7  # joints that share the turn
+_TOP = (0.0, 1.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +34,19 @@ class Aim(ClosedForm):
     Args:
         shares: Parts of the turn, the goal's own joint first; only ratios count. At most seven.
         up: World direction (3,) towards which ``top`` rolls; None keeps the roll of the smallest turn.
-        top: Direction (3,) that is rolled to ``up``, in the frame of the joint that turns.
+        top: Direction (3,) that is rolled to ``up``, in the frame of the joint that turns; needs ``up``.
         twist: Roll away from ``up``, radians; needs ``up``.
         weight: Part of the way from the start pose (in a track: the first) to the solution, 0 to 1.
 
     Raises:
-        InputError: If a setting cannot be used, or ``twist`` is given without ``up``.
+        InputError: If a setting cannot be used, or ``top`` or ``twist`` is given without ``up``.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid")
+        >>> gaze = sy.IK(body, sy.AimGoal("head", axis=(0, 0, 1)), sy.Aim())
+        >>> gaze.solve((1.0, 1.2, 2.0)).reached
+        True
     """
 
     name: ClassVar[str] = "aim"
@@ -47,7 +55,7 @@ class Aim(ClosedForm):
 
     shares: tuple[float, ...] = (1.0,)
     up: tuple[float, float, float] | None = None
-    top: tuple[float, float, float] = (0.0, 1.0, 0.0)
+    top: tuple[float, float, float] = _TOP
     twist: float = 0.0
     weight: float = 1.0
 
@@ -61,8 +69,12 @@ class Aim(ClosedForm):
         for name, direction in (("top", self.top), ("up", self.up)):
             if direction is not None and (len(direction) != 3 or not any(direction)):
                 raise out_of_range(self, name, "(x, y, z), not zero")
-        if self.twist and self.up is None:
-            raise InputError("twist needs up", where="Aim", value=self.twist, expected="up= a direction")
+        for name, alone in (("top", _TOP), ("twist", 0.0)):
+            if self.up is None and getattr(self, name) != alone:
+                raise InputError(
+                    f"{name} needs up", where="Aim", value=getattr(self, name), expected="up= a direction",
+                    hint="Without it, the joint keeps the roll of the smallest turn",
+                )  # fmt: skip
 
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]

@@ -43,6 +43,11 @@ class Solver(ChecksArguments, ABC):
 
     Raises:
         InputError: If a setting is out of range.
+
+    Example:
+        >>> import synovia as sy
+        >>> isinstance(sy.Fabrik(), sy.Solver), sy.Fabrik().name
+        (True, 'fabrik')
     """
 
     name: ClassVar[str]

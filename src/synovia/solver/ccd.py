@@ -27,6 +27,11 @@ class Ccd(Heuristic):
             value (a ball: its rest) in full, and φ / (1 + stiffness s) of a turn away from it. 0 is the plain method.
             Stiff joints turn less and later but do turn: every target stays within reach, in more sweeps.
 
+    Example:
+        >>> import synovia as sy
+        >>> sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.Ccd(smallest_turn=1e-4)).reached
+        True
+
     References:
         Wang & Chen (1991), *A combined optimization method for solving the inverse kinematics problem*; Welman (1993).
     """

@@ -27,6 +27,13 @@ class Hinges(ClosedForm):
         joints: Number of joints that move, 1 or 2: those nearest to the goal; the others stay as they are. 0: all,
             at most two.
 
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> wrist = sy.IK(arm, sy.PositionGoal("tool"), sy.Hinges(joints=2))
+        >>> wrist.solve(arm.rest_pose().position("tool")).reached
+        True
+
     References:
         Paden (1986), Kahan (1983), subproblems 1 and 2; the least squares of two skew axes by a polynomial of the
         eighth degree, as in Elias & Wen (2025), *IK-Geo: unified robot inverse kinematics using subproblem
@@ -41,7 +48,7 @@ class Hinges(ClosedForm):
     def check(self, goals: Sequence[Goal]) -> None:
         """Check that there is one goal, a position or a rotation."""
         ClosedForm.check(self, goals)
-        if len(goals) != 1 or goals[0].place not in (POSITION, ROTATION):
+        if len(goals) != 1 or goals[0].constrained_parts not in (POSITION, ROTATION):
             expected = "one PositionGoal, or one RotationGoal for a single hinge"
             hint = "use solver='segments' or 'lm'"
             raise self.refused_goals(goals, "one goal: a position or a rotation", expected, hint)
@@ -55,9 +62,9 @@ class Hinges(ClosedForm):
         rows = [r for r in above(reduced, row) if not self._idle(reduced, r, row, goal)]
         rows = rows[: self.joints] if self.joints else rows
         found = kinds(reduced, rows)
-        most = 1 if goal.place == ROTATION else 2
+        most = 1 if goal.constrained_parts == ROTATION else 2
         same = found in ([Kind.HINGE], [Kind.SLIDE], [Kind.HINGE] * 2, [Kind.SLIDE] * 2)
-        if not same or len(rows) > most or (goal.place == ROTATION and found != [Kind.HINGE]):
+        if not same or len(rows) > most or (goal.constrained_parts == ROTATION and found != [Kind.HINGE]):
             expected = "one hinge above it" if most == 1 else "one or two hinges above it, or one or two slides"
             hint = "joints=1 or joints=2 moves the nearest alone" if len(rows) > most else "use solver='lm'"
             raise self.refusal(goal, named(skeleton, reduced, rows), expected, hint)
@@ -67,7 +74,7 @@ class Hinges(ClosedForm):
     def _idle(reduced: Reduced, row: int, end: int, goal: Goal) -> bool:
         """Return whether a row cannot move the goal because it turns about the goal's own point."""
         turns = Kind(int(reduced.rows[row, KIND])) is not Kind.SLIDE
-        return goal.place == POSITION and row == end and turns and not reduced.goals.offsets[0, 9:].any()
+        return goal.constrained_parts == POSITION and row == end and turns and not reduced.goals.offsets[0, 9:].any()
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""

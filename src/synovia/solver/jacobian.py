@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from synovia.model import Pose
 
 _NO_CLAMP = 1e100
+_MARGIN = 0.1
 _FORMS = ("geometric", "partial")
 _LONG_CHAIN = 8  # bones; with fewer, the nearest pose often makes the turn of one bone vanish
 _MOST_JOINTS = 16  # of an arm in a SIMD batch; see kernels.simd.arm
@@ -52,7 +53,7 @@ class NullSpace(ChecksArguments):
         center: Weight of the distance from the middle of the ranges: Σ (q - mid)² / half², over all limited joints.
         margins: Weight of the same term, counted from the inner edge of a margin at each end of the range, 0 between.
             Limits are hard with or without it.
-        margin: Width of the margins, a fraction of half the range.
+        margin: Width of the margins, a fraction of half the range; needs ``margins``.
         manipulability: Weight of -log √det(J Jᵀ), which keeps away from singular poses. J is that of all goals together
             but custom ones.
         gradient: Any other term of H: a function of a ``Pose`` that returns its derivative (nv,) by the velocities of
@@ -76,7 +77,8 @@ class NullSpace(ChecksArguments):
     True
 
     Raises:
-        InputError: If a weight is negative or not finite, or the gradient is not a function.
+        InputError: If a weight is negative or not finite, the gradient is not a function, or ``margin`` is given
+            without ``margins``.
 
     References:
         Liégeois (1977), *Automatic supervisory control of the configuration and behavior of multibody mechanisms*;
@@ -86,7 +88,7 @@ class NullSpace(ChecksArguments):
     posture: float = 1.0
     center: float = 0.0
     margins: float = 0.0
-    margin: float = 0.1
+    margin: float = _MARGIN
     manipulability: float = 0.0
     gradient: Callable[[Pose], Any] | None = None
 
@@ -104,6 +106,10 @@ class NullSpace(ChecksArguments):
             object.__setattr__(self, setting.name, float(value))
         if self.gradient is None and not self.posture + self.center + self.margins + self.manipulability > 0.0:
             raise InputError("NullSpace has no objective", expected="at least one weight above 0, or a gradient")
+        if self.margin != _MARGIN and self.margins == 0.0:
+            raise InputError(
+                "margin needs margins", where="NullSpace", value=self.margin, expected="margins= a weight above 0"
+            )
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places in ``kernels.layout``."""
@@ -216,6 +222,12 @@ class JacobianTranspose(JacobianMethod):
 
     The settings are those of ``synovia.solver.JacobianMethod``.
 
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"), sy.JacobianTranspose(max_steps=500))
+        >>> arm.solve((0.4, 0.1, 0.5)).reached
+        True
+
     References:
         Buss (2004), *Introduction to inverse kinematics with Jacobian transpose, pseudoinverse and damped least squares
         methods*, section 3.
@@ -239,6 +251,11 @@ class PseudoInverse(JacobianMethod):
 
     The settings are those of ``synovia.solver.JacobianMethod``.
 
+    Example:
+        >>> import synovia as sy
+        >>> sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.PseudoInverse()).reached
+        True
+
     References:
         Whitney (1969), *Resolved motion rate control of manipulators and human prostheses*; Nakamura & Hanafusa (1986),
         *Inverse kinematic solutions with singularity robustness for robot manipulator control*, for the damping.
@@ -260,6 +277,12 @@ class SelectivelyDamped(JacobianMethod):
     decomposition. ``largest_turn`` is γmax.
 
     The settings are those of ``synovia.solver.JacobianMethod``.
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"), sy.SelectivelyDamped())
+        >>> arm.solve((0.4, 0.1, 0.5)).reached
+        True
 
     References:
         Buss & Kim (2005), *Selectively damped least squares for inverse kinematics*.
@@ -317,6 +340,12 @@ class LevenbergMarquardt(_Damped):
         constant_damping: Damping that remains at the target; it keeps singular poses solvable.
         **others: Settings of ``synovia.solver.JacobianMethod``.
 
+    Example:
+        >>> import synovia as sy
+        >>> calm = sy.LevenbergMarquardt(null_space=sy.NullSpace(center=0.1))  # near the middle of the ranges
+        >>> sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)), calm).reached
+        True
+
     References:
         Sugihara (2011), *Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method*, eq. 20.
     """
@@ -340,11 +369,23 @@ class LevenbergMarquardt(_Damped):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DampedLeastSquares(_Damped):
-    """Damped least squares with constant damping λ² (Wampler 1986): the classic, slower near the target.
+    """Damped least squares with constant damping: dq = Jᵀ (J Jᵀ + λ² 1)⁻¹ e.
+
+    The classic method: robust near singular poses, and slower near the target than ``LevenbergMarquardt``.
 
     Args:
         damping: λ, in radians and lengths per reach.
         **others: Settings of ``synovia.solver.JacobianMethod``.
+
+    Example:
+        >>> import synovia as sy
+        >>> goal = sy.PositionGoal("tool", (0.4, 0.1, 0.5))
+        >>> sy.solve(sy.bundled("arm7"), goal, sy.DampedLeastSquares(damping=0.1)).reached
+        True
+
+    References:
+        Wampler (1986), *Manipulator inverse kinematic solutions based on vector formulations and damped least-squares
+        methods*.
     """
 
     name: ClassVar[str] = "dls"

@@ -26,6 +26,12 @@ class Particles(Heuristic):
         rounds: Number of times that each iteration moves every bone, from the tips to the root and back. None: 4, and
             on chains of n > 10 joints n² / 20 (at most 5000), because a pull spreads along a chain as heat along a rod.
 
+    Example:
+        >>> import synovia as sy
+        >>> rope = sy.Skeleton.chain([(0, 0, 0.1 * k) for k in range(11)])
+        >>> sy.solve(rope, sy.PositionGoal(10, (0.4, 0.2, 0.3)), sy.Particles()).reached
+        True
+
     References:
         Jakobsen (2001), *Advanced character physics*; Müller et al. (2007), *Position based dynamics*, eq. 10-11.
     """

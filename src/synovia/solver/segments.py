@@ -57,6 +57,13 @@ class Segments(ClosedForm):
     Args:
         seed: Seed of the random starts that arms of seven hinges, and misses on a saddle, may need.
 
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid")
+        >>> arm = sy.IK(body, sy.PoseGoal("left_hand"), sy.Segments())
+        >>> arm.solve(body.random_pose(0).transform("left_hand")).reached
+        True
+
     References:
         Pieper (1968), *The kinematics of manipulators under computer control*; Tolani, Goswami & Badler (2000); He &
         Liu (2021), *Analytical inverse kinematics for Franka Emika Panda*; Elias & Wen (2025), *IK-Geo: unified robot
@@ -81,7 +88,7 @@ class Segments(ClosedForm):
     def check(self, goals: Sequence[Goal]) -> None:
         """Check that there is one goal with a position."""
         ClosedForm.check(self, goals)
-        if sum(bool(goal.place & POSITION) for goal in goals) != 1:
+        if sum(bool(goal.constrained_parts & POSITION) for goal in goals) != 1:
             hint = "use solver='two-bone' for several limbs, or 'lm'"
             raise self.refused_goals(
                 goals, "one goal with a position", "one PoseGoal or, for a limb, PositionGoal", hint
@@ -94,7 +101,7 @@ class Segments(ClosedForm):
         goal, row, end = next(
             (goal, int(reduced.goals.table[i, GOAL_ROW]), goal_joints[i][0])
             for i, goal in enumerate(goals)
-            if goal.place & POSITION
+            if goal.constrained_parts & POSITION
         )
         rows = above(reduced, row)
         if limb := limb_rows(reduced, goal, row, end):
@@ -116,7 +123,7 @@ class Segments(ClosedForm):
         form = kinds(reduced, rows)
         if form not in ([Kind.HINGE] * 6, [Kind.HINGE] * 7):
             return f"{len(form)} moving joints that are neither a limb nor six or seven hinges"
-        if not goal.place & ROTATION:
+        if not goal.constrained_parts & ROTATION:
             return f"{len(form)} hinges for a position alone leave {len(form) - 3} turns free"
         together = range(rows[-1], rows[-1] + len(rows))
         return None if rows[::-1] == [*together] else "joints of the arm are separated by others that do not move"

@@ -67,11 +67,11 @@ class TwoBone(ClosedForm):
         moving: list[int] = []
         bends: list[int] = []
         for goal, row, joints in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), goal_joints, strict=True):
-            if not goal.place & POSITION:
+            if not goal.constrained_parts & POSITION:
                 continue
             limb = limb_rows(reduced, goal, row, joints[0])
             if not limb or not own_variables(reduced, limb):
-                expected = _LIMB + (", and the tip a ball" if goal.place & ROTATION else "")
+                expected = _LIMB + (", and the tip a ball" if goal.constrained_parts & ROTATION else "")
                 found = named(skeleton, reduced, above(reduced, row)[:3])
                 raise self.refusal(goal, found, expected, "use solver='segments' or 'lm'")
             carries = any(set(above(reduced, r)) & set(limb) for r in moving)

@@ -63,12 +63,17 @@ def surface_of_skeleton(skeleton: Skeleton) -> Surface:
             if surface.parts or surface.notes:
                 return _moved(surface, own, skeleton)
             notes = surface.notes
-    for name in bundled_names():
-        model = bundled(name)
+    for model in _bundled_models():
         if _same_joints(model, skeleton) and model.source is not None:
             own, surface = _read(model.source.absolute(), model.source.stat().st_mtime_ns)
             return _moved(surface, own, skeleton)
     return Surface(notes=notes)
+
+
+@lru_cache(maxsize=1)
+def _bundled_models() -> list[Skeleton]:
+    """Return the bundled models, that with fingers first."""
+    return sorted(map(bundled, bundled_names()), key=len, reverse=True)
 
 
 def _moved(surface: Surface, own: Skeleton, skeleton: Skeleton) -> Surface:

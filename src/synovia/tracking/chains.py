@@ -11,17 +11,19 @@ moved to the nearest ones whose steps keep their bounds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from synovia.model import Joint, Kind, Skeleton
-from synovia.model.geometry import Array, matrix_to_quat, rotation_between
+from synovia.model.geometry import Array, cross, matrix_to_quat, rotation_between
 from synovia.model.pose import world_frames
+from synovia.tracking.trajectory.solve import Damping
 
 BEYOND: Final = 100.0  # weight of the part of a step beyond its bound; directions have weights of about 1
-STEPS: Final = 30  # most steps of the least squares
+_STEPS: Final = 30  # most steps of the least squares
 ENOUGH: Final = 1e-4  # relative decrease of the cost below which it stops
 FINE: Final = 1e-5  # decrease of the cost for each frame, squared radians, below which it stops as well
 _LARGEST: Final = 0.7  # radians in one step; the linear model is poor beyond
@@ -103,48 +105,33 @@ class Chain:
         joints = [skeleton.joints[row] for row in rows]
         self.rows = tuple(rows)
         self.base = skeleton.parents[rows[0]]
-        self._rest = [(joint.rest[:3, :3].copy(), joint.rest[:3, 3].copy()) for joint in joints]
-        self._hinge = [-1] * len(rows)
-        self._turns: list[tuple[Array, Array, Array]] = []
+        own = [replace(joint, name=f"{k}", parent=k, limit=None) for k, joint in enumerate(joints)]
+        self._own = Skeleton([Joint("base", kind=Kind.FREE), *own])  # its base is a free joint
         self.at = np.array([skeleton.q_slice(row).start for row, j in zip(rows, joints, strict=True) if is_hinge(j)])
         lower, upper = skeleton.limits
         self.hinges = [k for k, joint in enumerate(joints) if is_hinge(joint)]  # their numbers in the chain
         self.lower, self.upper = lower[self.at], upper[self.at]
-        for k, joint in enumerate(joints):
-            if is_hinge(joint):
-                self._hinge[k] = len(self._turns)
-                x, y, z = joint.axis
-                K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-                self._turns.append((joint.axis, K, K @ K))
-        self.length = float(sum(np.linalg.norm(p) for _, p in self._rest[1:])) or 1.0
-        self.above = [max(self._hinge[: k + 1]) + 1 for k in range(len(rows))]  # number of hinges that move each joint
+        self._axes = np.array([joints[k].axis for k in self.hinges])
+        self.length = float(self._own.lengths[2:].sum()) or 1.0
+        self.above = [
+            sum(h <= k for h in self.hinges) for k in range(len(rows))
+        ]  # number of hinges that move each joint
 
     def __len__(self) -> int:
         """Return the number of hinges."""
-        return len(self._turns)
+        return len(self.hinges)
 
-    def frames(self, base: Array, x: Array) -> tuple[list[Array], list[Array], Array, Array]:
-        """Return the rotation (T, 3, 3) and position (T, 3) of each joint, and axes and origins of the hinges.
+    def frames(self, base: Array, x: Array) -> tuple[Array, Array, Array, Array]:
+        """Return rotations (T, n, 3, 3) and positions (T, n, 3) of the joints, and axes and origins of the hinges.
 
         Args:
-            base: (T, 12) world frames of the joint above the chain.
+            base: (T, 7) position and orientation of the joint above the chain, as of a free joint.
             x: (T, hinges) angles.
         """
-        turn, p = base[:, :9].reshape(-1, 3, 3), base[:, 9:]
-        rotations: list[Array] = []
-        positions: list[Array] = []
-        axes, origins = np.empty((2, len(x), len(self), 3))
-        s, c = np.sin(x), 1.0 - np.cos(x)
-        for (rest, shift), k in zip(self._rest, self._hinge, strict=True):
-            p = p + turn @ shift
-            turn = turn @ rest
-            if k >= 0:
-                axis, K, KK = self._turns[k]
-                axes[:, k], origins[:, k] = turn @ axis, p
-                turn = turn @ (np.eye(3) + s[:, k, None, None] * K + c[:, k, None, None] * KK)
-            rotations.append(turn)
-            positions.append(p)
-        return rotations, positions, axes, origins
+        frames = world_frames(self._own, np.concatenate([base, x], axis=1))[:, 1:]
+        rotations, positions = frames[..., :9].reshape(len(x), -1, 3, 3), frames[..., 9:]
+        axes = np.einsum("tkij,kj->tki", rotations[:, self.hinges], self._axes)
+        return rotations, positions, axes, positions[:, self.hinges]
 
     def residuals(
         self, base: Array, x: Array, terms: Sequence[Term], *, derivative: bool = True
@@ -152,7 +139,7 @@ class Chain:
         """Return weighted residuals (T, rows), wanted minus actual, and the derivative of the actual (T, rows, hinges).
 
         Args:
-            base: (T, 12) world frames of the joint above the chain.
+            base: (T, 7) position and orientation of the joint above the chain, as of a free joint.
             x: (T, hinges) angles.
             terms: What the chain should do.
             derivative: Whether to compute the derivative; it is empty otherwise.
@@ -163,22 +150,21 @@ class Chain:
         for n, term in enumerate(terms):
             at = slice(3 * n, 3 * n + 3)
             if isinstance(term, Orientation):
-                R = rotations[term.joint]
-                e[:, at] = term.weight * _rotation_vector(R, term.wanted)
+                e[:, at] = term.weight * _rotation_vector(rotations[:, term.joint], term.wanted)
                 if derivative:
                     k = self.above[term.joint]
                     J[:, at, :k] = term.weight * np.swapaxes(axes[:, :k], 1, 2)
                 continue
             last = term.joint if isinstance(term, Place) else term.end
-            point = positions[last] + rotations[last] @ term.offset
+            point = positions[:, last] + rotations[:, last] @ term.offset
             k = self.above[last]
             if isinstance(term, Place):
                 weight = term.weight / self.length
                 e[:, at] = weight * (term.wanted - point)
                 if derivative:
-                    J[:, at, :k] = weight * np.swapaxes(_cross(axes[:, :k], point[:, None] - origins[:, :k]), 1, 2)
+                    J[:, at, :k] = weight * np.swapaxes(cross(axes[:, :k], point[:, None] - origins[:, :k]), 1, 2)
                 continue
-            way = point - positions[term.start]
+            way = point - positions[:, term.start]
             length = np.maximum(np.linalg.norm(way, axis=1), _SHORT * self.length)[:, None]
             d = way / length
             e[:, at] = term.weight * (term.wanted - d)
@@ -187,43 +173,44 @@ class Chain:
                 arms = np.concatenate(
                     [np.repeat(way[:, None], both, axis=1), point[:, None] - origins[:, both:k]], axis=1
                 )
-                speeds = _cross(axes[:, :k], arms) / length[:, None]
+                speeds = cross(axes[:, :k], arms) / length[:, None]
                 speeds -= (speeds @ d[:, :, None]) * d[:, None]
                 J[:, at, :k] = term.weight * np.swapaxes(speeds, 1, 2)
         return e, J
 
     def follow(
-        self, base: Array, x: Array, terms: Sequence[Term], *, bounds: Array, calm: float, steps: int = STEPS
+        self, base: Array, x: Array, terms: Sequence[Term], *, bounds: Array, calm: float
     ) -> tuple[Array, float]:
         """Return the angles (T, hinges) that follow the terms with bounded steps, and their cost.
 
         Args:
-            base: (T, 12) world frames of the joint above the chain.
+            base: (T, 7) position and orientation of the joint above the chain, as of a free joint.
             x: (T, hinges) start.
             terms: What the chain should do.
             bounds: (T - 1, hinges) largest step of each angle, radians.
             calm: Weight of the squared steps.
-            steps: Most steps of the least squares.
         """
         x = np.clip(x, self.lower, self.upper)
         e, slopes = self.residuals(base, x, terms)
         cost = _cost(e, x, bounds, calm)
-        damping = _DAMPING
-        for _ in range(steps):
+
+        def step(
+            blocks: Array, gradient: Array, box: tuple[Array, Array, Array], damping: float
+        ) -> tuple[tuple[Array, Array, Array], float]:
+            trial = _nearby(blocks, gradient, damping, *box, bounds, calm)
+            e, slopes = self.residuals(base, trial, terms)
+            return (trial, e, slopes), _cost(e, trial, bounds, calm)
+
+        damping = Damping(least=_DAMPING, most=_MOST_DAMPING, after_failure=1e-2)
+        for _ in range(_STEPS):
             back = np.swapaxes(slopes, 1, 2)
             blocks, gradient = back @ slopes, (back @ e[:, :, None])[:, :, 0]
             low, high = np.maximum(self.lower, x - _LARGEST), np.minimum(self.upper, x + _LARGEST)
-            better = False
-            while not better and damping < _MOST_DAMPING:
-                trial = _nearby(blocks, gradient, damping, x, low, high, bounds, calm)
-                e, slopes = self.residuals(base, trial, terms)
-                reached = _cost(e, trial, bounds, calm)
-                better = reached < cost
-                damping = max(damping / 10.0, _DAMPING) if better else max(10.0 * damping, 1e-2)
-            if not better:
+            better = damping.descend(cost, partial(step, blocks, gradient, (x, low, high)))
+            if better is None:
                 break
-            gained = cost - reached  # pyright: ignore[reportPossiblyUnboundVariable]  # the loop ran, or better is False
-            x, cost = trial, reached  # pyright: ignore[reportPossiblyUnboundVariable]
+            gained = cost - better[1]
+            (x, e, slopes), cost = better
             if gained <= ENOUGH * cost + FINE * len(x):
                 break
         return within_steps(x, bounds), cost
@@ -290,14 +277,6 @@ def is_hinge(joint: Joint) -> bool:
     return joint.kind is Kind.HINGE and joint.mimic is None
 
 
-def _cross(a: Array, b: Array) -> Array:
-    """Return the cross products (..., 3), faster than ``np.cross``."""
-    out = np.empty(a.shape)
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
-    return out
-
-
 def _rotation_vector(a: Array, b: Array) -> Array:
     """Return the rotation vectors (T, 3), world axes, from rotations a to b, (T, 3, 3)."""
     turn = b @ np.swapaxes(a, 1, 2)
@@ -334,17 +313,22 @@ def within_steps(x: Array, bounds: Array) -> Array:
     """
     if keeps_steps(x, bounds):
         return x
-    low, high = x.copy(), x.copy()
-    for order in (range(1, len(x)), range(len(x) - 2, -1, -1)):
-        for t in order:
-            s, b = (t - 1, bounds[t - 1]) if order.step > 0 else (t + 1, bounds[t])
-            low[t] = np.minimum(low[t], low[s] + b)
-            high[t] = np.maximum(high[t], high[s] - b)
-    return 0.5 * (low + high)
+    least, most = x.min(axis=0), x.max(axis=0)
+    way = np.zeros(x.shape)  # from the first frame; a bound beyond the whole range is none
+    np.cumsum(np.minimum(bounds, most - least + 1.0), axis=0, out=way[1:])
+    low = np.minimum(_lowest(x - way) + way, _lowest((x + way)[::-1])[::-1] - way)
+    high = np.maximum(-_lowest(-x - way) - way, -_lowest((way - x)[::-1])[::-1] + way)
+    return np.clip(0.5 * (low + high), least, most)
 
 
-def base_frames(skeleton: Skeleton, q: Array, row: int) -> Array:
-    """Return the world frames (T, 12) of a joint, or of the world for row -1."""
+def _lowest(x: Array) -> Array:
+    """Return the least of all values up to each frame, (T, n)."""
+    return np.minimum.accumulate(x, axis=0)
+
+
+def base_values(skeleton: Skeleton, q: Array, row: int) -> Array:
+    """Return position and orientation of a joint in the world, (T, 7), as of a free joint; row -1 is the world."""
     if row < 0:
-        return np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (len(q), 1))
-    return world_frames(skeleton, q)[:, row]
+        return np.tile((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), (len(q), 1))
+    frames = world_frames(skeleton, q)[:, row]
+    return np.concatenate([frames[:, 9:], matrix_to_quat(frames[:, :9].reshape(-1, 3, 3))], axis=1)

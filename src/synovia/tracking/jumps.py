@@ -3,8 +3,8 @@
 **Flips.** A pose may flip although its targets move little: an elbow whose pole crosses the limb, or a wrist. A target
 that moves by δ at a distance d from a joint rotates the joint by about δ / d, or a few times that near a straight limb.
 A joint that rotates by much more has flipped. In fast motion, the targets move fast as well, so it is not a flip. A
-limb has flipped as well if it swings about the line between its ends while its pole crosses that line: the nearer the
-pole, the more swing its small way would explain.
+limb has flipped as well if it swings about the line between its ends while its pole crosses that line or is close to
+it: the nearer the pole, the more swing its small way would explain. Iterative solvers may swing a frame later.
 
 **Switches.** A closed form takes the branch nearest to the previous frame. Where that branch ends, at a limit or a
 singular pose, the next branch may be far away. To tell a switch from fast motion, a frame with a large step is solved
@@ -37,6 +37,7 @@ _MORE: Final = 10.0  # a flip's rotation beside that of its targets; a limb that
 _SWING: Final = 1.2  # radians; smallest swing of a limb that is a flip if its pole crosses the limb
 _CLOSE: Final = (0.75, 0.25)  # a pole crosses a limb if it passes its line at a smaller part of its distances there
 # before and after: of the smaller one, or of the larger one where it comes from far or goes far
+_NEAR: Final = 0.1  # or if it is nearer to its line, as a part of the limb's length
 _STRAIGHT: Final = 1e-3  # a limb bends if its middle is farther from the line of its ends; as a part of its length
 _LARGE: Final = 0.2  # norm of the joints' steps, radians and reaches; smallest that may be a switch
 _PARTS: Final = (4, 32)  # numbers of small steps; four are enough for most frames without a switch
@@ -134,7 +135,7 @@ def _crossings(ik: CompiledProblem, rows: Array) -> Bools:
         bends = np.linalg.norm(side, axis=1) > _STRAIGHT * length
         a, b = (_carried(v[:-1], line[:-1], line[1:]) for v in (side, pole))
         swing = np.arctan2(np.linalg.norm(np.cross(a, side[1:]), axis=1), np.sum(a * side[1:], axis=1))
-        out[1:] |= (swing > _SWING) & bends[1:] & bends[:-1] & _passes(b, pole[1:])
+        out[1:] |= (swing > _SWING) & bends[1:] & bends[:-1] & _passes(b, pole[1:], _NEAR * length[1:])
     return out
 
 
@@ -146,13 +147,13 @@ def _carried(v: Array, a: Array, b: Array) -> Array:
     return cosine * v + np.cross(axis, v) + along * axis
 
 
-def _passes(a: Array, b: Array) -> Bools:
-    """Return whether the ways from points a to b (T, 3) pass the origin closer than their ends are."""
+def _passes(a: Array, b: Array, near: Array) -> Bools:
+    """Return whether the ways from a to b (T, 3) pass the origin closer than their ends, or than ``near`` (T,)."""
     way = b - a
     share = np.clip(-np.sum(a * way, axis=1) / np.maximum(np.sum(way * way, axis=1), np.finfo(float).tiny), 0.0, 1.0)
     nearest = np.linalg.norm(a + share[:, None] * way, axis=1)
     ends = np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1)
-    return (nearest < _CLOSE[0] * np.minimum(*ends)) | (nearest < _CLOSE[1] * np.maximum(*ends))
+    return (nearest < _CLOSE[0] * np.minimum(*ends)) | (nearest < _CLOSE[1] * np.maximum(*ends)) | (nearest < near)
 
 
 def _explained(ik: CompiledProblem, joint: Array, before: Array, after: Array) -> float:

@@ -31,7 +31,18 @@ _FAR: Final = 9.0  # ratio to the squared change within a track, above which a c
 
 
 class Tracked(Solutions):
-    """The solutions of targets over time, frame by frame."""
+    """The solutions of targets over time, frame by frame.
+
+    It has the arrays of ``Solutions`` with a leading axis of T frames. ``IK.track`` returns it.
+
+    Example:
+        >>> import numpy as np
+        >>> import synovia as sy
+        >>> line = np.linspace((0.4, -0.2, 0.5), (0.4, 0.2, 0.5), 20)
+        >>> clip = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool")).track({"tool": line}, fps=30)
+        >>> clip.missed_frames, clip.jumps, len(clip.motion)
+        ((), (), 20)
+    """
 
     def __init__(
         self,

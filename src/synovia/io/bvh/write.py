@@ -63,6 +63,10 @@ def write_bvh(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.write_bvh(sy.load_motion("walk.glb"), "walk.bvh")  # doctest: +SKIP
     """
     where = as_path(path)
     nodes = _nodes(motion)

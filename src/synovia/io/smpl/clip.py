@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,20 +100,13 @@ def _numbers(arrays: dict[str, NDArray[Any]], name: str, where: Path) -> Array:
     return as_numbers(arrays[name], arrays[name].shape, name)
 
 
-def _refuse(path: Path) -> NoReturn:
-    """Refuse to read a clip without the model."""
-    raise FormatError(
-        "a clip of AMASS does not hold its skeleton",
-        where=str(path),
-        hint="name your SMPL model: --model SMPLH.npz, or load_motion(path, skeleton='SMPLH.npz') in Python",
-    )
+def _looks_like(head: bytes) -> bool:
+    """Return whether an archive has the arrays of a clip."""
+    return head.startswith(b"PK") and b"poses.npy" in head and b"trans.npy" in head
 
 
-FORMAT: Final = Format(
-    name="AMASS",
-    extensions=(),
-    looks_like=lambda head: head.startswith(b"PK") and b"poses.npy" in head and b"trans.npy" in head,
-    read=_refuse,
-    holds_motions=True,
-    read_onto=read_amass,
-)
+FORMAT: Final = Format.without_skeleton(
+    "AMASS", (), _looks_like, read_amass,
+    what="a clip of AMASS",
+    hint="name your SMPL model: --model SMPLH.npz, or load_motion(path, skeleton='SMPLH.npz') in Python",
+)  # fmt: skip

@@ -85,9 +85,9 @@ class Table:
             raise self.error(f"{key} is not a boolean", key, value=value, expected="true or false")
         return value
 
-    def number(self, key: str, *, infinite: bool = False) -> float | None:
+    def number(self, key: str) -> float | None:
         """Return a number; None if the key is missing."""
-        return self._number(key, self.values[key], infinite) if key in self.values else None
+        return self._number(key, self.values[key]) if key in self.values else None
 
     def numbers(self, key: str, count: int, *, infinite: bool = False) -> list[float] | None:
         """Return a list of ``count`` numbers; None if the key is missing."""
@@ -120,7 +120,7 @@ class Table:
         """Return the table at a key of this one."""
         return Table(values, self._path, self._what, {"": self._lines[key]} if key in self._lines else {})
 
-    def _number(self, key: str, value: object, infinite: bool) -> float:
+    def _number(self, key: str, value: object, infinite: bool = False) -> float:
         """Return one number."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.error(f"{key} is not a number", key, value=value, expected="a number")

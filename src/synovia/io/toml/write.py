@@ -29,6 +29,10 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is not an axis.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.write_skeleton(sy.load_skeleton("robot.urdf"), "robot.toml")  # doctest: +SKIP
     """
     write_text(as_path(path), skeleton_text(skeleton), force=force)
 

@@ -11,7 +11,14 @@ FARTHEST = 1e15  # radians or length units; joint values are smaller, so larger 
 
 
 class Limit(ABC):
-    """A hard bound on the value of one joint."""
+    """A hard bound on the value of one joint.
+
+    Example:
+        >>> import synovia as sy
+        >>> elbow = sy.Interval(-2.4, 0.0)
+        >>> isinstance(elbow, sy.Limit)
+        True
+    """
 
     @abstractmethod
     def row(self) -> NDArray[np.float64]:

@@ -37,6 +37,11 @@ class SwingTwist(Limit):
     Raises:
         InputError: If an angle is out of range or the frame is not a rotation.
 
+    Example:
+        >>> import synovia as sy
+        >>> hip = sy.SwingTwist(x=(0.3, 1.8), y=(0.4, 0.4))  # radians
+        >>> body = sy.bundled("humanoid").with_limits({"left_upper_leg": hip})
+
     References:
         Yamane & Nakamura (2002), *Natural Motion Animation through Constraining and Deconstraining at Will*.
     """

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import partial, wraps
+from importlib import import_module
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -26,11 +28,60 @@ from synovia.tracking.trajectory.model import Model
 _DAMPING = 1e-7  # of the first step, relative to the curvature of each variable
 _MOST_DAMPING = 1e3
 _HELD = 1e12  # curvature that stops a variable
+_T = TypeVar("_T")
+_P = ParamSpec("_P")
 _BEND = (1.0, -2.0, 1.0)  # a second difference of three frames
 WINDOW: Final = 600  # frames in one solve, so that memory does not grow with the length of a clip
 LEAD: Final = 120  # frames of a window that the next one solves again, with the frames after them
 Progress = Callable[[float], None]
 _LARGEST = 0.7  # radians or reaches in one step; the linear model is poor beyond
+
+
+def one_blas_thread(solve: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Return a function that keeps the linear algebra of NumPy and SciPy to one thread while it runs.
+
+    The threads of OpenBLAS wait for each other in busy loops. For matrices of some hundred rows they gain nothing on
+    an idle machine, and on a busy one they take a multiple of the time.
+    """
+
+    @wraps(solve)
+    def limited(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        from threadpoolctl import threadpool_limits
+
+        import_module("scipy.linalg")  # its own library: only what is loaded can be limited
+        with threadpool_limits(limits=1, user_api="blas"):
+            return solve(*args, **kwargs)
+
+    return limited
+
+
+class Damping:
+    """The damping of Levenberg-Marquardt steps: more to repeat one that failed, less after one that lowered the cost.
+
+    Args:
+        least: The first and smallest damping.
+        most: A step that would need more ends the descent.
+        after_failure: Least damping of a repeated step.
+    """
+
+    def __init__(self, *, least: float, most: float, after_failure: float) -> None:
+        """Start with the smallest damping."""
+        self._value, self._least, self._most, self._after_failure = least, least, most, after_failure
+
+    def descend(self, cost: float, step: Callable[[float], tuple[_T, float]]) -> tuple[_T, float] | None:
+        """Return what a step leads to, and its lower cost; None if no damping lowers the cost.
+
+        Args:
+            cost: The present cost.
+            step: Returns what the step with a damping leads to, and the cost there.
+        """
+        while self._value < self._most:
+            trial, reached = step(self._value)
+            if reached < cost:
+                self._value = max(self._value / 10.0, self._least)
+                return trial, reached
+            self._value = max(10.0 * self._value, self._after_failure)
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +128,7 @@ class Terms:
         )
 
 
+@one_blas_thread
 def solve_in_windows(
     model: Model,
     terms: Terms,
@@ -141,24 +193,13 @@ def _solve_window(
         progress: Called after every step with the fraction of the work that is done.
     """
     cost = _cost(model, terms, q)
-    damping = _DAMPING
+    damping = Damping(least=_DAMPING, most=_MOST_DAMPING, after_failure=1e-4)
     for k in range(steps):
-        matrix, gradient = _normal_equations(model, terms, q)
-        better = False
-        while not better and damping < _MOST_DAMPING:
-            x = _solved(matrix.copy(), gradient, damping)
-            np.clip(
-                x, -_LARGEST, _LARGEST, out=x
-            )  # each alone, so that an undetermined twist does not shorten all others
-            trial = model.move(q, x)
-            trial[: terms.fixed] = q[: terms.fixed]
-            reached = _cost(model, terms, trial)
-            better = reached < cost
-            damping = max(damping / 10.0, _DAMPING) if better else max(10.0 * damping, 1e-4)
-        if not better:
+        better = damping.descend(cost, partial(_step, model, terms, q, _normal_equations(model, terms, q)))
+        if better is None:
             break
-        gained = cost - reached  # pyright: ignore[reportPossiblyUnboundVariable]  # the loop ran, or better is False
-        q, cost = trial, reached  # pyright: ignore[reportPossiblyUnboundVariable]
+        gained = cost - better[1]
+        q, cost = better
         if progress is not None:
             progress((k + 1) / steps)
         if gained <= enough * cost:
@@ -166,6 +207,16 @@ def _solve_window(
     if progress is not None:
         progress(1.0)
     return q
+
+
+def _step(model: Model, terms: Terms, q: Array, equations: tuple[Array, Array], damping: float) -> tuple[Array, float]:
+    """Return the joint values, (T, nq), after a step from q, and their cost; see ``_normal_equations``."""
+    matrix, gradient = equations
+    x = _solved(matrix.copy(), gradient, damping)
+    np.clip(x, -_LARGEST, _LARGEST, out=x)  # each alone, so that an undetermined twist does not shorten all others
+    trial = model.move(q, x)
+    trial[: terms.fixed] = q[: terms.fixed]
+    return trial, _cost(model, terms, trial)
 
 
 def _active(terms: Terms, e: Array) -> Array:
@@ -244,6 +295,7 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
     return band, gradient
 
 
+@one_blas_thread
 def spread(model: Model, terms: Terms, q: Array, count: int) -> Array:
     """Draw steps (count, T, columns) from a solution, according to its uncertainty.
 
