@@ -11,6 +11,10 @@ check *STEPS:
 test *ARGS:
     .venv/bin/pytest {{ ARGS }}
 
+# Every file of the package, or of one folder of it, with its first line, which says what it is
+files FOLDER=".":
+    @grep -rHm1 '"""' src/synovia/{{ FOLDER }} --include='*.py' | sort
+
 # Compile all kernels ahead, for clones and for platform wheels: --levels x86_64_v3
 kernels *ARGS:
     .venv/bin/python packaging/kernels.py {{ ARGS }}

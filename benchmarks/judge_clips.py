@@ -263,7 +263,10 @@ def turned(rng, source, answer, number):
     words = (["up axis", "upside down", "rest pose"], None)
     if before:
         moved = turn_root(source, turn)
-        bad = sy.retarget(moved, answer.motion.skeleton, threads=1)
+        try:
+            bad = sy.retarget(moved, answer.motion.skeleton, threads=1)
+        except sy.InputError:
+            return None  # upside down along y or z: the user is asked, and there is no clip
         if bad.verdict == "good" and upright(bad):
             return None  # the body was put on its feet again
         return f"source by {angle}° about {axis}", words, bad.judgement

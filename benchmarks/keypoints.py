@@ -9,10 +9,12 @@ vertical axis.
 """
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads wait for each other where others work too
 import numpy as np
 from common import machine, needed_data, save, table, verdicts
 

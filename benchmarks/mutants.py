@@ -5,9 +5,10 @@
     python benchmarks/mutants.py --line kernels/math/spheres.py:40 --line io/npz.py:150-160   # all of these lines
     python benchmarks/mutants.py --list                   # which mutants a seed draws, without running them
 
-A first run (again after a change of the package or of its tests) finds out which tests run which line, with kernels
-as plain Python (``NUMBA_DISABLE_JIT=1``): a compiled mutant would take a minute. A mutant then meets only the tests
-that run its line, quick ones first. Results are kept in ``.mutants/``: a run that was cut off goes on where it
+A first run (again after a change of the package or of its tests) finds out which tests run which line. Mutants of
+kernels run as plain Python (``NUMBA_DISABLE_JIT=1``), because compiling one takes a minute. Mutants of other files run
+beside kernels that came compiled (``just kernels``), if there are any. A mutant then meets only the tests that run its
+line, quick ones first. Results are kept in ``.mutants/``: a run that was cut off goes on where it
 stopped, and survivors are tried again when tests have changed. Survivors that change nothing that is promised are
 listed in ``mutants.toml``, each with its reason. The exit status is 1 if the share that was caught is below
 ``--bar``.
@@ -21,6 +22,7 @@ from __future__ import annotations
 import argparse
 import ast
 import fnmatch
+import functools
 import hashlib
 import json
 import os
@@ -51,7 +53,7 @@ SOURCES = (
 )  # fmt: skip
 # Lanes run compiled alone, and are held to their scalar kernels there; the compiler has tests of its own.
 LEFT_OUT = ("kernels/simd/*", "kernels/compiler/*")
-SMALL = ["-m", "not slow and not compiled and not shared_data"]
+PREBUILT = Path(os.environ.get("SYNOVIA_PREBUILT") or REPO / PACKAGE / "kernels/prebuilt")
 # Much for little: laws that the solvers' own tests hold too, and refusals before any kernel
 NOT_RUN = ("tests/solvers/test_conformance.py", "tests/ik/test_ik_input.py", "tests/kernels/test_seam.py")
 PASSES = {
@@ -60,9 +62,10 @@ PASSES = {
         "tests/test_jacobian_of_pose.py",
     ],
     "files": [
-        "tests/ik/test_goal_writing.py", "tests/ik/test_track.py", "tests/clips",
+        "tests/ik/test_goal_writing.py", "tests/ik/test_track.py", "tests/ik/test_jumps.py", "tests/clips",
         *(f"tests/test_{name}.py" for name in ("bvh", "gltf", "urdf", "toml", "mjcf", "writers", "models", "limits",
-          "skeleton", "pose_motion", "cli_files", "cli_solve", "cli_animate", "retarget", "reader_bounds")),
+          "skeleton", "pose_motion", "cli_files", "cli_solve", "cli_animate", "cli_inspect", "retarget",
+          "reader_bounds", "format_edges", "learners_files", "lerobot", "rest_pose", "fuzz")),
     ],
 }  # fmt: skip
 
@@ -136,14 +139,31 @@ def digest(files: list[str]) -> str:
     return total.hexdigest()[:16]
 
 
-def environment(folder: Path, extra: dict[str, str]) -> dict[str, str]:
-    """Return the environment of tests on the package that lies in a folder."""
+def environment(folder: Path, extra: dict[str, str], interpreted: bool = True) -> dict[str, str]:
+    """Return the environment of tests on the package that lies in a folder, with kernels as plain Python or not."""
     paths = os.pathsep.join([str(folder / "src"), str(Path(__file__).parent)])
     data = os.environ.get("SYNOVIA_DATA") or str(REPO.parent / "shared" / "data")
-    left_out = ("COV_", "COVERAGE_", "PYTHONDONTWRITEBYTECODE")  # each process would parse all libraries again
+    # Without bytecode each process would parse all libraries again
+    left_out = ("COV_", "COVERAGE_", "PYTHONDONTWRITEBYTECODE", "NUMBA_DISABLE_JIT", "SYNOVIA_KERNELS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     # CI: hypothesis shows the same examples every time
-    return {**kept, "PYTHONPATH": paths, "CI": "true", "SYNOVIA_DATA": data, "NUMBA_DISABLE_JIT": "1", **extra}
+    kernels = {"NUMBA_DISABLE_JIT": "1"} if interpreted else {"SYNOVIA_PREBUILT": str(PREBUILT)}
+    return {**kept, "PYTHONPATH": paths, "CI": "true", "SYNOVIA_DATA": data, **kernels, **extra}
+
+
+@functools.cache
+def interprets(name: str) -> bool:
+    """Return whether a pass runs kernels as plain Python: those of mutants, and all if none came compiled that fit."""
+    if name == "kernels":
+        return True
+    ask = [sys.executable, "-c", "from synovia.kernels import compiler; print(compiler.mode)"]
+    env = environment(REPO, {}, interpreted=False)
+    return subprocess.run(ask, env=env, capture_output=True, text=True, check=False).stdout.strip() != "prebuilt"
+
+
+def small(name: str) -> list[str]:
+    """Return the arguments of pytest for the tests of a pass that are quick enough."""
+    return ["-m", f"not slow and not shared_data{' and not compiled' if interprets(name) else ''}"]
 
 
 def is_test(file: str) -> bool:
@@ -222,10 +242,10 @@ class Lines:
         for old in (notes, data):
             old.unlink(missing_ok=True)
         notes.touch()
-        env = environment(REPO, {"MUTANTS_NOTES": str(notes), "COVERAGE_FILE": str(data)})
+        env = environment(REPO, {"MUTANTS_NOTES": str(notes), "COVERAGE_FILE": str(data)}, interprets(name))
         cover = ["--cov", "--cov-context=test", "--cov-report="]
         subprocess.run(
-            [sys.executable, "-m", "pytest", *PYTEST, *files, *SMALL, *cover], cwd=REPO, env=env, check=False
+            [sys.executable, "-m", "pytest", *PYTEST, *files, *small(name), *cover], cwd=REPO, env=env, check=False
         )
         kept = coverage.CoverageData(str(data))
         kept.read()
@@ -407,12 +427,15 @@ def tests_of(mutant: Mutant, lines: Lines) -> set[str]:
     if inside:
         body = min(inside, key=lambda n: n.end_lineno - n.lineno)
         if mutant.line >= body.body[0].lineno:
-            # coverage names the first line of a statement
+            # coverage names one line of a statement, or of the head of one that holds others: not always its first
             statements = [
                 n for n in ast.walk(body) if isinstance(n, ast.stmt) and n.lineno <= mutant.line <= n.end_lineno
             ]
-            first = max(statements, key=lambda n: (n.lineno, -n.end_lineno)).lineno
-            return set(here.get(mutant.line, [])) | set(here.get(first, []))
+            inner = max(statements, key=lambda n: (n.lineno, -n.end_lineno))
+            held = getattr(inner, "body", None)
+            last = max(inner.lineno, held[0].lineno - 1) if held else inner.end_lineno
+            lines_of_it = {mutant.line, *range(inner.lineno, last + 1)}
+            return {test for line in lines_of_it for test in here.get(line, [])}
         return {test for line in range(body.lineno, body.end_lineno + 1) for test in here.get(line, [])}
     top = next((n for n in tree.body if n.lineno <= mutant.line <= n.end_lineno), None)
     names = [n.id for n in ast.walk(top) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)] if top else []
@@ -491,7 +514,8 @@ class Copy:
         notes = self.folder / "notes"
         notes.unlink(missing_ok=True)
         self.write(mutant.file, mutant.code)
-        env = environment(self.folder, {"MUTANTS_NOTES": str(notes), "MUTANTS_MEMORY": str(MEMORY)})
+        interpreted = interprets("kernels" if mutant.file.startswith("kernels/") else "files")
+        env = environment(self.folder, {"MUTANTS_NOTES": str(notes), "MUTANTS_MEMORY": str(MEMORY)}, interpreted)
         if compiled:
             env |= {"NUMBA_DISABLE_JIT": "0", "SYNOVIA_CACHE_DIR": str(KEPT / "cache")}
         going = subprocess.Popen(

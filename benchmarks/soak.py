@@ -243,7 +243,7 @@ def make_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]]) -> Case:
 
 SIZES = 12  # powers of ten up and down
 FARTHEST = 1e13  # length units that a target is moved
-OUTERMOST = 4e14  # length units that a body goes out: the package takes targets up to 1e15 from the origin
+OUTERMOST = 4e14  # length units that bodies and targets go out: the package takes targets up to 1e15 from the origin
 NARROW = (0.0, 0.0, 1e-9, 1e-6, 1e-3, 0.3, 1.5, 3.0, np.pi - 1e-9, np.pi)  # half-angles
 TWISTS = ((-np.pi, np.pi), (0.0, 0.0), (-1e-9, 1e-9), (-0.5, 1.0), (1.0, 1.0), (np.pi, np.pi), (2.5, np.pi))
 TRIES = 300  # random goals until a solver takes them
@@ -410,6 +410,8 @@ def make_wide_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]], deal
                 goals.append(goal)
                 frames.append(T)
         if not any(goal.takes for goal in goals):  # many problems are told apart by their targets
+            continue
+        if max(np.abs(T).max() for T in frames) > OUTERMOST:  # an aim's target lies up to ten sizes away
             continue
         settings = with_settings(solver, attempts=int(rng.choice([1, 2, 8, 20])), seed=int(rng.integers(1000)))
         tight = 10.0 ** rng.uniform(-6, -3)

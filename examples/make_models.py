@@ -23,7 +23,7 @@ TRUNK = [
     ("Spine1", "Spine", (0, 0.86, -0.01), 0.12),
     ("Neck", "Spine1", (0, 1.06, 0), 0.055),
     ("Head", "Neck", (0, 1.13, 0.01), 0.05),
-    ("HeadTop_End", "Head", (0, 1.27, 0.03), 0.11),
+    ("HeadTop_End", "Head", (0, 1.31, 0.02), 0.0),
 ]
 LIMBS = [
     ("Shoulder", "Spine1", (0.05, 1.01, 0), 0.06),
@@ -38,7 +38,19 @@ LIMBS = [
     ("ToeBase", "Foot", (0.105, 0.02, 0.11), 0.045),
     ("Toe_End", "ToeBase", (0.105, 0.015, 0.18), 0.035),
 ]
-COLOURS = {"trunk": (0.95, 0.72, 0.30), "Left": (0.25, 0.52, 0.82), "Right": (0.55, 0.42, 0.82)}
+COLOURS = {
+    "trunk": (0.95, 0.72, 0.30),
+    "Left": (0.25, 0.52, 0.82),
+    "Right": (0.55, 0.42, 0.82),
+    "eyes": (0.03, 0.03, 0.04),
+}
+# Joint, part, ends and thickness of further shapes: chest, skull, nose, and eyes that show where is ahead
+SHAPES = [
+    ("Spine1", "trunk", (0, 0.88, -0.008), (0, 0.955, -0.006), 0.122),
+    ("Head", "trunk", (0, 1.185, 0.012), (0, 1.205, 0.012), 0.098),
+    ("Head", "trunk", (0, 1.165, 0.1), (0, 1.168, 0.112), 0.016),
+    *(("Head", "eyes", (side * 0.034, 1.192, 0.095), (side * 0.034, 1.2, 0.095), 0.014) for side in SIDES.values()),
+]
 
 
 def joints():
@@ -115,14 +127,15 @@ def character():
     for material, part in enumerate(COLOURS):
         points, normals, faces, owners = [], [], [], []
         count = 0
-        for _, parent, place, thick, own in rows:
-            if own != part or parent is None:
-                continue
-            p, n, f = capsule(rows[index[parent]][2], place, thick)
+        shapes = [(parent, rows[index[parent]][2], place, thick) for _, parent, place, thick, own in rows
+                  if own == part and thick > 0.0]  # fmt: skip
+        shapes += [(joint, np.array(a), np.array(b), thick) for joint, own, a, b, thick in SHAPES if own == part]
+        for owner, start, end, thick in shapes:
+            p, n, f = capsule(start, end, thick)
             points.append(p)
             normals.append(n)
             faces.append(f + count)
-            owners += [index[parent]] * len(p)
+            owners += [index[owner]] * len(p)
             count += len(p)
         weights = np.zeros((count, 4), np.uint8)
         weights[:, 0] = 255

@@ -60,13 +60,29 @@ WORDS = {
     "csv": (
         "time", ",", '"', '""', ";", "\n", "\r", "\r\n", "\n\n", "joint1", "joint1.x", "nan", "a.x", "a.confidence",
     ),
+    "trc": (
+        "PathFileType", "\t", "\t\t", "DataRate", "Units", "mm", "Frame#", "Time", "\n\n", "X1", "nan", ",",
+    ),
+    "targets": (
+        "tool.x", "tool.position", "tool.transform", "tool.qw", "start.joint1", "start.", "status", ",", '"', "\n",
+        "nan", "INVALID", "id",
+    ),
+    "ledger": (
+        "input", "output", "sha256", "settings", "done", "failed", "crashed", "gone", ",", '"', "\n", '"event": "done"',
+        '"row"', '"claim"', "{", "}", "null", "../x",
+    ),
+    "lerobot": (
+        '"features"', '"names"', '"shape"', '"dtype"', '"fps"', '"codebase_version"', "null", "{}", "[]", '"v3.0"',
+        '"observation.state"', '"joint1.pos"', "NaN",
+    ),
     "json": (
         "{", "}", "[", "]", ":", ",", '"schema"', '"q"', "null", "true", "1e999", '"\\ud800"', '"joint"', "//", "/*",
     ),
 }  # fmt: skip
 FAMILY = {
     "bvh": "bvh", "gltf": "json", "urdf": "urdf", "mjcf": "mjcf", "toml": "toml", "npz": "csv", "csv": "csv",
-    "points": "csv", "map": "toml", "pose": "json", "goals": "json", "track": "json",
+    "points": "csv", "map": "toml", "pose": "json", "goals": "json", "track": "json", "tracker": "csv", "smpl": "csv",
+    "amass": "csv", "unitree": "csv", "markers": "trc", "table": "targets", "ledger": "ledger", "lerobot": "lerobot",
 }  # fmt: skip
 _TOKEN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|[A-Za-z_][\w.]*|\"[^\"\n]*\"")
 
@@ -93,13 +109,15 @@ def _ways(seed: Seed, data: bytes) -> list[Callable[[bytes, Random], bytes]]:
         return [*raw, *[glb_fields, glb_json, glb_json, glb_json] * 3]
     if data[:6] == b"\x93NUMPY":
         return [*raw, npy_header, npy_header, npy_header]
+    if seed.ending in (".parquet", ".arrow", ".frames.parquet", ".episodes.parquet", ".c3d"):
+        return [*raw, flip, flip, overwrite, overwrite, ends]
     words = WORDS["toml" if seed.ending == ".toml" else FAMILY[seed.reader]]
 
     def word(data: bytes, rng: Random) -> bytes:
         return put(data, rng.choice(words).encode(), rng)
 
     text = [number, number, number, token, token, run, lines, lines, deep, word, word, encode]
-    if seed.ending in (".json", ".gltf"):
+    if seed.ending.endswith((".json", ".gltf")):
         text += [json_tree] * 14
     if seed.reader in ("urdf", "mjcf"):
         text += [xml_tree] * 14
@@ -162,6 +180,15 @@ def overwrite(data: bytes, rng: Random) -> bytes:
     value = rng.choice((b"\0", b"\xff", b"\x7f", b"\x80", b"\0\0\xc0\x7f", b"\0\0\x80\x7f", b"\xff\xff\xff\xff"))
     at = rng.randrange(len(data) + 1)
     return data[:at] + value + data[at + len(value) :]
+
+
+def ends(data: bytes, rng: Random) -> bytes:
+    """Change bytes near the end or the beginning, where binary files describe themselves."""
+    out = bytearray(data or b"\0")
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        near = min(len(out), int(2 ** rng.uniform(0, 10)))
+        out[rng.choice((-near, near - 1))] = rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))
+    return bytes(out)
 
 
 def shuffle(data: bytes, rng: Random) -> bytes:

@@ -4,10 +4,10 @@
     python benchmarks/fuzz/run.py --seed 1 --case 4711        # one case again, in this process
 
 Cases are drawn from small valid files, made here or found in the folder of real models (--data, SYNOVIA_DATA, else
-../shared/data; --data "" leaves them out: cases are the same only with the same files). Each process reads one case
-after the other under limits of the system: address space, and processor time, so that the load of the machine does
-not count. A failure ends the process if it must, and the next one goes on. Files that failed are kept in --keep.
-Needs Linux.
+../shared/data; --data "" leaves them out). Cases are the same only with the same files, --readers and packages: Arrow,
+Parquet and C3D are among them only with pyarrow and ezc3d. Each process reads one case after the other under limits of
+the system: address space, and processor time, so that the load of the machine does not count. A failure ends the
+process if it must, and the next one goes on. Files that failed are kept in --keep. Needs Linux.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ WALL = 120.0  # seconds without an answer, after which a process is taken to wai
 SHOWN = 40
 
 
-def seeds_of(data: str | None) -> list:
-    """Return all files that are changed."""
+def seeds_of(data: str | None, readers: str | None) -> list:
+    """Return all files that are changed, or those of some readers."""
     from seeds import made, real
 
     folder = Path(data if data is not None else os.environ.get("SYNOVIA_DATA", HERE.parents[2] / "shared" / "data"))
-    return made() + (real(folder) if data != "" and folder.is_dir() else [])
+    seeds = made() + (real(folder) if data != "" and folder.is_dir() else [])
+    return seeds if readers is None else [seed for seed in seeds if seed.reader in readers.split(",")]
 
 
 class Reading:
@@ -61,6 +62,7 @@ class Reading:
         end = options.first + options.cases
         command = [sys.executable, __file__, "--work", f"{self.next}:{end}:{options.jobs}", "--seed", str(options.seed)]
         command += [] if options.data is None else ["--data", options.data]
+        command += [] if options.readers is None else ["--readers", options.readers]
         with tempfile.TemporaryFile("w+") as said, subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=said, text=True
         ) as process:  # fmt: skip
@@ -101,14 +103,14 @@ def worked(options: argparse.Namespace) -> None:
 
     first, end, step = map(int, options.work.split(":"))
     with tempfile.TemporaryDirectory() as folder:
-        work(seeds_of(options.data), options.seed, range(first, end, step), Path(folder))
+        work(seeds_of(options.data, options.readers), options.seed, range(first, end, step), Path(folder))
 
 
 def again(options: argparse.Namespace) -> int:
     """Read one case in this process, without limits."""
     from worker import case_of, judged
 
-    chosen, data, rng = case_of(seeds_of(options.data), options.seed, options.case)
+    chosen, data, rng = case_of(seeds_of(options.data, options.readers), options.seed, options.case)
     path = Path(tempfile.mkdtemp()) / f"case{chosen.ending}"
     begun = time.process_time()
     outcome, wrong = judged(chosen, data, rng, path)
@@ -120,7 +122,7 @@ def report(options: argparse.Namespace, rows: list[dict], seconds: float) -> int
     """Print what came of the cases and keep the files that failed."""
     from worker import case_of
 
-    seeds = seeds_of(options.data)
+    seeds = seeds_of(options.data, options.readers)
     failed = [row for row in rows if row["outcome"] == "failed"]
     for row in failed:
         chosen, data, _ = case_of(seeds, options.seed, row["case"])
@@ -166,6 +168,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e6, help="stop after that time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--data", help="folder of real models; empty for none")
+    parser.add_argument("--readers", help="only these readers, for example table,ledger")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-failures"), help="where files that failed go")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     options = parser.parse_args()

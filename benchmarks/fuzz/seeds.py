@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from data_seeds import data_files
 
 import synovia as sy
 from synovia.files.goals import SCHEMA as GOALS
@@ -29,7 +30,7 @@ class Seed:
 
     Args:
         name: What to call it in reports.
-        reader: Key of ``readers.READERS``.
+        reader: Key of ``worker.READERS``.
         ending: Extension with the dot.
         data: The content.
     """
@@ -101,7 +102,7 @@ def made() -> list[Seed]:
         out.append(Seed(f"{kind} toml", kind, ".toml", toml_of(content).encode()))
     smooth = {"schema": TRACK, "fps": 25, "interpolation": "cubic", "goals": TRACK_ENTRIES[1:]}
     out.append(Seed("cubic track", "track", ".json", json.dumps(smooth).encode()))
-    return out
+    return out + [Seed(*file) for file in data_files()]
 
 
 def real(folder: Path) -> list[Seed]:

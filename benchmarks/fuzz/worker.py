@@ -11,6 +11,7 @@ import io
 import json
 import os
 import resource
+import shutil
 import signal
 import time
 import traceback
@@ -19,10 +20,16 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from random import Random
 
+from data_seeds import LEROBOT, smpl_arrays, write_lerobot
 from mutate import mutated
-from seeds import Seed, clip
+from seeds import Seed, archive, clip
 
 import synovia as sy
+from synovia.batch.functions import Solve
+from synovia.batch.ledger import Ledger
+from synovia.batch.solving import write_answers
+from synovia.batch.summary import worst_first
+from synovia.batch.tables import Source
 from synovia.cli import main as synovia_cli
 from synovia.clips.pointfile import holds_points, read_points
 from synovia.files.goals import read_goals
@@ -115,6 +122,71 @@ def read_some_points(path: Path, rng: Random) -> None:
         points.chosen({"x": points.joints[0]}, path)
 
 
+def read_a_robots_motion(path: Path, rng: Random) -> None:
+    """Read a motion that needs its model."""
+    motion = sy.load_motion(path, skeleton=bundled("arm7"))
+    if rng.random() < ALIKE:
+        sy.save_motion(motion, path.with_name("again.isaac.npz"), force=True)
+
+
+@functools.cache
+def smpl_body(folder: Path) -> sy.Skeleton:
+    """Return the skeleton of the synthetic model in the form of SMPL."""
+    path = folder / "smpl_body.npz"
+    path.write_bytes(archive(smpl_arrays()))
+    return sy.load_skeleton(path)
+
+
+def read_a_clip_of_amass(path: Path, rng: Random) -> None:
+    body = smpl_body(path.parent)
+    if rng.random() < 0.5:
+        sy.load_motion(path, skeleton=path.parent / "smpl_body.npz")  # in the shape of its body
+    else:
+        sy.load_motion(path, skeleton=body)
+
+
+@functools.cache
+def solver() -> Solve:
+    """Return the function that solves the tables."""
+    return Solve("arm7")
+
+
+def read_a_table_of_targets(path: Path, rng: Random) -> None:
+    """Solve a table, and write the answers in some format."""
+    out = path.with_name(f"answers{rng.choice(('.csv', '.npz'))}")
+    with Source(path) as source:
+        write_answers(solver(), source.blocks(), out, path, force=True)
+
+
+def read_a_ledger(path: Path, rng: Random) -> None:
+    """Open the ledger of a folder, sort its rows and write it again."""
+    del rng
+    folder = path.with_name("ledger")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    shutil.copy(path, folder / f"ledger{path.suffix}")
+    with Ledger(folder) as ledger:
+        ledger.part_with(list(ledger.rows))
+        worst_first(ledger.write())
+
+
+def read_a_data_set(path: Path, rng: Random) -> None:
+    """Add the poses of the tool to a data set of LeRobot."""
+    del rng
+    from synovia.lerobot import Arm, add_poses
+    from synovia.lerobot.layout import DataSet
+
+    root = path.with_name("set")
+    shutil.rmtree(root, ignore_errors=True)
+    write_lerobot(root)
+    ending = "".join(path.suffixes)
+    shutil.copy(path, root / LEROBOT[ending])
+    data = DataSet(root)
+    data.feature("observation.state")
+    if list(root.glob("data/*/*.parquet")):
+        add_poses(root, path.with_name("copy"), Arm(bundled("arm7"), "tool"), force=True)
+
+
 READERS = {
     **dict.fromkeys(("bvh", "gltf", "urdf", "mjcf", "toml", "npz"), read_model),
     "csv": read_a_table,
@@ -123,6 +195,13 @@ READERS = {
     "pose": read_a_pose,
     "goals": read_some_goals,
     "track": read_a_track,
+    **dict.fromkeys(("tracker", "unitree"), read_a_robots_motion),
+    "smpl": read_model,
+    "amass": read_a_clip_of_amass,
+    "markers": read_some_points,
+    "table": read_a_table_of_targets,
+    "ledger": read_a_ledger,
+    "lerobot": read_a_data_set,
 }
 
 

@@ -16,7 +16,7 @@ SOLES = [(x, 0.0, z) for x in (-0.13, 0.13) for z in (-0.05, 0.15)]  # metres, t
 
 
 def following():
-    """Return a clip of the bundled body: planted feet, a hand that follows a curve, eyes on the hand."""
+    """Return a clip of the bundled body (planted feet, a hand on a curve, eyes on the hand), and the curve, (T, 3)."""
     body = sy.bundled("humanoid")
     hanging = {f"{side}_upper_arm": sy.Rotation.from_euler("z", turn, degrees=True).as_quat() for side, turn in ARMS}
     posture = sy.Pose(body.with_root("free"), hanging)
@@ -29,10 +29,10 @@ def following():
         sy.RestGoal(posture),
     ]
     u = np.linspace(0.0, 2.0 * np.pi, 150, endpoint=False)
-    curve = np.stack([-0.32 + 0.34 * np.sin(u), 1.15 + 0.32 * np.sin(2 * u + 0.5), 0.42 + 0.1 * np.cos(u)], axis=1)
+    curve = np.stack([-0.3 + 0.27 * np.sin(u), 1.27 + 0.23 * np.sin(2 * u + 0.5), 0.42 + 0.08 * np.cos(u)], axis=1)
     ik = sy.IK(body, goals, sy.FullBody(), root="free")
     first = ik.solve({"right_hand": curve[-1], "gaze": curve[-1]})
-    return ik.track({"right_hand": curve, "gaze": curve}, start=first.pose, fps=30)
+    return ik.track({"right_hand": curve, "gaze": curve}, start=first.pose, fps=30), curve
 
 
 def walking():
@@ -44,7 +44,7 @@ def walking():
 def main():
     """Write the films."""
     folder = ROOT / "docs" / "pictures"
-    clip = following()
+    clip, _ = following()
     print(clip)
     sy.render(clip, folder / "following.gif", size=(480, 400), fps=15, force=True)
     walk, walked = walking()

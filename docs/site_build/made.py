@@ -12,7 +12,7 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 
 import synovia as sy
-from site_build.clips import following, walking
+from site_build.clips import following
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -123,8 +123,9 @@ def build(app):
         tutorial(name, made / name)
     demo = Path(app.outdir) / "demo"
     demo.mkdir(parents=True, exist_ok=True)
-    sy.write_page(following().motion, demo / "following.html", force=True)
-    sy.write_page(walking()[1], demo / "walking.html", force=True)
+    clip, curve = following()
+    motion = sy.Motion(clip.motion.skeleton, clip.motion.q, clip.motion.fps, name="the right hand follows a curve")
+    sy.write_page(motion, demo / "following.html", targets=curve[:, None], force=True)
 
 
 def setup(app):
