@@ -2,7 +2,10 @@
 
 import os
 import signal
+from dataclasses import dataclass
 from pathlib import Path
+
+from synovia.batch.tasks import ConvertFile
 
 
 class Deadly:
@@ -45,3 +48,23 @@ class KilledAtFirst(Deadly):
             if isinstance(self.how, signal.Signals):
                 os.kill(os.getpid(), self.how)
             os._exit(self.how)
+
+
+@dataclass(frozen=True)
+class ConvertKilledOnce(ConvertFile):
+    """A conversion whose process is killed, from outside, as it seems, in the middle of the first clip that it writes.
+
+    Args:
+        left: A file that is there until then.
+    """
+
+    left: str = ""
+
+    def run(self, item, output):
+        figures = super().run(item, output)
+        try:
+            Path(self.left).unlink()
+        except FileNotFoundError:
+            return figures
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise AssertionError("still alive")

@@ -4,8 +4,6 @@ import csv
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import pytest
 import synovia as sy
 from browsing import browser_path, chromium
 from cli_runs import run
-from deadly import Deadly, KilledAtFirst
+from deadly import ConvertKilledOnce, Deadly, KilledAtFirst
 from synovia.batch import inputs
 from synovia.batch.folder import run_folder
 from synovia.batch.ledger import Ledger, Row
@@ -75,9 +73,9 @@ def table(folder):
         return list(csv.DictReader(file))
 
 
-def convert(clips, out, engine=None, **options):
+def convert(clips, out, engine=None, task=None, **options):
     items = inputs.collect([str(clips)], out, [".bvh"], ".csv")
-    return run_folder(ConvertFile(), items, out, engine=engine or Inline(), **options)
+    return run_folder(task or ConvertFile(), items, out, engine=engine or Inline(), **options)
 
 
 def test_a_folder_is_mirrored_and_bad_inputs_are_rows(clips, tmp_path):
@@ -269,33 +267,28 @@ def test_patterns_and_lists_of_files_and_folders(tmp_path):
             inputs.Shard.parse(text)
 
 
+@pytest.mark.usefixtures("tests_in_processes")
 def test_processes_give_the_same_bytes_and_survive_a_killed_worker(clips, tmp_path):
-    whole, pooled = tmp_path / "whole", tmp_path / "pooled"
+    whole, pooled, left = tmp_path / "whole", tmp_path / "pooled", tmp_path / "left"
     convert(clips, whole)
-    killed = []
-
-    def kill(event):
-        if not killed:
-            found = subprocess.run(
-                ["pgrep", "-P", str(os.getpid()), "-f", "synovia.batch.pool"],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            for pid in found.stdout.split():
-                os.kill(int(pid), signal.SIGKILL)
-                killed.append(pid)
-
-    convert(clips, pooled, Local(2), notice=kill)
+    left.touch()
+    convert(clips, pooled, Local(2), task=ConvertKilledOnce(left=str(left)))
     assert snapshot(pooled) == snapshot(whole)
-    assert killed or sys.platform != "linux"
+    assert not left.exists()
+    events = [json.loads(line) for line in (pooled / "ledger.log").read_text().splitlines()]
+    assert max(event.get("attempts", 1) for event in events) == 2
 
 
 @pytest.fixture
-def letters(tmp_path, monkeypatch):
-    """The inputs a.txt, b.txt and c.txt; processes of a pool find the tasks of ``deadly``."""
+def tests_in_processes(monkeypatch):
+    """Processes of a pool find the tasks of ``deadly``."""
     tests = str(Path(__file__).parents[1])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")]))
+
+
+@pytest.fixture
+def letters(tmp_path, tests_in_processes):
+    """The inputs a.txt, b.txt and c.txt; processes of a pool find the tasks of ``deadly``."""
     (tmp_path / "in").mkdir()
     for name in "abc":
         (tmp_path / "in" / f"{name}.txt").write_text(name)
