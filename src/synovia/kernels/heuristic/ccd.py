@@ -3,13 +3,15 @@
 For a hinge with one position goal, this is the angle between the projections of effector and target onto the plane
 normal to its axis. For a ball, it is the smallest rotation that points the effector at the target (Wang & Chen 1991;
 Welman 1993). Several goals and orientations enter the optimum of one joint with their weights, so no step raises the
-error. Stiff joints make a smaller turn away from their preferred value (``turn.resisted``).
+error. Coupled joints move together (``coupled``). Stiff joints make a smaller turn away from their preferred value
+(``turn.apply_stiffness``).
 
 Poles come last: each limb turns about the line from root to tip, which leaves both where they are (``poles``).
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.heuristic.coupled import is_deepest, is_shared, move_together
 from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
 from synovia.kernels.heuristic.poles import attempt_with_poles
 from synovia.kernels.layout import (
@@ -134,7 +136,10 @@ def sweep(problem, work, targets, q):
         k = tree.ints[i, VARIABLE]
         kind = tree.ints[i, KIND]
         R, o = load_rotation(work.frames, i, ORIENTATION), load(work.frames, i, ORIGIN)
-        if k >= 0 and kind == SLIDE:
+        if problem.coupled and k >= 0 and is_shared(problem, k):
+            if is_deepest(problem, i):
+                moved = move_together(problem, work, targets, q, k, problem.params[SMALLEST_TURN], stiffness)
+        elif k >= 0 and kind == SLIDE:
             ratio = tree.couple[i, RATIO]
             axis = column(R, 2)
             if ratio != F(0):

@@ -12,6 +12,7 @@ the row nearest to the tip that uses them directly (8, again) and their position
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.heuristic.coupled import is_shared, move_together
 from synovia.kernels.heuristic.straight import unreachable_goal
 from synovia.kernels.layout import (
     BALL,
@@ -70,6 +71,17 @@ def is_unlimited_ball(problem, row):
 
 
 @device
+def is_driven_below(problem, row, g):
+    """Return whether a row between goal g and this one has the same variable, so that this one adds no freedom."""
+    i = problem.goals[g, GOAL_ROW] if problem.coupled else row
+    while i != row:
+        if problem.tree.ints[i, VARIABLE] == problem.tree.ints[row, VARIABLE]:
+            return True
+        i = problem.tree.ints[i, PARENT]
+    return False
+
+
+@device
 def find_serving_joints(problem, points):
     """Write, for each goal, the joints that use it directly, and not only by the places of their bones.
 
@@ -89,7 +101,7 @@ def find_serving_joints(problem, points):
         freedom = 0
         lever = norm(load(problem.goal_data, g, GOAL_ORIGIN)) > F(0)  # else its own joint does not move it
         while row >= 0:
-            if freedom < WRIST and tree.ints[row, VARIABLE] >= 0:
+            if freedom < WRIST and tree.ints[row, VARIABLE] >= 0 and not is_driven_below(problem, row, g):
                 freedom += 1 if tree.ints[row, KIND] == HINGE else (0 if tree.ints[row, KIND] == SLIDE else 3)
                 top = row
             if lever and direct < 0 and not is_unlimited_ball(problem, row):
@@ -164,7 +176,10 @@ def transposed(A):
 
 @device
 def forward_pass(problem, work, targets, q):
-    """Turn every joint towards the places, root first; return the largest turn (radians) or slide (reaches)."""
+    """Turn every joint towards the places, root first; return the largest turn (radians) or slide (reaches).
+
+    Joints that share a variable move afterwards, together, towards the goals.
+    """
     tree = problem.tree
     frames, points = work.frames, work.points
     n = tree.ints.shape[0]
@@ -180,7 +195,7 @@ def forward_pass(problem, work, targets, q):
         else:
             R, o = joint_frame(tree, i, q, load_rotation(frames, a, ORIENTATION), load(frames, a, ORIGIN))
         k, kind = tree.ints[i, VARIABLE], tree.ints[i, KIND]
-        if k >= 0:
+        if k >= 0 and not (problem.coupled and is_shared(problem, k)):
             if tree.ints[i, SHIFT_COLUMN] >= 0 and points[i, WEIGHT_SUM] > F(0):
                 unturned = matmul_t(R, quat_matrix(load_quat(q, tree.ints[i, FIRST_Q] + 3)))
                 way = sub(load(points, i, PLACE), o)
@@ -205,4 +220,7 @@ def forward_pass(problem, work, targets, q):
         store(frames, i, ORIGIN, o)
     if problem.coupled:
         forward(tree, q, frames)
+        for k in range(problem.variables.shape[0]):
+            if is_shared(problem, k):
+                most = max(most, move_together(problem, work, targets, q, k, F(0), F(0)))
     return most

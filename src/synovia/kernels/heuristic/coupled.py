@@ -1,0 +1,135 @@
+"""Move the joints of one variable together, such as the joints of a finger that one motor closes.
+
+Mimic joints follow the value of their leader. The turn that is best for one of them also moves the others, so turns of
+single joints do not lead to a minimum. The variable takes a Gauss-Newton step for the goals that its joints carry
+instead. A step that does not lower the cost is shortened to the minimum of the parabola through what is known of it.
+"""
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.frames import goal_frame
+from synovia.kernels.goals.residuals import goal_error
+from synovia.kernels.layout import (
+    BLOCK_Q,
+    GOAL_ROW,
+    IS_ANGLE,
+    KIND,
+    LOWER,
+    ORIENTATION,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    POSITION,
+    POSITION_WEIGHT,
+    PREFERRED,
+    RATIO,
+    ROTATION,
+    ROTATION_WEIGHT,
+    SLIDE,
+    STIFFNESS,
+    UPPER,
+    VARIABLE,
+)
+from synovia.kernels.math.rotations import column, load_rotation
+from synovia.kernels.math.vectors import add, cross, dot, load, scale, sub
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.turn import apply_stiffness
+
+TRIALS = 8  # lengths that a step is tried with
+SHORTEST = F(0.1)  # of the length before: a parabola through rounding errors may be far off
+
+
+@inline
+def has_variable(problem, i, k):
+    """Return whether variable k moves row i."""
+    return problem.tree.ints[i, VARIABLE] == k and problem.tree.couple[i, RATIO] != F(0)
+
+
+@device
+def is_shared(problem, k):
+    """Return whether variable k moves several rows."""
+    rows = 0
+    for i in range(problem.tree.ints.shape[0]):
+        if has_variable(problem, i, k):
+            rows += 1
+    return rows > 1
+
+
+@device
+def is_deepest(problem, i):
+    """Return whether no row after row i has its variable."""
+    for j in range(i + 1, problem.tree.ints.shape[0]):
+        if has_variable(problem, j, problem.tree.ints[i, VARIABLE]):
+            return False
+    return True
+
+
+@device
+def pose_cost(problem, frames, targets, k):
+    """Return the cost of the pose goals, half its falling slope along variable k, and half its curvature, nearly."""
+    tree = problem.tree
+    cost = F(0)
+    slope = F(0)
+    curvature = F(0)
+    for g in range(problem.goals.shape[0]):
+        parts = problem.goals[g, PARTS]
+        if parts == 0:
+            continue
+        _, p = goal_frame(problem, frames, g)
+        shift = (F(0), F(0), F(0))  # of the goal's frame, for a unit of the variable
+        turn = (F(0), F(0), F(0))
+        i = problem.goals[g, GOAL_ROW]
+        while i >= 0:
+            if has_variable(problem, i, k):
+                axis = scale(tree.couple[i, RATIO], column(load_rotation(frames, i, ORIENTATION), 2))
+                if tree.ints[i, KIND] == SLIDE:
+                    shift = add(shift, axis)
+                else:
+                    shift = add(shift, cross(axis, sub(p, load(frames, i, ORIGIN))))
+                    turn = add(turn, axis)
+            i = tree.ints[i, PARENT]
+        distance, angle = goal_error(problem, frames, targets, g)
+        if parts & POSITION:
+            w = problem.goal_data[g, POSITION_WEIGHT] / problem.reach
+            cost += w * w * dot(distance, distance)
+            slope += w * w * dot(shift, distance)
+            curvature += w * w * dot(shift, shift)
+        if parts & ROTATION:
+            w = problem.goal_data[g, ROTATION_WEIGHT]
+            cost += w * w * dot(angle, angle)
+            slope += w * w * dot(turn, angle)
+            curvature += w * w * dot(turn, turn)
+    return cost, slope, curvature
+
+
+@device
+def move_together(problem, work, targets, q, k, smallest, stiffness):
+    """Move the rows of variable k towards the goals, within its limits; work.frames follow q.
+
+    Skip steps below ``smallest``. ``stiffness`` is a factor on the stiffness of the variable (see ``apply_stiffness``).
+
+    Returns:
+        The step (radians, or lengths in reaches).
+    """
+    cost, slope, curvature = pose_cost(problem, work.frames, targets, k)
+    if not curvature > F(0):
+        return F(0)
+    at = problem.variables[k, BLOCK_Q]
+    before = q[at]
+    stiffness *= problem.preferences[k, STIFFNESS]
+    step = apply_stiffness(slope / curvature, before, problem.preferences[k, PREFERRED], stiffness)
+    step = min(max(before + step, problem.limits[k, LOWER]), problem.limits[k, UPPER]) - before
+    unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else problem.reach
+    for _ in range(TRIALS):
+        if abs(step) <= smallest * unit:
+            break
+        q[at] = min(max(before + step, problem.limits[k, LOWER]), problem.limits[k, UPPER])
+        forward(problem.tree, q, work.frames)
+        new_cost, _, _ = pose_cost(problem, work.frames, targets, k)
+        if new_cost < cost:
+            return abs(step) / unit
+        bend = new_cost - cost + F(2) * slope * step  # cost - 2 slope x + bend (x / step)² passes through both
+        shorter = slope * step / bend if bend > F(0) else F(0.5)
+        step *= min(max(shorter, SHORTEST), F(0.5))
+    q[at] = before
+    forward(problem.tree, q, work.frames)
+    return F(0)
