@@ -27,9 +27,6 @@ from synovia.kernels.layout import (
     HINGE,
     KIND,
     LOWER,
-    ORIENTATION,
-    ORIGIN,
-    PARENT,
     SHARES,
     TOP_AXIS,
     TWIST,
@@ -41,19 +38,21 @@ from synovia.kernels.math.rotations import (
     apply,
     apply_t,
     column,
+    frame_of,
     load_quat,
-    load_rotation,
     quat_apply,
     quat_exp,
     quat_log,
     quat_mul,
+    rotation_of,
     store_quat,
 )
 from synovia.kernels.math.subproblems import turn_to, turned
 from synovia.kernels.math.two_segments import FLAT, nearest_turn, reject, turn_about, turn_onto
-from synovia.kernels.math.vectors import cross, dot, load, norm, perpendicular, scale, sub
+from synovia.kernels.math.vectors import cross, dot, norm, perpendicular, scale, sub
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import ball_rest_rotation, nearest_allowed_swivel, no_wrist, rotate_ball, turned_ball
+from synovia.kernels.tree.branches import moving_row
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_general, open_work
 from synovia.kernels.tree.variables import clamp_block
@@ -100,7 +99,7 @@ def aim_within_limits(problem, frames, q, row, turn, a, e, d):
     """Turn a ball to the allowed rotation whose axis points nearest to a target; ``turn`` aims, beyond the limits."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
-    R, base = load_rotation(frames, row, ORIENTATION), ball_rest_rotation(problem, frames, q, row)
+    R, base = rotation_of(frames, row), ball_rest_rotation(problem, frames, q, row)
     wanted = turned_ball(problem, frames, q, row, turn)
     q0 = load_quat(q, at)
     x, y, z, w = nearest_aim(problem.limits, k, q0, wanted, apply_t(R, a), apply_t(R, e), apply_t(base, d))
@@ -112,7 +111,7 @@ def aim_within_limits(problem, frames, q, row, turn, a, e, d):
 def aim_one(problem, work, targets, q, h, row, share, last):
     """Turn one joint by its share of the aim; work.frames are at q, before and after."""
     G, _ = goal_frame(problem, work.frames, problem.general.ints[h, GOAL])
-    R, o = load_rotation(work.frames, row, ORIENTATION), load(work.frames, row, ORIGIN)
+    R, o = frame_of(work.frames, row)
     a = column(G, 2)
     e, d = aim_vectors(problem, work.frames, targets, h, o)
     if norm(d) <= FLAT * problem.reach:
@@ -136,16 +135,6 @@ def aim_one(problem, work, targets, q, h, row, share, last):
     forward(problem.tree, q, work.frames)
 
 
-@inline
-def nth_moving(problem, row, n):
-    """Return the n-th moving row from ``row`` up."""
-    row = np.int64(row)
-    while problem.tree.ints[row, VARIABLE] < 0 or n > 0:
-        n -= 1 if problem.tree.ints[row, VARIABLE] >= 0 else 0
-        row = np.int64(problem.tree.ints[row, PARENT])
-    return row
-
-
 @device
 def aim_chain(problem, work, targets, q, h):
     """Aim goal term h with its chain, from the root on: each joint takes its part of the remaining turn."""
@@ -154,7 +143,7 @@ def aim_chain(problem, work, targets, q, h):
     for i in range(count):
         left += problem.params[SHARES + i]
     for i in range(count - 1, -1, -1):
-        row = nth_moving(problem, problem.goals[problem.general.ints[h, GOAL], GOAL_ROW], i)
+        row = moving_row(problem, problem.goals[problem.general.ints[h, GOAL], GOAL_ROW], i)
         aim_one(problem, work, targets, q, h, row, problem.params[SHARES + i] / left, i == 0)
         left -= problem.params[SHARES + i]
 
@@ -167,7 +156,7 @@ def attempt(problem, work, targets, q):
     for row in range(problem.tree.ints.shape[0]):  # parents first
         for h in range(problem.general.ints.shape[0]):
             g = problem.general.ints[h, GOAL]
-            if nth_moving(problem, problem.goals[g, GOAL_ROW], 0) == row:
+            if moving_row(problem, problem.goals[g, GOAL_ROW], 0) == row:
                 aim_chain(problem, work, targets, q, h)
     blend_answer(problem, work, q, problem.params[BLEND])
     cost, _ = residual(problem, q, work.frames, targets, work.e)

@@ -21,7 +21,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.vectors import norm, scale
 from synovia.kernels.search.multistart import solve_rows
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.variables import clamp_block
+from synovia.kernels.tree.variables import block_size, clamp_block
 
 # Columns of the scratch memory: how far the targets moved since the last frame (infinite at the first), then four
 # numbers of each variable at the first start, and then four of each in the last answer before it was blended
@@ -33,7 +33,7 @@ def save_values(problem, q, values, first):
     """Write the variables in q to four numbers each, from ``first`` on."""
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
-        for c in range(1 if problem.variables[k, BLOCK] == SCALAR else 4):
+        for c in range(block_size(problem.variables, k)):
             values[first + 4 * k + c] = q[at + c]
 
 
@@ -42,7 +42,7 @@ def load_values(problem, q, values, first):
     """Write the variables back to q."""
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
-        for c in range(1 if problem.variables[k, BLOCK] == SCALAR else 4):
+        for c in range(block_size(problem.variables, k)):
             q[at + c] = values[first + 4 * k + c]
 
 

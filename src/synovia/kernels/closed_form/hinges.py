@@ -17,27 +17,15 @@ from typing import NamedTuple
 from synovia.kernels.closed_form.selection import choose, list_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.goals.residuals import goal_frame, target_frame
-from synovia.kernels.layout import (
-    BLOCK_Q,
-    GOAL_ROW,
-    HINGE,
-    KIND,
-    LOWER,
-    ORIENTATION,
-    ORIGIN,
-    PARENT,
-    PARTS,
-    POSITION,
-    UPPER,
-    VARIABLE,
-)
-from synovia.kernels.math.rotations import column, load_rotation
+from synovia.kernels.layout import BLOCK_Q, GOAL_ROW, HINGE, KIND, LOWER, PARTS, POSITION, UPPER, VARIABLE
+from synovia.kernels.math.rotations import column, origin_of, rotation_of
 from synovia.kernels.math.subproblems import turned
 from synovia.kernels.math.trigonometric_polynomials import SCRATCH_SIZE, real_angles, sample_angle
 from synovia.kernels.math.two_segments import nearest_turn
-from synovia.kernels.math.vectors import add, cross, dot, load, sub
+from synovia.kernels.math.vectors import add, cross, dot, sub
 from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import random_scalars
+from synovia.kernels.tree.branches import moving_row
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 from synovia.kernels.tree.turn import add_direction, add_frame, harmonic, hinge_angle, zero_covariance
@@ -114,7 +102,7 @@ def joint_of(problem, frames, q, row):
     """Return the joint of a row."""
     k = problem.tree.ints[row, VARIABLE]
     x = q[problem.variables[k, BLOCK_Q]]
-    z, o = column(load_rotation(frames, row, ORIENTATION), 2), load(frames, row, ORIGIN)
+    z, o = column(rotation_of(frames, row), 2), origin_of(frames, row)
     return Joint(k, z, o, x, problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x)
 
 
@@ -214,12 +202,7 @@ def two_slides(problem, work, targets, q, first, second):
 def branches(problem, work, targets, q):
     """Write all candidates to the scratch memory; return how many. q stays."""
     forward(problem.tree, q, work.frames)
-    row = problem.goals[0, GOAL_ROW]
-    while problem.tree.ints[row, VARIABLE] < 0:
-        row = problem.tree.ints[row, PARENT]
-    above = problem.tree.ints[row, PARENT]
-    while above >= 0 and problem.tree.ints[above, VARIABLE] < 0:
-        above = problem.tree.ints[above, PARENT]
+    row, above = moving_row(problem, problem.goals[0, GOAL_ROW], 0), moving_row(problem, problem.goals[0, GOAL_ROW], 1)
     if above < 0:
         return one_joint(problem, work, targets, q, row), F(0)
     first, second = joint_of(problem, work.frames, q, above), joint_of(problem, work.frames, q, row)

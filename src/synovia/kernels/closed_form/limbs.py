@@ -19,9 +19,6 @@ from synovia.kernels.layout import (
     HINGE,
     KIND,
     LOWER,
-    ORIENTATION,
-    ORIGIN,
-    PARENT,
     PARTS,
     POSITION,
     ROTATION,
@@ -33,12 +30,13 @@ from synovia.kernels.math.rotations import (
     apply,
     apply_t,
     column,
-    load_rotation,
     matmul,
     matmul_t,
     matrix_quat,
+    origin_of,
     quat_apply,
     quat_mul,
+    rotation_of,
 )
 from synovia.kernels.math.two_segments import (
     FLAT,
@@ -50,8 +48,9 @@ from synovia.kernels.math.two_segments import (
     signed_angle,
     turn_about,
 )
-from synovia.kernels.math.vectors import load, norm, perpendicular, sub
+from synovia.kernels.math.vectors import norm, perpendicular, sub
 from synovia.kernels.tree.ball import Wrist, ball_rest_rotation, no_wrist, rotate_ball
+from synovia.kernels.tree.branches import moving_row
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import add_direction, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import clamp_block
@@ -75,32 +74,22 @@ class Limb(NamedTuple):
     upper: float  # largest
 
 
-@inline
-def next_moving(problem, row):
-    """Return the nearest row that moves, from ``row`` up."""
-    while problem.tree.ints[row, VARIABLE] < 0:
-        row = problem.tree.ints[row, PARENT]
-    return row
-
-
 @device
 def limb_of(problem, frames, targets, q, g):
     """Return the limb of goal g. With a rotation, the target frame gives the place of the joint that takes it."""
     R, C = goal_frame(problem, frames, g)
     T, t = target_frame(targets, g)
-    row = next_moving(problem, problem.goals[g, GOAL_ROW])
-    tip = np.int64(-1)
+    row = problem.goals[g, GOAL_ROW]
+    tip, first = np.int64(-1), 0
     if problem.goals[g, PARTS] & ROTATION:
-        tip = np.int64(row)
-        held = load(frames, row, ORIGIN)
+        tip, first = moving_row(problem, row, 0), 1
+        held = origin_of(frames, tip)
         t = sub(t, apply(matmul_t(T, R), sub(C, held)))
         C = held
-        row = next_moving(problem, problem.tree.ints[row, PARENT])
-    mid = np.int64(row)
-    root = np.int64(next_moving(problem, problem.tree.ints[mid, PARENT]))
-    A, B = load(frames, root, ORIGIN), load(frames, mid, ORIGIN)
+    mid, root = moving_row(problem, row, first), moving_row(problem, row, first + 1)
+    A, B = origin_of(frames, root), origin_of(frames, mid)
     U, V = sub(B, A), sub(C, B)
-    M = load_rotation(frames, mid, ORIENTATION)
+    M = rotation_of(frames, mid)
     k = problem.tree.ints[mid, VARIABLE]
     if problem.tree.ints[mid, KIND] == HINGE:
         x = q[problem.variables[k, BLOCK_Q]]
@@ -124,7 +113,7 @@ def bend_joint(problem, frames, q, limb, turn):
         clamp_block(problem.variables, problem.limits, problem.tree.ints[limb.mid, VARIABLE], q)
         return turn_about(limb.n, turn)
     new = rotate_ball(problem, frames, q, limb.mid, turn_about(limb.n, turn))
-    return matrix_quat(matmul_t(new, load_rotation(frames, limb.mid, ORIENTATION)))
+    return matrix_quat(matmul_t(new, rotation_of(frames, limb.mid)))
 
 
 @device
@@ -134,7 +123,7 @@ def hand_of(problem, frames, targets, q, limb, g, moved):
         return no_wrist()
     R, _ = goal_frame(problem, frames, g)
     T, _ = target_frame(targets, g)
-    W = matmul(matmul_t(T, R), load_rotation(frames, limb.tip, ORIENTATION))
+    W = matmul(matmul_t(T, R), rotation_of(frames, limb.tip))
     before = quat_mul(moved, matrix_quat(ball_rest_rotation(problem, frames, q, limb.tip)))
     return Wrist(limb.tip, before, matrix_quat(W))
 
@@ -168,7 +157,7 @@ def swivel_to_pole(problem, limb, targets, aimed, line, twist):
 @inline
 def tip_of(problem, frames, limb, g):
     """Return the position of the tip of goal g's limb."""
-    return load(frames, limb.tip, ORIGIN) if limb.tip >= 0 else goal_frame(problem, frames, g)[1]
+    return origin_of(frames, limb.tip) if limb.tip >= 0 else goal_frame(problem, frames, g)[1]
 
 
 @device
@@ -178,12 +167,10 @@ def descend_limb(problem, work, q, limb, goal_at, g):
         most = F(0)
         for row in (limb.root, limb.mid):
             forward(problem.tree, q, work.frames)
-            o = load(work.frames, row, ORIGIN)
+            o = origin_of(work.frames, row)
             C = tip_of(problem, work.frames, limb, g)
             M = add_direction(zero_covariance(), F(1), sub(C, o), sub(goal_at, o))
-            most = max(
-                most, turn_joint(problem, q, row, load_rotation(work.frames, row, ORIENTATION), M, F(0), F(0))[1]
-            )
+            most = max(most, turn_joint(problem, q, row, rotation_of(work.frames, row), M, F(0), F(0))[1])
         if most < STILL:
             break
     forward(problem.tree, q, work.frames)

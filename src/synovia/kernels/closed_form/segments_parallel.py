@@ -20,12 +20,11 @@ from synovia.kernels.closed_form.six_hinges import (
     turn_cost,
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
-from synovia.kernels.layout import ORIGIN
-from synovia.kernels.math.rotations import apply, apply_t
+from synovia.kernels.math.rotations import apply, apply_t, origin_of
 from synovia.kernels.math.subproblems import half_width, opposite, spin, turn_of, turn_to, turned
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import branch_turn, distance_curve
-from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
+from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, scale, sub
 from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
@@ -48,7 +47,7 @@ def parallel_candidates(problem, work, q, R, t, every):
     """
     f, table = work.frames[base_row(problem) :], work.solver_scratch
     h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
-    o0, o1, o2, o3 = load(f, 0, ORIGIN), load(f, 1, ORIGIN), load(f, 2, ORIGIN), load(f, 3, ORIGIN)
+    o0, o1, o2, o3 = origin_of(f, 0), origin_of(f, 1), origin_of(f, 2), origin_of(f, 3)
     w = crossing(f, 4, 5)
     at, upper, lower = sub(o3, w), sub(o2, o1), sub(o3, o2)
     along = dot(sub(o3, o1), h)

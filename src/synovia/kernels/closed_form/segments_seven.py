@@ -18,22 +18,21 @@ from typing import NamedTuple
 from synovia.kernels.closed_form.selection import list_branches, pick
 from synovia.kernels.closed_form.six_hinges import axis, crossing
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
-from synovia.kernels.compiler.views import bits
 from synovia.kernels.compiler.watch import halted
 from synovia.kernels.goals.reach import prove_arm_unreachable
 from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
 from synovia.kernels.jacobian.arm import attempt as descend
-from synovia.kernels.layout import BLOCK_Q, LOWER, ORIGIN, STATE, UPPER
-from synovia.kernels.math.rotations import PI, apply, apply_t, matmul_t
+from synovia.kernels.layout import BLOCK_Q, LOWER, UPPER
+from synovia.kernels.math.rotations import PI, apply, apply_t, matmul_t, origin_of
 from synovia.kernels.math.subproblems import Turn, opposite, spin, turn_of, turn_to
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import nearest_turn
-from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, sub
+from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, perpendicular, scale, sub
 from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work, with_steps
-from synovia.kernels.tree.variables import seed_state
+from synovia.kernels.tree.variables import start_random
 
 JOINTS = 7
 CLOSE = (F(0.02), F(0.1))  # radians: last turns to try first, so that an arm that follows a target turns little
@@ -77,7 +76,7 @@ def seven_of(problem, frames, targets):
         axis(frames, 0), axis(frames, 1), axis(frames, 2), axis(frames, 3), axis(frames, 4), axis(frames, 5),
         axis(frames, 6),
     )  # fmt: skip
-    o, last = load(frames, 3, ORIGIN), load(frames, 6, ORIGIN)
+    o, last = origin_of(frames, 3), origin_of(frames, 6)
     S, W = crossing(frames, 0, 1), crossing(frames, 4, 5)
     there = apply_t(R, sub(S, t))  # D⁻¹ S
     constant, by_cos, by_sin = circle(z[6], sub(there, last))
@@ -224,7 +223,7 @@ def search_by_descent(problem, work, targets, q):
     more = with_steps(problem, STEPS)
     for k in range(RESTARTS):
         if k > 0:
-            seed_state(bits(work.watch, STATE, 1), problem.seed, k)
+            start_random(problem, work, k)
             perform(random_scalars, problem, work, targets, q)
         taken, cost = perform(descend, more, work, targets, q)
         steps += taken

@@ -26,11 +26,10 @@ from synovia.kernels.closed_form.six_hinges import (
     turned_about,
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
-from synovia.kernels.layout import ORIGIN
-from synovia.kernels.math.rotations import PI, apply, column
+from synovia.kernels.math.rotations import PI, apply, column, origin_of
 from synovia.kernels.math.subproblems import three_turns, turn_to, turned, turns_to_plane
 from synovia.kernels.math.trigonometric_polynomials import real_angles, sample_angle
-from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
+from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, scale, sub
 from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import open_problem, open_work
@@ -61,7 +60,7 @@ class Shoulder(NamedTuple):
 def shoulder_of(frames, x, w):
     """Return the first three axes."""
     z1, z2, z3 = axis(frames, 0), axis(frames, 1), axis(frames, 2)
-    o1, o2, o3 = load(frames, 0, ORIGIN), load(frames, 1, ORIGIN), load(frames, 2, ORIGIN)
+    o1, o2, o3 = origin_of(frames, 0), origin_of(frames, 1), origin_of(frames, 2)
     b = sub(o2, o1)
     u, s = axpy(-dot(z1, z2), z2, z1), axpy(-dot(b, z2), z2, b)
     size = norm(b) + norm(sub(w, o2))

@@ -8,23 +8,12 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.goals.residuals import complete_targets, first_invalid_target, measure, residual
-from synovia.kernels.layout import (
-    BLOCK,
-    BLOCK_Q,
-    COST,
-    IS_ANGLE,
-    REACHED,
-    SCALAR,
-    STATUS,
-    STEPS,
-    STOPPED_BY,
-    TRIES,
-    WINNER,
-)
+from synovia.kernels.layout import BLOCK, BLOCK_Q, REACHED, SCALAR
 from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, open_row
+from synovia.kernels.tree.problem import copy, open_row, write_head
+from synovia.kernels.tree.variables import block_size, step_unit
 
 MOST = 64  # candidates
 ALIKE = F(1e-6)  # radians, or lengths per reach; nearer branches count as one
@@ -32,17 +21,11 @@ BETTER = F(1) - F(1e-6)  # factor by which a squared error must be lower, so tha
 
 
 @inline
-def numbers(problem, k):
-    """Return how many numbers of q variable k has."""
-    return 1 if problem.variables[k, BLOCK] == SCALAR else 4
-
-
-@inline
 def width(problem):
     """Return how many numbers a candidate has."""
     total = 0
     for k in range(problem.variables.shape[0]):
-        total += numbers(problem, k)
+        total += block_size(problem.variables, k)
     return total
 
 
@@ -51,7 +34,7 @@ def put_candidate(problem, q, table, i):
     """Write the variables in q as candidate i."""
     at = i * width(problem)
     for k in range(problem.variables.shape[0]):
-        for c in range(numbers(problem, k)):
+        for c in range(block_size(problem.variables, k)):
             table[at] = q[problem.variables[k, BLOCK_Q] + c]
             at += 1
 
@@ -61,7 +44,7 @@ def take_candidate(problem, q, table, i):
     """Write candidate i to the variables in q."""
     at = i * width(problem)
     for k in range(problem.variables.shape[0]):
-        for c in range(numbers(problem, k)):
+        for c in range(block_size(problem.variables, k)):
             q[problem.variables[k, BLOCK_Q] + c] = table[at]
             at += 1
     set_followers(problem, q)
@@ -72,8 +55,7 @@ def gap(problem, q, table, at, k):
     """Return how far variable k in q is from a candidate whose numbers for it begin at ``at``: radians or reaches."""
     x = problem.variables[k, BLOCK_Q]
     if problem.variables[k, BLOCK] == SCALAR:
-        unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
-        return abs(q[x] - table[at]) * unit
+        return abs(q[x] - table[at]) * (F(1) / step_unit(problem.limits, k, problem.reach))
     c = abs(q[x] * table[at] + q[x + 1] * table[at + 1] + q[x + 2] * table[at + 2] + q[x + 3] * table[at + 3])
     return F(2) * math.acos(min(c, F(1)))
 
@@ -86,7 +68,7 @@ def distance(problem, q, table, i):
     for k in range(problem.variables.shape[0]):
         d = gap(problem, q, table, at, k)
         total += d * d
-        at += numbers(problem, k)
+        at += block_size(problem.variables, k)
     return math.sqrt(total)
 
 
@@ -188,8 +170,7 @@ def list_branches(branches, problem, work, targets, starts, out):
             continue
         for g in range(kept.shape[0]):
             copy(kept[g], params[g])
-        row[STATUS], row[STEPS], row[TRIES], row[WINNER] = F(REACHED), F(1), F(1), F(0)
-        row[COST] = distance(problem, start, work.solver_scratch, i)
-        row[STOPPED_BY] = F(0)
+        away = distance(problem, start, work.solver_scratch, i)
+        write_head(row, F(REACHED), F(1), F(1), F(0), away, F(0))
         taken += 1
     return taken

@@ -9,11 +9,11 @@ import math
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
 from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
-from synovia.kernels.layout import BLOCK_Q, LOWER, ORIENTATION, ORIGIN, UPPER, VARIABLE
-from synovia.kernels.math.rotations import PI, apply, column, load_rotation, matmul_t
+from synovia.kernels.layout import BLOCK_Q, LOWER, UPPER, VARIABLE
+from synovia.kernels.math.rotations import PI, apply, column, matmul_t, origin_of, rotation_of
 from synovia.kernels.math.subproblems import turned
 from synovia.kernels.math.two_segments import nearest_turn
-from synovia.kernels.math.vectors import add, axpy, cross, dot, load, sub
+from synovia.kernels.math.vectors import add, axpy, cross, dot, sub
 from synovia.kernels.tree.forward import forward
 
 # Columns of the scratch memory: eight candidates of six values; whether the wrist was singular in one of them, so that
@@ -35,15 +35,15 @@ def base_row(problem):
 @inline
 def axis(frames, i):
     """Return the direction of the axis of joint i."""
-    return column(load_rotation(frames, i, ORIENTATION), 2)
+    return column(rotation_of(frames, i), 2)
 
 
 @inline
 def crossing(frames, i, j):
     """Return the point of the axis of joint i that is nearest to the axis of joint j: where they meet."""
     u, v = axis(frames, i), axis(frames, j)
-    o = load(frames, i, ORIGIN)
-    d = sub(load(frames, j, ORIGIN), o)
+    o = origin_of(frames, i)
+    d = sub(origin_of(frames, j), o)
     n = cross(u, v)  # 1 - (u·v)² would lose small angles
     return axpy(dot(cross(d, v), n) / dot(n, n), u, o)
 

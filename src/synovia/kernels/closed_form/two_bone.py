@@ -21,12 +21,7 @@ from synovia.kernels.closed_form.limbs import (
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
 from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
 from synovia.kernels.layout import BLEND, PACE, PARTS, POSITION, SOFTEN, TWIST
-from synovia.kernels.math.rotations import (
-    matmul_t,
-    matrix_quat,
-    quat_apply,
-    quat_mul,
-)
+from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, quat_mul
 from synovia.kernels.math.two_segments import (
     FLAT,
     aim_limb,

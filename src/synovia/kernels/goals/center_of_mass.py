@@ -8,20 +8,8 @@ translation (Sugihara et al. 2002).
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import add_joint_row, goal_frame, target_frame
 from synovia.kernels.goals.term import NOTHING, unit
-from synovia.kernels.layout import (
-    FIRST,
-    GOAL,
-    MASS,
-    MOMENT,
-    NUMBERS,
-    ORIENTATION,
-    ORIGIN,
-    PARENT,
-    VERTEX,
-    VERTICES,
-    WEIGHT,
-)
-from synovia.kernels.math.rotations import apply, load_rotation
+from synovia.kernels.layout import FIRST, GOAL, MASS, MOMENT, NUMBERS, PARENT, VERTEX, VERTICES, WEIGHT
+from synovia.kernels.math.rotations import apply, origin_of, rotation_of
 from synovia.kernels.math.vectors import (
     TINY,
     add,
@@ -41,8 +29,8 @@ from synovia.kernels.math.vectors import (
 @inline
 def row_moment(masses, frames, i):
     """Return mass times position, in the world, of what row i carries rigidly."""
-    moment = apply(load_rotation(frames, i, ORIENTATION), load(masses, i, MOMENT))
-    return axpy(masses[i, MASS], load(frames, i, ORIGIN), moment)
+    moment = apply(rotation_of(frames, i), load(masses, i, MOMENT))
+    return axpy(masses[i, MASS], origin_of(frames, i), moment)
 
 
 @device
@@ -76,7 +64,7 @@ def add_centre_row(problem, q, frames, force, J, k):
     for i in range(n):
         mass = frames[n + i, MASS]
         if mass > F(0):
-            arm = axpy(-mass, load(frames, i, ORIGIN), load(frames, n + i, MOMENT))
+            arm = axpy(-mass, origin_of(frames, i), load(frames, n + i, MOMENT))
             add_joint_row(problem, q, frames, i, scale(mass, force), cross(arm, force), J, k)
 
 

@@ -10,8 +10,9 @@ from synovia.kernels import layout
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.custom import CURVATURE, write_custom
 from synovia.kernels.goals.residuals import goal_error, goal_frame
-from synovia.kernels.math.rotations import load_quat, load_rotation, matmul_t, quat_matrix
-from synovia.kernels.math.vectors import TINY, cross, dot, load, norm, scale, sub
+from synovia.kernels.math.rotations import origin_of, rotation_of
+from synovia.kernels.math.vectors import TINY, cross, dot, norm, scale, sub
+from synovia.kernels.tree.forward import shift_axes
 
 AXES = 6  # of one joint: three rotations, then three translations
 
@@ -24,7 +25,7 @@ def axis_of(problem, q, frames, row, c):
     """
     tree = problem.tree
     kind, v, free = tree.ints[row, layout.KIND], tree.ints[row, layout.COLUMN], tree.ints[row, layout.SHIFT_COLUMN]
-    R = load_rotation(frames, row, layout.ORIENTATION)
+    R = rotation_of(frames, row)
     z = (R[2], R[5], R[8])
     if kind == layout.HINGE:
         return (v if c == 0 else -1), 1, scale(tree.couple[row, layout.RATIO], z)
@@ -33,9 +34,9 @@ def axis_of(problem, q, frames, row, c):
     if (kind == layout.BALL or kind == layout.FREE) and c < 3:
         return (v + c if v >= 0 else -1), 1, (R[c], R[c + 3], R[c + 6])
     if kind == layout.FREE and free >= 0:
-        B = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, layout.FIRST_Q] + 3)))
+        A = shift_axes(tree, row, q, R)
         k = c - 3
-        return free + k, 0, scale(problem.reach, (B[k], B[k + 3], B[k + 6]))
+        return free + k, 0, scale(problem.reach, (A[k], A[k + 3], A[k + 6]))
     return -1, 0, z
 
 
@@ -66,7 +67,7 @@ def curvature(problem, q, frames, targets, H):
         _, p = goal_frame(problem, frames, g)
         j = problem.goals[g, layout.GOAL_ROW]
         while j >= 0:
-            arm = sub(p, load(frames, j, layout.ORIGIN))
+            arm = sub(p, origin_of(frames, j))
             for b in range(AXES):
                 vb, turns_b, zb = axis_of(problem, q, frames, j, b)
                 if vb < 0:

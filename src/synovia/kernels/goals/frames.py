@@ -4,7 +4,6 @@ from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.layout import (
     BALL,
     COLUMN,
-    FIRST_Q,
     FREE,
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
@@ -12,8 +11,6 @@ from synovia.kernels.layout import (
     HINGE,
     KIND,
     LAST_ROW,
-    ORIENTATION,
-    ORIGIN,
     PARENT,
     POSITION,
     RATIO,
@@ -21,8 +18,9 @@ from synovia.kernels.layout import (
     SHIFT_COLUMN,
     SLIDE,
 )
-from synovia.kernels.math.rotations import apply, column, load_quat, load_rotation, matmul, matmul_t, quat_matrix
+from synovia.kernels.math.rotations import apply, column, load_rotation, matmul, matmul_t, origin_of, rotation_of
 from synovia.kernels.math.vectors import add, cross, dot, load, norm, scale, sub
+from synovia.kernels.tree.forward import shift_axes
 
 SKEWED = F(1e-5)  # largest entry of RᵀR - 1 that counts as rounding
 FARTHEST = F(1e15)  # largest coordinate, length units; ``LONGEST`` of the joints
@@ -33,19 +31,27 @@ def frame_on(frames, row, R, p):
     """Return the world frame of the frame (R, p) on a row; row -1 is the world."""
     if row < 0:
         return R, p
-    W = load_rotation(frames, row, ORIENTATION)
-    return matmul(W, R), add(load(frames, row, ORIGIN), apply(W, p))
+    W = rotation_of(frames, row)
+    return matmul(W, R), add(origin_of(frames, row), apply(W, p))
+
+
+@inline
+def goal_offset(problem, g):
+    """Return the point of goal g in the frame of its row."""
+    return load(problem.goal_data, g, GOAL_ORIGIN)
+
+
+@inline
+def local_frame(problem, g):
+    """Return the frame (R, p) of goal g in the frame of its row."""
+    return load_rotation(problem.goal_data, g, GOAL_ORIENTATION), goal_offset(problem, g)
 
 
 @inline
 def goal_frame(problem, frames, g):
     """Return the world frame (R, p) of goal g."""
-    return frame_on(
-        frames,
-        problem.goals[g, GOAL_ROW],
-        load_rotation(problem.goal_data, g, GOAL_ORIENTATION),
-        load(problem.goal_data, g, GOAL_ORIGIN),
-    )
+    R, p = local_frame(problem, g)
+    return frame_on(frames, problem.goals[g, GOAL_ROW], R, p)
 
 
 @inline
@@ -53,6 +59,14 @@ def target_frame(targets, g):
     """Return the target frame (R, p) of goal g."""
     t = targets[g]
     return (t[0], t[1], t[2], t[4], t[5], t[6], t[8], t[9], t[10]), (t[3], t[7], t[11])
+
+
+@inline
+def row_target(problem, targets, g):
+    """Return the world position of the row of goal g when the goal, which has a rotation, is at its target."""
+    T, t = target_frame(targets, g)
+    R, p = local_frame(problem, g)
+    return sub(t, apply(matmul_t(T, R), p))
 
 
 @inline
@@ -133,8 +147,8 @@ def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
     zero = (F(0), F(0), F(0))
     while row >= 0:
         kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
-        R = load_rotation(frames, row, ORIENTATION)
-        arm = sub(p, load(frames, row, ORIGIN))
+        R = rotation_of(frames, row)
+        arm = sub(p, origin_of(frames, row))
         if kind == HINGE and v >= 0:
             z = scale(tree.couple[row, RATIO], column(R, 2))
             add_column(J, k, parts, v, cross(z, arm), z, wp, wr)
@@ -146,9 +160,9 @@ def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
                 z = (R[c], R[c + 3], R[c + 6])
                 add_column(J, k, parts, v + c, cross(z, arm), z, wp, wr)
         if free >= 0:
-            before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, FIRST_Q] + 3)))
+            A = shift_axes(tree, row, q, R)
             for c in range(3):
-                z = scale(problem.reach, (before[c], before[c + 3], before[c + 6]))
+                z = scale(problem.reach, (A[c], A[c + 3], A[c + 6]))
                 add_column(J, k, parts, free + c, z, zero, wp, wr)
         row = tree.ints[row, PARENT]
 
@@ -158,7 +172,7 @@ def add_joint_row(problem, q, frames, row, force, torque, J, k):
     """Add to Jacobian row k the entries of one joint, z·torque or z·force, for a wrench at its origin."""
     tree = problem.tree
     kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
-    R = load_rotation(frames, row, ORIENTATION)
+    R = rotation_of(frames, row)
     if kind == HINGE and v >= 0:
         J[k, v] += tree.couple[row, RATIO] * dot(column(R, 2), torque)
     elif kind == SLIDE and v >= 0:
@@ -167,9 +181,9 @@ def add_joint_row(problem, q, frames, row, force, torque, J, k):
         for c in range(3):
             J[k, v + c] += R[c] * torque[0] + R[c + 3] * torque[1] + R[c + 6] * torque[2]
     if free >= 0:
-        B = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, FIRST_Q] + 3)))
+        A = shift_axes(tree, row, q, R)
         for c in range(3):
-            J[k, free + c] += problem.reach * (B[c] * force[0] + B[c + 3] * force[1] + B[c + 6] * force[2])
+            J[k, free + c] += problem.reach * (A[c] * force[0] + A[c + 3] * force[1] + A[c + 6] * force[2])
 
 
 @device
@@ -180,6 +194,6 @@ def add_wrench_row(problem, q, frames, row, p, force, torque, J, k):
     the body is (force, torque).
     """
     while row >= 0:
-        about = add(cross(sub(p, load(frames, row, ORIGIN)), force), torque)
+        about = add(cross(sub(p, origin_of(frames, row)), force), torque)
         add_joint_row(problem, q, frames, row, force, about, J, k)
         row = problem.tree.ints[row, PARENT]

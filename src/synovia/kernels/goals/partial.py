@@ -6,7 +6,7 @@ products of ``residuals.geometric_jacobian`` give the same numbers in less time.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.goals.frames import add_column, goal_frame
+from synovia.kernels.goals.frames import add_column, goal_frame, local_frame
 from synovia.kernels.goals.general import general_jacobian
 from synovia.kernels.goals.term import NOTHING, unit
 from synovia.kernels.layout import (
@@ -15,14 +15,10 @@ from synovia.kernels.layout import (
     FIRST_Q,
     FIRST_RESIDUAL,
     FREE,
-    GOAL_ORIENTATION,
-    GOAL_ORIGIN,
     GOAL_ROW,
     HINGE,
     KIND,
     OFFSET,
-    ORIENTATION,
-    ORIGIN,
     PARENT,
     PARTS,
     POSITION_WEIGHT,
@@ -31,9 +27,18 @@ from synovia.kernels.layout import (
     SHIFT_COLUMN,
     SLIDE,
 )
-from synovia.kernels.math.rotations import apply, identity, load_quat, load_rotation, matmul, matmul_t, quat_matrix
+from synovia.kernels.math.rotations import (
+    apply,
+    identity,
+    load_quat,
+    matmul,
+    matmul_t,
+    origin_of,
+    quat_matrix,
+    rotation_of,
+)
 from synovia.kernels.math.trigonometry import sincos
-from synovia.kernels.math.vectors import add, load, scale
+from synovia.kernels.math.vectors import add, scale
 
 ZERO = (F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0))
 
@@ -52,8 +57,8 @@ def generator(c):
 @inline
 def prefix_rotation(problem, frames, i):
     """Return the rotation of B: the world rotation of joint i before its motion."""
-    R, a = load_rotation(problem.tree.fixed, i, ORIENTATION), problem.tree.ints[i, PARENT]
-    return matmul(load_rotation(frames, a, ORIENTATION), R) if a >= 0 else R
+    R, a = rotation_of(problem.tree.fixed, i), problem.tree.ints[i, PARENT]
+    return matmul(rotation_of(frames, a), R) if a >= 0 else R
 
 
 @inline
@@ -86,7 +91,7 @@ def scale9(k, D):
 @inline
 def suffix_origin(tree, i, M, m, p):
     """Return the origin of S after joint i and its fixed transform are multiplied onto it."""
-    return add(load(tree.fixed, i, ORIGIN), apply(load_rotation(tree.fixed, i, ORIENTATION), add(m, apply(M, p))))
+    return add(origin_of(tree.fixed, i), apply(rotation_of(tree.fixed, i), add(m, apply(M, p))))
 
 
 @device
@@ -113,7 +118,7 @@ def partial_jacobian(problem, q, frames, targets, J):
     for g in range(problem.goals.shape[0]):
         i = problem.goals[g, GOAL_ROW]
         R, _ = goal_frame(problem, frames, g)
-        S = load_rotation(problem.goal_data, g, GOAL_ORIENTATION), load(problem.goal_data, g, GOAL_ORIGIN)
+        S = local_frame(problem, g)
         while i >= 0:
             kind, v, free = tree.ints[i, KIND], tree.ints[i, COLUMN], tree.ints[i, SHIFT_COLUMN]
             B = prefix_rotation(problem, frames, i)
@@ -131,7 +136,7 @@ def partial_jacobian(problem, q, frames, targets, J):
                 for c in range(3):
                     differentiate(problem, J, g, free + c, B, ZERO, scale(problem.reach, unit(c)), S, R)
             S = (
-                matmul(load_rotation(tree.fixed, i, ORIENTATION), matmul(M, S[0])),
+                matmul(rotation_of(tree.fixed, i), matmul(M, S[0])),
                 suffix_origin(tree, i, M, m, S[1]),
             )
             i = tree.ints[i, PARENT]

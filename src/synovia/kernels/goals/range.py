@@ -3,20 +3,8 @@
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import add_joint_row
 from synovia.kernels.goals.term import NOTHING, unit_weight
-from synovia.kernels.layout import (
-    BALL,
-    FIRST,
-    FIRST_Q,
-    GOAL,
-    GOAL_ROW,
-    KIND,
-    LENGTHS,
-    NUMBERS,
-    OFFSET,
-    ORIENTATION,
-    RATIO,
-)
-from synovia.kernels.math.rotations import apply, column, load_quat, load_rotation, quat_log
+from synovia.kernels.layout import BALL, FIRST, FIRST_Q, GOAL, GOAL_ROW, KIND, LENGTHS, NUMBERS, OFFSET, RATIO
+from synovia.kernels.math.rotations import apply, column, load_quat, quat_log, rotation_of
 from synovia.kernels.math.vectors import norm, normalize, scale
 
 
@@ -36,7 +24,7 @@ def value_axis(problem, q, frames, row):
 
     For a ball at rest the axis is undefined; take its z axis.
     """
-    R = load_rotation(frames, row, ORIENTATION)
+    R = rotation_of(frames, row)
     if problem.tree.ints[row, KIND] == BALL:
         return apply(R, normalize(quat_log(load_quat(q, problem.tree.ints[row, FIRST_Q])), (F(0), F(0), F(1))))
     return column(R, 2)

@@ -3,18 +3,15 @@
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
-from synovia.kernels.goals.residuals import goal_error, target_frame
+from synovia.kernels.goals.frames import goal_offset, row_target, target_frame
+from synovia.kernels.goals.residuals import goal_error
 from synovia.kernels.layout import (
     COLUMN,
     FREE,
-    GOAL_ORIENTATION,
-    GOAL_ORIGIN,
     GOAL_ROW,
     KIND,
     LOWER,
     OFFSET,
-    ORIENTATION,
-    ORIGIN,
     PARENT,
     PARTS,
     POSITION,
@@ -25,8 +22,8 @@ from synovia.kernels.layout import (
     UPPER,
     VARIABLE,
 )
-from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
-from synovia.kernels.math.vectors import add, load, norm, sub
+from synovia.kernels.math.rotations import apply, origin_of, rotation_of
+from synovia.kernels.math.vectors import add, norm, sub
 
 
 @inline
@@ -43,7 +40,7 @@ def root_goal(problem, row):
     if problem.tree.ints[row, SHIFT_COLUMN] >= 0 and problem.tree.ints[row, PARENT] < 0:
         for g in range(problem.goals.shape[0]):
             if problem.goals[g, GOAL_ROW] == row and problem.goals[g, PARTS] & POSITION:
-                if norm(load(problem.goal_data, g, GOAL_ORIGIN)) <= F(1e-12) * problem.reach:
+                if norm(goal_offset(problem, g)) <= F(1e-12) * problem.reach:
                     return g
     return -1
 
@@ -82,19 +79,17 @@ def least_distance(problem, frames, targets, row, tip, point):
                 rigid = False
                 total += slide_range(problem, row)
             base = row
-            held = norm(load(problem.tree.fixed, row, ORIGIN))
+            held = norm(origin_of(problem.tree.fixed, row))
             if kind == FREE:
                 held += held_shift(problem, frames, row)
                 rigid = False
         elif base >= 0:
-            held += norm(load(problem.tree.fixed, row, ORIGIN)) + held_shift(problem, frames, row)
+            held += norm(origin_of(problem.tree.fixed, row)) + held_shift(problem, frames, row)
             rigid = False
         row = problem.tree.ints[row, PARENT]
     if base < 0 or not total < np.inf:
         return F(-np.inf)
-    origin = (
-        rest_origin(problem, frames, base) if problem.tree.ints[base, KIND] == SLIDE else load(frames, base, ORIGIN)
-    )
+    origin = rest_origin(problem, frames, base) if problem.tree.ints[base, KIND] == SLIDE else origin_of(frames, base)
     away = norm(sub(point, origin))
     return max(away - total, F(2) * longest - total - away if rigid else -away)
 
@@ -103,14 +98,14 @@ def least_distance(problem, frames, targets, row, tip, point):
 def rest_origin(problem, frames, row):
     """Return the origin of a joint before its own motion, in the world."""
     a = problem.tree.ints[row, PARENT]
-    p = load(problem.tree.fixed, row, ORIGIN)
-    return p if a < 0 else add(load(frames, a, ORIGIN), apply(load_rotation(frames, a, ORIENTATION), p))
+    p = origin_of(problem.tree.fixed, row)
+    return p if a < 0 else add(origin_of(frames, a), apply(rotation_of(frames, a), p))
 
 
 @inline
 def held_shift(problem, frames, row):
     """Return the distance of a held slide or free joint from its rest position."""
-    return norm(sub(load(frames, row, ORIGIN), rest_origin(problem, frames, row)))
+    return norm(sub(origin_of(frames, row), rest_origin(problem, frames, row)))
 
 
 @inline
@@ -147,17 +142,15 @@ def prove_unreachable(problem, work, targets, q):
             continue
         if not problem.goals[g, PARTS] & POSITION:
             continue
-        T, t = target_frame(targets, g)
-        offset = load(problem.goal_data, g, GOAL_ORIGIN)
+        _, t = target_frame(targets, g)
+        offset = goal_offset(problem, g)
         row = problem.goals[g, GOAL_ROW]
         slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
         if least_distance(problem, frames, targets, row, norm(offset), t) > slack:
             return 1, F(0)
         if problem.goals[g, PARTS] & ROTATION:
-            W = matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION))
-            wrist = sub(t, apply(W, offset))
             slack += problem.tolerance_angle * norm(offset)
-            if least_distance(problem, frames, targets, row, F(0), wrist) > slack:
+            if least_distance(problem, frames, targets, row, F(0), row_target(problem, targets, g)) > slack:
                 return 1, F(0)
     return 0, F(0)
 
@@ -172,9 +165,7 @@ def at_bound(problem, frames, targets, errors):
         bound = F(0)
         if problem.goals[g, PARTS] & POSITION:
             _, t = target_frame(targets, g)
-            bound = max(
-                bound, least_distance(problem, frames, targets, row, norm(load(problem.goal_data, g, GOAL_ORIGIN)), t)
-            )
+            bound = max(bound, least_distance(problem, frames, targets, row, norm(goal_offset(problem, g)), t))
         if errors[2 * g] > bound + problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
             return False
     return True
@@ -186,26 +177,25 @@ def prove_arm_unreachable(problem, work, targets, q):
     if not problem.goals[0, PARTS] & POSITION:
         return 0, F(0)
     tree = problem.tree
-    T, t = target_frame(targets, 0)
-    offset = load(problem.goal_data, 0, GOAL_ORIGIN)
+    _, t = target_frame(targets, 0)
     total = F(0)
     longest = F(0)
     travel = F(0)
     for i in range(tree.ints.shape[0]):
         if i > 0:
-            bone = norm(load(tree.fixed, i, ORIGIN))
+            bone = norm(origin_of(tree.fixed, i))
             total += bone
             longest = max(longest, bone)
         if tree.ints[i, KIND] == SLIDE:
             travel += max(abs(problem.limits[i, LOWER]), abs(problem.limits[i, UPPER]))
-    origin = load(tree.fixed, 0, ORIGIN)
-    tip = norm(offset)
+    origin = origin_of(tree.fixed, 0)
+    tip = norm(goal_offset(problem, 0))
     slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
     for step in range(2):  # the goal itself, then the joint that carries it
         if step == 1:
             if not problem.goals[0, PARTS] & ROTATION:
                 break
-            t = sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, 0, GOAL_ORIENTATION)), offset))
+            t = row_target(problem, targets, 0)
             slack += problem.tolerance_angle * tip
             tip = F(0)
         away = norm(sub(t, origin))

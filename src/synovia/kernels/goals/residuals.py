@@ -25,7 +25,6 @@ from synovia.kernels.layout import (
     FIRST_RESIDUAL,
     GIVEN,
     GOAL_ROW,
-    IS_ANGLE,
     PARTS,
     POSITION,
     POSITION_WEIGHT,
@@ -37,6 +36,7 @@ from synovia.kernels.math.rotations import angle_of, identity, log_rotation, mat
 from synovia.kernels.math.vectors import dot, norm, scale, sub
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
+from synovia.kernels.tree.variables import step_unit
 
 INFINITE = F(math.inf)
 
@@ -171,8 +171,8 @@ def geometric_jacobian(problem, q, frames, targets, J):
 def to_units(problem, dq):
     """Convert a step from the units of the solvers, lengths in reaches, to the units of q."""
     for k in range(problem.variables.shape[0]):
-        if problem.variables[k, BLOCK] == SCALAR and problem.limits[k, IS_ANGLE] == F(0):
-            dq[problem.variables[k, BLOCK_COLUMN]] *= problem.reach
+        if problem.variables[k, BLOCK] == SCALAR:
+            dq[problem.variables[k, BLOCK_COLUMN]] *= step_unit(problem.limits, k, problem.reach)
 
 
 @entry

@@ -19,8 +19,6 @@ from synovia.kernels.layout import (
     GOAL,
     GOAL_ROW,
     LENGTHS,
-    ORIENTATION,
-    ORIGIN,
     SECOND,
     SECOND_ORIENTATION,
     SECOND_ORIGIN,
@@ -28,7 +26,7 @@ from synovia.kernels.layout import (
     THIRD_POINT,
     WEIGHT,
 )
-from synovia.kernels.math.rotations import PI, apply, load_rotation
+from synovia.kernels.math.rotations import PI, apply, load_rotation, origin_of, rotation_of
 from synovia.kernels.math.vectors import add, cross, dot, load, norm, perpendicular, scale
 
 PARALLEL = F(1e-12)  # sine below which two directions count as equal or opposite
@@ -54,7 +52,7 @@ def second_frame(problem, frames, h):
 def third_point(problem, frames, h):
     """Return the point on the third joint of term h, in the world."""
     row, p = problem.general.ints[h, THIRD], load(problem.general.data, h, THIRD_POINT)
-    return p if row < 0 else add(load(frames, row, ORIGIN), apply(load_rotation(frames, row, ORIENTATION), p))
+    return p if row < 0 else add(origin_of(frames, row), apply(rotation_of(frames, row), p))
 
 
 @inline

@@ -16,11 +16,9 @@ from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
 from synovia.kernels.heuristic.poles import attempt_with_poles
 from synovia.kernels.layout import (
     CARRIER,
-    FIRST_Q,
     FREE,
     GOAL_ROW,
     KIND,
-    ORIENTATION,
     ORIGIN,
     PARENT,
     PARTS,
@@ -35,25 +33,16 @@ from synovia.kernels.layout import (
     STIFFNESS_FACTOR,
     VARIABLE,
 )
-from synovia.kernels.math.rotations import (
-    apply,
-    column,
-    load_quat,
-    load_rotation,
-    matmul,
-    matmul_t,
-    quat_matrix,
-    store_rotation,
-)
-from synovia.kernels.math.vectors import add, axpy, dot, load, store, sub
-from synovia.kernels.tree.forward import forward
+from synovia.kernels.math.rotations import apply, column, frame_of, matmul, matmul_t, origin_of, store_frame
+from synovia.kernels.math.vectors import add, axpy, dot, store, sub
+from synovia.kernels.tree.forward import forward, shift_axes
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 
 
 @inline
 def effector(work, n, g):
     """Return the world frame of goal g, as far as the sweep has moved it."""
-    return load_rotation(work.points, n + g, ORIENTATION), load(work.points, n + g, ORIGIN)
+    return frame_of(work.points, n + g)
 
 
 @inline
@@ -71,8 +60,7 @@ def place_effectors(problem, work):
         if problem.goals[g, PARTS] == 0:
             continue
         R, p = goal_frame(problem, work.frames, g)
-        store_rotation(work.points, n + g, ORIENTATION, R)
-        store(work.points, n + g, ORIGIN, p)
+        store_frame(work.points, n + g, R, p)
 
 
 @device
@@ -116,8 +104,7 @@ def turn_goals(problem, work, i, o, D):
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g):
             R, p = effector(work, n, g)
-            store_rotation(work.points, n + g, ORIENTATION, matmul(D, R))
-            store(work.points, n + g, ORIGIN, add(o, apply(D, sub(p, o))))
+            store_frame(work.points, n + g, matmul(D, R), add(o, apply(D, sub(p, o))))
 
 
 @algorithm
@@ -135,7 +122,7 @@ def sweep(problem, work, targets, q):
         moved = F(0)
         k = tree.ints[i, VARIABLE]
         kind = tree.ints[i, KIND]
-        R, o = load_rotation(work.frames, i, ORIENTATION), load(work.frames, i, ORIGIN)
+        R, o = frame_of(work.frames, i)
         if problem.coupled and k >= 0 and is_shared(problem, k):
             if is_deepest(problem, i):
                 moved = move_together(problem, work, targets, q, k, problem.params[SMALLEST_TURN], stiffness)
@@ -147,15 +134,14 @@ def sweep(problem, work, targets, q):
                 shift_goals(problem, work, i, axis, by)
                 moved = abs(by) / problem.reach
         elif k >= 0:
-            before = load_quat(q, tree.ints[i, FIRST_Q] + 3) if kind == FREE else (F(0), F(0), F(0), F(1))
+            axes = shift_axes(tree, i, q, R) if kind == FREE else R  # before the turn
             M = goal_covariance(problem, work, targets, i, o)
             new, moved = turn_joint(problem, q, i, R, M, problem.params[SMALLEST_TURN], stiffness)
             if moved > F(0):
                 turn_goals(problem, work, i, o, matmul_t(new, R))
             if tree.ints[i, SHIFT_COLUMN] >= 0:
-                base = matmul_t(R, quat_matrix(before))
                 for c in range(3):
-                    axis = (base[c], base[c + 3], base[c + 6])
+                    axis = (axes[c], axes[c + 3], axes[c + 6])
                     by = slide_to(problem, q, k - 3 + c, slide_error(problem, work, targets, i, axis), stiffness)
                     shift_goals(problem, work, i, axis, by)
                     moved = max(moved, abs(by) / problem.reach)
@@ -176,7 +162,7 @@ def shift_goals(problem, work, i, axis, by):
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g):
-            store(work.points, n + g, ORIGIN, axpy(by, axis, load(work.points, n + g, ORIGIN)))
+            store(work.points, n + g, ORIGIN, axpy(by, axis, origin_of(work.points, n + g)))
 
 
 @algorithm

@@ -10,17 +10,18 @@ import math
 from synovia.kernels.compiler.jit import F, algorithm, entry
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.heuristic.loop import iterate_from, solve
-from synovia.kernels.layout import FIRST_Q, ORIENTATION, ORIGIN, SMALLEST_TURN
+from synovia.kernels.layout import FIRST_Q, SMALLEST_TURN
 from synovia.kernels.math.rotations import (
     apply_t,
     load_quat,
-    load_rotation,
+    origin_of,
     quat_between,
     quat_mul,
     quat_normalize,
+    rotation_of,
     store_quat,
 )
-from synovia.kernels.math.vectors import TINY, axpy, dot, load, sub
+from synovia.kernels.math.vectors import TINY, axpy, dot, sub
 from synovia.kernels.tree.forward import forward
 
 
@@ -33,7 +34,7 @@ def sweep(problem, work, targets, q):
     _, t = target_frame(targets, 0)
     most = F(0)
     for i in range(tree.ints.shape[0] - 1, -1, -1):
-        o = load(work.frames, i, ORIGIN)
+        o = origin_of(work.frames, i)
         lever, wanted = sub(tip, o), sub(t, o)
         size2, away2 = dot(lever, lever), dot(wanted, wanted)
         if min(size2, away2) <= TINY * problem.reach * problem.reach:
@@ -44,7 +45,7 @@ def sweep(problem, work, targets, q):
             continue
         most = max(most, angle)
         at = tree.ints[i, FIRST_Q]
-        turn = apply_t(load_rotation(work.frames, i, ORIENTATION), (x, y, z))
+        turn = apply_t(rotation_of(work.frames, i), (x, y, z))
         store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), (turn[0], turn[1], turn[2], w))))
         tip = axpy(math.sqrt(size2 / away2), wanted, o)
     forward(tree, q, work.frames)

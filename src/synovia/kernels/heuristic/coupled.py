@@ -11,11 +11,8 @@ from synovia.kernels.goals.residuals import goal_error
 from synovia.kernels.layout import (
     BLOCK_Q,
     GOAL_ROW,
-    IS_ANGLE,
     KIND,
     LOWER,
-    ORIENTATION,
-    ORIGIN,
     PARENT,
     PARTS,
     POSITION,
@@ -29,10 +26,11 @@ from synovia.kernels.layout import (
     UPPER,
     VARIABLE,
 )
-from synovia.kernels.math.rotations import column, load_rotation
-from synovia.kernels.math.vectors import add, cross, dot, load, scale, sub
+from synovia.kernels.math.rotations import column, origin_of, rotation_of
+from synovia.kernels.math.vectors import add, cross, dot, scale, sub
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import apply_stiffness
+from synovia.kernels.tree.variables import step_unit
 
 TRIALS = 8  # lengths that a step is tried with
 SHORTEST = F(0.1)  # of the length before: a parabola through rounding errors may be far off
@@ -80,11 +78,11 @@ def pose_cost(problem, frames, targets, k):
         i = problem.goals[g, GOAL_ROW]
         while i >= 0:
             if has_variable(problem, i, k):
-                axis = scale(tree.couple[i, RATIO], column(load_rotation(frames, i, ORIENTATION), 2))
+                axis = scale(tree.couple[i, RATIO], column(rotation_of(frames, i), 2))
                 if tree.ints[i, KIND] == SLIDE:
                     shift = add(shift, axis)
                 else:
-                    shift = add(shift, cross(axis, sub(p, load(frames, i, ORIGIN))))
+                    shift = add(shift, cross(axis, sub(p, origin_of(frames, i))))
                     turn = add(turn, axis)
             i = tree.ints[i, PARENT]
         distance, angle = goal_error(problem, frames, targets, g)
@@ -118,7 +116,7 @@ def move_together(problem, work, targets, q, k, smallest, stiffness):
     stiffness *= problem.preferences[k, STIFFNESS]
     step = apply_stiffness(slope / curvature, before, problem.preferences[k, PREFERRED], stiffness)
     step = min(max(before + step, problem.limits[k, LOWER]), problem.limits[k, UPPER]) - before
-    unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else problem.reach
+    unit = step_unit(problem.limits, k, problem.reach)
     for _ in range(TRIALS):
         if abs(step) <= smallest * unit:
             break

@@ -12,8 +12,8 @@ keep their lengths (``forward_pass``). So limits hold in every iteration, and th
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
+from synovia.kernels.goals.frames import goal_offset, row_target, target_frame
 from synovia.kernels.goals.reach import root_goal
-from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.heuristic.forward_pass import add_candidate, forward_pass, prepare_passes
 from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
 from synovia.kernels.heuristic.poles import attempt_with_poles
@@ -22,13 +22,9 @@ from synovia.kernels.layout import (
     BALL,
     CHILD,
     COLUMN,
-    GOAL_ORIENTATION,
-    GOAL_ORIGIN,
     GOAL_ROW,
     IN_PLACE,
     KIND,
-    ORIENTATION,
-    ORIGIN,
     PARENT,
     PARTS,
     PLACE,
@@ -41,7 +37,7 @@ from synovia.kernels.layout import (
     VARIABLE,
     WEIGHT_SUM,
 )
-from synovia.kernels.math.rotations import apply, load_rotation, matmul, matmul_t
+from synovia.kernels.math.rotations import apply, matmul, origin_of, rotation_of
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, scale, store, sub
 from synovia.kernels.tree.branches import parent_of_point
@@ -93,7 +89,7 @@ def has_fixed_place(problem, points, j):
         or problem.tree.ints[j, SHIFT_COLUMN] >= 0
     ):
         return False
-    at_origin = norm(load(problem.goal_data, g, GOAL_ORIGIN)) == F(0)
+    at_origin = norm(goal_offset(problem, g)) == F(0)
     return (problem.goals[g, PARTS] & POSITION) > 0 and (at_origin or (problem.goals[g, PARTS] & ROTATION) > 0)
 
 
@@ -107,20 +103,20 @@ def carrier_place(problem, frames, points, j, place, length):
     tree = problem.tree
     n = tree.ints.shape[0]
     a = parent_of_point(problem, j)
-    p = load(frames, a, ORIGIN)
+    p = origin_of(frames, a)
     b = tree.ints[a, PARENT]
     alone = int(points[a, CHILD]) == j and points[j, SIBLING] < F(0) and length > F(0)
     if not (b >= 0 and alone and points[b, IN_PLACE] == F(1) and turns_freely(problem, a, b)):
         return on_line(place, p, length)
     if not has_fixed_place(problem, points, j):
         return on_line(place, p, length)
-    base = load(tree.fixed, a, ORIGIN)
-    tip = load(tree.fixed, j, ORIGIN) if j < n else load(problem.goal_data, j - n, GOAL_ORIGIN)
-    along = add(base, apply(load_rotation(tree.fixed, a, ORIENTATION), tip))
-    R = load_rotation(tree.fixed, b, ORIENTATION)
+    base = origin_of(tree.fixed, a)
+    tip = origin_of(tree.fixed, j) if j < n else goal_offset(problem, j - n)
+    along = add(base, apply(rotation_of(tree.fixed, a), tip))
+    R = rotation_of(tree.fixed, b)
     if tree.ints[b, PARENT] >= 0:
-        R = matmul(load_rotation(frames, tree.ints[b, PARENT], ORIENTATION), R)
-    o = load(frames, b, ORIGIN)
+        R = matmul(rotation_of(frames, tree.ints[b, PARENT]), R)
+    o = origin_of(frames, b)
     return nearest_on_circle(o, norm(base), place, length, p, bend_at_rest(R, base, along, o, place))
 
 
@@ -138,14 +134,13 @@ def backward_pass(problem, frames, targets, points):
         if row < 0 or not parts & POSITION:
             continue
         w = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
-        T, t = target_frame(targets, g)
+        _, t = target_frame(targets, g)
         store(points, n + g, PLACE, t)
         points[n + g, WEIGHT_SUM] = w
-        offset = load(problem.goal_data, g, GOAL_ORIGIN)
         if parts & ROTATION:  # then the target frame sets the joint's own place
-            place = sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION)), offset))
+            place = row_target(problem, targets, g)
         else:
-            place = carrier_place(problem, frames, points, n + g, t, norm(offset))
+            place = carrier_place(problem, frames, points, n + g, t, norm(goal_offset(problem, g)))
         add_candidate(points, row, place, w)
     for i in range(n - 1, -1, -1):
         weight = points[i, WEIGHT_SUM]
@@ -159,7 +154,7 @@ def backward_pass(problem, frames, targets, points):
                 _, place = target_frame(targets, g)
         store(points, i, PLACE, place)
         if a >= 0:
-            length = norm(sub(load(frames, i, ORIGIN), load(frames, a, ORIGIN)))
+            length = norm(sub(origin_of(frames, i), origin_of(frames, a)))
             add_candidate(points, a, carrier_place(problem, frames, points, i, place, length), weight)
 
 

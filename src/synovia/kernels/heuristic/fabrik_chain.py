@@ -10,30 +10,23 @@ import math
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.compiler.watch import stopped
+from synovia.kernels.goals.frames import goal_offset
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.heuristic.loop import leave_line, solve
-from synovia.kernels.layout import (
-    BEST,
-    BONE,
-    FIRST_Q,
-    GOAL_ORIGIN,
-    ORIENTATION,
-    ORIGIN,
-    PLACE,
-    POSITION_WEIGHT,
-)
+from synovia.kernels.layout import BEST, BONE, FIRST_Q, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.rotations import (
     apply,
     apply_t,
     identity,
     load_quat,
-    load_rotation,
     matmul,
+    origin_of,
     quat_apply,
     quat_between,
     quat_matrix,
     quat_mul,
     quat_normalize,
+    rotation_of,
     store_quat,
 )
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
@@ -67,14 +60,12 @@ def lay_out(problem, work, q):
     forward(problem.tree, q, work.frames)
     total = F(0)
     for i in range(n):
-        store(work.points, i, PLACE, load(work.frames, i, ORIGIN))
+        store(work.points, i, PLACE, origin_of(work.frames, i))
     _, tip = goal_frame(problem, work.frames, 0)
     store(work.points, n, PLACE, tip)
     for i in range(n):
         last = i == n - 1
-        work.points[i, BONE] = norm(
-            load(problem.goal_data, 0, GOAL_ORIGIN) if last else load(problem.tree.fixed, i + 1, ORIGIN)
-        )
+        work.points[i, BONE] = norm(goal_offset(problem, 0) if last else origin_of(problem.tree.fixed, i + 1))
         total += work.points[i, BONE]
     return total
 
@@ -98,9 +89,9 @@ def place_elbow(problem, work, t):
     """Place the middle of two bones, between the root and the target, on the circle about both; then the tip."""
     points, tree = work.points, problem.tree
     root = load(points, 0, PLACE)
-    R, A = load_rotation(tree.fixed, 0, ORIENTATION), load_rotation(tree.fixed, 1, ORIENTATION)
-    base = load(tree.fixed, 1, ORIGIN)
-    tip_at_rest = add(base, apply(A, load(problem.goal_data, 0, GOAL_ORIGIN)))
+    R, A = rotation_of(tree.fixed, 0), rotation_of(tree.fixed, 1)
+    base = origin_of(tree.fixed, 1)
+    tip_at_rest = add(base, apply(A, goal_offset(problem, 0)))
     side = bend_at_rest(R, base, tip_at_rest, root, t)
     p = nearest_on_circle(root, points[0, BONE], t, points[1, BONE], load(points, 1, PLACE), side)
     store(points, 1, PLACE, p)
@@ -115,8 +106,8 @@ def turn_joints(problem, work, q):
     R = identity()
     for i in range(n):
         at = tree.ints[i, FIRST_Q]
-        R = matmul(R, load_rotation(tree.fixed, i, ORIENTATION))
-        bone = load(problem.goal_data, 0, GOAL_ORIGIN) if i == n - 1 else load(tree.fixed, i + 1, ORIGIN)
+        R = matmul(R, rotation_of(tree.fixed, i))
+        bone = goal_offset(problem, 0) if i == n - 1 else origin_of(tree.fixed, i + 1)
         old = load_quat(q, at)
         wanted = apply_t(R, sub(load(work.points, i + 1, BEST), load(work.points, i, BEST)))
         new = quat_normalize(quat_mul(quat_between(quat_apply(old, bone), wanted), old))

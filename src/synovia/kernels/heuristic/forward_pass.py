@@ -11,6 +11,7 @@ the row nearest to the tip that uses them directly (8, again) and their position
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.frames import goal_offset
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.heuristic.coupled import is_shared, move_together
 from synovia.kernels.heuristic.straight import unreachable_goal
@@ -18,15 +19,11 @@ from synovia.kernels.layout import (
     BALL,
     CHILD,
     DIRECT,
-    FIRST_Q,
     FREE,
     GOAL_NOW,
-    GOAL_ORIGIN,
     GOAL_ROW,
     HINGE,
     KIND,
-    ORIENTATION,
-    ORIGIN,
     PARENT,
     PARTS,
     PLACE,
@@ -44,17 +41,15 @@ from synovia.kernels.math.rotations import (
     apply,
     apply_t,
     column,
-    identity,
-    load_quat,
-    load_rotation,
     matmul,
-    matmul_t,
-    quat_matrix,
-    store_rotation,
+    origin_of,
+    rotation_of,
+    store_frame,
+    transposed,
 )
 from synovia.kernels.math.vectors import axpy, dot, load, norm, store, sub
 from synovia.kernels.tree.branches import is_ancestor, list_branches, next_point
-from synovia.kernels.tree.forward import forward, joint_frame
+from synovia.kernels.tree.forward import forward, shift_axes, world_frame
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
@@ -99,7 +94,7 @@ def find_serving_joints(problem, points):
         top = row
         direct = -1
         freedom = 0
-        lever = norm(load(problem.goal_data, g, GOAL_ORIGIN)) > F(0)  # else its own joint does not move it
+        lever = norm(goal_offset(problem, g)) > F(0)  # else its own joint does not move it
         while row >= 0:
             if freedom < WRIST and tree.ints[row, VARIABLE] >= 0 and not is_driven_below(problem, row, g):
                 freedom += 1 if tree.ints[row, KIND] == HINGE else (0 if tree.ints[row, KIND] == SLIDE else 3)
@@ -140,14 +135,14 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
     tree = problem.tree
     n = tree.ints.shape[0]
     M = zero_covariance()
-    W = load_rotation(frames, i, ORIENTATION)
-    p = load(frames, i, ORIGIN)
+    W = rotation_of(frames, i)
+    p = origin_of(frames, i)
     hinge = tree.ints[i, KIND] == HINGE
     j = int(points[i, CHILD])
     while j >= 0:
         deeper = False
         if points[j, WEIGHT_SUM] > F(0):
-            here = load(frames, j, ORIGIN) if j < n else load(points, j, GOAL_NOW)
+            here = origin_of(frames, j) if j < n else load(points, j, GOAL_NOW)
             d = apply(R, apply_t(W, sub(here, p)))  # all below the joint turn with it
             across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
             deeper = not norm(across) > LEVER * problem.reach  # then the points that it carries count
@@ -168,12 +163,6 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
     return M
 
 
-@inline
-def transposed(A):
-    """Return Aᵀ."""
-    return A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8]
-
-
 @device
 def forward_pass(problem, work, targets, q):
     """Turn every joint towards the places, root first; return the largest turn (radians) or slide (reaches).
@@ -189,18 +178,14 @@ def forward_pass(problem, work, targets, q):
             store(points, n + g, GOAL_NOW, p)
     most = F(0)
     for i in range(n):
-        a = tree.ints[i, PARENT]
-        if a < 0:
-            R, o = joint_frame(tree, i, q, identity(), (F(0), F(0), F(0)))
-        else:
-            R, o = joint_frame(tree, i, q, load_rotation(frames, a, ORIENTATION), load(frames, a, ORIGIN))
+        R, o = world_frame(tree, i, q, frames)
         k, kind = tree.ints[i, VARIABLE], tree.ints[i, KIND]
         if k >= 0 and not (problem.coupled and is_shared(problem, k)):
             if tree.ints[i, SHIFT_COLUMN] >= 0 and points[i, WEIGHT_SUM] > F(0):
-                unturned = matmul_t(R, quat_matrix(load_quat(q, tree.ints[i, FIRST_Q] + 3)))
+                axes = shift_axes(tree, i, q, R)
                 way = sub(load(points, i, PLACE), o)
                 for c in range(3):
-                    axis = (unturned[c], unturned[c + 3], unturned[c + 6])
+                    axis = (axes[c], axes[c + 3], axes[c + 6])
                     by = slide_to(problem, q, k - 3 + c, dot(axis, way), F(0))
                     o = axpy(by, axis, o)
                     most = max(most, abs(by) / problem.reach)
@@ -216,8 +201,7 @@ def forward_pass(problem, work, targets, q):
                     problem, q, i, R, bone_covariance(problem, frames, targets, points, i, R, o), F(0), F(0)
                 )
                 most = max(most, moved)
-        store_rotation(frames, i, ORIENTATION, R)
-        store(frames, i, ORIGIN, o)
+        store_frame(frames, i, R, o)
     if problem.coupled:
         forward(tree, q, frames)
         for k in range(problem.variables.shape[0]):

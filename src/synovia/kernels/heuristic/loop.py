@@ -4,13 +4,11 @@ It also ends when the joints stop moving, unless a nudge off a straight line hel
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
-from synovia.kernels.compiler.views import bits
-from synovia.kernels.layout import STATE
 from synovia.kernels.search.descent import descend
 from synovia.kernels.search.finish import CLEARLY_LOWER, solve_and_finish
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_general, open_problem, open_work
-from synovia.kernels.tree.variables import perturb, seed_state
+from synovia.kernels.tree.variables import perturb
 
 NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
 
@@ -18,8 +16,7 @@ NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be se
 @algorithm
 def leave_line(problem, work, targets, q):
     """Nudge the joints off a straight line: a chain on one line with its target never bends. Repeatable."""
-    seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
-    perturb(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
+    perturb(problem, work, q, NUDGE)
     forward(problem.tree, q, work.frames)
     return 0, F(0)
 

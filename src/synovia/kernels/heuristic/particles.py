@@ -13,20 +13,17 @@ which keep its branches in shape. After some rounds every joint turns towards it
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.compiler.watch import stopped
+from synovia.kernels.goals.frames import goal_frame, row_target, target_frame
 from synovia.kernels.goals.reach import root_goal
-from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.heuristic.forward_pass import forward_pass, prepare_passes
 from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
 from synovia.kernels.heuristic.poles import attempt_with_poles
 from synovia.kernels.heuristic.straight import aim_straight
 from synovia.kernels.layout import (
     GOAL_NOW,
-    GOAL_ORIENTATION,
-    GOAL_ORIGIN,
     GOAL_ROW,
     INVERSE_MASS,
     LENGTH,
-    ORIGIN,
     PARENT,
     PARTS,
     PLACE,
@@ -38,7 +35,7 @@ from synovia.kernels.layout import (
     SIBLING,
     WEIGHT_SUM,
 )
-from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
+from synovia.kernels.math.rotations import origin_of
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
 from synovia.kernels.tree.branches import parent_of_point
 
@@ -75,7 +72,7 @@ def place_particles(problem, work, targets):
     tree, points = problem.tree, work.points
     n = tree.ints.shape[0]
     for i in range(n):
-        store(points, i, PLACE, load(work.frames, i, ORIGIN))
+        store(points, i, PLACE, origin_of(work.frames, i))
         points[i, WEIGHT_SUM] = F(0)
         points[i, INVERSE_MASS] = F(1)
     for g in range(problem.goals.shape[0]):
@@ -89,17 +86,11 @@ def place_particles(problem, work, targets):
             continue
         points[n + g, WEIGHT_SUM] = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
         points[row, WEIGHT_SUM] += points[n + g, WEIGHT_SUM]
-        T, t = target_frame(targets, g)
-        offset = load(problem.goal_data, g, GOAL_ORIGIN)
+        _, t = target_frame(targets, g)
         store(points, n + g, PLACE, t)
         points[n + g, INVERSE_MASS] = F(0)
         if parts & ROTATION:  # then the target frame sets the joint's own place
-            store(
-                points,
-                row,
-                PLACE,
-                sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION)), offset)),
-            )
+            store(points, row, PLACE, row_target(problem, targets, g))
             points[row, INVERSE_MASS] = F(0)
     for i in range(n - 1, -1, -1):
         a = tree.ints[i, PARENT]
@@ -131,7 +122,7 @@ def keep_distance(points, i, j, length):
 def point_of(problem, work, j):
     """Return the present position of point j, a row or a goal."""
     n = problem.tree.ints.shape[0]
-    return load(work.frames, j, ORIGIN) if j < n else load(work.points, j, GOAL_NOW)
+    return origin_of(work.frames, j) if j < n else load(work.points, j, GOAL_NOW)
 
 
 @device
@@ -158,7 +149,7 @@ def iterate(problem, work, targets, q):
     for j in range(count):
         a = parent_of_point(problem, j)
         if a >= 0 and points[j, WEIGHT_SUM] > F(0):  # else no goal depends on it
-            points[j, LENGTH] = norm(sub(point_of(problem, work, j), load(work.frames, a, ORIGIN)))
+            points[j, LENGTH] = norm(sub(point_of(problem, work, j), origin_of(work.frames, a)))
     for _ in range(0 if aim_straight(problem, work, targets) else rounds_of(problem)):
         for j in range(count - 1, -1, -1):
             meet_constraints(problem, work, j)

@@ -13,29 +13,17 @@ from synovia.kernels.goals.general import POLE, general_residual
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.goals.swivel import limb, pole_is_held, swivel_to_pole
 from synovia.kernels.goals.term import third_point
-from synovia.kernels.layout import (
-    BALL,
-    BLOCK_Q,
-    FREE,
-    GOAL,
-    GOAL_ROW,
-    KIND,
-    ORIENTATION,
-    ORIGIN,
-    SECOND,
-    THIRD,
-    THIRD_POINT,
-    VARIABLE,
-)
+from synovia.kernels.layout import BALL, BLOCK_Q, FREE, GOAL, GOAL_ROW, KIND, SECOND, THIRD, THIRD_POINT, VARIABLE
 from synovia.kernels.math.rotations import (
     apply_t,
     load_quat,
-    load_rotation,
     log_rotation,
     matmul_t,
+    origin_of,
     quat_exp,
     quat_mul,
     quat_normalize,
+    rotation_of,
     store_quat,
 )
 from synovia.kernels.math.swing_twist import project
@@ -67,7 +55,7 @@ def turn_row(problem, q, frames, row, w):
     """Turn the ball of a row by a rotation vector in the world frame, as far as its limit allows."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
-    new = quat_normalize(quat_mul(load_quat(q, at), quat_exp(apply_t(load_rotation(frames, row, ORIENTATION), w))))
+    new = quat_normalize(quat_mul(load_quat(q, at), quat_exp(apply_t(rotation_of(frames, row), w))))
     store_quat(q, at, project(problem.limits, k, new) if is_limited(problem.limits, k) else new)
     forward(problem.tree, q, frames)
 
@@ -81,17 +69,17 @@ def swivel_limb(problem, work, targets, q, h, angle):
     line = sub(t, r)
     at_tip = norm(load(problem.general.data, h, THIRD_POINT)) <= AT_JOINT * problem.reach  # else its turn moves the tip
     counter = at_tip and tip_row != root and tip_row != middle and is_ball(problem, tip_row)
-    S = load_rotation(frames, tip_row if counter else root, ORIENTATION)  # the root's is not used
+    S = rotation_of(frames, tip_row if counter else root)  # the root's is not used
     turn_row(problem, q, frames, root, scale(angle / norm(line), line))
     if middle != root and middle != tip_row and is_ball(problem, middle):
         k = problem.tree.ints[middle, VARIABLE]
-        o = load(frames, middle, ORIGIN)
+        o = origin_of(frames, middle)
         M = add_direction(zero_covariance(), F(1), sub(third_point(problem, frames, h), o), sub(t, o))
-        R = load_rotation(frames, middle, ORIENTATION)
+        R = rotation_of(frames, middle)
         turn_ball(problem, k, q, problem.variables[k, BLOCK_Q], R, M, LEAST_TURN, F(0))
         forward(problem.tree, q, frames)
     if counter:
-        turn_row(problem, q, frames, tip_row, log_rotation(matmul_t(S, load_rotation(frames, tip_row, ORIENTATION))))
+        turn_row(problem, q, frames, tip_row, log_rotation(matmul_t(S, rotation_of(frames, tip_row))))
 
 
 @device

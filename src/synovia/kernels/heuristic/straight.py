@@ -4,22 +4,12 @@ For balls without limits this is the best pose. With a hinge or a limit the ordi
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.frames import goal_offset
 from synovia.kernels.goals.reach import least_distance, root_goal
 from synovia.kernels.goals.residuals import target_frame
-from synovia.kernels.layout import (
-    BLOCK,
-    GOAL_ORIGIN,
-    GOAL_ROW,
-    ORIGIN,
-    PARENT,
-    PARTS,
-    PLACE,
-    POSITION,
-    STRAIGHT,
-    TURN,
-    VARIABLE,
-)
-from synovia.kernels.math.vectors import load, norm, store, sub
+from synovia.kernels.layout import BLOCK, GOAL_ROW, PARENT, PARTS, PLACE, POSITION, STRAIGHT, TURN, VARIABLE
+from synovia.kernels.math.rotations import origin_of
+from synovia.kernels.math.vectors import norm, store, sub
 from synovia.kernels.tree.variables import is_limited
 
 
@@ -55,7 +45,7 @@ def unreachable_goal(problem, work, targets):
     if found < 0:
         return -1
     row = problem.goals[found, GOAL_ROW]
-    tip = norm(load(problem.goal_data, found, GOAL_ORIGIN))
+    tip = norm(goal_offset(problem, found))
     _, t = target_frame(targets, found)
     far = least_distance(problem, work.frames, targets, row, tip, t) > F(0)
     return (
@@ -82,9 +72,9 @@ def is_beyond_bones(problem, work, targets, t, row, tip):
     while row >= 0:
         base = row
         if problem.tree.ints[row, PARENT] >= 0:
-            total += norm(load(problem.tree.fixed, row, ORIGIN))
+            total += norm(origin_of(problem.tree.fixed, row))
         row = problem.tree.ints[row, PARENT]
-    origin = load(work.frames, base, ORIGIN)
+    origin = origin_of(work.frames, base)
     g = root_goal(problem, base)
     if g >= 0:
         _, origin = target_frame(targets, g)

@@ -11,7 +11,7 @@ unchanged.
 import math
 
 from synovia.kernels.compiler.jit import F, algorithm, apart, device, inline
-from synovia.kernels.compiler.views import bits, matrix, vector
+from synovia.kernels.compiler.views import matrix, vector
 from synovia.kernels.compiler.watch import halted
 from synovia.kernels.hierarchy.basis import DIRECTION, NO_POSTURE, open_levels
 from synovia.kernels.hierarchy.descent import descend_levels
@@ -19,12 +19,12 @@ from synovia.kernels.hierarchy.inequalities import slack_count
 from synovia.kernels.hierarchy.largest_move import is_near_start, restore_pose, save_pose
 from synovia.kernels.hierarchy.polish import MAX_LOSS, UPPER_LOSS, has_gained, refine
 from synovia.kernels.hierarchy.step import EQUAL_ERRORS, apply_step, evaluate_levels, keep_errors, smallest_tolerance
-from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, FINALISTS, LARGEST_MOVE, OTHERS, STATE
+from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, FINALISTS, LARGEST_MOVE, OTHERS
 from synovia.kernels.search.finish import BEST
 from synovia.kernels.search.polish import SADDLE_STEP
 from synovia.kernels.tree.chart import INFINITE, write_bounds
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import seed_state, uniform
+from synovia.kernels.tree.variables import draw, start_random
 
 PASSES = 6
 MIN_GAIN = F(1e-8)  # relative to 1 + error: gain of a level for which another pose replaces the best
@@ -80,10 +80,10 @@ def leave_saddle(problem, work, targets, q, h, count, sign):
         h.v[DIRECTION, v] = F(error_falls_along(problem, work, targets, q, h, count, v))
     restore_pose(problem, q, h.saved_pose)
     write_bounds(problem, q, work.box)
-    seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
+    start_random(problem, work, 0)
     found = False
     for v in range(work.dq.shape[0]):
-        step = sign * SADDLE_STEP * (F(2) * uniform(bits(work.watch, STATE, 1)) - F(1)) * h.v[DIRECTION, v]
+        step = sign * SADDLE_STEP * (F(2) * draw(work) - F(1)) * h.v[DIRECTION, v]
         work.dq[v] = min(max(step, work.box[v, BOX_LOWER]), work.box[v, BOX_UPPER])
         found = found or h.v[DIRECTION, v] > F(0)
     if found:

@@ -9,21 +9,11 @@ which its limits are convex.
 import math
 
 from synovia.kernels.compiler.jit import F, apart, inline
-from synovia.kernels.layout import (
-    BLOCK,
-    BLOCK_COLUMN,
-    BLOCK_Q,
-    BOX_LOWER,
-    BOX_UPPER,
-    IS_ANGLE,
-    LARGEST_MOVE,
-    SCALAR,
-    VELOCITY,
-)
+from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, BOX_LOWER, BOX_UPPER, LARGEST_MOVE, SCALAR, VELOCITY
 from synovia.kernels.math.rotations import load_quat, quat_conj, quat_exp, quat_log, quat_mul, store_quat
 from synovia.kernels.math.swing_twist import from_limit_frame, join, split, to_limit_frame
 from synovia.kernels.math.vectors import axpy, dot, load, norm, scale, sub
-from synovia.kernels.tree.variables import is_limited
+from synovia.kernels.tree.variables import block_size, is_limited, step_unit
 
 HALVINGS = 30
 NO_MOVE = F(1e-3)  # relative to the largest move: a smaller one is rounding or lies within tolerances
@@ -33,7 +23,7 @@ NO_MOVE = F(1e-3)  # relative to the largest move: a smaller one is rounding or 
 def save_pose(problem, q, saved):
     """Store the values of all variables, to return to or to measure moves from."""
     for k in range(problem.variables.shape[0]):
-        for i in range(1 if problem.variables[k, BLOCK] == SCALAR else 4):
+        for i in range(block_size(problem.variables, k)):
             saved[k, i] = q[problem.variables[k, BLOCK_Q] + i]
 
 
@@ -41,7 +31,7 @@ def save_pose(problem, q, saved):
 def restore_pose(problem, q, saved):
     """Restore the stored values of all variables."""
     for k in range(problem.variables.shape[0]):
-        for i in range(1 if problem.variables[k, BLOCK] == SCALAR else 4):
+        for i in range(block_size(problem.variables, k)):
             q[problem.variables[k, BLOCK_Q] + i] = saved[k, i]
 
 
@@ -65,7 +55,7 @@ def restrict_step(problem, q, box, saved):
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
-            unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
+            unit = F(1) / step_unit(problem.limits, k, problem.reach)
             moved = unit * (q[at] - saved[k, 0])
             tighten(box, v, -largest - moved, largest - moved)
             continue
@@ -88,7 +78,7 @@ def is_near_start(problem, q, start):
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
         if problem.variables[k, BLOCK] == SCALAR:
-            unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
+            unit = F(1) / step_unit(problem.limits, k, problem.reach)
             moved = unit * abs(q[at] - start[at])
         else:
             moved = norm(rotation_between(load_quat(start, at), load_quat(q, at)))

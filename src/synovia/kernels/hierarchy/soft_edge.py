@@ -8,30 +8,29 @@ remaining distance counts as a miss.
 import math
 
 from synovia.kernels.compiler.jit import F, device
-from synovia.kernels.goals.frames import target_frame
+from synovia.kernels.goals.frames import goal_offset, target_frame
 from synovia.kernels.layout import (
     BALL,
     COLUMN,
     FIRST_RESIDUAL,
-    GOAL_ORIGIN,
     GOAL_ROW,
     HINGE,
     KIND,
-    ORIGIN,
     PARENT,
     PARTS,
     POSITION,
     POSITION_WEIGHT,
     SHIFT_COLUMN,
 )
-from synovia.kernels.math.vectors import load, norm, scale, sub
+from synovia.kernels.math.rotations import origin_of
+from synovia.kernels.math.vectors import norm, scale, sub
 
 
 @device
 def chain_length(problem, g):
     """Return (reach of goal g's chain, row of its first joint); row -1 if slides or a free root extend the reach."""
     row = problem.goals[g, GOAL_ROW]
-    total = norm(load(problem.goal_data, g, GOAL_ORIGIN))
+    total = norm(goal_offset(problem, g))
     reach = total
     base = -1
     while row >= 0:
@@ -43,7 +42,7 @@ def chain_length(problem, g):
                 return reach, -1
             base = row
             reach = total
-        total += norm(load(problem.tree.fixed, row, ORIGIN))
+        total += norm(origin_of(problem.tree.fixed, row))
         row = problem.tree.ints[row, PARENT]
     return reach, base
 
@@ -64,7 +63,7 @@ def soften(problem, frames, targets, part, e):
         if base < 0:
             continue
         _, t = target_frame(targets, g)
-        d = sub(t, load(frames, base, ORIGIN))
+        d = sub(t, origin_of(frames, base))
         far = norm(d)
         begins, width = (F(1) - part) * reach, part * reach
         if far > begins:

@@ -29,7 +29,6 @@ from synovia.kernels.layout import (
     BOX_UPPER,
     DAMPING,
     ERROR_DAMPING,
-    IS_ANGLE,
     LARGEST_MOVE,
     LARGEST_STEP,
     REST_Q,
@@ -42,7 +41,7 @@ from synovia.kernels.math.swing_twist import split, to_limit_frame
 from synovia.kernels.tree.chart import INFINITE, ellipse_normal, move, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import is_limited
+from synovia.kernels.tree.variables import is_limited, step_unit
 
 POSTURE_DAMPING = F(10)  # factor of the posture's damping relative to that of the levels
 EQUAL_ERRORS = F(1e-9)  # errors (reaches, radians) that differ by less are equal
@@ -101,7 +100,7 @@ def write_references(problem, q, h):
         stiff = math.sqrt(w + STAY_WEIGHT) if largest > F(0) else F(1)
         share = w / (w + STAY_WEIGHT)
         if problem.variables[k, BLOCK] == SCALAR:
-            unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
+            unit = F(1) / step_unit(problem.limits, k, problem.reach)
             h.v[STIFFNESS, v] = stiff
             y = unit * (problem.posture[k, REST_Q] - q[at]) if w > F(0) else F(0)
             h.v[REFERENCE, v] = share * y

@@ -4,13 +4,13 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.residuals import jacobian, to_units
-from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, IS_ANGLE, LOWER, SCALAR, UPPER
+from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, LOWER, SCALAR, UPPER
 from synovia.kernels.math.linear import gram, gram_t, solve_ldl, times_t
 from synovia.kernels.math.rotations import load_quat
 from synovia.kernels.math.swing_twist import normals
 from synovia.kernels.math.vectors import TINY, axpy, dot, scale
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import is_limited, step
+from synovia.kernels.tree.variables import is_limited, step, step_unit
 
 NEAR = F(1e-7)  # distance from a limit (radians, reaches) at which a joint counts as at the limit
 PUSH_NOISE = F(1e-9)  # relative size of a push against a limit that is rounding: of the residual, or of the step
@@ -48,7 +48,7 @@ def hold_at_limits(problem, q, J, g, slack, held_before):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         held = F(0)
         if problem.variables[k, BLOCK] == SCALAR:
-            near = NEAR if problem.limits[k, IS_ANGLE] != F(0) else NEAR * problem.reach
+            near = NEAR * step_unit(problem.limits, k, problem.reach)
             up = q[at] >= problem.limits[k, UPPER] - near and g[v] > slack
             down = q[at] <= problem.limits[k, LOWER] + near and g[v] < -slack
             if up or down:

@@ -13,18 +13,10 @@ import math
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline
 from synovia.kernels.compiler.views import stack
 from synovia.kernels.compiler.watch import stopped
+from synovia.kernels.goals.frames import local_frame, target_frame
 from synovia.kernels.goals.reach import prove_arm_unreachable
-from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.jacobian.active_set import PUSH_NOISE
-from synovia.kernels.jacobian.arm_step import (
-    add_column,
-    carried,
-    clamp,
-    diagonal6,
-    dot6,
-    free_column,
-    hinge_column,
-)
+from synovia.kernels.jacobian.arm_step import add_column, carried, clamp, diagonal6, dot6, free_column, hinge_column
 from synovia.kernels.layout import (
     ANGULAR,
     AXIS,
@@ -32,14 +24,10 @@ from synovia.kernels.layout import (
     DAMPING,
     ERROR_DAMPING,
     FIRST_Q,
-    GOAL_ORIENTATION,
-    GOAL_ORIGIN,
     HINGE,
     KIND,
     LINEAR,
     LOWER,
-    ORIENTATION,
-    ORIGIN,
     PARTS,
     PIVOT,
     POSITION,
@@ -49,16 +37,7 @@ from synovia.kernels.layout import (
     UPPER,
 )
 from synovia.kernels.math.linear import factor6, finish6
-from synovia.kernels.math.rotations import (
-    apply,
-    column,
-    identity,
-    load_rotation,
-    log_rotation,
-    matmul,
-    matmul_t,
-    turn_z,
-)
+from synovia.kernels.math.rotations import column, frame_of, identity, log_rotation, matmul_t, turn_z
 from synovia.kernels.math.trigonometry import BLOCK, PI, remove_whole_turns, sincos_block
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, scale, store, sub
 from synovia.kernels.search.descent import FALLS, INSIDE, falls_slowly
@@ -84,7 +63,7 @@ def arm_forward(problem, q, axes):
         sincos_block(X, S, C)
         for j in range(min(BLOCK, n - first)):
             i = first + j
-            G, g = load_rotation(tree.fixed, i, ORIENTATION), load(tree.fixed, i, ORIGIN)
+            G, g = frame_of(tree.fixed, i)
             if tree.ints[i, KIND] == HINGE:
                 G = turn_z(G, S[0, j], C[0, j])
             R, p = carried(R, p, G, g)
@@ -92,9 +71,8 @@ def arm_forward(problem, q, axes):
                 p = axpy(q[tree.ints[i, FIRST_Q]], column(R, 2), p)
             store(axes, i, AXIS, column(R, 2))
             store(axes, i, PIVOT, p)
-    return matmul(R, load_rotation(problem.goal_data, 0, GOAL_ORIENTATION)), add(
-        p, apply(R, load(problem.goal_data, 0, GOAL_ORIGIN))
-    )
+    G, g = local_frame(problem, 0)
+    return carried(R, p, G, g)
 
 
 @inline

@@ -16,7 +16,6 @@ from synovia.kernels.layout import (
     BLOCK_Q,
     CENTRE_WEIGHT,
     GRADIENT_WEIGHT,
-    IS_ANGLE,
     LOWER,
     MANIPULABILITY_WEIGHT,
     MARGIN,
@@ -32,16 +31,11 @@ from synovia.kernels.layout import (
     UPPER,
 )
 from synovia.kernels.math.linear import gram, gram_t, solve_ldl
-from synovia.kernels.math.rotations import (
-    load_quat,
-    quat_conj,
-    quat_log,
-    quat_mul,
-)
+from synovia.kernels.math.rotations import load_quat, quat_conj, quat_log, quat_mul
 from synovia.kernels.math.swing_twist import half_angles, split, to_limit_frame
 from synovia.kernels.math.vectors import dot
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.variables import displace, is_limited, rotated
+from synovia.kernels.tree.variables import displace, is_limited, rotated, step_unit
 
 DIFFERENCE = F(1e-5)  # radians or reaches, for central differences of a ball's range
 JACOBIAN_DIFFERENCE = F(1e-4)  # the same, for the Jacobian
@@ -85,9 +79,8 @@ def range_gradient(problem, q, gradient):
             half = F(0.5) * (limits[k, UPPER] - limits[k, LOWER])
             if THIN < half < F(1e30):
                 h, slope = range_cost(params, (q[at] - limits[k, LOWER]) / half - F(1))
-                unit = F(1) if limits[k, IS_ANGLE] != F(0) else problem.reach
                 total += h
-                gradient[v] += slope * unit / half
+                gradient[v] += slope * step_unit(limits, k, problem.reach) / half
         elif is_limited(limits, k):
             p = load_quat(q, at)
             total += ball_range_cost(params, limits, k, p)
@@ -108,7 +101,7 @@ def add_spring(problem, q, k, alpha, value, rotation, gradient):
     """
     at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
     if problem.variables[k, BLOCK] == SCALAR:
-        x = (q[at] - value) / (F(1) if problem.limits[k, IS_ANGLE] != F(0) else problem.reach)
+        x = (q[at] - value) / step_unit(problem.limits, k, problem.reach)
         gradient[v] += F(2) * alpha * x
         return alpha * x * x
     offset = quat_log(quat_mul(quat_conj(rotation), load_quat(q, at)))

@@ -6,8 +6,9 @@ A frame in an array is a row of twelve numbers: nine of the matrix, then three o
 import math
 
 from synovia.kernels.compiler.jit import F, inline
+from synovia.kernels.layout import ORIENTATION, ORIGIN
 from synovia.kernels.math.trigonometry import PI, arcsine, sincos
-from synovia.kernels.math.vectors import add, cross, dot, perpendicular, scale
+from synovia.kernels.math.vectors import add, cross, dot, load, perpendicular, scale, store
 
 SMALL = F(1e-4)  # below, series replace quotients; their error ~ SMALL^4 is below double precision
 OPPOSITE = F(1e-16)  # squared sine below which directions are opposite: the rounding of a cross product
@@ -111,6 +112,31 @@ def store_rotation(a, i, k, A):
     a[i, k], a[i, k + 1], a[i, k + 2] = A[0], A[1], A[2]
     a[i, k + 3], a[i, k + 4], a[i, k + 5] = A[3], A[4], A[5]
     a[i, k + 6], a[i, k + 7], a[i, k + 8] = A[6], A[7], A[8]
+
+
+@inline
+def rotation_of(frames, i):
+    """Return the rotation of frame i."""
+    return load_rotation(frames, i, ORIENTATION)
+
+
+@inline
+def origin_of(frames, i):
+    """Return the origin of frame i."""
+    return load(frames, i, ORIGIN)
+
+
+@inline
+def frame_of(frames, i):
+    """Return the rotation and the origin of frame i."""
+    return load_rotation(frames, i, ORIENTATION), load(frames, i, ORIGIN)
+
+
+@inline
+def store_frame(frames, i, R, p):
+    """Write the rotation and the origin of frame i."""
+    store_rotation(frames, i, ORIENTATION, R)
+    store(frames, i, ORIGIN, p)
 
 
 @inline

@@ -13,17 +13,26 @@ BLOCK = 8  # angles in one call: two vector registers on most processors
 
 
 @inline
+def near_quarter(K, x, n):
+    """Return sine and cosine of x less n quarter turns, of at most an eighth of a turn, in the type K.
+
+    Subtract in three parts (Cody-Waite), then use minimax polynomials.
+    """
+    m = K(n)
+    r = x - m * K(1.5707963267341256) - m * K(6.077100506303966e-11) - m * K(2.0222662487959506e-21)
+    z = r * r
+    s = K(-2.50507477628578072866e-8) + z * K(1.58962301576546568060e-10)
+    s = K(-1.98412698295895385996e-4) + z * (K(2.75573136213857245213e-6) + z * s)
+    s = r + r * z * (K(-1.66666666666666307295e-1) + z * (K(8.33333333332211858878e-3) + z * s))
+    c = K(2.08757008419747316778e-9) + z * K(-1.13585365213876817300e-11)
+    c = K(2.48015872888517045348e-5) + z * (K(-2.75573141792967388112e-7) + z * c)
+    return s, K(1) - K(0.5) * z + z * z * (K(4.16666666666665929218e-2) + z * (K(-1.38888888888730564116e-3) + z * c))
+
+
+@inline
 def quarter(x, n):
     """Return (sin x, cos x) for an x within an eighth of a turn of n quarter turns."""
-    m = F(n)
-    r = x - m * F(1.5707963267341256) - m * F(6.077100506303966e-11) - m * F(2.0222662487959506e-21)
-    z = r * r
-    s = F(-2.50507477628578072866e-8) + z * F(1.58962301576546568060e-10)
-    s = F(-1.98412698295895385996e-4) + z * (F(2.75573136213857245213e-6) + z * s)
-    s = r + r * z * (F(-1.66666666666666307295e-1) + z * (F(8.33333333332211858878e-3) + z * s))
-    c = F(2.08757008419747316778e-9) + z * F(-1.13585365213876817300e-11)
-    c = F(2.48015872888517045348e-5) + z * (F(-2.75573141792967388112e-7) + z * c)
-    c = F(1) - F(0.5) * z + z * z * (F(4.16666666666665929218e-2) + z * (F(-1.38888888888730564116e-3) + z * c))
+    s, c = near_quarter(F, x, n)
     # Select the quadrant by exact products with 0, 1 and -1: LLVM turns a choice by an integer into a branch, which
     # the processor predicts badly.
     odd = F(n & np.int32(1))

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, apart, device, inline, perform
-from synovia.kernels.compiler.views import bits, matrix
+from synovia.kernels.compiler.views import matrix
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
 from synovia.kernels.goals.reach import at_bound, prove_unreachable
 from synovia.kernels.layout import (
@@ -31,7 +31,6 @@ from synovia.kernels.layout import (
     NO_GAIN,
     OTHERS,
     REACHED,
-    STATE,
     STATUS,
     STEPS,
     STOP_REASON,
@@ -43,7 +42,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.search.multistart import meets_goals, set_followers, solve_rows
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.problem import copy, open_row, with_steps
-from synovia.kernels.tree.variables import seed_state
+from synovia.kernels.tree.variables import start_random
 
 CLEARLY_LOWER = F(0.999)  # factor by which a cost must fall for its pose to replace the best one
 MAX_RESTARTS = 25  # coarse descents of one missed problem
@@ -132,7 +131,7 @@ def coarse_restarts(coarse, problem, work, targets, q, row, tolerance):
             break
         load_pose(work, BEST, q)
         attempt = int(row[TRIES])
-        seed_state(bits(work.watch, STATE, 1), problem.seed, attempt)
+        start_random(problem, work, attempt)
         perform(random_start, problem, work, targets, q)
         set_followers(problem, q)
         taken, cost = perform(coarse, problem, work, targets, q)

@@ -16,7 +16,7 @@ It writes the best values that it found to q, within the limits. ``classify`` fi
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
-from synovia.kernels.compiler.views import bits, vector
+from synovia.kernels.compiler.views import vector
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
 from synovia.kernels.goals.residuals import (
     all_given,
@@ -26,26 +26,10 @@ from synovia.kernels.goals.residuals import (
     write_given_targets,
 )
 from synovia.kernels.goals.swivel import forget_poles, remember_poles
-from synovia.kernels.layout import (
-    COST,
-    FINISH,
-    FOLLOWER,
-    LEADER,
-    OUT_HEAD,
-    REACHED,
-    STALLED,
-    STATE,
-    STATUS,
-    STEPS,
-    STOP_REASON,
-    STOPPED_BY,
-    TRIES,
-    UNREACHABLE,
-    WINNER,
-)
+from synovia.kernels.layout import FOLLOWER, LEADER, OUT_HEAD, REACHED, STALLED, STOP_REASON, UNREACHABLE
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work
-from synovia.kernels.tree.variables import follower_value, seed_state
+from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work, write_head
+from synovia.kernels.tree.variables import follower_value, start_random
 
 BETTER = F(0.999)  # factor by which a restart must lower the cost: repeated calls then return the same minimum
 
@@ -129,7 +113,7 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
         while tries < problem.attempts and not halted(work.watch):
             if tries > 0:
                 copy(start, q)
-                seed_state(bits(work.watch, STATE, 1), problem.seed, tries)
+                start_random(problem, work, tries)
                 perform(random_start, problem, work, completed, q)
                 set_followers(problem, q)
             taken, cost = perform(attempt, problem, work, completed, q)
@@ -157,13 +141,7 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
                 copy(work.best, q)
             if interrupted(work.watch) and meets_goals(problem, work, completed, q, errors):
                 status = REACHED
-        row[STATUS] = status
-        row[STEPS] = steps
-        row[TRIES] = tries
-        row[WINNER] = winner
-        row[COST] = lowest if tries > 0 else F(math.inf)
-        row[FINISH] = F(0)
-        row[STOPPED_BY] = work.watch[STOP_REASON]
+        write_head(row, status, steps, tries, winner, lowest if tries > 0 else F(math.inf), work.watch[STOP_REASON])
         if status != REACHED or interrupted(work.watch):  # Python then finishes the row
             missed = 1
             if warm and not interrupted(work.watch):

@@ -6,18 +6,17 @@ Polishing the result again returns it unchanged.
 import math
 
 from synovia.kernels.compiler.jit import F, device
-from synovia.kernels.compiler.views import bits
 from synovia.kernels.compiler.watch import halted, stopped
 from synovia.kernels.goals.curvature import curvature
 from synovia.kernels.goals.residuals import jacobian, residual
 from synovia.kernels.jacobian.active_set import LARGEST_TURN, damped_step, largest, length
-from synovia.kernels.layout import HELD, STATE
+from synovia.kernels.layout import HELD
 from synovia.kernels.math.bounded import bounded_step, free_and_held_gradient, solve_free
 from synovia.kernels.math.linear import gram_t, times_t, transpose
 from synovia.kernels.tree.chart import NEAR, add_chart_curvature, move, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_newton
-from synovia.kernels.tree.variables import perturb, seed_state
+from synovia.kernels.tree.variables import perturb
 
 CONVERGED = F(1e-12)  # relative fall of the cost that counts as none
 CONVERGED_STEPS = 4  # such steps in a row end the descent
@@ -198,9 +197,7 @@ def polish_to_minimum(problem, work, targets, q, max_steps):
     for side in range(3):
         if side > 0:
             copy(work.best, q)
-            seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
-            aside = SADDLE_STEP if side == 1 else -SADDLE_STEP
-            perturb(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), aside, problem.reach)
+            perturb(problem, work, q, SADDLE_STEP if side == 1 else -SADDLE_STEP)
         taken, converged = newton_descent(problem, work, targets, q, max_steps)
         steps += taken
         cost, worst = residual(problem, q, work.frames, targets, work.e)

@@ -16,7 +16,6 @@ from synovia.kernels.layout import (
     GOAL_ROW,
     KIND,
     LOWER,
-    ORIENTATION,
     PARENT,
     PARTS,
     POSITION,
@@ -27,11 +26,11 @@ from synovia.kernels.layout import (
     UPPER,
     VARIABLE,
 )
-from synovia.kernels.math.rotations import column, load_quat, load_rotation, quat_exp, quat_log, store_quat
+from synovia.kernels.math.rotations import column, load_quat, quat_exp, quat_log, rotation_of, store_quat
 from synovia.kernels.math.vectors import axpy, dot, scale, sub
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import is_limited, randomize, randomize_number, uniform
+from synovia.kernels.tree.variables import draw, is_limited, randomize, randomize_number
 
 SMALLER_TURNS = F(0.2)  # factor on the rotations of free balls, applied zero, one or two times
 TURN_KINDS = 3  # number of those choices
@@ -61,7 +60,7 @@ def draw_wide_slides(problem, work, targets, q):
             q[problem.tree.ints[i, FIRST_Q]] = work.trial[problem.tree.ints[i, FIRST_Q]]
     if wide == 0:
         return
-    g = np.int64(uniform(bits(work.watch, STATE, 1)) * F(problem.goals.shape[0]))
+    g = np.int64(draw(work) * F(problem.goals.shape[0]))
     row = problem.goals[g, GOAL_ROW] if problem.goals[g, PARTS] & POSITION else -1
     forward(problem.tree, q, work.frames)
     _, p = goal_frame(problem, work.frames, g)
@@ -69,7 +68,7 @@ def draw_wide_slides(problem, work, targets, q):
     offset = sub(t, p)
     while row >= 0:
         if is_wide(problem, row):
-            z = column(load_rotation(work.frames, row, ORIENTATION), 2)
+            z = column(rotation_of(work.frames, row), 2)
             shift = dot(z, offset)
             offset = axpy(-shift, z, offset)
             ratio = problem.tree.couple[row, RATIO]
@@ -78,7 +77,7 @@ def draw_wide_slides(problem, work, targets, q):
     for i in range(n):
         if is_wide(problem, i):
             k, at = problem.tree.ints[i, VARIABLE], problem.tree.ints[i, FIRST_Q]
-            q[at] += problem.reach * (F(2) * uniform(bits(work.watch, STATE, 1)) - F(1))
+            q[at] += problem.reach * (F(2) * draw(work) - F(1))
             q[at] = min(max(q[at], problem.limits[k, LOWER]), problem.limits[k, UPPER])
 
 
@@ -91,7 +90,7 @@ def random_start(problem, work, targets, q):
     """
     copy(q, work.trial)
     randomize(problem.variables, problem.limits, q, bits(work.watch, STATE, 1))
-    share = SMALLER_TURNS ** np.int64(TURN_KINDS * uniform(bits(work.watch, STATE, 1)))
+    share = SMALLER_TURNS ** np.int64(TURN_KINDS * draw(work))
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] == TURN and not is_limited(problem.limits, k):
             at = problem.variables[k, BLOCK_Q]

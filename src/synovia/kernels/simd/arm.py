@@ -12,11 +12,11 @@ import math
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, device, entry, inline, perform
-from synovia.kernels.compiler.views import bits, stack
+from synovia.kernels.compiler.views import stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.frames import target_frame
 from synovia.kernels.goals.residuals import all_given, complete_targets, first_invalid_target
-from synovia.kernels.layout import BLOCK_Q, LOWER, STATE, STATUS, UPPER
+from synovia.kernels.layout import BLOCK_Q, LOWER, STATUS, UPPER
 from synovia.kernels.math.trigonometry import PI, sincos
 from synovia.kernels.search.descent import INSIDE, falls_slowly
 from synovia.kernels.search.restarts import random_scalars
@@ -33,7 +33,7 @@ from synovia.kernels.simd.arm_step import (
 from synovia.kernels.simd.batch import LANES, LEFT, count_left, leave_from, verify
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_row, open_work
-from synovia.kernels.tree.variables import seed_state
+from synovia.kernels.tree.variables import start_random
 
 JOINTS = 16  # at most in a lane
 AXES = 6 * JOINTS
@@ -96,7 +96,7 @@ def restart(problem, work, starts, out, counters, costs, Q, l):
     b = np.int64(counters[ROW, l])
     q, _, kept = open_row(problem, out[b])
     copy(starts[min(b, starts.shape[0] - 1)], q)
-    seed_state(bits(work.watch, STATE, 1), problem.seed, tries)
+    start_random(problem, work, tries)
     perform(random_scalars, problem, work, kept, q)
     load_attempt(problem, q, counters, costs, Q, l)
     return True

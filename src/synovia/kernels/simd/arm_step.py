@@ -8,24 +8,14 @@ import math
 import numpy as np
 
 from synovia.kernels.compiler.jit import inline
-from synovia.kernels.jacobian.arm_step import (
-    add_column,
-    clamp,
-    diagonal6,
-    free_column,
-    hinge_column,
-    joint_frame,
-)
+from synovia.kernels.goals.frames import local_frame
+from synovia.kernels.jacobian.arm_step import add_column, clamp, diagonal6, free_column, hinge_column, joint_frame
 from synovia.kernels.layout import (
     DAMPING,
     ERROR_DAMPING,
-    GOAL_ORIENTATION,
-    GOAL_ORIGIN,
     HINGE,
     KIND,
     LOWER,
-    ORIENTATION,
-    ORIGIN,
     PARTS,
     POSITION_WEIGHT,
     ROTATION,
@@ -33,8 +23,9 @@ from synovia.kernels.layout import (
     UPPER,
 )
 from synovia.kernels.math.linear import solve6_of
-from synovia.kernels.math.rotations import apply, load_rotation, matmul, matmul_t, turn_z
-from synovia.kernels.math.vectors import add, dot, load, scale, sub
+from synovia.kernels.math.rotations import apply, matmul, matmul_t, origin_of, rotation_of, turn_z
+from synovia.kernels.math.trigonometry import near_quarter
+from synovia.kernels.math.vectors import add, dot, scale, sub
 from synovia.kernels.simd.batch import FORWARD, LANES, as_type, lane_vector, put_vector
 
 BACK = 1e-6  # least cos²(θ/2) of a rotation error, which is near half a turn
@@ -49,15 +40,7 @@ def lane_sincos(K, x):
     """Return (sin x, cos x) as ``sincos`` does, in the type K and without a branch."""
     t = x * K(0.6366197723675814)
     n = np.int32(t + (K(0.5) if t >= K(0) else K(-0.5)))
-    m = K(n)
-    r = x - m * K(1.5707963267341256) - m * K(6.077100506303966e-11) - m * K(2.0222662487959506e-21)
-    z = r * r
-    s = K(-2.50507477628578072866e-8) + z * K(1.58962301576546568060e-10)
-    s = K(-1.98412698295895385996e-4) + z * (K(2.75573136213857245213e-6) + z * s)
-    s = r + r * z * (K(-1.66666666666666307295e-1) + z * (K(8.33333333332211858878e-3) + z * s))
-    c = K(2.08757008419747316778e-9) + z * K(-1.13585365213876817300e-11)
-    c = K(2.48015872888517045348e-5) + z * (K(-2.75573141792967388112e-7) + z * c)
-    c = K(1) - K(0.5) * z + z * z * (K(4.16666666666665929218e-2) + z * (K(-1.38888888888730564116e-3) + z * c))
+    s, c = near_quarter(K, x, n)
     odd = (n & np.int32(1)) != 0
     a = c if odd else s
     b = s if odd else c
@@ -106,8 +89,8 @@ def lane_forward(problem, Q, P, axes):
         for l in range(LANES):
             P[r, l] = one
     for i in range(tree.ints.shape[0]):
-        G = as_type_9(K, load_rotation(tree.fixed, i, ORIENTATION))
-        g = as_type(K, load(tree.fixed, i, ORIGIN))
+        G = as_type_9(K, rotation_of(tree.fixed, i))
+        g = as_type(K, origin_of(tree.fixed, i))
         turns = K(1) if tree.ints[i, KIND] == HINGE else K(0)
         a = (6 * i) & FORWARD
         for l in range(LANES):
@@ -127,8 +110,8 @@ def lane_errors(problem, P, goal, E):
     The rotation's error is 2 sin(θ/2) about the axis of the turn, without an arctangent.
     """
     K = P.dtype.type
-    G = as_type_9(K, load_rotation(problem.goal_data, 0, GOAL_ORIENTATION))
-    g = as_type(K, load(problem.goal_data, 0, GOAL_ORIGIN))
+    G, g = local_frame(problem, 0)
+    G, g = as_type_9(K, G), as_type(K, g)
     wp, wr = K(problem.goal_data[0, POSITION_WEIGHT] / problem.reach), K(problem.goal_data[0, ROTATION_WEIGHT])
     placed = K(1) if wp > K(0) else K(0)
     turned = K(1) if problem.goals[0, PARTS] & ROTATION else K(0)

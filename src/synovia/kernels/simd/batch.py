@@ -10,10 +10,10 @@ scalar kernel solves them, with its proofs, restarts and statuses.
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.residuals import measure
-from synovia.kernels.layout import COST, FINISH, REACHED, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
+from synovia.kernels.layout import REACHED, STATUS
 from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_row
+from synovia.kernels.tree.problem import open_row, write_head
 
 LANES = 32  # 8 are too few to vectorise, 64 no longer fit in the nearest cache
 FORWARD = 0x7FFFFFFF  # mask of a row number: the compiler then knows that it is not negative
@@ -47,13 +47,7 @@ def verify(problem, work, row, steps, attempt, cost):
     set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     if measure(problem, q, work.frames, kept, errors) <= F(1):
-        row[STATUS] = REACHED
-        row[STEPS] = steps
-        row[TRIES] = attempt + F(1)
-        row[WINNER] = attempt
-        row[COST] = cost
-        row[FINISH] = F(0)
-        row[STOPPED_BY] = F(0)
+        write_head(row, REACHED, steps, attempt + F(1), attempt, cost, F(0))
 
 
 @inline

@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.layout import BLOCK_Q, ORIENTATION, VARIABLE
+from synovia.kernels.layout import BLOCK_Q, VARIABLE
 from synovia.kernels.math.rotations import (
     PI,
     load_quat,
-    load_rotation,
     matmul,
     matmul_t,
     matrix_quat,
@@ -20,6 +19,7 @@ from synovia.kernels.math.rotations import (
     quat_matrix,
     quat_mul,
     quat_normalize,
+    rotation_of,
     store_quat,
 )
 from synovia.kernels.math.swing_twist import excess, project
@@ -35,7 +35,7 @@ ON_LIMIT = F(1e-11)  # radians beyond a limit that still count as inside
 def ball_rest_rotation(problem, frames, q, row):
     """Return the world rotation of a ball joint before its own motion."""
     at = problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]
-    return matmul_t(load_rotation(frames, row, ORIENTATION), quat_matrix(load_quat(q, at)))
+    return matmul_t(rotation_of(frames, row), quat_matrix(load_quat(q, at)))
 
 
 @inline

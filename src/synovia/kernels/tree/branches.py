@@ -4,8 +4,10 @@ Points are the rows of the tree, then its goals. A point has these columns in ``
 next sibling (SIBLING), and the span of its subtree in depth-first order (ENTER to LEAVE).
 """
 
+import numpy as np
+
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.layout import CHILD, ENTER, GOAL_ROW, LEAVE, PARENT, PARTS, SIBLING
+from synovia.kernels.layout import CHILD, ENTER, GOAL_ROW, LEAVE, PARENT, PARTS, SIBLING, VARIABLE
 
 
 @inline
@@ -13,6 +15,16 @@ def parent_of_point(problem, j):
     """Return the parent row of point j. A point is a row, or the number of rows plus a goal."""
     n = problem.tree.ints.shape[0]
     return problem.tree.ints[j, PARENT] if j < n else problem.goals[j - n, GOAL_ROW]
+
+
+@inline
+def moving_row(problem, row, n):
+    """Return the n-th moving row from ``row`` towards the root, counted from 0; -1 if there are fewer."""
+    row = np.int64(row)
+    while row >= 0 and (problem.tree.ints[row, VARIABLE] < 0 or n > 0):
+        n -= 1 if problem.tree.ints[row, VARIABLE] >= 0 else 0
+        row = np.int64(problem.tree.ints[row, PARENT])
+    return row
 
 
 @device

@@ -18,7 +18,6 @@ from synovia.kernels.layout import (
     BLOCK_Q,
     BOX_LOWER,
     BOX_UPPER,
-    IS_ANGLE,
     LOWER,
     SCALAR,
     TWIST_LOWER,
@@ -39,7 +38,7 @@ from synovia.kernels.math.swing_twist import (
     to_limit_frame,
 )
 from synovia.kernels.math.vectors import dot, load, scale, store
-from synovia.kernels.tree.variables import clamp_block, is_limited
+from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
 NEAR = F(1e-9)  # distance (radians or reaches) within which a step touches a bound
 DIFFERENCE = F(1e-4)  # radians: step of central differences of the directions
@@ -163,7 +162,7 @@ def write_bounds(problem, q, box):
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
-            unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
+            unit = F(1) / step_unit(problem.limits, k, problem.reach)
             box[v, BOX_LOWER] = unit * (problem.limits[k, LOWER] - q[at])
             box[v, BOX_UPPER] = unit * (problem.limits[k, UPPER] - q[at])
         elif is_limited(problem.limits, k):
@@ -216,8 +215,7 @@ def move(problem, q, y, size):
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
-            unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else problem.reach
-            q[at] += size * unit * y[v]
+            q[at] += size * step_unit(problem.limits, k, problem.reach) * y[v]
         else:
             w = (size * y[v], size * y[v + 1], size * y[v + 2])
             p = load_quat(q, at)

@@ -10,20 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
-from synovia.kernels.layout import BALL, FIRST_Q, FREE, HINGE, KIND, OFFSET, ORIENTATION, ORIGIN, PARENT, RATIO, SLIDE
+from synovia.kernels.layout import BALL, FIRST_Q, FREE, HINGE, KIND, OFFSET, ORIENTATION, PARENT, RATIO, SLIDE
 from synovia.kernels.math.rotations import (
     apply,
     column,
+    frame_of,
     identity,
     load_quat,
-    load_rotation,
     matmul,
+    matmul_t,
+    origin_of,
     quat_matrix,
+    rotation_of,
+    store_frame,
     store_rotation,
     turn_z,
 )
 from synovia.kernels.math.trigonometry import sincos
-from synovia.kernels.math.vectors import add, axpy, load, store
+from synovia.kernels.math.vectors import add, axpy
 
 
 class Tree(NamedTuple):
@@ -42,8 +46,8 @@ class Tree(NamedTuple):
 @inline
 def joint_frame(tree, i, q, R, p):
     """Return the world frame of joint i from its parent's world frame (R, p)."""
-    p = add(p, apply(R, load(tree.fixed, i, ORIGIN)))
-    R = matmul(R, load_rotation(tree.fixed, i, ORIENTATION))
+    p = add(p, apply(R, origin_of(tree.fixed, i)))
+    R = matmul(R, rotation_of(tree.fixed, i))
     kind = tree.ints[i, KIND]
     k = tree.ints[i, FIRST_Q]
     if kind == HINGE:
@@ -59,17 +63,31 @@ def joint_frame(tree, i, q, R, p):
     return R, p
 
 
+@inline
+def world_frame(tree, i, q, frames):
+    """Return the world frame of joint i; the frame of its parent is in ``frames``."""
+    a = tree.ints[i, PARENT]
+    if a < 0:
+        return joint_frame(tree, i, q, identity(), (F(0), F(0), F(0)))
+    R, p = frame_of(frames, a)
+    return joint_frame(tree, i, q, R, p)
+
+
+@inline
+def shift_axes(tree, i, q, R):
+    """Return a matrix with the world axes of the translation of free joint i in its columns; R is its world rotation.
+
+    They are the axes of the joint before its own rotation.
+    """
+    return matmul_t(R, quat_matrix(load_quat(q, tree.ints[i, FIRST_Q] + 3)))
+
+
 @device
 def forward(tree, q, frames):
     """Write the world frames (n, 12) of all joints at the joint values q."""
     for i in range(tree.ints.shape[0]):
-        a = tree.ints[i, PARENT]
-        if a < 0:
-            R, p = joint_frame(tree, i, q, identity(), (F(0), F(0), F(0)))
-        else:
-            R, p = joint_frame(tree, i, q, load_rotation(frames, a, ORIENTATION), load(frames, a, ORIGIN))
-        store_rotation(frames, i, ORIENTATION, R)
-        store(frames, i, ORIGIN, p)
+        R, p = world_frame(tree, i, q, frames)
+        store_frame(frames, i, R, p)
 
 
 @entry
@@ -82,9 +100,4 @@ def forward_many(ints, fixed, couple, unfold, q, frames):
     for t in range(q.shape[0]):
         forward(tree, q[t], frames[t])
         for i in range(ints.shape[0]):
-            store_rotation(
-                frames[t],
-                i,
-                ORIENTATION,
-                matmul(load_rotation(frames[t], i, ORIENTATION), load_rotation(unfold, i, ORIENTATION)),
-            )
+            store_rotation(frames[t], i, ORIENTATION, matmul(rotation_of(frames[t], i), rotation_of(unfold, i)))

@@ -24,13 +24,13 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import (
     column,
     identity,
-    load_rotation,
     log_rotation,
     matmul,
     matmul_t,
     matrix_quat,
     quat_conj,
     quat_mul,
+    rotation_of,
     store_quat,
     store_rotation,
 )
@@ -70,7 +70,7 @@ def walk(tree, paths, first, last, q, frames):
         i = paths[n]
         if n == first:
             a = tree.ints[i, PARENT]
-            R = load_rotation(frames, a, ORIENTATION) if a >= 0 else identity()
+            R = rotation_of(frames, a) if a >= 0 else identity()
         R = joint_rotation(tree, i, q, R)
         store_rotation(frames, i, ORIENTATION, R)
     return R
@@ -80,8 +80,8 @@ def walk(tree, paths, first, last, q, frames):
 def turn_ball(tree, variables, limits, which, i, wanted, q, frames):
     """Turn the ball i to a world orientation. The frames of its ancestors are up to date."""
     a = tree.ints[i, PARENT]
-    R = load_rotation(frames, a, ORIENTATION) if a >= 0 else identity()
-    before = matrix_quat(matmul(R, load_rotation(tree.fixed, i, ORIENTATION)))
+    R = rotation_of(frames, a) if a >= 0 else identity()
+    before = matrix_quat(matmul(R, rotation_of(tree.fixed, i)))
     at = variables[which[i], BLOCK_Q]
     store_quat(q, at, quat_mul(quat_conj(before), matrix_quat(wanted)))
     clamp_block(variables, limits, which[i], q)
@@ -104,7 +104,7 @@ def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, f
             if tree.ints[i, KIND] == HINGE and which[i] >= 0:
                 k = which[i]
                 x = q[variables[k, BLOCK_Q]]
-                z = column(load_rotation(frames, i, ORIENTATION), 2)
+                z = column(rotation_of(frames, i), 2)
                 g = dot(z, e)
                 if ((x <= limits[k, LOWER]) & (g < o)) | ((x >= limits[k, UPPER]) & (g > o)):
                     z = (o, o, o)
@@ -154,7 +154,7 @@ def orient(ints, fixed, couple, variables, limits, which, paths, spans, wanted, 
         for w in range(spans.shape[0]):
             first, last = spans[w, SPAN_FIRST], spans[w, SPAN_END]
             end = paths[last - 1]
-            goal = load_rotation(wanted[t], w, ORIENTATION)
+            goal = rotation_of(wanted[t], w)
             if ints[end, KIND] == BALL or ints[end, KIND] == FREE:
                 walk(tree, paths, first, last - 1, q[t], frames)
                 turn_ball(tree, variables, limits, which, end, goal, q[t], frames)

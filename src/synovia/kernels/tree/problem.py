@@ -22,9 +22,11 @@ from synovia.kernels.compiler.watch import begin_watch
 from synovia.kernels.layout import (
     ATTEMPTS,
     BOX_WIDTH,
+    COST,
     COUPLED,
     COUPLING_WIDTH,
     FINALISTS,
+    FINISH,
     FLOAT_HEAD,
     FOLLOWER_WIDTH,
     FRAME_WIDTH,
@@ -60,10 +62,15 @@ from synovia.kernels.layout import (
     REST_WIDTH,
     ROW_WIDTH,
     SEED,
+    STATUS,
+    STEPS,
+    STOPPED_BY,
     TOLERANCE,
     TOLERANCE_ANGLE,
     TRANSFORM_WIDTH,
+    TRIES,
     VARIABLE_WIDTH,
+    WINNER,
 )
 from synovia.kernels.tree.forward import Tree
 
@@ -339,6 +346,13 @@ def open_row(problem, row):
     g = problem.goals.shape[0]
     first = OUT_HEAD + problem.nq
     return vector(row, OUT_HEAD, problem.nq), vector(row, first, 2 * g), matrix(row, first + 2 * g, g, TRANSFORM_WIDTH)
+
+
+@inline
+def write_head(row, status, steps, tries, winner, cost, stopped_by):
+    """Write the head of a row of the answer, see ``layout``; no final descent has taken a step yet."""
+    row[STATUS], row[STEPS], row[TRIES], row[WINNER], row[COST] = status, steps, tries, winner, cost
+    row[FINISH], row[STOPPED_BY] = F(0), stopped_by
 
 
 @inline

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, device, inline, inline_exact
+from synovia.kernels.compiler.views import bits
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
@@ -20,18 +21,12 @@ from synovia.kernels.layout import (
     OFFSET,
     RATIO,
     SCALAR,
+    STATE,
     TWIST_LOWER,
     TWIST_UPPER,
     UPPER,
 )
-from synovia.kernels.math.rotations import (
-    PI,
-    load_quat,
-    quat_exp,
-    quat_mul,
-    quat_normalize,
-    store_quat,
-)
+from synovia.kernels.math.rotations import PI, load_quat, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.math.swing_twist import from_limit_frame, half_angles, join, project, signed_excess
 from synovia.kernels.math.trigonometry import sincos
 
@@ -63,6 +58,30 @@ def seed_state(state, seed, attempt):
         state[0] = np.uint64(0x2545F4914F6CDD1D)
     for _ in range(8):  # spread each bit of the seed over all bits
         uniform(state)
+
+
+@inline
+def start_random(problem, work, attempt):
+    """Start the random numbers of one attempt at a problem; they are the same every time."""
+    seed_state(bits(work.watch, STATE, 1), problem.seed, attempt)
+
+
+@inline
+def draw(work):
+    """Return the next random number, uniform in [0, 1)."""
+    return uniform(bits(work.watch, STATE, 1))
+
+
+@inline
+def block_size(table, k):
+    """Return how many elements of q variable k has: one, or four of a quaternion."""
+    return 1 if table[k, BLOCK] == SCALAR else 4
+
+
+@inline
+def step_unit(limit, k, reach):
+    """Return the unit of q in which scalar k steps: 1 (radian) for an angle, the reach for a length."""
+    return F(1) if limit[k, IS_ANGLE] != F(0) else reach
 
 
 @inline
@@ -179,21 +198,24 @@ def randomize(table, limit, q, state):
 
 
 @device
-def perturb(table, limit, q, state, size, reach):
-    """Move every variable by a random step of at most ``size`` (radians, or parts of the reach), within the limits."""
-    for k in range(table.shape[0]):
-        at = table[k, BLOCK_Q]
-        if table[k, BLOCK] == SCALAR:
-            unit = F(1) if limit[k, IS_ANGLE] != F(0) else reach
-            q[at] += size * unit * (F(2) * uniform(state) - F(1))
+def perturb(problem, work, q, size):
+    """Move every variable by a random step of at most ``size`` (radians, reaches), within the limits.
+
+    The steps are the same every time.
+    """
+    start_random(problem, work, 0)
+    for k in range(problem.variables.shape[0]):
+        at = problem.variables[k, BLOCK_Q]
+        if problem.variables[k, BLOCK] == SCALAR:
+            q[at] += size * step_unit(problem.limits, k, problem.reach) * (F(2) * draw(work) - F(1))
         else:
             w = (
-                size * (F(2) * uniform(state) - F(1)),
-                size * (F(2) * uniform(state) - F(1)),
-                size * (F(2) * uniform(state) - F(1)),
+                size * (F(2) * draw(work) - F(1)),
+                size * (F(2) * draw(work) - F(1)),
+                size * (F(2) * draw(work) - F(1)),
             )
             store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
-        clamp_block(table, limit, k, q)
+        clamp_block(problem.variables, problem.limits, k, q)
 
 
 @inline
@@ -207,6 +229,6 @@ def displace(problem, q, k, c, h):
     """Move component c of variable k by h (radians, reaches), ignoring its limits; for central differences."""
     at = problem.variables[k, BLOCK_Q]
     if problem.variables[k, BLOCK] == SCALAR:
-        q[at] += h if problem.limits[k, IS_ANGLE] != F(0) else h * problem.reach
+        q[at] += h * step_unit(problem.limits, k, problem.reach)
     else:
         store_quat(q, at, quat_normalize(rotated(load_quat(q, at), c, h)))
