@@ -13,7 +13,7 @@ from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.kernels.tree.tables import violations
 from synovia.model.names import read_name
 from synovia.retargeting.body import NEEDED, Body
-from synovia.retargeting.bones import rotation_between
+from synovia.retargeting.bones import smallest_rotation
 from synovia.retargeting.feet import planted_path
 from synovia.retargeting.shape import find_roles, limbs_by_shape
 
@@ -106,7 +106,7 @@ def test_clips_onto_a_body_that_is_known_already_do_not_depend_on_each_other(hum
 @pytest.mark.parametrize("b", [(0.0, 0.6, 0.8), (0.0, -0.6, 0.8), (-1.0, 0.0, 0.0), (1.0, 0.0, 0.0)])
 def test_the_smallest_rotation_between_two_directions(b):
     a, b = np.array([1.0, 0.0, 0.0]), np.array(b)
-    R = rotation_between(a, b)
+    R = smallest_rotation(a, b)
     np.testing.assert_allclose(R @ a, b, atol=1e-12)
     np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
     assert np.linalg.det(R) > 0.0

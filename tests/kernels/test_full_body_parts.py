@@ -523,13 +523,13 @@ def test_a_centre_beside_an_edge_is_led_back_across_it(away, edges):
 def test_the_length_of_a_chain():
     """From the first joint that turns to the goal's point; a slide or a free root has no such length."""
     body = Body(chain((1.0, 2.0, 0.5)), [sy.PositionGoal("tip", (1, 1, 0), offset=(0, 0.25, 0))])
-    reach, base = soft_edge.chain_length(body.problem, 0)
+    reach, base = soft_edge.chain_reach(body.problem, 0)
     assert base == 0
     assert reach == pytest.approx(1.0 + 2.0 + np.hypot(0.5, 0.25))
     body = Body(heavy(), [sy.PositionGoal("a0", (1, 1, 0))])
-    assert soft_edge.chain_length(body.problem, 0)[1] == -1
+    assert soft_edge.chain_reach(body.problem, 0)[1] == -1
     ball = heavy(free=False)
-    reach, base = soft_edge.chain_length(Body(ball, [sy.PositionGoal("a0", (1, 1, 0), offset=(0, 0, 0.5))]).problem, 0)
+    reach, base = soft_edge.chain_reach(Body(ball, [sy.PositionGoal("a0", (1, 1, 0), offset=(0, 0, 0.5))]).problem, 0)
     assert base == 0
     assert reach == pytest.approx(0.5 + np.linalg.norm([0.4, 0, 1.0]))
     rest = np.eye(4)
@@ -542,7 +542,7 @@ def test_the_length_of_a_chain():
             sy.Joint("tip", "c", sy.Kind.FIXED, rest),
         ]
     )
-    assert soft_edge.chain_length(Body(rail, [sy.PositionGoal("tip", (1, 1, 0))]).problem, 0)[1] == -1
+    assert soft_edge.chain_reach(Body(rail, [sy.PositionGoal("tip", (1, 1, 0))]).problem, 0)[1] == -1
 
 
 @pytest.mark.parametrize("far", [1.0, 1.7, 1.81, 1.95, 2.0, 3.0, 40.0])

@@ -305,11 +305,11 @@ def test_a_limb_at_its_pole_stays():
     q = parts.q.copy()
     assert poles.approach_pole(*parts.call, 0) == pytest.approx(0.0, abs=1e-9)
     np.testing.assert_allclose(parts.q, q, atol=1e-9)
-    assert poles.is_ball(parts.problem, 0)
-    assert not poles.is_ball(parts.problem, -1)
+    assert poles.turns_as_ball(parts.problem, 0)
+    assert not poles.turns_as_ball(parts.problem, -1)
     hinges = bar(1.0, 1.0)
     other = Parts(hinges, [sy.PositionGoal("tip", (1, 1, 0))], sy.Fabrik())
-    assert not any(poles.is_ball(other.problem, i) for i in range(len(other.problem.tree.ints)))
+    assert not any(poles.turns_as_ball(other.problem, i) for i in range(len(other.problem.tree.ints)))
 
 
 @pytest.mark.parametrize("step", [0.05, -0.05])

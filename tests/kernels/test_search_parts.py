@@ -497,12 +497,10 @@ def test_a_nudge_is_small_random_and_within_the_limits():
     joints = [*body.joints, sy.Joint("ball", "tip", sy.Kind.BALL)]
     body = sy.Skeleton(joints)
     parts = Parts(body, [sy.PoseGoal("ball", (1, 1, 0), sy.Rotation.identity())], LM())
-    state, table, limits = bits(parts.work.watch, layout.STATE, 1), parts.problem.variables, parts.problem.limits
     moves = []
-    for attempt in range(60):
-        variables.seed_state(state, 1, attempt)
+    for seed in range(60):
         q = parts.q.copy()
-        variables.perturb(table, limits, q, state, 0.01, 3.0)
+        variables.perturb(parts.problem._replace(seed=seed, reach=3.0), parts.work, q, 0.01)
         turned = turn(parts.q[3:7]).inv() * turn(q[3:7])
         moves.append([*(q[:3] - parts.q[:3]), *turned.as_rotvec()])
     moves = np.array(moves)

@@ -26,7 +26,7 @@ KIND = 0  # of the joint, see below; of a term of a general goal, see ``goals.ge
 PARENT = 1  # row, -1 for the world
 FIRST_Q = 2  # first element in q
 COLUMN = 3  # first Jacobian column of the hinge, slide or rotation, -1 if held
-SHIFT_COLUMN = 4  # first Jacobian column of a free joint's translation, -1 if held
+TRANSLATION_COLUMN = 4  # first Jacobian column of a free joint's translation, -1 if held
 VARIABLE = 5  # of the hinge, slide or rotation, -1 if held; the translation of a free joint has the three before
 ROW_WIDTH = 6
 FIXED, HINGE, SLIDE, BALL, FREE = 0, 1, 2, 3, 4  # kinds of joints
@@ -81,14 +81,15 @@ GOAL = 1  # the goal that the term belongs to
 FIRST = 2  # residual row
 LENGTHS, ANGLES = 3, 4  # number of residual rows that are lengths and angles
 TARGET_PARTS = 5  # bits POSITION and ROTATION: parts of a target that the term reads
-SECOND, THIRD = 6, 7  # rows of a second and a third joint, -1 for the world
+OTHER_ROW = 6  # row of another joint (of a pole, the root of its limb), -1 for the world
+TIP_ROW = 7  # of a pole: row of the tip of its limb, -1 for the world
 VERTEX, VERTICES = 8, 9  # first vertex of its polygon, and how many
 GENERAL_WIDTH = 10
 
 # --- Terms of general goals: numbers ---------------------------------------------------------------------------------
 WEIGHT = 0  # square root
-SECOND_ORIENTATION, SECOND_ORIGIN = 1, 10  # frame on the second joint
-THIRD_POINT = 13  # point on the third joint
+OTHER_ORIENTATION, OTHER_ORIGIN = 1, 10  # frame on the other joint
+TIP_POINT = 13  # the tip of the limb, in the frame of its row
 NUMBERS = 16  # parameters of its kind, at most eight
 GENERAL_DATA_WIDTH = 24
 

@@ -76,7 +76,7 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
     ints[1:, layout.FIRST_Q] = np.cumsum([joint.kind.q_size for joint in joints])[:-1]
     free = ints[:, layout.KIND] == Kind.FREE
     ints[1:, layout.COLUMN] = np.cumsum([joint.kind.v_size for joint in joints])[:-1]
-    ints[:, layout.SHIFT_COLUMN] = np.where(free, ints[:, layout.COLUMN], -1)
+    ints[:, layout.TRANSLATION_COLUMN] = np.where(free, ints[:, layout.COLUMN], -1)
     ints[free, layout.COLUMN] += 3
     fixed, unfold = _fold(joints, parents)
 

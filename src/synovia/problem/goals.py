@@ -91,15 +91,15 @@ def goal_tables(
                 others[k] = int(reduced_row[joint])
                 whole = on_row(joint, frame)
                 if k == 0:
-                    numbers[layout.SECOND_ORIENTATION : layout.SECOND_ORIENTATION + layout.FRAME_WIDTH] = whole
+                    numbers[layout.OTHER_ORIENTATION : layout.OTHER_ORIENTATION + layout.FRAME_WIDTH] = whole
                 else:
-                    numbers[layout.THIRD_POINT : layout.THIRD_POINT + 3] = whole[layout.ORIGIN :]
+                    numbers[layout.TIP_POINT : layout.TIP_POINT + 3] = whole[layout.ORIGIN :]
             numbers[layout.NUMBERS : layout.NUMBERS + len(term.numbers)] = term.numbers
             integers = np.zeros(layout.GENERAL_WIDTH, np.int32)
             integers[layout.GOAL], integers[layout.FIRST] = g, at
             integers[layout.LENGTHS], integers[layout.ANGLES] = term.lengths, term.angles
             integers[layout.TARGET_PARTS] = term.takes
-            integers[layout.SECOND], integers[layout.THIRD] = others
+            integers[layout.OTHER_ROW], integers[layout.TIP_ROW] = others
             integers[layout.VERTEX], integers[layout.VERTICES] = sum(len(part) for part in points), len(term.points)
             kinds.append(term.kind)
             ints.append(integers)

@@ -24,6 +24,7 @@ from synovia.kernels.layout import (
     LOWER,
     MASS_WIDTH,
     ORIGIN,
+    OTHER_ROW,
     PARENT,
     PARTS,
     POSITION,
@@ -32,9 +33,8 @@ from synovia.kernels.layout import (
     RATIO,
     ROW_WIDTH,
     SCALAR,
-    SECOND,
-    SHIFT_COLUMN,
     STIFFNESS,
+    TRANSLATION_COLUMN,
     UPPER,
     VARIABLE,
     VARIABLE_WIDTH,
@@ -88,13 +88,13 @@ class Reduced:
     @property
     def limbs(self) -> list[tuple[int, int]]:
         """Each pole goal, with the row of its limb's root, -1 for the world."""
-        terms = zip(self.goals.kinds, self.goals.general_ints[:, [GOAL, SECOND]].tolist(), strict=True)
+        terms = zip(self.goals.kinds, self.goals.general_ints[:, [GOAL, OTHER_ROW]].tolist(), strict=True)
         return [(g, root) for kind, (g, root) in terms if kind == "pole"]
 
     @property
     def moving(self) -> frozenset[int]:
         """Joints that may move, rows of the skeleton."""
-        return frozenset(self.joints[(self.rows[:, [COLUMN, SHIFT_COLUMN]] >= 0).any(axis=1)].tolist())
+        return frozenset(self.joints[(self.rows[:, [COLUMN, TRANSLATION_COLUMN]] >= 0).any(axis=1)].tolist())
 
     @property
     def residuals(self) -> int:
@@ -285,7 +285,7 @@ def _variables(
         elif kind == Kind.BALL:
             row[COLUMN] = column_of(at)
         elif free_root if is_root else translate:
-            row[SHIFT_COLUMN] = column_of(at)
+            row[TRANSLATION_COLUMN] = column_of(at)
             column_of(at + 1)
             column_of(at + 2)
             row[COLUMN] = column_of(at + 3)
@@ -326,7 +326,7 @@ def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals:
         ranges: list[float] = []
         while row >= 0:
             joint = joints[row]
-            if joint[COLUMN] >= 0 or joint[SHIFT_COLUMN] >= 0:
+            if joint[COLUMN] >= 0 or joint[TRANSLATION_COLUMN] >= 0:
                 links, pending = links + pending, 0.0
             if joint[KIND] == Kind.SLIDE and joint[COLUMN] >= 0:
                 limits = t.limits[variable_at[joint[FIRST_Q]]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from synovia.goals import Goal
 from synovia.goals.base import ROTATION
-from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, COLUMN, KIND, PARENT, SHIFT_COLUMN, VARIABLE
+from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, COLUMN, KIND, PARENT, TRANSLATION_COLUMN, VARIABLE
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.problem.reduced import Reduced, reach_of
@@ -26,7 +26,7 @@ def above(reduced: Reduced, row: int) -> list[int]:
     """Return the moving rows from ``row`` up to the root."""
     rows: list[int] = []
     while row >= 0:
-        if (reduced.rows[row, [COLUMN, SHIFT_COLUMN]] >= 0).any():
+        if (reduced.rows[row, [COLUMN, TRANSLATION_COLUMN]] >= 0).any():
             rows.append(row)
         row = int(reduced.rows[row, PARENT])
     return rows
@@ -36,7 +36,7 @@ def freedoms(reduced: Reduced, row: int) -> int:
     """Return the degrees of freedom that move a row: the structurally non-zero columns of its Jacobian."""
     columns: set[int] = set()
     for r in above(reduced, row):
-        turn, shift, variable = reduced.rows[r, [COLUMN, SHIFT_COLUMN, VARIABLE]].tolist()
+        turn, shift, variable = reduced.rows[r, [COLUMN, TRANSLATION_COLUMN, VARIABLE]].tolist()
         if turn >= 0:
             columns.update(range(turn, turn + (3 if variable >= 0 and reduced.variables[variable, BLOCK] else 1)))
         if shift >= 0:
@@ -132,7 +132,7 @@ def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) 
     variables[:, BLOCK_COLUMN] = np.cumsum([0, *sizes])[:-1]
     new_index = {k: new for new, k in enumerate(kept)}
     rows = reduced.rows.copy()
-    rows[:, [COLUMN, SHIFT_COLUMN, VARIABLE]] = -1
+    rows[:, [COLUMN, TRANSLATION_COLUMN, VARIABLE]] = -1
     for row in moving:
         new = new_index[int(reduced.rows[row, VARIABLE])]
         rows[row, COLUMN], rows[row, VARIABLE] = variables[new, BLOCK_COLUMN], new

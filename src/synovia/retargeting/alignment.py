@@ -11,7 +11,7 @@ import numpy as np
 from synovia.model.geometry import Array, unit
 from synovia.model.names import SIDES
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import bone, rotation_between
+from synovia.retargeting.bones import bone, smallest_rotation
 
 _LEVEL: Final = 0.3  # sine of the angle from vertical below which a foot has no heading
 # Each part with the part whose alignment it inherits
@@ -59,7 +59,7 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
             turn = turns.get(f"{side}_{above}", np.eye(3))
             ways = _direction(source, role), _direction(target, role)
             if ways[0] is not None and ways[1] is not None:
-                turn = rotation_between(turn @ ways[1], ways[0]) @ turn
+                turn = smallest_rotation(turn @ ways[1], ways[0]) @ turn
             turns[role] = turn
         hand = f"{side}_hand"
         if hand in roles:
@@ -68,7 +68,7 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
         if foot in roles:
             ways = _heading(source, foot), _heading(target, foot)
             turns[foot] = turns[toes] = (
-                np.eye(3) if ways[0] is None or ways[1] is None else rotation_between(ways[1], ways[0])
+                np.eye(3) if ways[0] is None or ways[1] is None else smallest_rotation(ways[1], ways[0])
             )
         for role in roles:  # fingers go with the hand
             if role.startswith(side) and role[-1].isdigit():

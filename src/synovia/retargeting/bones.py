@@ -146,7 +146,7 @@ def between(a: Array, b: Array) -> float:
     return math.degrees(math.acos(min(1.0, max(-1.0, float(a @ b)))))
 
 
-def rotation_between(a: Array, b: Array) -> Array:
+def smallest_rotation(a: Array, b: Array) -> Array:
     """Return the smallest rotation (3, 3) from unit vector a to unit vector b.
 
     Its quaternion is in the direction of (a × b, 1 + a · b).

@@ -31,7 +31,7 @@ from synovia.retargeting.bones import (
     bone,
     leftward,
     legs_up,
-    rotation_between,
+    smallest_rotation,
     trunk,
     upright,
 )
@@ -117,7 +117,7 @@ def turned(frames: Array, rotation: Array) -> Array:
 
 def raised(body: Body, frames: Array, up: Array) -> Array:
     """Return a pose rotated so that it stands along ``up``: rest pose and clip of a file may differ in their axes."""
-    return turned(frames, rotation_between(own_up(body, frames), up))
+    return turned(frames, smallest_rotation(own_up(body, frames), up))
 
 
 def facing(body: Body, frames: Array, up: Array, forward: Array) -> Array:

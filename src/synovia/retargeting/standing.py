@@ -18,7 +18,7 @@ from synovia.model.geometry import Array, cross, unit
 from synovia.model.names import SIDES
 from synovia.model.roles import meeting
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import angle, between, bone, leftward, rotation_between, triad, trunk
+from synovia.retargeting.bones import angle, between, bone, leftward, smallest_rotation, triad, trunk
 
 _SPREAD: Final = 5.0  # degrees; frames that are this much farther from standing than the best one count by 0.6
 _BENT: Final = 0.12  # mean sine of the angle of a knee or elbow from which its axis is known
@@ -198,7 +198,7 @@ class Standing:
                 R[row] = _sagittal(mean[row], sideways.get(row))
         back = trunk(self.body, self._assembled(R))
         if back is not None:
-            upright = rotation_between(back, -_DOWN)
+            upright = smallest_rotation(back, -_DOWN)
             own = [row for row in range(len(skeleton)) if row not in of_limbs and row not in of_heads]
             R[own] = upright @ R[own]
         return self._assembled(np.array([cross(self.up, forward), self.up, forward]).T @ R)
@@ -269,7 +269,7 @@ class Standing:
         local = unit(np.einsum("tji,tj->i", self._rotations[:, row], line))
         across, size = bend
         if size < _BENT:
-            return rotation_between(self.mean[row] @ local, way) @ self.mean[row]
+            return smallest_rotation(self.mean[row] @ local, way) @ self.mean[row]
         across = unit(across - (across @ local) * local)
         return triad(way, pole) @ triad(local, across).T
 
@@ -306,7 +306,7 @@ class Standing:
         if line is None:
             return R
         local = unit(np.einsum("tji,tj->i", self._rotations[:, self.body.roles[role]], line))
-        return rotation_between(R @ local, way) @ R
+        return smallest_rotation(R @ local, way) @ R
 
     def _relative(self, above: str, role: str, weights: Array) -> Array:
         """Return the mean rotation of a part in the frame of the part above it, (3, 3)."""
@@ -349,4 +349,4 @@ def _sagittal(turn: Array, sideways: Array | None) -> Array:
         here = np.sign(turn[0, axis]) * turn[:, axis]
     else:
         here = turn @ sideways
-    return rotation_between(here, np.array([1.0, 0.0, 0.0])) @ turn
+    return smallest_rotation(here, np.array([1.0, 0.0, 0.0])) @ turn

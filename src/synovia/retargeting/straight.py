@@ -14,7 +14,7 @@ from synovia.model.geometry import Array, unit
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import rotation_between, triad
+from synovia.retargeting.bones import smallest_rotation, triad
 
 _LEFT: Final = np.array([1.0, 0.0, 0.0])
 _UP: Final = np.array([0.0, 1.0, 0.0])
@@ -60,9 +60,9 @@ def straightened(body: Body, up: Array, forward: Array) -> Array:
 def _turn(line: Array, way: Array) -> Array:
     """Return the smallest rotation from one direction to another; if they are opposite, first about the axis ahead."""
     if line @ way > _OPPOSITE:
-        return rotation_between(line, way)
+        return smallest_rotation(line, way)
     half = 2.0 * np.outer(_AHEAD, _AHEAD) - np.eye(3)
-    return rotation_between(half @ line, way) @ half
+    return smallest_rotation(half @ line, way) @ half
 
 
 def _directions(body: Body) -> dict[int, tuple[tuple[int, ...], Array]]:

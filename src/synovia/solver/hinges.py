@@ -91,6 +91,6 @@ class Hinges(ClosedForm):
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the candidates and of the roots of a polynomial."""
         del residuals, columns
-        from synovia.kernels.closed_form.hinges import SPARE
+        from synovia.kernels.closed_form.hinges import TABLE_SIZE
 
-        return SPARE
+        return TABLE_SIZE

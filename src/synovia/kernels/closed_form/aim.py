@@ -108,12 +108,12 @@ def aim_within_limits(problem, frames, q, row, turn, a, e, d):
 
 
 @device
-def aim_one(problem, work, targets, q, h, row, share, last):
+def aim_one(problem, work, targets, q, term, row, share, last):
     """Turn one joint by its share of the aim; work.frames are at q, before and after."""
-    G, _ = goal_frame(problem, work.frames, problem.general.ints[h, GOAL])
+    G, _ = goal_frame(problem, work.frames, problem.general.ints[term, GOAL])
     R, o = frame_of(work.frames, row)
     a = column(G, 2)
-    e, d = aim_vectors(problem, work.frames, targets, h, o)
+    e, d = aim_vectors(problem, work.frames, targets, term, o)
     if norm(d) <= FLAT * problem.reach:
         return  # the target is at the joint: every direction aims
     if problem.tree.ints[row, KIND] == HINGE:
@@ -136,15 +136,15 @@ def aim_one(problem, work, targets, q, h, row, share, last):
 
 
 @device
-def aim_chain(problem, work, targets, q, h):
-    """Aim goal term h with its chain, from the root on: each joint takes its part of the remaining turn."""
+def aim_chain(problem, work, targets, q, term):
+    """Aim a goal term with its chain, from the root on: each joint takes its part of the remaining turn."""
     count = np.int64(problem.params[COUNT])
     left = F(0)
     for i in range(count):
         left += problem.params[SHARES + i]
     for i in range(count - 1, -1, -1):
-        row = moving_row(problem, problem.goals[problem.general.ints[h, GOAL], GOAL_ROW], i)
-        aim_one(problem, work, targets, q, h, row, problem.params[SHARES + i] / left, i == 0)
+        row = moving_row(problem, problem.goals[problem.general.ints[term, GOAL], GOAL_ROW], i)
+        aim_one(problem, work, targets, q, term, row, problem.params[SHARES + i] / left, i == 0)
         left -= problem.params[SHARES + i]
 
 
@@ -154,10 +154,10 @@ def attempt(problem, work, targets, q):
     load_start(problem, work, q)
     forward(problem.tree, q, work.frames)
     for row in range(problem.tree.ints.shape[0]):  # parents first
-        for h in range(problem.general.ints.shape[0]):
-            g = problem.general.ints[h, GOAL]
+        for term in range(problem.general.ints.shape[0]):
+            g = problem.general.ints[term, GOAL]
             if moving_row(problem, problem.goals[g, GOAL_ROW], 0) == row:
-                aim_chain(problem, work, targets, q, h)
+                aim_chain(problem, work, targets, q, term)
     blend_answer(problem, work, q, problem.params[BLEND])
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     return 1, cost

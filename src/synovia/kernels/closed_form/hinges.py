@@ -35,8 +35,8 @@ DEGREE = 4
 SAMPLES = 64
 ROOTS = SAMPLES + 2 * DEGREE + 1
 SCRATCH = ROOTS + 2 * DEGREE
-SPARE = SCRATCH + SCRATCH_SIZE
-POLISH = 8
+TABLE_SIZE = SCRATCH + SCRATCH_SIZE
+POLISH = 8  # secant steps at most
 FLAT = F(1e-12)  # of the squared lengths: a shorter lever counts as zero
 
 

@@ -55,8 +55,8 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import add_direction, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import clamp_block
 
-SWEEPS = 200
-STILL = F(1e-11)  # radians
+SWEEPS = 200  # at most, when limits rule the closed form out
+STILL = F(1e-11)  # radians: smaller turns end the sweeps
 
 
 class Limb(NamedTuple):
@@ -65,7 +65,7 @@ class Limb(NamedTuple):
     tip: np.int64  # row that takes a rotation, -1 without one
     mid: np.int64
     root: np.int64
-    A: tuple[float, float, float]
+    A: tuple[float, float, float]  # position of the root
     U: tuple[float, float, float]  # from root to mid
     V: tuple[float, float, float]  # from mid to tip
     n: tuple[float, float, float]  # axis of the bend
@@ -117,7 +117,7 @@ def bend_joint(problem, frames, q, limb, turn):
 
 
 @device
-def hand_of(problem, frames, targets, q, limb, g, moved):
+def wrist_of(problem, frames, targets, q, limb, g, moved):
     """Return the target rotation of the tip of goal g's limb after the joints above moved it by a quaternion."""
     if limb.tip < 0:
         return no_wrist()
@@ -132,9 +132,9 @@ def hand_of(problem, frames, targets, q, limb, g, moved):
 def pole_of(problem, targets, mid):
     """Return (whether the middle joint has a pole, the position of the pole)."""
     if problem.general is not None:
-        for h in range(problem.general.ints.shape[0]):
-            g = problem.general.ints[h, GOAL]
-            if problem.general.ints[h, KIND] == POLE and problem.goals[g, GOAL_ROW] == mid:
+        for term in range(problem.general.ints.shape[0]):
+            g = problem.general.ints[term, GOAL]
+            if problem.general.ints[term, KIND] == POLE and problem.goals[g, GOAL_ROW] == mid:
                 return True, target_frame(targets, g)[1]
     return False, (F(0), F(0), F(0))
 

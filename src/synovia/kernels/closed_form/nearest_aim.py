@@ -32,7 +32,7 @@ from synovia.kernels.math.vectors import axpy, dot, norm, sub
 WORST = F(4)  # squared distance of opposite unit vectors
 COLUMNS, RINGS = 18, 5  # directions of the disc, and samples on each besides the middle
 WIDE, NARROW, FINE = F(0.25), F(1e-2), F(1e-8)  # steps: the first, for comparing candidates, the last
-ROUNDS = 400
+ROUNDS = 400  # of the compass search at most
 BETTER = F(5e-4)  # radians by which another minimum must be nearer, so that answers do not flicker between equals
 Z = (F(0), F(0), F(1))
 
@@ -49,10 +49,10 @@ class Sight(NamedTuple):
 class Candidate(NamedTuple):
     """An allowed rotation, and the error of its aim."""
 
-    u: float
+    u: float  # point (u, v) of the unit disc of swings
     v: float
-    twist: float
-    gap: float  # squared distance of unit vectors
+    twist: float  # radians
+    gap: float  # squared distance between the unit vectors of the axis and of the direction to the target
 
 
 @inline
@@ -97,7 +97,12 @@ def gap_at(sight, d, twist):
 
 @device
 def best_twist(limit, k, sight, d):
-    """Return (the allowed twist that best turns the axis to a target at d; its gap)."""
+    """Return (an allowed twist that turns the axis towards a target at d; its gap).
+
+    The twist makes axis and target coincide as seen along z. If limits forbid that, it is the better of the two limits;
+    if the axis or the target is along z, it is the one nearest to ``sight.twist``. A twist between may have a smaller
+    gap, so ``search`` also varies the twist.
+    """
     low, high = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
     level = reject(d, Z)
     point = lever(reject(sight.eye, Z), reject(sight.axis, Z), level)

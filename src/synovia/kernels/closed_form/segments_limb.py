@@ -5,7 +5,7 @@ limb about the line from shoulder to wrist (Tolani, Goswami & Badler 2000). For 
 distance, the swivel goes as near to the pole, or to the start pose, as the limits of shoulder and wrist allow.
 """
 
-from synovia.kernels.closed_form.limbs import bend_joint, hand_of, limb_of, prove_limbs, swivel_to_pole
+from synovia.kernels.closed_form.limbs import bend_joint, limb_of, prove_limbs, swivel_to_pole, wrist_of
 from synovia.kernels.closed_form.selection import choose, list_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, perform
 from synovia.kernels.goals.residuals import goal_frame, target_frame
@@ -30,8 +30,8 @@ def one_branch(problem, work, targets, q, g, limb, turn):
     bent = bend_joint(problem, work.frames, q, limb, turn)
     aimed = aim_limb(limb.U, limb.V, quat_apply(bent, limb.V), limb.n, line)
     wanted, _ = swivel_to_pole(problem, limb, targets, aimed, line, F(0))
-    hand = hand_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
-    swivel, _ = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
+    wrist = wrist_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
+    swivel, _ = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, wrist, wanted)
     rotate_ball(problem, work.frames, q, limb.root, quat_mul(turn_about(line, swivel), aimed))
     if limb.tip >= 0:
         forward(problem.tree, q, work.frames)

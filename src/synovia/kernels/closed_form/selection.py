@@ -1,7 +1,7 @@
 """Selection among the branches of a closed form: choose the best one, or list all that meet the goals.
 
-A closed form writes its candidates, values of all variables within their limits, to a table. Forward kinematics then
-decides which of them meet the goals.
+A closed form writes its candidates, values of all variables within their limits, to a table: a flat array with
+``width`` numbers for each. Forward kinematics then decides which of them meet the goals.
 """
 
 import math
@@ -15,7 +15,6 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_row, write_head
 from synovia.kernels.tree.variables import block_size, step_unit
 
-MOST = 64  # candidates
 ALIKE = F(1e-6)  # radians, or lengths per reach; nearer branches count as one
 BETTER = F(1) - F(1e-6)  # factor by which a squared error must be lower, so that repeated calls do not wander
 
@@ -51,7 +50,7 @@ def take_candidate(problem, q, table, i):
 
 
 @inline
-def gap(problem, q, table, at, k):
+def variable_distance(problem, q, table, at, k):
     """Return how far variable k in q is from a candidate whose numbers for it begin at ``at``: radians or reaches."""
     x = problem.variables[k, BLOCK_Q]
     if problem.variables[k, BLOCK] == SCALAR:
@@ -62,18 +61,18 @@ def gap(problem, q, table, at, k):
 
 @device
 def distance(problem, q, table, i):
-    """Return how far candidate i is from q: root of the sum of squares."""
+    """Return how far candidate i is from q: the root of the sum of squares over all variables (radians, reaches)."""
     at = i * width(problem)
     total = F(0)
     for k in range(problem.variables.shape[0]):
-        d = gap(problem, q, table, at, k)
+        d = variable_distance(problem, q, table, at, k)
         total += d * d
         at += block_size(problem.variables, k)
     return math.sqrt(total)
 
 
 @inline
-def tried(problem, work, targets, q, table, i):
+def try_candidate(problem, work, targets, q, table, i):
     """Write candidate i to q; return (the squared error, whether it meets the goals)."""
     take_candidate(problem, q, table, i)
     forward(problem.tree, q, work.frames)
@@ -83,7 +82,7 @@ def tried(problem, work, targets, q, table, i):
 
 @device
 def pick(problem, work, targets, q, table, count):
-    """Write to q the candidate nearest to it that meets the goals, or else the one with the lowest error.
+    """Write to q the nearest of ``count`` candidates that meets the goals, or else the one with the lowest error.
 
     If no candidate meets the goals and none is better than q itself, q stays; work.frames are at q.
 
@@ -101,7 +100,7 @@ def pick(problem, work, targets, q, table, count):
         if away < near:
             best, near = i, away
     if count > 0:  # the nearest is nearly always right
-        cost, meets = tried(problem, work, targets, q, table, best)
+        cost, meets = try_candidate(problem, work, targets, q, table, best)
         if meets:
             return cost, True
     best = -1
@@ -111,7 +110,7 @@ def pick(problem, work, targets, q, table, count):
         away = distance(problem, work.trial, table, i)
         if reached and away >= near:
             continue
-        cost, meets = tried(problem, work, targets, q, table, i)
+        cost, meets = try_candidate(problem, work, targets, q, table, i)
         if meets or (not reached and cost < BETTER * lowest):
             best, lowest, near, reached = i, cost, away, meets
     copy(work.trial, q)

@@ -12,11 +12,11 @@ from synovia.kernels.closed_form.blend import MOTION, blend_answer, load_start, 
 from synovia.kernels.closed_form.limbs import (
     bend_joint,
     descend_limb,
-    hand_of,
     limb_of,
     prove_limbs,
     swivel_to_pole,
     tip_of,
+    wrist_of,
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
 from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
@@ -58,9 +58,9 @@ def solve_limb(problem, work, targets, q, g):
         wanted = min(max(wanted, -most), most)
     elif not found and first:
         wanted = problem.params[TWIST]
-    hand = hand_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
-    turn, inside = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
-    if limb.tip >= 0 and not inside:  # no swivel suits the hand too: the position goes first
+    wrist = wrist_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
+    turn, inside = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, wrist, wanted)
+    if limb.tip >= 0 and not inside:  # no swivel suits the wrist too: the position goes first
         turn, inside = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, no_wrist(), wanted)
     rotate_ball(problem, work.frames, q, limb.root, quat_mul(turn_about(line, turn), aimed))
     forward(problem.tree, q, work.frames)

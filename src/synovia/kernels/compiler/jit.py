@@ -24,7 +24,7 @@ from synovia.kernels.compiler import cache, mode, numba, prebuilt
 from synovia.kernels.compiler.entries import ENTRIES
 from synovia.kernels.compiler.sources import name_of
 
-F = np.float64  # the float type of this build of the kernels
+F = np.float64  # the float type of all kernels: F(0) is a zero of this type
 
 # contract: FMA; nsz, arcp, afn: cheaper scalars. Never nnan or ninf: they delete checks for NaN and gain nothing.
 SAFE = {"contract", "nsz", "arcp", "afn"}

@@ -106,49 +106,50 @@ def plane_axes(up):
 
 
 @inline
-def centre_error(problem, frames, targets, h):
+def centre_error(problem, frames, targets, term):
     """Return the vector from the centre of mass to its target."""
-    f = problem.general
-    return sub(target_frame(targets, f.ints[h, GOAL])[1], centre_of_mass(f.masses, frames)), NOTHING
+    general = problem.general
+    return sub(target_frame(targets, general.ints[term, GOAL])[1], centre_of_mass(general.masses, frames)), NOTHING
 
 
 @device
-def centre_rows(problem, q, frames, h, J):
+def centre_rows(problem, q, frames, term, J):
     """Write the three Jacobian rows of a target position; call ``sum_masses`` before."""
-    f = problem.general
-    w = f.data[h, WEIGHT] / problem.reach
+    general = problem.general
+    w = general.data[term, WEIGHT] / problem.reach
     for i in range(3):
-        add_centre_row(problem, q, frames, scale(w, unit(i)), J, f.ints[h, FIRST] + i)
+        add_centre_row(problem, q, frames, scale(w, unit(i)), J, general.ints[term, FIRST] + i)
 
 
 @inline
-def centre_start_target(problem, frames, h):
+def centre_start_target(problem, frames, term):
     """Return the target that keeps the start: the present centre of mass."""
-    return goal_frame(problem, frames, problem.general.ints[h, GOAL])[0], centre_of_mass(problem.general.masses, frames)
+    general = problem.general
+    return goal_frame(problem, frames, general.ints[term, GOAL])[0], centre_of_mass(general.masses, frames)
 
 
 @inline
-def support_error(problem, frames, h):
+def support_error(problem, frames, term):
     """Return the horizontal vector to the support polygon, as two components."""
-    f = problem.general
-    up = load(f.data, h, NUMBERS)
-    c = centre_of_mass(f.masses, frames)
-    d, _ = vector_to_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
+    general = problem.general
+    up = load(general.data, term, NUMBERS)
+    c = centre_of_mass(general.masses, frames)
+    d, _ = vector_to_support(general.vertices, general.ints[term, VERTEX], general.ints[term, VERTICES], up, c)
     a, b = plane_axes(up)
     return (dot(a, d), dot(b, d), F(0)), NOTHING
 
 
 @device
-def support_rows(problem, q, frames, h, J):
+def support_rows(problem, q, frames, term, J):
     """Write the two Jacobian rows of the vector to a support polygon; call ``sum_masses`` before.
 
     Beside a corner the vector changes as that to a point. Beside an edge only its part normal to the edge changes.
     """
-    f = problem.general
-    k, w = f.ints[h, FIRST], f.data[h, WEIGHT] / problem.reach
-    c = centre_of_mass(f.masses, frames)
-    up = load(f.data, h, NUMBERS)
-    d, corner = vector_to_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
+    general = problem.general
+    k, w = general.ints[term, FIRST], general.data[term, WEIGHT] / problem.reach
+    c = centre_of_mass(general.masses, frames)
+    up = load(general.data, term, NUMBERS)
+    d, corner = vector_to_support(general.vertices, general.ints[term, VERTEX], general.ints[term, VERTICES], up, c)
     far = norm(d)
     if far == F(0):
         return

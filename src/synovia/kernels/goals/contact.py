@@ -16,16 +16,16 @@ from synovia.kernels.math.rotations import column
 
 
 @inline
-def error(problem, frames, targets, h):
+def error(problem, frames, targets, term):
     """Return the smallest rotation of the normal onto the target normal."""
-    g = problem.general.ints[h, GOAL]
+    g = problem.general.ints[term, GOAL]
     R, _ = goal_frame(problem, frames, g)
     T, _ = target_frame(targets, g)
     return NOTHING, turn_between(column(R, 2), column(T, 2))
 
 
 @device
-def rows(problem, q, frames, h, J):
+def rows(problem, q, frames, term, J):
     """Write the three Jacobian rows."""
-    R, p = goal_frame(problem, frames, problem.general.ints[h, GOAL])
-    turn_rows(problem, q, frames, h, column(R, 2), p, NOTHING, J)
+    R, p = goal_frame(problem, frames, problem.general.ints[term, GOAL])
+    turn_rows(problem, q, frames, term, column(R, 2), p, NOTHING, J)

@@ -12,7 +12,7 @@ from synovia.kernels.goals.custom import CURVATURE, write_custom
 from synovia.kernels.goals.residuals import goal_error, goal_frame
 from synovia.kernels.math.rotations import origin_of, rotation_of
 from synovia.kernels.math.vectors import TINY, cross, dot, norm, scale, sub
-from synovia.kernels.tree.forward import shift_axes
+from synovia.kernels.tree.forward import translation_axes
 
 AXES = 6  # of one joint: three rotations, then three translations
 
@@ -24,7 +24,8 @@ def axis_of(problem, q, frames, row, c):
     The column is -1 if the joint has no such axis or is held. Translations are per reach.
     """
     tree = problem.tree
-    kind, v, free = tree.ints[row, layout.KIND], tree.ints[row, layout.COLUMN], tree.ints[row, layout.SHIFT_COLUMN]
+    kind, v = tree.ints[row, layout.KIND], tree.ints[row, layout.COLUMN]
+    free = tree.ints[row, layout.TRANSLATION_COLUMN]
     R = rotation_of(frames, row)
     z = (R[2], R[5], R[8])
     if kind == layout.HINGE:
@@ -34,7 +35,7 @@ def axis_of(problem, q, frames, row, c):
     if (kind == layout.BALL or kind == layout.FREE) and c < 3:
         return (v + c if v >= 0 else -1), 1, (R[c], R[c + 3], R[c + 6])
     if kind == layout.FREE and free >= 0:
-        A = shift_axes(tree, row, q, R)
+        A = translation_axes(tree, row, q, R)
         k = c - 3
         return free + k, 0, scale(problem.reach, (A[k], A[k + 3], A[k + 6]))
     return -1, 0, z

@@ -15,18 +15,18 @@ RESIDUAL, LENGTH, JACOBIAN, GRADIENT, CURVATURE = 0, 1, 2, 3, 4
 
 
 @inline
-def custom_residual(problem, q, h, e):
-    """Write the weighted residual rows of custom goal h; return (their cost, the error in units of its tolerance)."""
+def custom_residual(problem, q, term, e):
+    """Write the weighted residual rows of a custom goal; return (their cost, the error in units of its tolerance)."""
     general = problem.general
-    length = call_python(problem.params[CALLBACK], RESIDUAL, general.ints[h, GOAL], q, e)
-    weighted = general.data[h, WEIGHT] * length
-    return weighted * weighted, length / general.data[h, NUMBERS]  # its only number: the tolerance
+    length = call_python(problem.params[CALLBACK], RESIDUAL, general.ints[term, GOAL], q, e)
+    weighted = general.data[term, WEIGHT] * length
+    return weighted * weighted, length / general.data[term, NUMBERS]  # its only number: the tolerance
 
 
 @inline
-def custom_length(problem, q, h):
-    """Return the length of the residual of custom goal h; nothing is written to q."""
-    return call_python(problem.params[CALLBACK], LENGTH, problem.general.ints[h, GOAL], q, q)
+def custom_length(problem, q, term):
+    """Return the length of the residual of a custom goal; nothing is written to q."""
+    return call_python(problem.params[CALLBACK], LENGTH, problem.general.ints[term, GOAL], q, q)
 
 
 @device
@@ -34,9 +34,9 @@ def write_custom(general, problem, quantity, q, out):
     """Write the JACOBIAN rows of all custom goals, or add their CURVATURE to the Hessian."""
     if general is None:
         return
-    for h in range(general.ints.shape[0]):
-        if general.ints[h, KIND] == CUSTOM:
-            call_python(problem.params[CALLBACK], quantity, general.ints[h, GOAL], q, out)
+    for term in range(general.ints.shape[0]):
+        if general.ints[term, KIND] == CUSTOM:
+            call_python(problem.params[CALLBACK], quantity, general.ints[term, GOAL], q, out)
 
 
 @inline

@@ -21,29 +21,29 @@ def is_invalid(targets, g):
 
 
 @inline
-def error(problem, frames, targets, h):
+def error(problem, frames, targets, term):
     """Return the rotation of the axis onto the direction."""
-    g = problem.general.ints[h, GOAL]
+    g = problem.general.ints[term, GOAL]
     R, _ = goal_frame(problem, frames, g)
     return NOTHING, turn_between(column(R, 2), target_frame(targets, g)[1])
 
 
 @device
-def rows(problem, q, frames, h, J):
+def rows(problem, q, frames, term, J):
     """Write the three Jacobian rows."""
-    R, p = goal_frame(problem, frames, problem.general.ints[h, GOAL])
-    turn_rows(problem, q, frames, h, column(R, 2), p, NOTHING, J)
+    R, p = goal_frame(problem, frames, problem.general.ints[term, GOAL])
+    turn_rows(problem, q, frames, term, column(R, 2), p, NOTHING, J)
 
 
 @inline
-def start_target(problem, frames, h):
+def start_target(problem, frames, term):
     """Return the target that keeps the start: the present direction of the axis."""
-    R, _ = goal_frame(problem, frames, problem.general.ints[h, GOAL])
+    R, _ = goal_frame(problem, frames, problem.general.ints[term, GOAL])
     return R, column(R, 2)
 
 
 @inline
-def aim_vectors(problem, targets, h):
+def aim_vectors(problem, targets, term):
     """Return the vectors of ``aim.aim_vectors`` for an axis through the joint and a point far along the direction."""
-    d = target_frame(targets, problem.general.ints[h, GOAL])[1]
+    d = target_frame(targets, problem.general.ints[term, GOAL])[1]
     return NOTHING, scale(problem.reach / norm(d), d)

@@ -15,12 +15,12 @@ from synovia.kernels.layout import (
     POSITION,
     RATIO,
     ROTATION,
-    SHIFT_COLUMN,
     SLIDE,
+    TRANSLATION_COLUMN,
 )
 from synovia.kernels.math.rotations import apply, column, load_rotation, matmul, matmul_t, origin_of, rotation_of
 from synovia.kernels.math.vectors import add, cross, dot, load, norm, scale, sub
-from synovia.kernels.tree.forward import shift_axes
+from synovia.kernels.tree.forward import translation_axes
 
 SKEWED = F(1e-5)  # largest entry of RᵀR - 1 that counts as rounding
 FARTHEST = F(1e15)  # largest coordinate, length units; ``LONGEST`` of the joints
@@ -146,7 +146,7 @@ def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
     tree = problem.tree
     zero = (F(0), F(0), F(0))
     while row >= 0:
-        kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
+        kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, TRANSLATION_COLUMN]
         R = rotation_of(frames, row)
         arm = sub(p, origin_of(frames, row))
         if kind == HINGE and v >= 0:
@@ -160,7 +160,7 @@ def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
                 z = (R[c], R[c + 3], R[c + 6])
                 add_column(J, k, parts, v + c, cross(z, arm), z, wp, wr)
         if free >= 0:
-            A = shift_axes(tree, row, q, R)
+            A = translation_axes(tree, row, q, R)
             for c in range(3):
                 z = scale(problem.reach, (A[c], A[c + 3], A[c + 6]))
                 add_column(J, k, parts, free + c, z, zero, wp, wr)
@@ -171,7 +171,7 @@ def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
 def add_joint_row(problem, q, frames, row, force, torque, J, k):
     """Add to Jacobian row k the entries of one joint, z·torque or z·force, for a wrench at its origin."""
     tree = problem.tree
-    kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
+    kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, TRANSLATION_COLUMN]
     R = rotation_of(frames, row)
     if kind == HINGE and v >= 0:
         J[k, v] += tree.couple[row, RATIO] * dot(column(R, 2), torque)
@@ -181,7 +181,7 @@ def add_joint_row(problem, q, frames, row, force, torque, J, k):
         for c in range(3):
             J[k, v + c] += R[c] * torque[0] + R[c + 3] * torque[1] + R[c + 6] * torque[2]
     if free >= 0:
-        A = shift_axes(tree, row, q, R)
+        A = translation_axes(tree, row, q, R)
         for c in range(3):
             J[k, free + c] += problem.reach * (A[c] * force[0] + A[c + 3] * force[1] + A[c + 6] * force[2])
 

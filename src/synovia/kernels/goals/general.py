@@ -38,96 +38,96 @@ def is_bounded(kind):
 
 
 @device
-def bounds(problem, q, frames, targets, h):
-    """Return the bounds of the number of term h, relative to its present value."""
-    kind = problem.general.ints[h, KIND]
+def bounds(problem, q, frames, targets, term):
+    """Return the bounds of the number of a term, relative to its present value."""
+    kind = problem.general.ints[term, KIND]
     if kind == DISTANCE:
-        return distance.bounds(problem, frames, targets, h)
+        return distance.bounds(problem, frames, targets, term)
     if kind == PLANE:
-        return plane.bounds(problem, frames, targets, h)
-    return value_range.bounds(problem, q, h)
+        return plane.bounds(problem, frames, targets, term)
+    return value_range.bounds(problem, q, term)
 
 
 @device
-def error(problem, q, frames, targets, h):
-    """Return the error of term h as lengths d and angles w; a single number is the first."""
-    kind = problem.general.ints[h, KIND]
+def error(problem, q, frames, targets, term):
+    """Return the error of a term as lengths d and angles w; a single number is the first."""
+    kind = problem.general.ints[term, KIND]
     if is_bounded(kind):
-        low, high = bounds(problem, q, frames, targets, h)
+        low, high = bounds(problem, q, frames, targets, term)
         lacking = (max(low, F(0)) + min(high, F(0)), F(0), F(0))
-        return (lacking, NOTHING) if problem.general.ints[h, LENGTHS] > 0 else (NOTHING, lacking)
+        return (lacking, NOTHING) if problem.general.ints[term, LENGTHS] > 0 else (NOTHING, lacking)
     if kind == AIM:
-        return aim.error(problem, frames, targets, h)
+        return aim.error(problem, frames, targets, term)
     if kind == POLE:
-        return pole.error(problem, frames, targets, h)
+        return pole.error(problem, frames, targets, term)
     if kind == CENTRE:
-        return mass.centre_error(problem, frames, targets, h)
+        return mass.centre_error(problem, frames, targets, term)
     if kind == SUPPORT:
-        return mass.support_error(problem, frames, h)
+        return mass.support_error(problem, frames, term)
     if kind == RELATIVE:
-        return relative.error(problem, frames, targets, h)
+        return relative.error(problem, frames, targets, term)
     if kind == DIRECTION:
-        return direction.error(problem, frames, targets, h)
-    return contact.error(problem, frames, targets, h)
+        return direction.error(problem, frames, targets, term)
+    return contact.error(problem, frames, targets, term)
 
 
 @device
-def bounded_row(problem, q, frames, targets, h, J):
-    """Write the derivative of the number of term h, even if it is within its bounds."""
-    kind = problem.general.ints[h, KIND]
+def bounded_row(problem, q, frames, targets, term, J):
+    """Write the derivative of the number of a term, even if it is within its bounds."""
+    kind = problem.general.ints[term, KIND]
     if kind == DISTANCE:
-        distance.rows(problem, q, frames, targets, h, J)
+        distance.rows(problem, q, frames, targets, term, J)
     elif kind == PLANE:
-        plane.rows(problem, q, frames, targets, h, J)
+        plane.rows(problem, q, frames, targets, term, J)
     else:
-        value_range.rows(problem, q, frames, h, J)
+        value_range.rows(problem, q, frames, term, J)
 
 
 @device
-def rows(problem, q, frames, targets, h, J):
-    """Add the Jacobian rows of term h to rows of zeros."""
-    kind = problem.general.ints[h, KIND]
+def rows(problem, q, frames, targets, term, J):
+    """Add the Jacobian rows of a term to rows of zeros."""
+    kind = problem.general.ints[term, KIND]
     if is_bounded(kind):
-        low, high = bounds(problem, q, frames, targets, h)
+        low, high = bounds(problem, q, frames, targets, term)
         if low > F(0) or high < F(0):
-            bounded_row(problem, q, frames, targets, h, J)
+            bounded_row(problem, q, frames, targets, term, J)
     elif kind == AIM:
-        aim.rows(problem, q, frames, targets, h, J)
+        aim.rows(problem, q, frames, targets, term, J)
     elif kind == POLE:
-        pole.rows(problem, q, frames, targets, h, J)
+        pole.rows(problem, q, frames, targets, term, J)
     elif kind == CENTRE:
-        mass.centre_rows(problem, q, frames, h, J)
+        mass.centre_rows(problem, q, frames, term, J)
     elif kind == SUPPORT:
-        mass.support_rows(problem, q, frames, h, J)
+        mass.support_rows(problem, q, frames, term, J)
     elif kind == RELATIVE:
-        relative.rows(problem, q, frames, targets, h, J)
+        relative.rows(problem, q, frames, targets, term, J)
     elif kind == CONTACT:
-        contact.rows(problem, q, frames, h, J)
+        contact.rows(problem, q, frames, term, J)
     elif kind == DIRECTION:
-        direction.rows(problem, q, frames, h, J)
+        direction.rows(problem, q, frames, term, J)
 
 
 @inline
-def aim_vectors(problem, frames, targets, h, o):
-    """Return the vectors from o to a point of the axis of term h, and from o to the target of the axis."""
-    if problem.general.ints[h, KIND] == DIRECTION:
-        return direction.aim_vectors(problem, targets, h)
-    return aim.aim_vectors(problem, frames, targets, h, o)
+def aim_vectors(problem, frames, targets, term, o):
+    """Return the vectors from o to a point of the axis of a term, and from o to the target of the axis."""
+    if problem.general.ints[term, KIND] == DIRECTION:
+        return direction.aim_vectors(problem, targets, term)
+    return aim.aim_vectors(problem, frames, targets, term, o)
 
 
 @device
-def start_target(problem, frames, h):
-    """Return the target (R, p) of term h that keeps the start as it is."""
-    kind = problem.general.ints[h, KIND]
+def start_target(problem, frames, term):
+    """Return the target (R, p) of a term that keeps the start as it is."""
+    kind = problem.general.ints[term, KIND]
     if kind == AIM:
-        return aim.start_target(problem, frames, h)
+        return aim.start_target(problem, frames, term)
     if kind == CENTRE:
-        return mass.centre_start_target(problem, frames, h)
+        return mass.centre_start_target(problem, frames, term)
     if kind == RELATIVE:
-        return relative.start_target(problem, frames, h)
+        return relative.start_target(problem, frames, term)
     if kind == DIRECTION:
-        return direction.start_target(problem, frames, h)
-    return goal_frame(problem, frames, problem.general.ints[h, GOAL])
+        return direction.start_target(problem, frames, term)
+    return goal_frame(problem, frames, problem.general.ints[term, GOAL])
 
 
 @device
@@ -135,12 +135,12 @@ def first_invalid_general(general, problem, targets):
     """Return the first goal with an invalid target, or -1."""
     if general is None:
         return -1
-    for h in range(general.ints.shape[0]):
-        g = general.ints[h, GOAL]
-        given = general.ints[h, TARGET_PARTS] & int(targets[g, GIVEN])
+    for term in range(general.ints.shape[0]):
+        g = general.ints[term, GOAL]
+        given = general.ints[term, TARGET_PARTS] & int(targets[g, GIVEN])
         if is_invalid(problem, targets, g, given):
             return g
-        if general.ints[h, KIND] == DIRECTION and given and direction.is_invalid(targets, g):
+        if general.ints[term, KIND] == DIRECTION and given and direction.is_invalid(targets, g):
             return g
     return -1
 
@@ -150,9 +150,9 @@ def all_general_given(general, targets):
     """Return whether all terms are given all parts of their targets."""
     if general is None:
         return True
-    for h in range(general.ints.shape[0]):
-        takes = general.ints[h, TARGET_PARTS]
-        if takes & int(targets[general.ints[h, GOAL], GIVEN]) != takes:
+    for term in range(general.ints.shape[0]):
+        takes = general.ints[term, TARGET_PARTS]
+        if takes & int(targets[general.ints[term, GOAL], GIVEN]) != takes:
             return False
     return True
 
@@ -162,11 +162,11 @@ def complete_general(general, problem, frames, targets, complete):
     """Write the targets that keep the start, for the parts of targets that are not given."""
     if general is None:
         return
-    for h in range(general.ints.shape[0]):
-        g, takes = general.ints[h, GOAL], general.ints[h, TARGET_PARTS]
+    for term in range(general.ints.shape[0]):
+        g, takes = general.ints[term, GOAL], general.ints[term, TARGET_PARTS]
         if takes & int(targets[g, GIVEN]) != takes:
             R, p = target_frame(complete, g)
-            S, s = start_target(problem, frames, h)
+            S, s = start_target(problem, frames, term)
             set_target(complete, g, S if takes & ROTATION else R, s if takes & POSITION else p)
 
 
@@ -175,9 +175,9 @@ def write_given_general(general, targets, complete):
     """Copy the given parts of targets into ``complete``."""
     if general is None:
         return
-    for h in range(general.ints.shape[0]):
-        g = general.ints[h, GOAL]
-        write_given(targets, complete, g, general.ints[h, TARGET_PARTS] & int(targets[g, GIVEN]))
+    for term in range(general.ints.shape[0]):
+        g = general.ints[term, GOAL]
+        write_given(targets, complete, g, general.ints[term, TARGET_PARTS] & int(targets[g, GIVEN]))
 
 
 @apart
@@ -187,21 +187,21 @@ def general_residual(general, problem, q, frames, targets, e):
         return F(0), F(0)
     cost = F(0)
     worst = F(0)
-    for h in range(general.ints.shape[0]):
-        if general.ints[h, KIND] == CUSTOM:
-            more, far = custom_residual(problem, q, h, e)
+    for term in range(general.ints.shape[0]):
+        if general.ints[term, KIND] == CUSTOM:
+            more, far = custom_residual(problem, q, term, e)
             cost += more
             worst = max(worst, far)
             continue
-        d, w = error(problem, q, frames, targets, h)
+        d, w = error(problem, q, frames, targets, term)
         worst = max(worst, norm(d) / problem.tolerance, norm(w) / problem.tolerance_angle)
-        d, w = scale(general.data[h, WEIGHT] / problem.reach, d), scale(general.data[h, WEIGHT], w)
+        d, w = scale(general.data[term, WEIGHT] / problem.reach, d), scale(general.data[term, WEIGHT], w)
         cost += dot(d, d) + dot(w, w)
-        k = general.ints[h, FIRST]
-        for i in range(general.ints[h, LENGTHS]):
+        k = general.ints[term, FIRST]
+        for i in range(general.ints[term, LENGTHS]):
             e[k + i] = d[i]
-        k += general.ints[h, LENGTHS]
-        for i in range(general.ints[h, ANGLES]):
+        k += general.ints[term, LENGTHS]
+        for i in range(general.ints[term, ANGLES]):
             e[k + i] = w[i]
     return cost, worst
 
@@ -212,16 +212,16 @@ def measure_general(general, problem, q, frames, targets, errors):
     if general is None:
         return F(0)
     worst = F(0)
-    for h in range(general.ints.shape[0]):
-        g = general.ints[h, GOAL]
-        if general.ints[h, KIND] == CUSTOM:
-            errors[2 * g] = custom_length(problem, q, h)
-            worst = max(worst, errors[2 * g] / general.data[h, NUMBERS])
+    for term in range(general.ints.shape[0]):
+        g = general.ints[term, GOAL]
+        if general.ints[term, KIND] == CUSTOM:
+            errors[2 * g] = custom_length(problem, q, term)
+            worst = max(worst, errors[2 * g] / general.data[term, NUMBERS])
             continue
-        d, w = error(problem, q, frames, targets, h)
-        if general.ints[h, LENGTHS] > 0:
+        d, w = error(problem, q, frames, targets, term)
+        if general.ints[term, LENGTHS] > 0:
             errors[2 * g] = norm(d)
-        if general.ints[h, ANGLES] > 0:
+        if general.ints[term, ANGLES] > 0:
             errors[2 * g + 1] = norm(w)
         worst = max(worst, norm(d) / problem.tolerance, norm(w) / problem.tolerance_angle)
     return worst
@@ -234,5 +234,5 @@ def general_jacobian(general, problem, q, frames, targets, J):
         return
     if general.masses.shape[0] > 0:
         mass.sum_masses(problem.tree, general.masses, frames)
-    for h in range(general.ints.shape[0]):
-        rows(problem, q, frames, targets, h, J)
+    for term in range(general.ints.shape[0]):
+        rows(problem, q, frames, targets, term, J)

@@ -24,8 +24,8 @@ from synovia.kernels.layout import (
     POSITION_WEIGHT,
     RATIO,
     ROTATION_WEIGHT,
-    SHIFT_COLUMN,
     SLIDE,
+    TRANSLATION_COLUMN,
 )
 from synovia.kernels.math.rotations import (
     apply,
@@ -120,7 +120,7 @@ def partial_jacobian(problem, q, frames, targets, J):
         R, _ = goal_frame(problem, frames, g)
         S = local_frame(problem, g)
         while i >= 0:
-            kind, v, free = tree.ints[i, KIND], tree.ints[i, COLUMN], tree.ints[i, SHIFT_COLUMN]
+            kind, v, free = tree.ints[i, KIND], tree.ints[i, COLUMN], tree.ints[i, TRANSLATION_COLUMN]
             B = prefix_rotation(problem, frames, i)
             M, m = motion(problem, q, i)
             ratio = tree.couple[i, RATIO]

@@ -13,19 +13,19 @@ from synovia.kernels.math.vectors import dot, scale, sub
 
 
 @inline
-def bounds(problem, frames, targets, h):
+def bounds(problem, frames, targets, term):
     """Return the bounds of the height over the plane, relative to its present value."""
-    g = problem.general.ints[h, GOAL]
+    g = problem.general.ints[term, GOAL]
     _, p = goal_frame(problem, frames, g)
     T, t = target_frame(targets, g)
     return dot(column(T, 2), sub(t, p)), NEVER
 
 
 @device
-def rows(problem, q, frames, targets, h, J):
+def rows(problem, q, frames, targets, term, J):
     """Write the Jacobian row: the height changes by n·δp."""
-    f = problem.general
-    g, k = f.ints[h, GOAL], f.ints[h, FIRST]
+    general = problem.general
+    g, k = general.ints[term, GOAL], general.ints[term, FIRST]
     _, p = goal_frame(problem, frames, g)
-    n = scale(unit_weight(problem, h), column(target_frame(targets, g)[0], 2))
+    n = scale(unit_weight(problem, term), column(target_frame(targets, g)[0], 2))
     add_wrench_row(problem, q, frames, problem.goals[g, GOAL_ROW], p, n, NOTHING, J, k)

@@ -31,19 +31,19 @@ def value_axis(problem, q, frames, row):
 
 
 @inline
-def bounds(problem, q, h):
+def bounds(problem, q, term):
     """Return the bounds of the value, relative to its present value."""
-    f = problem.general
-    x = joint_value(problem, q, problem.goals[f.ints[h, GOAL], GOAL_ROW])
-    return f.data[h, NUMBERS] - x, f.data[h, NUMBERS + 1] - x
+    general = problem.general
+    x = joint_value(problem, q, problem.goals[general.ints[term, GOAL], GOAL_ROW])
+    return general.data[term, NUMBERS] - x, general.data[term, NUMBERS + 1] - x
 
 
 @device
-def rows(problem, q, frames, h, J):
+def rows(problem, q, frames, term, J):
     """Write the Jacobian row. Only the joint itself has an entry."""
-    f = problem.general
-    row = problem.goals[f.ints[h, GOAL], GOAL_ROW]
-    along = scale(unit_weight(problem, h), value_axis(problem, q, frames, row))
-    is_length = f.ints[h, LENGTHS] > 0
+    general = problem.general
+    row = problem.goals[general.ints[term, GOAL], GOAL_ROW]
+    along = scale(unit_weight(problem, term), value_axis(problem, q, frames, row))
+    is_length = general.ints[term, LENGTHS] > 0
     force, torque = (along, NOTHING) if is_length else (NOTHING, along)
-    add_joint_row(problem, q, frames, row, force, torque, J, f.ints[h, FIRST])
+    add_joint_row(problem, q, frames, row, force, torque, J, general.ints[term, FIRST])

@@ -17,8 +17,8 @@ from synovia.kernels.layout import (
     POSITION,
     RATIO,
     ROTATION,
-    SHIFT_COLUMN,
     SLIDE,
+    TRANSLATION_COLUMN,
     UPPER,
     VARIABLE,
 )
@@ -37,7 +37,7 @@ def slide_range(problem, row):
 @inline
 def root_goal(problem, row):
     """Return the position goal at the origin of a free root, -1 without one."""
-    if problem.tree.ints[row, SHIFT_COLUMN] >= 0 and problem.tree.ints[row, PARENT] < 0:
+    if problem.tree.ints[row, TRANSLATION_COLUMN] >= 0 and problem.tree.ints[row, PARENT] < 0:
         for g in range(problem.goals.shape[0]):
             if problem.goals[g, GOAL_ROW] == row and problem.goals[g, PARTS] & POSITION:
                 if norm(goal_offset(problem, g)) <= F(1e-12) * problem.reach:
@@ -62,7 +62,7 @@ def least_distance(problem, frames, targets, row, tip, point):
     held = F(0)  # length of the segments above the last moving joint
     while row >= 0:
         kind = problem.tree.ints[row, KIND]
-        if problem.tree.ints[row, SHIFT_COLUMN] >= 0:
+        if problem.tree.ints[row, TRANSLATION_COLUMN] >= 0:
             g = root_goal(problem, row)
             if g < 0:
                 return F(-np.inf)
@@ -112,7 +112,7 @@ def held_shift(problem, frames, row):
 def moves(problem, row):
     """Return whether joint ``row`` or an ancestor can move."""
     while row >= 0:
-        if problem.tree.ints[row, COLUMN] >= 0 or problem.tree.ints[row, SHIFT_COLUMN] >= 0:
+        if problem.tree.ints[row, COLUMN] >= 0 or problem.tree.ints[row, TRANSLATION_COLUMN] >= 0:
             return True
         row = problem.tree.ints[row, PARENT]
     return False

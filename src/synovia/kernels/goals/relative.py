@@ -2,45 +2,45 @@
 
 from synovia.kernels.compiler.jit import device, inline
 from synovia.kernels.goals.frames import add_frame_rows, goal_frame, target_frame
-from synovia.kernels.goals.term import NOTHING, second_frame
-from synovia.kernels.layout import ANGLES, FIRST, GOAL, GOAL_ROW, LENGTHS, POSITION, ROTATION, SECOND, WEIGHT
+from synovia.kernels.goals.term import NOTHING, other_frame
+from synovia.kernels.layout import ANGLES, FIRST, GOAL, GOAL_ROW, LENGTHS, OTHER_ROW, POSITION, ROTATION, WEIGHT
 from synovia.kernels.math.rotations import apply, apply_t, log_rotation, matmul, matmul_t, transposed
 from synovia.kernels.math.vectors import add, sub
 
 
 @inline
-def wanted(problem, frames, targets, h):
+def wanted(problem, frames, targets, term):
     """Return the target (R, p), given in the frame of the other joint, in the world."""
-    R, p = second_frame(problem, frames, h)
-    T, t = target_frame(targets, problem.general.ints[h, GOAL])
+    R, p = other_frame(problem, frames, term)
+    T, t = target_frame(targets, problem.general.ints[term, GOAL])
     return matmul(R, T), add(p, apply(R, t))
 
 
 @inline
-def error(problem, frames, targets, h):
+def error(problem, frames, targets, term):
     """Return the vector to the target position and the rotation vector onto the target, each 0 if not part of it."""
-    f = problem.general
-    R, p = goal_frame(problem, frames, f.ints[h, GOAL])
-    T, t = wanted(problem, frames, targets, h)
-    w = log_rotation(matmul_t(T, R)) if f.ints[h, ANGLES] > 0 else NOTHING
-    return sub(t, p) if f.ints[h, LENGTHS] > 0 else NOTHING, w
+    general = problem.general
+    R, p = goal_frame(problem, frames, general.ints[term, GOAL])
+    T, t = wanted(problem, frames, targets, term)
+    w = log_rotation(matmul_t(T, R)) if general.ints[term, ANGLES] > 0 else NOTHING
+    return sub(t, p) if general.ints[term, LENGTHS] > 0 else NOTHING, w
 
 
 @device
-def rows(problem, q, frames, targets, h, J):
+def rows(problem, q, frames, targets, term, J):
     """Write the Jacobian rows: those for a fixed target, less the motion of the target with the other joint."""
-    f = problem.general
-    g, k, w = f.ints[h, GOAL], f.ints[h, FIRST], f.data[h, WEIGHT]
-    parts = (POSITION if f.ints[h, LENGTHS] > 0 else 0) | (ROTATION if f.ints[h, ANGLES] > 0 else 0)
+    general = problem.general
+    g, k, w = general.ints[term, GOAL], general.ints[term, FIRST], general.data[term, WEIGHT]
+    parts = (POSITION if general.ints[term, LENGTHS] > 0 else 0) | (ROTATION if general.ints[term, ANGLES] > 0 else 0)
     _, p = goal_frame(problem, frames, g)
-    _, t = wanted(problem, frames, targets, h)
+    _, t = wanted(problem, frames, targets, term)
     add_frame_rows(problem, q, frames, problem.goals[g, GOAL_ROW], p, parts, k, w / problem.reach, w, J)
-    add_frame_rows(problem, q, frames, f.ints[h, SECOND], t, parts, k, -w / problem.reach, -w, J)
+    add_frame_rows(problem, q, frames, general.ints[term, OTHER_ROW], t, parts, k, -w / problem.reach, -w, J)
 
 
 @inline
-def start_target(problem, frames, h):
+def start_target(problem, frames, term):
     """Return the target that keeps the start: the present frame, in the frame of the other joint."""
-    R, p = goal_frame(problem, frames, problem.general.ints[h, GOAL])
-    S, s = second_frame(problem, frames, h)
+    R, p = goal_frame(problem, frames, problem.general.ints[term, GOAL])
+    S, s = other_frame(problem, frames, term)
     return matmul(transposed(S), R), apply_t(S, sub(p, s))

@@ -43,9 +43,9 @@ def forget_poles(general, problem, work):
     """Forget the previous frame of all poles."""
     if general is None:
         return
-    for h in range(general.ints.shape[0]):
-        if general.ints[h, KIND] == POLE:
-            work.points[problem.tree.ints.shape[0] + general.ints[h, GOAL], KNOWN] = NO_FRAME
+    for term in range(general.ints.shape[0]):
+        if general.ints[term, KIND] == POLE:
+            work.points[problem.tree.ints.shape[0] + general.ints[term, GOAL], KNOWN] = NO_FRAME
 
 
 @device
@@ -54,10 +54,10 @@ def remember_poles(general, problem, work, targets, q):
     if general is None:
         return
     forward(problem.tree, q, work.frames)
-    for h in range(general.ints.shape[0]):
-        if general.ints[h, KIND] == POLE:
-            i = problem.tree.ints.shape[0] + general.ints[h, GOAL]
-            r, m, t, pole = limb(problem, work.frames, targets, h)
+    for term in range(general.ints.shape[0]):
+        if general.ints[term, KIND] == POLE:
+            i = problem.tree.ints.shape[0] + general.ints[term, GOAL]
+            r, m, t, pole = limb(problem, work.frames, targets, term)
             u = reject_line(sub(m, r), sub(t, r))
             store(work.points, i, ACROSS, reject_line(sub(pole, r), sub(t, r)))
             store(work.points, i, BENT, u)
@@ -80,13 +80,13 @@ def excess_turn(problem, work, i, r, m, t, pole):
 
 
 @device
-def swivel_to_pole(problem, work, targets, h):
-    """Return the angle (radians) by which the limb of term h should turn about its line. work.frames are at q."""
-    r, m, t, pole = limb(problem, work.frames, targets, h)
+def swivel_to_pole(problem, work, targets, term):
+    """Return the angle (radians) by which the limb of a term should turn about its line. work.frames are at q."""
+    r, m, t, pole = limb(problem, work.frames, targets, term)
     bend = bend_of(r, m, t, pole)
     if bend.fade <= F(0):
         return F(0)
-    i = problem.tree.ints.shape[0] + problem.general.ints[h, GOAL]
+    i = problem.tree.ints.shape[0] + problem.general.ints[term, GOAL]
     angle = bend.angle
     if work.points[i, KNOWN] != NO_FRAME:
         angle = wrap(angle - excess_turn(problem, work, i, r, m, t, pole))
@@ -97,8 +97,8 @@ def swivel_to_pole(problem, work, targets, h):
 @device
 def pole_is_held(problem, work):
     """Return whether the previous frame limits the turn to a pole, so that other starts cannot reach it either."""
-    for h in range(problem.general.ints.shape[0]):
-        if problem.general.ints[h, KIND] == POLE:
-            if work.points[problem.tree.ints.shape[0] + problem.general.ints[h, GOAL], KNOWN] == HELD:
+    for term in range(problem.general.ints.shape[0]):
+        if problem.general.ints[term, KIND] == POLE:
+            if work.points[problem.tree.ints.shape[0] + problem.general.ints[term, GOAL], KNOWN] == HELD:
                 return True
     return False

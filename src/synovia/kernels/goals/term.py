@@ -1,6 +1,7 @@
 """Terms of general goals: access to their numbers, and functions that several kinds of terms share.
 
-Each kind has its own file in this folder, with these functions of a term h:
+A term is a row of the tables of general goals; functions take its number as ``term``. Each kind has its own file in
+this folder, with these functions:
 
 ``error``         the error as lengths d and angles w; a single number is the first
 ``rows``          the Jacobian rows: minus the derivative of the weighted error
@@ -19,11 +20,11 @@ from synovia.kernels.layout import (
     GOAL,
     GOAL_ROW,
     LENGTHS,
-    SECOND,
-    SECOND_ORIENTATION,
-    SECOND_ORIGIN,
-    THIRD,
-    THIRD_POINT,
+    OTHER_ORIENTATION,
+    OTHER_ORIGIN,
+    OTHER_ROW,
+    TIP_POINT,
+    TIP_ROW,
     WEIGHT,
 )
 from synovia.kernels.math.rotations import PI, apply, load_rotation, origin_of, rotation_of
@@ -41,25 +42,25 @@ def unit(i):
 
 
 @inline
-def second_frame(problem, frames, h):
-    """Return the world frame (R, p) on the second joint of term h."""
-    f = problem.general
-    R, p = load_rotation(f.data, h, SECOND_ORIENTATION), load(f.data, h, SECOND_ORIGIN)
-    return frame_on(frames, f.ints[h, SECOND], R, p)
+def other_frame(problem, frames, term):
+    """Return the world frame (R, p) that a term has on its other joint."""
+    general = problem.general
+    R, p = load_rotation(general.data, term, OTHER_ORIENTATION), load(general.data, term, OTHER_ORIGIN)
+    return frame_on(frames, general.ints[term, OTHER_ROW], R, p)
 
 
 @inline
-def third_point(problem, frames, h):
-    """Return the point on the third joint of term h, in the world."""
-    row, p = problem.general.ints[h, THIRD], load(problem.general.data, h, THIRD_POINT)
+def tip_point(problem, frames, term):
+    """Return the tip of the limb of a term, in the world."""
+    row, p = problem.general.ints[term, TIP_ROW], load(problem.general.data, term, TIP_POINT)
     return p if row < 0 else add(origin_of(frames, row), apply(rotation_of(frames, row), p))
 
 
 @inline
-def unit_weight(problem, h):
-    """Return the factor from the error of term h to its residual: the weight, for lengths divided by the reach."""
-    w = problem.general.data[h, WEIGHT]
-    return w / problem.reach if problem.general.ints[h, LENGTHS] > 0 else w
+def unit_weight(problem, term):
+    """Return the factor from the error of a term to its residual: the weight, for lengths divided by the reach."""
+    w = problem.general.data[term, WEIGHT]
+    return w / problem.reach if problem.general.ints[term, LENGTHS] > 0 else w
 
 
 @inline
@@ -77,14 +78,14 @@ def turn_between(u, d):
 
 
 @inline
-def turn_rows(problem, q, frames, h, u, p, by, J):
+def turn_rows(problem, q, frames, term, u, p, by, J):
     """Write the Jacobian rows of a direction u at the point p: (1 - u uᵀ) ω + ``by`` × v.
 
     ω is the angular velocity of the goal's joint, of which rotation about u has no effect, and v the velocity of p.
     ``by`` is the vector by which v turns the direction to the target.
     """
-    f = problem.general
-    w, row, k = f.data[h, WEIGHT], problem.goals[f.ints[h, GOAL], GOAL_ROW], f.ints[h, FIRST]
+    general = problem.general
+    w, row, k = general.data[term, WEIGHT], problem.goals[general.ints[term, GOAL], GOAL_ROW], general.ints[term, FIRST]
     for i in range(3):
         e = unit(i)
         torque = (w * (e[0] - u[0] * u[i]), w * (e[1] - u[1] * u[i]), w * (e[2] - u[2] * u[i]))

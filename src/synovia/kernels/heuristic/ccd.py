@@ -27,15 +27,15 @@ from synovia.kernels.layout import (
     RATIO,
     ROTATION,
     ROTATION_WEIGHT,
-    SHIFT_COLUMN,
     SLIDE,
     SMALLEST_TURN,
     STIFFNESS_FACTOR,
+    TRANSLATION_COLUMN,
     VARIABLE,
 )
 from synovia.kernels.math.rotations import apply, column, frame_of, matmul, matmul_t, origin_of, store_frame
 from synovia.kernels.math.vectors import add, axpy, dot, store, sub
-from synovia.kernels.tree.forward import forward, shift_axes
+from synovia.kernels.tree.forward import forward, translation_axes
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 
 
@@ -65,7 +65,7 @@ def place_effectors(problem, work):
 
 @device
 def goal_covariance(problem, work, targets, i, o):
-    """Return M (see ``turn``) of the goals that joint i, with origin o, carries."""
+    """Return the covariance M (see ``tree.turn``) of the goals that joint i, with origin o, carries."""
     n = problem.tree.ints.shape[0]
     M = zero_covariance()
     for g in range(problem.goals.shape[0]):
@@ -99,7 +99,7 @@ def slide_error(problem, work, targets, i, axis):
 
 @device
 def turn_goals(problem, work, i, o, D):
-    """Turn the goals that joint i carries by D about o."""
+    """Turn the goals that joint i carries by the rotation D about o."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g):
@@ -134,12 +134,12 @@ def sweep(problem, work, targets, q):
                 shift_goals(problem, work, i, axis, by)
                 moved = abs(by) / problem.reach
         elif k >= 0:
-            axes = shift_axes(tree, i, q, R) if kind == FREE else R  # before the turn
+            axes = translation_axes(tree, i, q, R) if kind == FREE else R  # before the turn
             M = goal_covariance(problem, work, targets, i, o)
             new, moved = turn_joint(problem, q, i, R, M, problem.params[SMALLEST_TURN], stiffness)
             if moved > F(0):
                 turn_goals(problem, work, i, o, matmul_t(new, R))
-            if tree.ints[i, SHIFT_COLUMN] >= 0:
+            if tree.ints[i, TRANSLATION_COLUMN] >= 0:
                 for c in range(3):
                     axis = (axes[c], axes[c + 3], axes[c + 6])
                     by = slide_to(problem, q, k - 3 + c, slide_error(problem, work, targets, i, axis), stiffness)

@@ -31,9 +31,9 @@ from synovia.kernels.layout import (
     POSITION,
     POSITION_WEIGHT,
     ROTATION,
-    SHIFT_COLUMN,
     SIBLING,
     SLIDE,
+    TRANSLATION_COLUMN,
     VARIABLE,
     WEIGHT_SUM,
 )
@@ -61,7 +61,7 @@ def mark_immobile(problem, points):
     for i in range(tree.ints.shape[0]):
         a = tree.ints[i, PARENT]
         held = a < 0 or (points[a, IN_PLACE] == F(1) and tree.ints[a, COLUMN] < 0)
-        shifts = tree.ints[i, SHIFT_COLUMN] >= 0 or (tree.ints[i, KIND] == SLIDE and tree.ints[i, COLUMN] >= 0)
+        shifts = tree.ints[i, TRANSLATION_COLUMN] >= 0 or (tree.ints[i, KIND] == SLIDE and tree.ints[i, COLUMN] >= 0)
         points[i, IN_PLACE] = F(1) if held and not shifts else F(0)
 
 
@@ -86,7 +86,7 @@ def has_fixed_place(problem, points, j):
         g < 0
         or points[n + g, SIBLING] >= F(0)
         or problem.tree.ints[j, KIND] == SLIDE
-        or problem.tree.ints[j, SHIFT_COLUMN] >= 0
+        or problem.tree.ints[j, TRANSLATION_COLUMN] >= 0
     ):
         return False
     at_origin = norm(goal_offset(problem, g)) == F(0)

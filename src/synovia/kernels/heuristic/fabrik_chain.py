@@ -12,7 +12,7 @@ from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, pe
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.frames import goal_offset
 from synovia.kernels.goals.residuals import goal_frame, target_frame
-from synovia.kernels.heuristic.loop import leave_line, solve
+from synovia.kernels.heuristic.loop import nudge, solve
 from synovia.kernels.layout import BEST, BONE, FIRST_Q, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.rotations import (
     apply,
@@ -160,7 +160,7 @@ def attempt(problem, work, targets, q):
             if nudged:
                 break
             nudged = True
-            perform(leave_line, problem, work, targets, q)
+            perform(nudge, problem, work, targets, q)
             lay_out(problem, work, q)  # start again from the pose off the line
     if k > 0:
         turn_joints(problem, work, q)

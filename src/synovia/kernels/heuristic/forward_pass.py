@@ -30,9 +30,9 @@ from synovia.kernels.layout import (
     RATIO,
     ROTATION,
     ROTATION_WEIGHT,
-    SHIFT_COLUMN,
     SLIDE,
     STRAIGHT,
+    TRANSLATION_COLUMN,
     VARIABLE,
     WEIGHT_SUM,
     WRIST_TOP,
@@ -49,7 +49,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.vectors import axpy, dot, load, norm, store, sub
 from synovia.kernels.tree.branches import is_ancestor, list_branches, next_point
-from synovia.kernels.tree.forward import forward, shift_axes, world_frame
+from synovia.kernels.tree.forward import forward, translation_axes, world_frame
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
@@ -125,7 +125,7 @@ def add_candidate(points, i, place, w):
 
 @device
 def bone_covariance(problem, frames, targets, points, i, R, o):
-    """Return M (see ``turn``) of the points below joint i; R, o is its world frame with its old value.
+    """Return the covariance M (see ``tree.turn``) of the points below joint i; R, o is its world frame before its turn.
 
     The nearest carried points with a lever count. A point on the axis of a hinge does not determine its turn, so the
     points beyond it count instead. A joint that is not an unlimited ball, and every joint above one, also uses the
@@ -181,8 +181,8 @@ def forward_pass(problem, work, targets, q):
         R, o = world_frame(tree, i, q, frames)
         k, kind = tree.ints[i, VARIABLE], tree.ints[i, KIND]
         if k >= 0 and not (problem.coupled and is_shared(problem, k)):
-            if tree.ints[i, SHIFT_COLUMN] >= 0 and points[i, WEIGHT_SUM] > F(0):
-                axes = shift_axes(tree, i, q, R)
+            if tree.ints[i, TRANSLATION_COLUMN] >= 0 and points[i, WEIGHT_SUM] > F(0):
+                axes = translation_axes(tree, i, q, R)
                 way = sub(load(points, i, PLACE), o)
                 for c in range(3):
                     axis = (axes[c], axes[c + 3], axes[c + 6])

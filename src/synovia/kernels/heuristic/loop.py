@@ -1,6 +1,6 @@
 """The loop of FABRIK, CCD and particles, whose iterations converge slowly.
 
-It also ends when the joints stop moving, unless a nudge off a straight line helps (see ``leave_line``).
+It also ends when the joints stop moving, unless a ``nudge`` off a straight line helps.
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
@@ -14,8 +14,8 @@ NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be se
 
 
 @algorithm
-def leave_line(problem, work, targets, q):
-    """Nudge the joints off a straight line: a chain on one line with its target never bends. Repeatable."""
+def nudge(problem, work, targets, q):
+    """Turn all joints a little, the same every time: a straight chain in line with its target would never bend."""
     perturb(problem, work, q, NUDGE)
     forward(problem.tree, q, work.frames)
     return 0, F(0)
@@ -24,7 +24,7 @@ def leave_line(problem, work, targets, q):
 @device
 def iterate_from(iterate, problem, work, targets, q):
     """Repeat ``iterate`` from q; return (iterations, the lowest cost)."""
-    k, cost, _ = descend(iterate, leave_line, CLEARLY_LOWER, problem.tree.ints.shape[0], problem, work, targets, q)
+    k, cost, _ = descend(iterate, nudge, CLEARLY_LOWER, problem.tree.ints.shape[0], problem, work, targets, q)
     return k, cost
 
 

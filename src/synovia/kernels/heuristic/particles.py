@@ -31,8 +31,8 @@ from synovia.kernels.layout import (
     POSITION_WEIGHT,
     ROTATION,
     ROUNDS,
-    SHIFT_COLUMN,
     SIBLING,
+    TRANSLATION_COLUMN,
     WEIGHT_SUM,
 )
 from synovia.kernels.math.rotations import origin_of
@@ -101,7 +101,7 @@ def place_particles(problem, work, targets):
         if g >= 0:
             _, t = target_frame(targets, g)
             store(points, i, PLACE, t)
-        if tree.ints[i, SHIFT_COLUMN] < 0 or g >= 0:
+        if tree.ints[i, TRANSLATION_COLUMN] < 0 or g >= 0:
             points[i, INVERSE_MASS] = F(0)
 
 

@@ -12,14 +12,14 @@ from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.general import POLE, general_residual
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.goals.swivel import limb, pole_is_held, swivel_to_pole
-from synovia.kernels.goals.term import third_point
-from synovia.kernels.layout import BALL, BLOCK_Q, FREE, GOAL, GOAL_ROW, KIND, SECOND, THIRD, THIRD_POINT, VARIABLE
+from synovia.kernels.goals.term import tip_point
+from synovia.kernels.layout import BALL, BLOCK_Q, FREE, GOAL, GOAL_ROW, KIND, OTHER_ROW, TIP_POINT, TIP_ROW, VARIABLE
 from synovia.kernels.math.rotations import (
     apply_t,
+    frame_of,
     load_quat,
     log_rotation,
     matmul_t,
-    origin_of,
     quat_exp,
     quat_mul,
     quat_normalize,
@@ -36,7 +36,7 @@ from synovia.kernels.tree.turn import add_direction, turn_ball, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
 HALVINGS = 30  # in the search for the largest turn that limits allow
-DONE = F(0.99)  # share of a turn; with less, a limit has cut it
+DONE = F(0.99)  # share of the wanted turn; if less is made, a limit has cut it
 STILL = F(1e-3)  # of the tolerance: smaller turns of a sweep end the sweeps
 AT_JOINT = F(1e-9)  # of the reach: a tip nearer to its joint counts as at the joint
 LEAST_TURN = F(1e-12)  # radians
@@ -44,15 +44,15 @@ NEVER = F(1e300)  # cost of an attempt that was not made
 
 
 @inline
-def is_ball(problem, row):
-    """Return whether a row turns as a ball."""
+def turns_as_ball(problem, row):
+    """Return whether a row is a ball or a free joint that can turn; False for row -1, the world."""
     kind = problem.tree.ints[row, KIND] if row >= 0 else -1
     return (kind == BALL or kind == FREE) and problem.tree.ints[row, VARIABLE] >= 0
 
 
 @device
 def turn_row(problem, q, frames, row, w):
-    """Turn the ball of a row by a rotation vector in the world frame, as far as its limit allows."""
+    """Turn the ball of a row by the rotation vector w in the world, as far as its limit allows; update the frames."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
     new = quat_normalize(quat_mul(load_quat(q, at), quat_exp(apply_t(rotation_of(frames, row), w))))
@@ -61,35 +61,34 @@ def turn_row(problem, q, frames, row, w):
 
 
 @device
-def swivel_limb(problem, work, targets, q, h, angle):
-    """Turn the limb of general goal h about its line by an angle (radians), within the limits."""
+def swivel_limb(problem, work, targets, q, term, angle):
+    """Turn the limb of a pole goal about its line by an angle (radians), within the limits."""
     ints, frames = problem.general.ints, work.frames
-    root, middle, tip_row = ints[h, SECOND], problem.goals[ints[h, GOAL], GOAL_ROW], ints[h, THIRD]
-    r, _, t, _ = limb(problem, frames, targets, h)
+    root, middle, tip_row = ints[term, OTHER_ROW], problem.goals[ints[term, GOAL], GOAL_ROW], ints[term, TIP_ROW]
+    r, _, t, _ = limb(problem, frames, targets, term)
     line = sub(t, r)
-    at_tip = norm(load(problem.general.data, h, THIRD_POINT)) <= AT_JOINT * problem.reach  # else its turn moves the tip
-    counter = at_tip and tip_row != root and tip_row != middle and is_ball(problem, tip_row)
-    S = rotation_of(frames, tip_row if counter else root)  # the root's is not used
+    is_joint = norm(load(problem.general.data, term, TIP_POINT)) <= AT_JOINT * problem.reach  # else its turn moves it
+    turns_back = is_joint and tip_row != root and tip_row != middle and turns_as_ball(problem, tip_row)
+    before = rotation_of(frames, tip_row if turns_back else root)  # the root's is not used
     turn_row(problem, q, frames, root, scale(angle / norm(line), line))
-    if middle != root and middle != tip_row and is_ball(problem, middle):
+    if middle != root and middle != tip_row and turns_as_ball(problem, middle):
         k = problem.tree.ints[middle, VARIABLE]
-        o = origin_of(frames, middle)
-        M = add_direction(zero_covariance(), F(1), sub(third_point(problem, frames, h), o), sub(t, o))
-        R = rotation_of(frames, middle)
-        turn_ball(problem, k, q, problem.variables[k, BLOCK_Q], R, M, LEAST_TURN, F(0))
+        R, o = frame_of(frames, middle)
+        covariance = add_direction(zero_covariance(), F(1), sub(tip_point(problem, frames, term), o), sub(t, o))
+        turn_ball(problem, k, q, problem.variables[k, BLOCK_Q], R, covariance, LEAST_TURN, F(0))
         forward(problem.tree, q, frames)
-    if counter:
-        turn_row(problem, q, frames, tip_row, log_rotation(matmul_t(S, rotation_of(frames, tip_row))))
+    if turns_back:
+        turn_row(problem, q, frames, tip_row, log_rotation(matmul_t(before, rotation_of(frames, tip_row))))
 
 
 @device
-def approach_pole(problem, work, targets, q, h):
-    """Turn the limb of general goal h towards its pole, as far as limits and pose goals allow; return how far.
+def approach_pole(problem, work, targets, q, term):
+    """Turn the limb of a pole goal towards its pole, as far as limits and pose goals allow; return how far (radians).
 
-    The error of a pose goal may grow within its tolerance.
+    The error of a pose goal may grow within its tolerance. If the whole turn is not allowed, bisect its share.
     """
-    wanted = swivel_to_pole(problem, work, targets, h)
-    if wanted == F(0) or not is_ball(problem, problem.general.ints[h, SECOND]):
+    wanted = swivel_to_pole(problem, work, targets, term)
+    if wanted == F(0) or not turns_as_ball(problem, problem.general.ints[term, OTHER_ROW]):
         return F(0)
     pose_only = pose_goals_only(problem)
     _, worst = residual(pose_only, q, work.frames, targets, work.e)
@@ -98,9 +97,9 @@ def approach_pole(problem, work, targets, q, h):
     high = F(1)
     share = F(1)
     for _ in range(HALVINGS):
-        swivel_limb(problem, work, targets, q, h, share * wanted)
+        swivel_limb(problem, work, targets, q, term, share * wanted)
         _, now = residual(pose_only, q, work.frames, targets, work.e)
-        left = abs(swivel_to_pole(problem, work, targets, h))
+        left = abs(swivel_to_pole(problem, work, targets, term))
         if now <= max(worst, INSIDE) and left <= (F(1) - DONE * share) * abs(wanted):
             if share == F(1):
                 return abs(wanted)
@@ -111,7 +110,7 @@ def approach_pole(problem, work, targets, q, h):
         copy(work.trial, q)
         forward(problem.tree, q, work.frames)
     if low > F(0):
-        swivel_limb(problem, work, targets, q, h, low * wanted)
+        swivel_limb(problem, work, targets, q, term, low * wanted)
     return low * abs(wanted)
 
 
@@ -124,23 +123,23 @@ def attempt_with_poles(attempt, problem, work, targets, q):
     """
     if pole_is_held(problem, work):
         return 0, NEVER
-    k, cost = perform(attempt, pose_goals_only(problem), work, targets, q)
+    steps, cost = perform(attempt, pose_goals_only(problem), work, targets, q)
     set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     while (
-        k < problem.max_steps
+        steps < problem.max_steps
         and not stopped(work.watch, problem.general.ints.shape[0] * HALVINGS * problem.tree.ints.shape[0])
         and general_residual(problem.general, problem, q, work.frames, targets, work.e)[1] > INSIDE
     ):
-        k += 1
+        steps += 1
         most = F(0)
-        for h in range(problem.general.ints.shape[0]):
-            if problem.general.ints[h, KIND] == POLE:
-                most = max(most, approach_pole(problem, work, targets, q, h))
+        for term in range(problem.general.ints.shape[0]):
+            if problem.general.ints[term, KIND] == POLE:
+                most = max(most, approach_pole(problem, work, targets, q, term))
         set_followers(problem, q)
         if most <= STILL * problem.tolerance_angle:
             break
     cost, _ = residual(pose_goals_only(problem), q, work.frames, targets, work.e)
     pole_cost, _ = general_residual(problem.general, problem, q, work.frames, targets, work.e)
     small = problem.tolerance / problem.reach
-    return k, cost + small * small * pole_cost
+    return steps, cost + small * small * pole_cost

@@ -33,6 +33,8 @@ REORTHOGONALIZE = F(1e-2)  # relative remainder of a row below which it is ortho
 class Levels(NamedTuple):
     """Scratch memory of a step of the hierarchy: m rows, n columns. ``v`` and ``state`` are described above.
 
+    Functions of this folder take it as ``h``. A column is a column of the Jacobian or a slack (see ``inequalities``).
+
     ``G``: rows of all levels, scaled by the columns' stiffness and permuted.
     ``e``: right side of each row. ``s``: residual e - G x of the step x.
     ``B``: orthonormal basis. ``L``: rows of the current level in that basis. ``A``, ``c``: linear system of the level.

@@ -26,7 +26,7 @@ from synovia.kernels.tree.chart import INFINITE, write_bounds
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import draw, start_random
 
-PASSES = 6
+PASSES = 6  # over all levels, at most
 MIN_GAIN = F(1e-8)  # relative to 1 + error: gain of a level for which another pose replaces the best
 COARSE_STEPS = 15  # from a random start: enough to rank the minima
 EQUAL_COST = F(0)  # relative difference of costs below which two coarse descents found the same minimum

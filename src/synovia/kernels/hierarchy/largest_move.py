@@ -15,7 +15,7 @@ from synovia.kernels.math.swing_twist import from_limit_frame, join, split, to_l
 from synovia.kernels.math.vectors import axpy, dot, load, norm, scale, sub
 from synovia.kernels.tree.variables import block_size, is_limited, step_unit
 
-HALVINGS = 30
+HALVINGS = 30  # bisections
 NO_MOVE = F(1e-3)  # relative to the largest move: a smaller one is rounding or lies within tolerances
 
 
@@ -43,14 +43,18 @@ def tighten(box, v, low, high):
 
 
 @inline
-def rotation_between(p, q):
-    """Return the rotation vector from one rotation to another."""
+def rotation_vector_between(p, q):
+    """Return the rotation vector from one unit quaternion to another, in the frame of the first."""
     return quat_log(quat_mul(quat_conj(p), q))
 
 
 @apart
 def restrict_step(problem, q, box, saved):
-    """Tighten the bounds of a step to the rest of the largest move."""
+    """Tighten the bounds of a step to what is left of the largest move.
+
+    Afterwards no hinge or slide can exceed it. A ball can, if the step is large or its three directions are not
+    orthogonal; ``enforce_largest_move`` then moves it back.
+    """
     largest = problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
@@ -59,7 +63,7 @@ def restrict_step(problem, q, box, saved):
             moved = unit * (q[at] - saved[k, 0])
             tighten(box, v, -largest - moved, largest - moved)
             continue
-        rotation = rotation_between(load_quat(saved[k], 0), load_quat(q, at))
+        rotation = rotation_vector_between(load_quat(saved[k], 0), load_quat(q, at))
         left = max(largest * largest - dot(rotation, rotation), F(0)) / F(3)
         for c in range(3):
             direction = (F(c == 0), F(c == 1), F(c == 2))
@@ -81,7 +85,7 @@ def is_near_start(problem, q, start):
             unit = F(1) / step_unit(problem.limits, k, problem.reach)
             moved = unit * abs(q[at] - start[at])
         else:
-            moved = norm(rotation_between(load_quat(start, at), load_quat(q, at)))
+            moved = norm(rotation_vector_between(load_quat(start, at), load_quat(q, at)))
         if moved > largest:
             return False
     return True
@@ -96,7 +100,7 @@ def enforce_largest_move(problem, q, saved):
             continue
         at = problem.variables[k, BLOCK_Q]
         p = load_quat(saved[k], 0)
-        rotation = rotation_between(p, load_quat(q, at))
+        rotation = rotation_vector_between(p, load_quat(q, at))
         angle = norm(rotation)
         if angle <= largest:
             continue
@@ -109,7 +113,7 @@ def enforce_largest_move(problem, q, saved):
         for _ in range(HALVINGS):
             share = F(0.5) * (low + high)
             x, y, twist = axpy(share, direction, first)
-            if norm(rotation_between(p, from_limit_frame(problem.limits, k, join(x, y, twist)))) <= largest:
+            if norm(rotation_vector_between(p, from_limit_frame(problem.limits, k, join(x, y, twist)))) <= largest:
                 low = share
             else:
                 high = share

@@ -20,21 +20,25 @@ from synovia.kernels.layout import (
     PARTS,
     POSITION,
     POSITION_WEIGHT,
-    SHIFT_COLUMN,
+    TRANSLATION_COLUMN,
 )
 from synovia.kernels.math.rotations import origin_of
 from synovia.kernels.math.vectors import norm, scale, sub
 
 
 @device
-def chain_length(problem, g):
-    """Return (reach of goal g's chain, row of its first joint); row -1 if slides or a free root extend the reach."""
+def chain_reach(problem, g):
+    """Return (reach of the chain of goal g, in length units; row of its first moving joint).
+
+    The reach is the distance along the bones from that joint to the goal. The row is -1 if nothing moves, or if slides
+    or a free root extend the reach.
+    """
     row = problem.goals[g, GOAL_ROW]
     total = norm(goal_offset(problem, g))
     reach = total
     base = -1
     while row >= 0:
-        if problem.tree.ints[row, SHIFT_COLUMN] >= 0:
+        if problem.tree.ints[row, TRANSLATION_COLUMN] >= 0:
             return reach, -1
         if problem.tree.ints[row, COLUMN] >= 0:
             kind = problem.tree.ints[row, KIND]
@@ -48,8 +52,10 @@ def chain_length(problem, g):
 
 
 @device
-def soften(problem, frames, targets, part, e):
-    """Replace the residuals of positions by those to the softened targets.
+def soften(problem, frames, targets, share, e):
+    """Replace the position residuals in e by those to the softened targets.
+
+    ``share`` is the part of the reach, from 0 to 1, in which targets are softened.
 
     Returns:
         The largest of these residuals in units of the tolerance. So a descent does not stop where a goal is met by
@@ -59,16 +65,16 @@ def soften(problem, frames, targets, part, e):
     for g in range(problem.goals.shape[0]):
         if not problem.goals[g, PARTS] & POSITION:
             continue
-        reach, base = chain_length(problem, g)
+        reach, base = chain_reach(problem, g)
         if base < 0:
             continue
         _, t = target_frame(targets, g)
         d = sub(t, origin_of(frames, base))
         far = norm(d)
-        begins, width = (F(1) - part) * reach, part * reach
-        if far > begins:
-            near = begins + width * (F(1) - math.exp((begins - far) / width))
-            back = scale(problem.goal_data[g, POSITION_WEIGHT] / problem.reach * (near / far - F(1)), d)
+        edge, width = (F(1) - share) * reach, share * reach
+        if far > edge:
+            softened = edge + width * (F(1) - math.exp((edge - far) / width))
+            back = scale(problem.goal_data[g, POSITION_WEIGHT] / problem.reach * (softened / far - F(1)), d)
             k = problem.goals[g, FIRST_RESIDUAL]
             for i in range(3):
                 e[k + i] += back[i]

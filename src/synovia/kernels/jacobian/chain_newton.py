@@ -20,7 +20,7 @@ from synovia.kernels.compiler.watch import halted, stopped
 from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.heuristic.fabrik_chain import lay_out, turn_joints
-from synovia.kernels.heuristic.loop import leave_line
+from synovia.kernels.heuristic.loop import nudge
 from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, scale, store, sub
 from synovia.kernels.search.descent import INSIDE
@@ -28,7 +28,7 @@ from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import random_start
 
 ARMIJO = F(1e-4)  # share of the predicted decrease that a step must achieve
-HALVINGS = 30
+HALVINGS = 30  # of one step at most
 ROUNDING = F(1e-15)  # of Φ, relative to the length of the chain
 SINGULAR = F(1e-12)  # share of the trace of ∇²Φ that is added to its diagonal
 
@@ -120,7 +120,7 @@ def attempt(problem, work, targets, q):
         return 1, missed * missed * weight * weight
     for side_step in range(2):
         if side_step == 1:
-            perform(leave_line, problem, work, targets, q)
+            perform(nudge, problem, work, targets, q)
             lay_out(problem, work, q)
         directions(points, n, D)
         v = (F(0), F(0), F(0))

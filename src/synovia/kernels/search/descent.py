@@ -9,7 +9,7 @@ by level. ``jacobian.chain_newton`` iterates on multipliers and not on q; it use
 own.
 
 A solver brings its step as an algorithm, in the form that ``multistart`` describes. The step moves q, updates
-``work.frames`` to q, and returns its largest rotation (radians) first.
+``work.frames`` to q, and returns (its largest rotation in radians, 0). ``F`` is the float type of all kernels.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
@@ -21,31 +21,35 @@ from synovia.kernels.tree.problem import copy
 
 INSIDE = F(1) - F(1e-6)  # factor on the tolerance: the final check rounds differently, so stop just inside
 FALLS = F(1) - F(1e-12)  # factor by which a cost must fall: a smaller fall is rounding, and q is returned unchanged
-STILL = F(1e-9)  # a step that moves less (radians, reaches) did not move
+STILL = F(1e-9)  # a smaller step (radians, reaches) counts as none
 
 
 @inline
 def falls_slowly(problem, k, lowest, earlier):
-    """Return whether the cost fell too little to go on after step k, and the cost to compare with next time."""
+    """Return whether the cost falls too slowly after step k, and the cost to compare with at the next check.
+
+    Every ``problem.patience`` steps the lowest cost so far is compared with that of the check before, ``earlier``. It
+    falls too slowly if it is more than the part PROGRESS of it.
+    """
     if k % problem.patience != 0:
         return False, earlier
     return k > 0 and lowest > problem.params[PROGRESS] * earlier, lowest
 
 
 @device
-def descend(move, leave_line, kept_factor, work_of_move, problem, work, targets, q):
+def descend(move, nudge, improvement_factor, work_of_move, problem, work, targets, q):
     """Repeat the step ``move`` from q.
 
     Args:
         move: The step.
-        leave_line: Algorithm that moves q once if a step did not move it, as on a straight chain. If that happens
-            again, the attempt ends. None: keep stepping.
-        kept_factor: Factor by which a pose must lower the cost to become the best.
+        nudge: Algorithm that moves q a little, once, after a step that did not move it, as on a straight chain. If
+            another step does not move it either, the attempt ends. None: keep stepping.
+        improvement_factor: A pose becomes the best one if its cost is below this factor times the best cost.
         work_of_move: Estimated work of a step, see ``watch``.
         problem: The problem.
         work: Scratch memory.
-        targets: The targets.
-        q: The start; holds the best pose afterwards.
+        targets: (goals, 16) complete targets.
+        q: (nq,) the start; the best pose afterwards.
 
     Returns:
         (steps, cost of the best pose, whether it meets every goal).
@@ -53,12 +57,12 @@ def descend(move, leave_line, kept_factor, work_of_move, problem, work, targets,
     earlier = F(0)
     lowest = F(0)
     best = F(0)
-    has_left = False
+    nudged = False
     forward(problem.tree, q, work.frames)
     for k in range(problem.max_steps + 1):
         cost, worst = residual(problem, q, work.frames, targets, work.e)
         lowest = cost if k == 0 or cost < lowest else lowest
-        if k == 0 or cost < kept_factor * best:
+        if k == 0 or cost < improvement_factor * best:
             best = cost
             copy(q, work.trial)
         if worst <= INSIDE:
@@ -67,10 +71,10 @@ def descend(move, leave_line, kept_factor, work_of_move, problem, work, targets,
         if slowly or k == problem.max_steps or stopped(work.watch, work_of_move):
             break
         largest_turn, _ = perform(move, problem, work, targets, q)
-        if leave_line is not None and largest_turn < STILL:
-            if has_left:
+        if nudge is not None and largest_turn < STILL:
+            if nudged:
                 break
-            has_left = True
-            perform(leave_line, problem, work, targets, q)
+            nudged = True
+            perform(nudge, problem, work, targets, q)
     copy(work.trial, q)
     return k, best, False

@@ -10,7 +10,16 @@ An attempt has the form
     @algorithm
     def attempt(problem, work, targets, q): ... return steps, cost
 
-It writes the best values that it found to q, within the limits. ``classify`` finds the status of a miss.
+It writes the best values that it found to q, within the limits. ``classify`` finds the status of a miss. All entry
+points of solvers have the same arguments:
+
+``ints``, ``floats``  the packed problem (``tree.problem``): joints, goals, settings
+``targets``           (B, goals, 17): for each problem and goal a 4x4 transform by rows, then the parts that are given
+``starts``            (B, nq) or (1, nq): start poses, radians and length units
+``out``               (B, ...): rows of the answer (``layout``): a head, then q, errors and targets
+``scratch``           scratch memory (``tree.problem.work_size``)
+``warm``              whether each problem starts at the answer of the one before, as in a track
+``first``             the first problem to solve
 """
 
 import math
@@ -74,7 +83,7 @@ def multistart_general(attempt, random_start, prove, ints, floats, targets, star
 
 @device
 def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out, warm, first):
-    """Solve one problem a row, from row ``first`` on; starts are inside the limits.
+    """Solve one problem a row of ``out``, from row ``first`` on; starts are inside the limits.
 
     With ``warm`` each row starts at the answer of the row before. Then a restart is accepted only if it reaches its
     goals, and the loop ends at the first miss, so that it can be polished before the next row starts there.

@@ -3,6 +3,10 @@
 It is the method of ``jacobian.arm`` without its curvature, by the same formulas (``jacobian.arm_step``). A lane whose
 problem ends takes the next one, or the next attempt of the same from the random pose that ``multistart`` would use.
 
+The arrays have one column a lane: ``Q`` joint values; ``P`` frame of the last joint, then of the goal; ``axes`` and
+``J`` six numbers of each joint, its axis with a point on it, and its column of the Jacobian; ``goal`` the target frame;
+``E`` errors; ``S`` the lower triangle of J Jᵀ + λ; ``Y`` the solution of that system.
+
 The rotation's error is 2 sin(θ/2) about the axis of the turn, without an arctangent. So the steps differ from those of
 ``arm``, and may end elsewhere within the tolerance or in another pose that reaches.
 """

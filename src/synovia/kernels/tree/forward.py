@@ -74,7 +74,7 @@ def world_frame(tree, i, q, frames):
 
 
 @inline
-def shift_axes(tree, i, q, R):
+def translation_axes(tree, i, q, R):
     """Return a matrix with the world axes of the translation of free joint i in its columns; R is its world rotation.
 
     They are the axes of the joint before its own rotation.

@@ -38,7 +38,7 @@ from synovia.kernels.math.vectors import dot, load, norm, store
 from synovia.kernels.tree.forward import Tree, joint_frame
 from synovia.kernels.tree.variables import clamp_block
 
-STEPS = 12
+STEPS = 12  # at most
 CLOSE = F(1e-9)  # orientation error (radians) that ends the iteration
 SHORT = F(1e-10)  # largest turn of a step (radians) that ends it: the error cannot be reduced
 LARGEST = F(0.5)  # radians of one step
@@ -77,19 +77,19 @@ def walk(tree, paths, first, last, q, frames):
 
 
 @device
-def turn_ball(tree, variables, limits, which, i, wanted, q, frames):
+def turn_ball(tree, variables, limits, turn_variable, i, wanted, q, frames):
     """Turn the ball i to a world orientation. The frames of its ancestors are up to date."""
     a = tree.ints[i, PARENT]
     R = rotation_of(frames, a) if a >= 0 else identity()
     before = matrix_quat(matmul(R, rotation_of(tree.fixed, i)))
-    at = variables[which[i], BLOCK_Q]
+    at = variables[turn_variable[i], BLOCK_Q]
     store_quat(q, at, quat_mul(quat_conj(before), matrix_quat(wanted)))
-    clamp_block(variables, limits, which[i], q)
+    clamp_block(variables, limits, turn_variable[i], q)
     store_rotation(frames, i, ORIENTATION, joint_rotation(tree, i, q, R))
 
 
 @device
-def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, frames, axes):
+def turn_hinges(tree, variables, limits, turn_variable, paths, first, last, wanted, q, frames, axes):
     """Turn the hinges of a path until its last joint has the target orientation, or as close to it as they get."""
     o = F(0)
     for _ in range(STEPS):
@@ -101,8 +101,8 @@ def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, f
         for n in range(first, last):
             i = paths[n]
             z = (o, o, o)
-            if tree.ints[i, KIND] == HINGE and which[i] >= 0:
-                k = which[i]
+            if tree.ints[i, KIND] == HINGE and turn_variable[i] >= 0:
+                k = turn_variable[i]
                 x = q[variables[k, BLOCK_Q]]
                 z = column(rotation_of(frames, i), 2)
                 g = dot(z, e)
@@ -123,7 +123,7 @@ def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, f
             return
         size = min(F(1), LARGEST / largest)
         for n in range(first, last):
-            k = which[paths[n]]
+            k = turn_variable[paths[n]]
             if tree.ints[paths[n], KIND] == HINGE and k >= 0:
                 at = variables[k, BLOCK_Q]
                 x = q[at] + size * dot(load(axes, n - first, AXIS), y)
@@ -132,16 +132,16 @@ def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, f
 
 
 @entry
-def orient(ints, fixed, couple, variables, limits, which, paths, spans, wanted, q, frames, axes):
+def orient(ints, fixed, couple, variables, limits, turn_variable, paths, spans, wanted, q, frames, axes):
     """Fill q (T, nq) so that joints take target world orientations, as closely as their limits allow.
 
     Args:
-        ints: (n, 5) joints, see ``forward.Tree``.
+        ints: (n, 6) joints, see ``forward.Tree``.
         fixed: (n, 12) fixed transforms.
         couple: (n, 2) couplings.
         variables: (k, 3) joint variables.
         limits: (k, 11) their limits.
-        which: (n,) variable of each joint's rotation, -1 without.
+        turn_variable: (n,) variable of each joint's rotation, -1 without.
         paths: Joints of all paths, one after the other, parents first.
         spans: (w, 2) first and past-last place of each path in ``paths``.
         wanted: (T, w, 9) target world orientation of the last joint of each path, z-form.
@@ -157,11 +157,11 @@ def orient(ints, fixed, couple, variables, limits, which, paths, spans, wanted, 
             goal = rotation_of(wanted[t], w)
             if ints[end, KIND] == BALL or ints[end, KIND] == FREE:
                 walk(tree, paths, first, last - 1, q[t], frames)
-                turn_ball(tree, variables, limits, which, end, goal, q[t], frames)
+                turn_ball(tree, variables, limits, turn_variable, end, goal, q[t], frames)
             else:
                 if t > 0:
                     for n in range(first, last):
-                        k = which[paths[n]]
+                        k = turn_variable[paths[n]]
                         if ints[paths[n], KIND] == HINGE and k >= 0:
                             q[t, variables[k, BLOCK_Q]] = q[t - 1, variables[k, BLOCK_Q]]
-                turn_hinges(tree, variables, limits, which, paths, first, last, goal, q[t], frames, axes)
+                turn_hinges(tree, variables, limits, turn_variable, paths, first, last, goal, q[t], frames, axes)

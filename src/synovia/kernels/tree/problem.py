@@ -103,6 +103,11 @@ class Problem(NamedTuple):
     ``levels``: first residual row of each priority level, 0 the highest, then the number of rows. The rows of a level
     are contiguous.
     ``posture[k]``: weight and reference of rest goals for variable k.
+    ``max_steps``, ``attempts``: limits of the steps of an attempt, and of attempts. ``seed``: of random starts.
+    ``patience``: the number of steps after which the cost must have fallen enough, see ``search.descent``.
+    ``coupled``: 1 if several joints follow one variable, so that moving one joint moves others, else 0.
+    ``tolerance``, ``tolerance_angle``: errors (length units, radians) up to which a goal counts as reached.
+    ``reach``: the length (length units) by which lengths are divided.
     ``general``: None, or the tables of general goals.
     ``most_work``: work limit of one row of the answer, see ``watch``.
     """

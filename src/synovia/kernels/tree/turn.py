@@ -1,9 +1,9 @@
 """Compute the turn of one joint that best aligns directions d with targets t (weights w): a Wahba problem.
 
-The covariance M = Σ w d tᵀ is all that is needed. A turn by φ about a unit axis u gives the alignment (gain)
-Σ w t·d = A cos φ + B sin φ + const, where A = tr M - uᵀ M u and B = u · Σ w d × t. So the best angle is atan2(B, A),
-which is accurate for all angles. A ball joint turns about the axis of steepest gain, Σ w d × t; for a single direction
-that is the smallest rotation. A frame R with target T adds w R Tᵀ to M, its three axes as directions.
+The covariance M = Σ w d tᵀ (nine numbers, row by row) is all that is needed. A turn by φ about a unit axis u gives the
+alignment (gain) Σ w t·d = A cos φ + B sin φ + const, where A = tr M - uᵀ M u and B = u · Σ w d × t. So the best angle
+is atan2(B, A), which is accurate for all angles. A ball joint turns about the axis of steepest gain, Σ w d × t; for a
+single direction that is the smallest rotation. A frame R with target T adds w R Tᵀ to M, its three axes as directions.
 """
 
 import math
@@ -123,7 +123,7 @@ def slide_along_limit(limit, k, q, w):
 
 @device
 def turn_ball(problem, k, q, at, R, M, smallest, stiffness):
-    """Turn the ball of variable k in q to align the directions of M, within its limit. R is its world rotation.
+    """Turn the ball of variable k, at q[at], to align the directions of M, within its limit. R is its world rotation.
 
     Skip turns below ``smallest`` (radians), and divide those away from the rest by 1 + ``stiffness``.
 
