@@ -171,6 +171,6 @@ def prove(problem, work, targets, q):
 
 @entry
 def aim_joint(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems, one after the other."""
+    """Solve a batch of problems, one after the other; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
     return solve_in_order(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)

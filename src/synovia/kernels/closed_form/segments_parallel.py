@@ -62,7 +62,7 @@ def parallel_candidates(problem, work, q, R, t, every):
         a = base.middle + first * half
         if not every and turn_cost(a) >= nearest:
             continue
-        sca = sincos(a)
+        sca = sincos(a)  # (sine, cosine)
         up = spin(z0, h, sca)  # h as the first joint turns it
         aim, place = spin(z0, last_axis, opposite(sca)), add(o0, spin(z0, there, opposite(sca)))
         spread = half_width(tilt, F(1), dot(up, last_axis))

@@ -112,20 +112,23 @@ def put_turns(problem, q, table, count, turns):
 
 
 @device
-def append_candidates(problem, q, a, d, e, f, g, table, count):
-    """Append the candidates with these turns of the fourth to seventh joint; return the new count."""
-    z = a.z
+def append_candidates(problem, q, arm, d, e, f, g, table, count):
+    """Append the candidates with the turns d, e, f, g of the fourth to seventh joint; return the new count.
+
+    ``scd`` is (sine, cosine) of d, and so on.
+    """
+    z = arm.z
     scd, sce, scf, scg = sincos(d), sincos(e), sincos(f), sincos(g)
     # the first three turns make R E7⁻¹ E6⁻¹ E5⁻¹ E4⁻¹
     goal = spin(z[4], spin(z[3], z[2], opposite(scd)), opposite(sce))
-    goal = apply(a.R, spin(z[6], spin(z[5], goal, opposite(scf)), opposite(scg)))
-    x = (dot(z[0], goal) - a.second.constant) / a.second.size
+    goal = apply(arm.R, spin(z[6], spin(z[5], goal, opposite(scf)), opposite(scg)))
+    x = (dot(z[0], goal) - arm.second.constant) / arm.second.size
     if abs(x) > F(1) + EDGE:
         return count
-    back = spin(z[3], spin(z[4], spin(z[5], spin(z[6], a.back, scg), scf), sce), scd)
+    back = spin(z[3], spin(z[4], spin(z[5], spin(z[6], arm.back, scg), scf), sce), scd)
     half = math.acos(min(max(x, F(-1)), F(1)))
     for side in (F(1), F(-1)):
-        b, fits = clamped_turn(problem, q, 1, a.second.middle + side * half)
+        b, fits = clamped_turn(problem, q, 1, arm.second.middle + side * half)
         if not fits:
             continue
         scb = sincos(b)
@@ -136,7 +139,7 @@ def append_candidates(problem, q, a, d, e, f, g, table, count):
         else:  # only the sum of the first and third turn counts: the third stays
             u = perpendicular(z[2])
             away = spin(z[4], spin(z[3], u, opposite(scd)), opposite(sce))
-            away = apply(a.R, spin(z[6], spin(z[5], away, opposite(scf)), opposite(scg)))
+            away = apply(arm.R, spin(z[6], spin(z[5], away, opposite(scf)), opposite(scg)))
             first, third = turn_to(z[0], spin(z[1], u, scb), away), F(0)
         first, fits = clamped_turn(problem, q, 0, first)
         third, fits_too = clamped_turn(problem, q, 2, third)
@@ -147,24 +150,24 @@ def append_candidates(problem, q, a, d, e, f, g, table, count):
 
 
 @device
-def candidates_at(problem, q, a, g, table):
-    """Write the candidates with this turn of the last joint; return how many."""
-    z = a.z
+def candidates_at(problem, q, arm, g, table):
+    """Write the candidates with the turn g (radians) of the last joint to ``table``; return how many."""
+    z = arm.z
     s, c = sincos(g)
-    x = a.elbow[0] + a.elbow[1] * c + a.elbow[2] * s
+    x = arm.elbow[0] + arm.elbow[1] * c + arm.elbow[2] * s
     if abs(x) > F(1) + EDGE:
         return 0
     half = math.acos(min(max(x, F(-1)), F(1)))
-    u = axpy(c, a.seen[1], axpy(s, a.seen[2], a.seen[0]))
+    u = axpy(c, arm.seen[1], axpy(s, arm.seen[2], arm.seen[0]))
     tilt = turn_of(z[5], u, z[4])
     count = 0
     if tilt.size <= EDGE * problem.reach:  # the shoulder is on the sixth axis: another turn of the last joint is better
         return 0
     for side in (F(1), F(-1)):
-        d, fits = clamped_turn(problem, q, 3, a.middle + side * half)
+        d, fits = clamped_turn(problem, q, 3, arm.middle + side * half)
         if not fits:
             continue
-        v = sub(spin(z[3], a.shoulder, opposite(sincos(d))), a.wrist)
+        v = sub(spin(z[3], arm.shoulder, opposite(sincos(d))), arm.wrist)
         x = (dot(z[4], v) - tilt.constant) / tilt.size
         if abs(x) > F(1) + EDGE:
             continue
@@ -175,39 +178,39 @@ def candidates_at(problem, q, a, g, table):
                 continue
             e, fits = clamped_turn(problem, q, 4, turn_to(z[4], spin(z[5], u, sincos(f)), v))
             if fits:
-                count = append_candidates(problem, q, a, d, e, f, g, table, count)
+                count = append_candidates(problem, q, arm, d, e, f, g, table, count)
     return count
 
 
 @inline
-def candidates_on_either_side(problem, q, a, g, low, high, table):
+def candidates_on_either_side(problem, q, arm, g, low, high, table):
     """Write the candidates with the last joint turned by g, or else by -g; return how many."""
-    count = candidates_at(problem, q, a, g, table) if g <= high else 0
-    return candidates_at(problem, q, a, -g, table) if count == 0 and -g >= low else count
+    count = candidates_at(problem, q, arm, g, table) if g <= high else 0
+    return candidates_at(problem, q, arm, -g, table) if count == 0 and -g >= low else count
 
 
 @algorithm
 def branches(problem, work, targets, q):
     """Write the candidates of the first last turn that has any to the scratch memory; return how many. q stays."""
     forward(problem.tree, q, work.frames)
-    a = seven_of(problem, work.frames, targets)
+    arm = seven_of(problem, work.frames, targets)
     x = q[problem.variables[6, BLOCK_Q]]
     low, high = max(problem.limits[6, LOWER] - x, -PI), min(problem.limits[6, UPPER] - x, PI)
-    count = candidates_at(problem, q, a, F(0), work.solver_scratch)
+    count = candidates_at(problem, q, arm, F(0), work.solver_scratch)
     for g in CLOSE:
         if count == 0:
-            count = candidates_on_either_side(problem, q, a, g, low, high, work.solver_scratch)
+            count = candidates_on_either_side(problem, q, arm, g, low, high, work.solver_scratch)
     step = COARSEST
     for level in range(HALVINGS + 1):
         if count == 0 and level == 1:  # a nearly stretched or folded arm has its narrow window here
-            stretched = math.atan2(a.elbow[2], a.elbow[1])
+            stretched = math.atan2(arm.elbow[2], arm.elbow[1])
             for turn in (stretched, stretched + PI):
                 g, fits = nearest_turn(turn, F(0), low, high)
                 if fits and count == 0:
-                    count = candidates_at(problem, q, a, g, work.solver_scratch)
+                    count = candidates_at(problem, q, arm, g, work.solver_scratch)
         g = step
         while count == 0 and g <= max(high, -low):
-            count = candidates_on_either_side(problem, q, a, g, low, high, work.solver_scratch)
+            count = candidates_on_either_side(problem, q, arm, g, low, high, work.solver_scratch)
             g += step if level == 0 else F(2) * step  # those between were tried before
         if count > 0:
             break

@@ -69,45 +69,45 @@ def shoulder_of(frames, x, w):
 
 
 @inline
-def components(a, c):
+def components(arm, c):
     """Return (v, p = u·R2 v, q = s·R2 v) as the two equations ask for after a third turn c."""
-    v = sub(turned_about(a.z[2], a.o3, c, a.w), a.o2)
-    along = dot(a.z[1], v)
-    p = dot(a.z[0], sub(a.x, a.b)) - dot(a.z[0], a.z[1]) * along
-    q = F(0.5) * (dot(a.x, a.x) - dot(a.b, a.b) - dot(v, v)) - dot(a.b, a.z[1]) * along
+    v = sub(turned_about(arm.z[2], arm.o3, c, arm.w), arm.o2)
+    along = dot(arm.z[1], v)
+    p = dot(arm.z[0], sub(arm.x, arm.b)) - dot(arm.z[0], arm.z[1]) * along
+    q = F(0.5) * (dot(arm.x, arm.x) - dot(arm.b, arm.b) - dot(v, v)) - dot(arm.b, arm.z[1]) * along
     return v, p, q
 
 
 @inline
-def normal_part(a, p, q):
+def normal_part(arm, p, q):
     """Return the part of R2 v normal to the second axis, from p and q."""
-    uu, us, ss = dot(a.u, a.u), dot(a.u, a.s), dot(a.s, a.s)
+    uu, us, ss = dot(arm.u, arm.u), dot(arm.u, arm.s), dot(arm.s, arm.s)
     det = uu * ss - us * us
-    return add(scale((p * ss - q * us) / det, a.u), scale((q * uu - p * us) / det, a.s))
+    return add(scale((p * ss - q * us) / det, arm.u), scale((q * uu - p * us) / det, arm.s))
 
 
 @inline
-def third_equation(a, c):
+def third_equation(arm, c):
     """Return the residual of the equation of the third turn; it is 0 if the other turns can place the wrist."""
-    v, p, q = components(a, c)
-    if a.single:
-        return q - dot(a.s, a.u) / dot(a.u, a.u) * p if norm(a.u) > DEPENDENT else p
-    g = normal_part(a, p, q)
-    along = dot(a.z[1], v)
+    v, p, q = components(arm, c)
+    if arm.single:
+        return q - dot(arm.s, arm.u) / dot(arm.u, arm.u) * p if norm(arm.u) > DEPENDENT else p
+    g = normal_part(arm, p, q)
+    along = dot(arm.z[1], v)
     return dot(g, g) - dot(v, v) + along * along
 
 
 @device
-def third_turns(a, table):
+def third_turns(arm, table):
     """Write the third turns to ROOTS, or the nearest one if none is exact; return how many."""
     for j in range(5):
-        table[SAMPLES + j] = third_equation(a, sample_angle(j, 2))
+        table[SAMPLES + j] = third_equation(arm, sample_angle(j, 2))
     found = real_angles(table[SAMPLES:ROOTS], 2, table[SCRATCH:], table[ROOTS:SCRATCH])
     if found == 0:
         least = F(math.inf)
         for j in range(SCAN_ANGLES):
             c = F(2) * PI * F(j) / F(SCAN_ANGLES)
-            value = abs(third_equation(a, c))
+            value = abs(third_equation(arm, c))
             if value < least:
                 least = value
                 table[ROOTS] = c
@@ -116,16 +116,16 @@ def third_turns(a, table):
 
 
 @inline
-def second_turn(a, c, other):
+def second_turn(arm, c, other):
     """Return the second turn after a third turn c; the other of two if there are two."""
-    v, p, q = components(a, c)
-    if not a.single:
-        return turn_to(a.z[1], v, normal_part(a, p, q))
-    along = dot(a.z[1], v)
-    if norm(a.u) > DEPENDENT:
-        middle, half = turns_to_plane(a.z[1], v, a.z[0], p + dot(a.z[0], a.z[1]) * along)
+    v, p, q = components(arm, c)
+    if not arm.single:
+        return turn_to(arm.z[1], v, normal_part(arm, p, q))
+    along = dot(arm.z[1], v)
+    if norm(arm.u) > DEPENDENT:
+        middle, half = turns_to_plane(arm.z[1], v, arm.z[0], p + dot(arm.z[0], arm.z[1]) * along)
     else:
-        middle, half = turns_to_plane(a.z[1], v, a.b, q + dot(a.b, a.z[1]) * along)
+        middle, half = turns_to_plane(arm.z[1], v, arm.b, q + dot(arm.b, arm.z[1]) * along)
     return middle + half if other else middle - half
 
 
@@ -134,17 +134,17 @@ def spherical_candidates(problem, work, q, R, t):
     """Write the candidates of an arm whose last three axes meet, at most eight; return how many."""
     f, turns = work.frames[base_row(problem) :], work.solver_scratch
     w = crossing(f, 3, 4)
-    a = shoulder_of(f, add(apply(R, w), t), w)
+    arm = shoulder_of(f, add(apply(R, w), t), w)
     z3, z4, z5 = axis(f, 3), axis(f, 4), axis(f, 5)
     count = 0
-    for third in range(min(third_turns(a, turns), 2 if a.single else 4)):
-        for other in range(2 if a.single else 1):
+    for third in range(min(third_turns(arm, turns), 2 if arm.single else 4)):
+        for other in range(2 if arm.single else 1):
             for side in (F(1), F(-1)):
                 c = turns[ROOTS + third]
-                b = second_turn(a, c, other)
-                v = sub(turned_about(a.z[2], a.o3, c, w), a.o2)
-                first = turn_to(a.z[0], add(a.b, turned(a.z[1], v, b)), a.x)
-                left = remaining_rotation(a, first, b, c, R)
+                b = second_turn(arm, c, other)
+                v = sub(turned_about(arm.z[2], arm.o3, c, w), arm.o2)
+                first = turn_to(arm.z[0], add(arm.b, turned(arm.z[1], v, b)), arm.x)
+                left = remaining_rotation(arm, first, b, c, R)
                 last, singular = three_turns(z3, z4, z5, left, side)
                 if singular:
                     turns[SINGULAR] = F(1)
@@ -154,18 +154,18 @@ def spherical_candidates(problem, work, q, R, t):
 
 
 @inline
-def remaining_rotation(a, first, second, third, R):
+def remaining_rotation(arm, first, second, third, R):
     """Return the rotation R without the first three turns."""
-    x = turned_back(a, first, second, third, column(R, 0))
-    y = turned_back(a, first, second, third, column(R, 1))
+    x = turned_back(arm, first, second, third, column(R, 0))
+    y = turned_back(arm, first, second, third, column(R, 1))
     z = cross(x, y)
     return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
 
 
 @inline
-def turned_back(a, first, second, third, p):
+def turned_back(arm, first, second, third, p):
     """Return a direction turned back by the first three turns."""
-    return turned(a.z[2], turned(a.z[1], turned(a.z[0], p, -first), -second), -third)
+    return turned(arm.z[2], turned(arm.z[1], turned(arm.z[0], p, -first), -second), -third)
 
 
 @algorithm

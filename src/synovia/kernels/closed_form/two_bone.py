@@ -93,6 +93,6 @@ def attempt(problem, work, targets, q):
 
 @entry
 def two_bone(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems, one after the other."""
+    """Solve a batch of problems, one after the other; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
     return solve_in_order(attempt, random_start, prove_limbs, problem, work, targets, starts, out, warm, first)

@@ -25,7 +25,7 @@ def axis_of(problem, q, frames, row, c):
     """
     tree = problem.tree
     kind, v = tree.ints[row, layout.KIND], tree.ints[row, layout.COLUMN]
-    free = tree.ints[row, layout.TRANSLATION_COLUMN]
+    translation = tree.ints[row, layout.TRANSLATION_COLUMN]
     R = rotation_of(frames, row)
     z = (R[2], R[5], R[8])
     if kind == layout.HINGE:
@@ -34,10 +34,10 @@ def axis_of(problem, q, frames, row, c):
         return (v if c == 3 else -1), 0, scale(tree.couple[row, layout.RATIO] * problem.reach, z)
     if (kind == layout.BALL or kind == layout.FREE) and c < 3:
         return (v + c if v >= 0 else -1), 1, (R[c], R[c + 3], R[c + 6])
-    if kind == layout.FREE and free >= 0:
+    if kind == layout.FREE and translation >= 0:
         A = translation_axes(tree, row, q, R)
         k = c - 3
-        return free + k, 0, scale(problem.reach, (A[k], A[k + 3], A[k + 6]))
+        return translation + k, 0, scale(problem.reach, (A[k], A[k + 3], A[k + 6]))
     return -1, 0, z
 
 

@@ -9,7 +9,7 @@ from synovia.kernels.math.vectors import norm, normalize, scale, sub
 
 @inline
 def ends(problem, frames, targets, term):
-    """Return (p, p - o)."""
+    """Return the goal's point p and the vector p - o, in the world."""
     g = problem.general.ints[term, GOAL]
     _, p = goal_frame(problem, frames, g)
     _, o = target_frame(targets, g)

@@ -146,7 +146,7 @@ def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
     tree = problem.tree
     zero = (F(0), F(0), F(0))
     while row >= 0:
-        kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, TRANSLATION_COLUMN]
+        kind, v, translation = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, TRANSLATION_COLUMN]
         R = rotation_of(frames, row)
         arm = sub(p, origin_of(frames, row))
         if kind == HINGE and v >= 0:
@@ -159,11 +159,11 @@ def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
             for c in range(3):
                 z = (R[c], R[c + 3], R[c + 6])
                 add_column(J, k, parts, v + c, cross(z, arm), z, wp, wr)
-        if free >= 0:
+        if translation >= 0:
             A = translation_axes(tree, row, q, R)
             for c in range(3):
                 z = scale(problem.reach, (A[c], A[c + 3], A[c + 6]))
-                add_column(J, k, parts, free + c, z, zero, wp, wr)
+                add_column(J, k, parts, translation + c, z, zero, wp, wr)
         row = tree.ints[row, PARENT]
 
 
@@ -171,7 +171,7 @@ def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
 def add_joint_row(problem, q, frames, row, force, torque, J, k):
     """Add to Jacobian row k the entries of one joint, z·torque or z·force, for a wrench at its origin."""
     tree = problem.tree
-    kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, TRANSLATION_COLUMN]
+    kind, v, translation = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, TRANSLATION_COLUMN]
     R = rotation_of(frames, row)
     if kind == HINGE and v >= 0:
         J[k, v] += tree.couple[row, RATIO] * dot(column(R, 2), torque)
@@ -180,10 +180,10 @@ def add_joint_row(problem, q, frames, row, force, torque, J, k):
     elif (kind == BALL or kind == FREE) and v >= 0:
         for c in range(3):
             J[k, v + c] += R[c] * torque[0] + R[c + 3] * torque[1] + R[c + 6] * torque[2]
-    if free >= 0:
+    if translation >= 0:
         A = translation_axes(tree, row, q, R)
         for c in range(3):
-            J[k, free + c] += problem.reach * (A[c] * force[0] + A[c + 3] * force[1] + A[c + 6] * force[2])
+            J[k, translation + c] += problem.reach * (A[c] * force[0] + A[c + 3] * force[1] + A[c + 6] * force[2])
 
 
 @device

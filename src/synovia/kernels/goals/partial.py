@@ -120,7 +120,7 @@ def partial_jacobian(problem, q, frames, targets, J):
         R, _ = goal_frame(problem, frames, g)
         S = local_frame(problem, g)
         while i >= 0:
-            kind, v, free = tree.ints[i, KIND], tree.ints[i, COLUMN], tree.ints[i, TRANSLATION_COLUMN]
+            kind, v, translation = tree.ints[i, KIND], tree.ints[i, COLUMN], tree.ints[i, TRANSLATION_COLUMN]
             B = prefix_rotation(problem, frames, i)
             M, m = motion(problem, q, i)
             ratio = tree.couple[i, RATIO]
@@ -132,9 +132,9 @@ def partial_jacobian(problem, q, frames, targets, J):
             elif (kind == BALL or kind == FREE) and v >= 0:  # q ← q · exp(w): ∂M/∂w at w = 0
                 for c in range(3):
                     differentiate(problem, J, g, v + c, B, matmul(M, generator(c)), NOTHING, S, R)
-            if free >= 0:
+            if translation >= 0:
                 for c in range(3):
-                    differentiate(problem, J, g, free + c, B, ZERO, scale(problem.reach, unit(c)), S, R)
+                    differentiate(problem, J, g, translation + c, B, ZERO, scale(problem.reach, unit(c)), S, R)
             S = (
                 matmul(rotation_of(tree.fixed, i), matmul(M, S[0])),
                 suffix_origin(tree, i, M, m, S[1]),

@@ -179,7 +179,7 @@ def attempt(problem, work, targets, q):
 
 @entry
 def fabrik(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems of positions and rotations."""
+    """Solve a batch of problems of positions and rotations; see ``search.multistart``."""
     return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)
 
 
@@ -191,5 +191,5 @@ def attempt_general(problem, work, targets, q):
 
 @entry
 def fabrik_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with poles."""
+    """Solve a batch of problems with poles; see ``search.multistart``."""
     return solve_general(attempt_general, ints, floats, targets, starts, out, scratch, warm, first)

@@ -170,5 +170,5 @@ def attempt(problem, work, targets, q):
 
 @entry
 def fabrik_chain(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems of one chain."""
+    """Solve a batch of problems of one chain; see ``search.multistart``."""
     return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)

@@ -40,7 +40,7 @@ from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
 from synovia.kernels.tree.branches import parent_of_point
 
 # More columns of ``points``: inverse mass of the particle (12), length of the bone to its parent (13)
-FEWEST, MOST = 4, 5000  # rounds
+MIN_ROUNDS, MAX_ROUNDS = 4, 5000  # rounds
 SPREAD = 20  # a correction spreads like heat: over n bones in a number of rounds that grows with n²
 
 
@@ -60,7 +60,7 @@ def rounds_of(problem):
             joints += 1
             row = problem.tree.ints[row, PARENT]
         longest = max(longest, joints)
-    return min(max(longest * longest // SPREAD, FEWEST), MOST)
+    return min(max(longest * longest // SPREAD, MIN_ROUNDS), MAX_ROUNDS)
 
 
 @device
@@ -107,7 +107,7 @@ def place_particles(problem, work, targets):
 
 @inline
 def keep_distance(points, i, j, length):
-    """Move two particles along their line to a given distance, each by its share."""
+    """Move particles i and j along their line to the distance ``length``, each by its share of the inverse masses."""
     w = points[i, INVERSE_MASS] + points[j, INVERSE_MASS]
     apart = sub(load(points, i, PLACE), load(points, j, PLACE))
     distance2 = dot(apart, apart)
@@ -169,7 +169,7 @@ def attempt(problem, work, targets, q):
 
 @entry
 def particles(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems of positions and rotations."""
+    """Solve a batch of problems of positions and rotations; see ``search.multistart``."""
     return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)
 
 
@@ -181,5 +181,5 @@ def attempt_general(problem, work, targets, q):
 
 @entry
 def particles_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with poles."""
+    """Solve a batch of problems with poles; see ``search.multistart``."""
     return solve_general(attempt_general, ints, floats, targets, starts, out, scratch, warm, first)

@@ -71,11 +71,11 @@ def solve_or_finish(problem, work, targets, starts, out, warm, first):
 
 @entry
 def full_body_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve or finish a batch of problems with any goals."""
+    """Solve or finish a batch of problems with any goals; see ``search.multistart``."""
     return solve_or_finish(open_general(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)
 
 
 @entry
 def full_body(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve or finish a batch of problems with positions and rotations in the world alone."""
+    """Solve or finish a batch of problems of positions and rotations in the world; see ``search.multistart``."""
     return solve_or_finish(open_problem(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)

@@ -261,7 +261,17 @@ def solve_levels(h, edges, count, damping, error_damping, posture_damping, max_m
 def solve_hierarchy(A, e, edges, bounds, scratch, step, damping, error_damping, max_move, releases):
     """Write the step of a hierarchy given as matrices; for tests and benchmarks.
 
-    A holds the rows (m, n); the rows of ``bounds`` (4, n) are lower bound, upper bound, reference and stiffness.
+    Args:
+        A: (m, n) rows of all levels.
+        e: (m,) right sides.
+        edges: (levels + 1,) first row of each level, then m.
+        bounds: (4, n) lower bound, upper bound, reference and stiffness of each column.
+        scratch: ``levels_size(m, n)`` numbers.
+        step: (n,) gets the step.
+        damping: Constant part of the damping.
+        error_damping: Factor of the squared error in the damping.
+        max_move: Largest change of a column.
+        releases: Whether lower levels may release bounds that upper levels activated.
 
     Returns:
         The number of linear systems solved.

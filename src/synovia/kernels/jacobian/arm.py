@@ -194,7 +194,7 @@ def attempt(problem, work, targets, q):
 
 @entry
 def arm(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with one goal on an arm; see ``multistart``."""
+    """Solve a batch of problems with one goal on an arm; see ``search.multistart``."""
     return multistart(
         attempt, random_scalars, prove_arm_unreachable, ints, floats, targets, starts, out, scratch, warm, first
     )

@@ -160,7 +160,7 @@ def attempt(problem, work, targets, q):
 
 @entry
 def chain_newton(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with one position goal on a chain of balls; see ``multistart``."""
+    """Solve a batch of problems with one position goal on a chain of balls; see ``search.multistart``."""
     return multistart(
         attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
     )

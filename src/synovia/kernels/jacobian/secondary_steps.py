@@ -46,7 +46,7 @@ def attempt(problem, work, targets, q):
 
 @entry
 def secondary_family(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with positions and rotations in the world alone; see ``multistart``."""
+    """Solve a batch of problems with positions and rotations in the world alone; see ``search.multistart``."""
     return multistart(
         attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
     )
@@ -54,7 +54,7 @@ def secondary_family(ints, floats, targets, starts, out, scratch, warm, first):
 
 @entry
 def secondary_family_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with any goals; see ``multistart``."""
+    """Solve a batch of problems with any goals; see ``search.multistart``."""
     return multistart_general(
         attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
     )

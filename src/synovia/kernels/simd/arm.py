@@ -120,6 +120,8 @@ def write_answer(problem, work, out, counters, Q, cost, l):
 def arm_simd(ints, floats, targets, starts, out, scratch, like):
     """Solve a batch of problems in the type of ``like``; ``arm`` solves the rows with status LEFT.
 
+    ``search.multistart`` describes the other arguments. Of ``like`` only the type counts.
+
     Returns:
         The number of rows that are left, or -1 - row for the first invalid target.
     """

@@ -142,7 +142,7 @@ def goes_on(problem, counters, costs, l):
 def fabrik_simd(ints, floats, targets, starts, out, scratch, memory):
     """Solve a batch of problems in the type of ``memory``; ``fabrik_chain`` solves the rows with status LEFT.
 
-    ``memory`` is for the points: 3 (joints + 1) numbers a lane.
+    ``memory`` is for the points: 3 (joints + 1) numbers a lane. ``search.multistart`` describes the other arguments.
 
     Returns:
         The number of rows that are left, or -1 - row for the first invalid target.

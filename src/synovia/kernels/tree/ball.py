@@ -90,9 +90,9 @@ def wrist_motion(wrist, swivel):
 
 @inline
 def limit_excess(problem, frames, q, row, aimed, line, wrist, angle):
-    """Return how far (radians) the root or the wrist exceeds its limit after the turn ``aimed`` and a swivel.
+    """Return how far (radians) the root or the wrist exceeds its limit after a swivel of the limb.
 
-    ``line`` is the unit axis of the swivel.
+    The arguments are those of ``nearest_allowed_swivel``; ``angle`` is the swivel, radians.
     """
     swivel = turn_about(line, angle)
     out = F(0)
@@ -112,6 +112,16 @@ def nearest_allowed_swivel(problem, frames, q, row, aimed, line, wrist, wanted):
 
     Ball limits allow only some arcs of the full circle. Search them in steps of 5 degrees to both sides of ``wanted``,
     then bisect the edge of the first arc down to rounding.
+
+    Args:
+        problem: The problem.
+        frames: World frames at q.
+        q: Joint values.
+        row: Row of the root.
+        aimed: Quaternion of a turn of the root in the world, before the swivel.
+        line: Unit axis of the swivel, from root to tip.
+        wrist: The wrist and its target rotation, or ``no_wrist()``.
+        wanted: Preferred swivel, radians.
     """
     for i in range(SCAN_STEPS + 1):
         for side in (F(1), F(-1)):

@@ -94,7 +94,8 @@ def forward(tree, q, frames):
 def forward_many(ints, fixed, couple, unfold, q, frames):
     """Write the world frames (T, n, 12), in the joint frames of the file, at each row of q (T, nq).
 
-    ``unfold[i]`` is Aᵀ, from the z-form frame of joint i back to its frame in the file.
+    ``ints``, ``fixed`` and ``couple`` are the arrays of ``Tree``. ``unfold[i]`` is Aᵀ, from the z-form frame of joint i
+    back to its frame in the file.
     """
     tree = Tree(ints, fixed, couple)
     for t in range(q.shape[0]):

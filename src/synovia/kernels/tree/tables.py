@@ -1,4 +1,7 @@
-"""Entry points that clamp, check and sample whole rows of q."""
+"""Entry points that clamp, check and sample whole rows of q: radians, length units, quaternions.
+
+``variables`` (k, 3) and ``limits`` (k, 11) are the tables of all variables of a skeleton, see ``variables``.
+"""
 
 import math
 
@@ -20,7 +23,10 @@ def clamp_rows(variables, limits, q):
 
 @entry
 def violations(variables, limits, q, worst, where):
-    """Write, for each row of q, the largest limit excess (radians, length units) and its variable."""
+    """Write, for each row of q (T, nq), the largest excess of a limit (radians, length units) and its variable.
+
+    ``worst`` (T,) gets the excess, ``where`` (T,) the variable; 0 and -1 if all limits hold.
+    """
     for t in range(q.shape[0]):
         worst[t], where[t] = violation(variables, limits, q[t])
 
@@ -38,7 +44,10 @@ def random_rows(variables, limits, q, seed, state):
 
 @entry
 def excesses(variables, limits, q, out):
-    """Write how far each variable of one q (nq,) is beyond its limit; negative inside (radians, length units)."""
+    """Write to ``out`` (k,) how far each variable of one q (nq,) is beyond its limit (radians, length units).
+
+    Inside the limit it is negative, without a limit -inf.
+    """
     for k in range(variables.shape[0]):
         out[k] = block_excess(variables, limits, k, q)
 
@@ -73,7 +82,8 @@ def validate_one(variables, limits, followers, coupling, q, inside):
 def validate(variables, limits, followers, coupling, nq, q, inside):
     """Validate joint values, one or more q end to end (T * nq,), and write them clamped to the limits into ``inside``.
 
-    One entry point serves one q and many: compiled twice, the same sums may round differently.
+    ``followers`` (m, 2) and ``coupling`` (m, 2) describe the mimic joints, see ``layout``. One entry point serves one q
+    and many: compiled twice, the same sums may round differently.
 
     Returns:
         1 if all values are within their limits, 0 if some were clamped. -1 if a number is not finite or too large, a
