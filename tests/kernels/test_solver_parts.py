@@ -145,7 +145,7 @@ def balls(*lengths, limit=None, slide=False):
 def pointed(body, goals, q=None):
     """Return an opened problem with its points and their branches."""
     parts = Parts(body, goals, sy.Fabrik(), q)
-    branches.list_branches(parts.problem, parts.work.points)
+    branches.link_children(parts.problem, parts.work.points)
     fabrik.mark_immobile(parts.problem, parts.work.points)
     return parts
 

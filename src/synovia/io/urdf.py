@@ -259,7 +259,7 @@ def _velocity(edge: _Edge) -> float | None:
 
 
 def _mimic(edge: _Edge) -> Mimic | None:
-    """Return the coupling of a joint."""
+    """Return the coupling of a joint to its leader; None without one, and for fixed joints, which have no value."""
     mimic = edge.element.only("mimic")
     if mimic is None or edge.type == "fixed":
         return None

@@ -10,6 +10,7 @@ same everywhere, unless a file says otherwise:
 ``T, t``          a target, rotation and position
 ``M``             a covariance of directions (``tree.turn``)
 ``F``, ``K``      the float type of all kernels (float64), and that of SIMD batches
-``i``, ``k``, ``v``, ``g``  numbers of a row of the tree, a variable, a column of J, and a goal
+``d``, ``w``      an error as lengths and as a rotation vector; ``w`` alone is also a weight
+``i``, ``k``, ``v``, ``g``  numbers of a row of the tree, a variable (or a residual), a column of J, and a goal
 ``n``             a number of rows, or a unit normal
 """

@@ -56,7 +56,7 @@ class Solver(ChecksArguments, ABC):
     supports_priorities: ClassVar[bool] = False  # strictly; a miss then gets reasons (``diagnosis.reasons``)
     supported_goals: ClassVar[frozenset[str]] = POSE_GOALS
     others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers; the subclass checks them itself
-    # An attempt ends if its squared error does not fall to this share within so many steps.
+    # (steps, share): an attempt ends if its squared error does not fall to this share within so many steps.
     progress: ClassVar[tuple[int, float]] = (4, 0.25)
 
     def __post_init__(self) -> None:

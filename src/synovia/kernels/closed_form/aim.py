@@ -16,8 +16,9 @@ import numpy as np
 from synovia.kernels.closed_form.blend import blend_answer, load_start, solve_in_order
 from synovia.kernels.closed_form.nearest_aim import lever, nearest_aim
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
+from synovia.kernels.goals.frames import goal_frame
 from synovia.kernels.goals.general import aim_vectors
-from synovia.kernels.goals.residuals import goal_frame, residual
+from synovia.kernels.goals.residuals import residual
 from synovia.kernels.layout import (
     BLEND,
     BLOCK_Q,
@@ -48,8 +49,8 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.subproblems import turn_to, turned
-from synovia.kernels.math.two_segments import FLAT, nearest_turn, reject, turn_about, turn_onto
-from synovia.kernels.math.vectors import cross, dot, norm, perpendicular, scale, sub
+from synovia.kernels.math.two_segments import FLAT, nearest_turn, turn_about, turn_onto
+from synovia.kernels.math.vectors import cross, dot, norm, perpendicular, reject, scale, sub
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import ball_rest_rotation, nearest_allowed_swivel, no_wrist, rotate_ball, turned_ball
 from synovia.kernels.tree.branches import moving_row

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from synovia.kernels.closed_form.selection import choose, list_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
-from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.layout import BLOCK_Q, GOAL_ROW, HINGE, KIND, LOWER, PARTS, POSITION, UPPER, VARIABLE
 from synovia.kernels.math.rotations import column, origin_of, rotation_of
 from synovia.kernels.math.subproblems import turned

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
+from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.goals.general import POLE
-from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.layout import (
     BLOCK_Q,
     GOAL,
@@ -44,11 +44,10 @@ from synovia.kernels.math.two_segments import (
     distance_curve,
     distance_range,
     elbow_side,
-    reject,
     signed_angle,
     turn_about,
 )
-from synovia.kernels.math.vectors import norm, perpendicular, sub
+from synovia.kernels.math.vectors import norm, perpendicular, reject, sub
 from synovia.kernels.tree.ball import Wrist, ball_rest_rotation, no_wrist, rotate_ball
 from synovia.kernels.tree.branches import moving_row
 from synovia.kernels.tree.forward import forward
@@ -89,14 +88,14 @@ def limb_of(problem, frames, targets, q, g):
     mid, root = moving_row(problem, row, first), moving_row(problem, row, first + 1)
     A, B = origin_of(frames, root), origin_of(frames, mid)
     U, V = sub(B, A), sub(C, B)
-    M = rotation_of(frames, mid)
+    R_mid = rotation_of(frames, mid)
     k = problem.tree.ints[mid, VARIABLE]
     if problem.tree.ints[mid, KIND] == HINGE:
         x = q[problem.variables[k, BLOCK_Q]]
         lower, upper = problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x
-        return Limb(tip, mid, root, A, U, V, column(M, 2), t, lower, upper)
-    v = apply_t(M, V)
-    n = bend_normal(U, V, apply(ball_rest_rotation(problem, frames, q, mid), v), apply(M, perpendicular(v)))
+        return Limb(tip, mid, root, A, U, V, column(R_mid, 2), t, lower, upper)
+    v = apply_t(R_mid, V)
+    n = bend_normal(U, V, apply(ball_rest_rotation(problem, frames, q, mid), v), apply(R_mid, perpendicular(v)))
     return Limb(tip, mid, root, A, U, V, n, t, -PI, PI)
 
 
@@ -123,9 +122,9 @@ def wrist_of(problem, frames, targets, q, limb, g, moved):
         return no_wrist()
     R, _ = goal_frame(problem, frames, g)
     T, _ = target_frame(targets, g)
-    W = matmul(matmul_t(T, R), rotation_of(frames, limb.tip))
+    wanted = matmul(matmul_t(T, R), rotation_of(frames, limb.tip))
     before = quat_mul(moved, matrix_quat(ball_rest_rotation(problem, frames, q, limb.tip)))
-    return Wrist(limb.tip, before, matrix_quat(W))
+    return Wrist(limb.tip, before, matrix_quat(wanted))
 
 
 @inline
@@ -140,7 +139,7 @@ def pole_of(problem, targets, mid):
 
 
 @device
-def swivel_to_pole(problem, limb, targets, aimed, line, twist):
+def pole_swivel(problem, limb, targets, aimed, line, twist):
     """Return (the turn of the plane about the line that points the bend at its pole, plus a twist; whether it has one).
 
     A pole on the line has no direction: the plane stays.

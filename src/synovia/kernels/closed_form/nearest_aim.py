@@ -26,8 +26,8 @@ from synovia.kernels.math.swing_twist import (
     unfold,
 )
 from synovia.kernels.math.trigonometry import sincos
-from synovia.kernels.math.two_segments import FLAT, nearest_turn, reject
-from synovia.kernels.math.vectors import axpy, dot, norm, sub
+from synovia.kernels.math.two_segments import FLAT, nearest_turn
+from synovia.kernels.math.vectors import axpy, dot, norm, reject, sub
 
 WORST = F(4)  # squared distance of opposite unit vectors
 COLUMNS, RINGS = 18, 5  # directions of the disc, and samples on each besides the middle

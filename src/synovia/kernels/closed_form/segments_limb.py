@@ -3,12 +3,13 @@
 Ball, hinge and ball have seven degrees of freedom for the six of a pose. The seventh is the swivel, a turn of the whole
 limb about the line from shoulder to wrist (Tolani, Goswami & Badler 2000). For each bend that brings the wrist to its
 distance, the swivel goes as near to the pole, or to the start pose, as the limits of shoulder and wrist allow.
+The code calls the three joints root, mid and tip.
 """
 
-from synovia.kernels.closed_form.limbs import bend_joint, limb_of, prove_limbs, swivel_to_pole, wrist_of
+from synovia.kernels.closed_form.limbs import bend_joint, limb_of, pole_swivel, prove_limbs, wrist_of
 from synovia.kernels.closed_form.selection import choose, list_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, perform
-from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.layout import PARTS, POSITION
 from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, quat_mul
 from synovia.kernels.math.two_segments import FLAT, aim_limb, branch_turn, distance_curve, turn_about, turn_to_distance
@@ -22,14 +23,17 @@ from synovia.kernels.tree.problem import copy, open_general, open_work
 
 @device
 def one_branch(problem, work, targets, q, g, limb, turn):
-    """Write the joint values of a limb for one turn of its bend; work.frames are those of the start."""
+    """Write the joint values of a limb for one turn of its bend.
+
+    work.frames are those of the start and change.
+    """
     way = sub(limb.t, limb.A)
     if norm(way) <= FLAT * problem.reach:
         way = add(limb.U, limb.V)
     line = normalize(way, normalize(limb.U, limb.n))
     bent = bend_joint(problem, work.frames, q, limb, turn)
     aimed = aim_limb(limb.U, limb.V, quat_apply(bent, limb.V), limb.n, line)
-    wanted, _ = swivel_to_pole(problem, limb, targets, aimed, line, F(0))
+    wanted, _ = pole_swivel(problem, limb, targets, aimed, line, F(0))
     wrist = wrist_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
     swivel, _ = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, wrist, wanted)
     rotate_ball(problem, work.frames, q, limb.root, quat_mul(turn_about(line, swivel), aimed))
@@ -54,7 +58,7 @@ def branches(problem, work, targets, q):
     count = 0
     for side in (F(1), F(-1)):
         turn, found = branch_turn(bend, d, side, F(0))
-        if found or side < F(0):
+        if found or (count == 0 and side < F(0)):  # without a bend of the right distance, the nearest one
             one_branch(problem, work, targets, q, g, limb, turn if found else turn_to_distance(bend, d, F(0)))
             put_candidate(problem, q, work.solver_scratch, count)
             count += 1
@@ -65,7 +69,7 @@ def branches(problem, work, targets, q):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Take the nearest candidate that meets the goals, or the one with the lowest error."""
+    """Take the best of the candidates and q itself, see ``selection.pick``."""
     count, _ = perform(branches, problem, work, targets, q)
     return choose(problem, work, targets, q, work.solver_scratch, count)
 

@@ -19,8 +19,9 @@ from synovia.kernels.closed_form.selection import list_branches, pick
 from synovia.kernels.closed_form.six_hinges import axis, crossing
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.compiler.watch import halted
+from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.goals.reach import prove_arm_unreachable
-from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
+from synovia.kernels.goals.residuals import residual
 from synovia.kernels.jacobian.arm import attempt as descend
 from synovia.kernels.layout import BLOCK_Q, LOWER, UPPER
 from synovia.kernels.math.rotations import PI, apply, apply_t, matmul_t, origin_of

@@ -159,7 +159,7 @@ def list_branches(branches, problem, work, targets, starts, out):
     taken = 0
     for i in range(min(count, out.shape[0] - 1)):
         row = out[taken]
-        q, errors, params = open_row(problem, row)
+        q, errors, completed = open_row(problem, row)
         copy(start, q)
         take_candidate(problem, q, work.solver_scratch, i)
         forward(problem.tree, q, work.frames)
@@ -168,7 +168,7 @@ def list_branches(branches, problem, work, targets, starts, out):
         ):
             continue
         for g in range(kept.shape[0]):
-            copy(kept[g], params[g])
+            copy(kept[g], completed[g])
         away = distance(problem, start, work.solver_scratch, i)
         write_head(row, F(REACHED), F(1), F(1), F(0), away, F(0))
         taken += 1

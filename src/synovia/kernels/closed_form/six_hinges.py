@@ -8,7 +8,8 @@ that make these turns.
 import math
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
-from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
+from synovia.kernels.goals.frames import goal_frame, target_frame
+from synovia.kernels.goals.residuals import residual
 from synovia.kernels.layout import BLOCK_Q, LOWER, UPPER, VARIABLE
 from synovia.kernels.math.rotations import PI, apply, column, matmul_t, origin_of, rotation_of
 from synovia.kernels.math.subproblems import turned

@@ -13,13 +13,14 @@ from synovia.kernels.closed_form.limbs import (
     bend_joint,
     descend_limb,
     limb_of,
+    pole_swivel,
     prove_limbs,
-    swivel_to_pole,
     tip_of,
     wrist_of,
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
-from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
+from synovia.kernels.goals.frames import goal_frame, target_frame
+from synovia.kernels.goals.residuals import residual
 from synovia.kernels.layout import BLEND, PACE, PARTS, POSITION, SOFTEN, TWIST
 from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, quat_mul
 from synovia.kernels.math.two_segments import (
@@ -52,7 +53,7 @@ def solve_limb(problem, work, targets, q, g):
     bent = bend_joint(problem, work.frames, q, limb, turn_to_distance(bend, d, F(0)))
     aimed = aim_limb(limb.U, limb.V, quat_apply(bent, limb.V), limb.n, line)
     first = work.solver_scratch[MOTION] == np.inf
-    wanted, found = swivel_to_pole(problem, limb, targets, aimed, line, problem.params[TWIST])
+    wanted, found = pole_swivel(problem, limb, targets, aimed, line, problem.params[TWIST])
     if found and not first:  # in a track the turn is bounded by the motion of the goals
         most = problem.params[PACE] * work.solver_scratch[MOTION] / problem.reach
         wanted = min(max(wanted, -most), most)

@@ -64,16 +64,16 @@ def add_centre_row(problem, q, frames, force, J, k):
     for i in range(n):
         mass = frames[n + i, MASS]
         if mass > F(0):
-            arm = axpy(-mass, origin_of(frames, i), load(frames, n + i, MOMENT))
-            add_joint_row(problem, q, frames, i, scale(mass, force), cross(arm, force), J, k)
+            moment = axpy(-mass, origin_of(frames, i), load(frames, n + i, MOMENT))
+            add_joint_row(problem, q, frames, i, scale(mass, force), cross(moment, force), J, k)
 
 
 @device
 def vector_to_support(vertices, first, count, up, c):
     """Return the vector from a point, seen along ``up``, to a convex polygon, and whether a corner is nearest.
 
-    Above the polygon the vector is 0. The corners are normal to ``up`` and counterclockwise; two are an edge, one a
-    point.
+    Above the polygon the vector is 0. The corners lie in the plane through the origin normal to ``up``,
+    counterclockwise; two are an edge, one a point.
     """
     p = reject(c, up)
     nearest = (F(0), F(0), F(0))
@@ -107,14 +107,14 @@ def plane_axes(up):
 
 @inline
 def centre_error(problem, frames, targets, term):
-    """Return the vector from the centre of mass to its target."""
+    """Return the error: the vector from the centre of mass to its target, and no angles."""
     general = problem.general
     return sub(target_frame(targets, general.ints[term, GOAL])[1], centre_of_mass(general.masses, frames)), NOTHING
 
 
 @device
 def centre_rows(problem, q, frames, term, J):
-    """Write the three Jacobian rows of a target position; call ``sum_masses`` before."""
+    """Add to three Jacobian rows of zeros those of a target position; call ``sum_masses`` before."""
     general = problem.general
     w = general.data[term, WEIGHT] / problem.reach
     for i in range(3):
@@ -130,7 +130,7 @@ def centre_start_target(problem, frames, term):
 
 @inline
 def support_error(problem, frames, term):
-    """Return the horizontal vector to the support polygon, as two components."""
+    """Return the error: two components of the horizontal vector to the support polygon, and no angles."""
     general = problem.general
     up = load(general.data, term, NUMBERS)
     c = centre_of_mass(general.masses, frames)
@@ -141,7 +141,7 @@ def support_error(problem, frames, term):
 
 @device
 def support_rows(problem, q, frames, term, J):
-    """Write the two Jacobian rows of the vector to a support polygon; call ``sum_masses`` before.
+    """Add to two Jacobian rows of zeros those of the vector to a support polygon; call ``sum_masses`` before.
 
     Beside a corner the vector changes as that to a point. Beside an edge only its part normal to the edge changes.
     """

@@ -9,7 +9,8 @@ import math
 from synovia.kernels import layout
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.custom import CURVATURE, write_custom
-from synovia.kernels.goals.residuals import goal_error, goal_frame
+from synovia.kernels.goals.frames import goal_frame
+from synovia.kernels.goals.residuals import goal_error
 from synovia.kernels.math.rotations import origin_of, rotation_of
 from synovia.kernels.math.vectors import TINY, cross, dot, norm, scale, sub
 from synovia.kernels.tree.forward import translation_axes

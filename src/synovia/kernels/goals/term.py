@@ -4,11 +4,12 @@ A term is a row of the tables of general goals; functions take its number as ``t
 this folder, with these functions:
 
 ``error``         the error as lengths d and angles w; a single number is the first
-``rows``          the Jacobian rows: minus the derivative of the weighted error
+``rows``          add minus the derivative of the weighted error to the Jacobian rows, which are zero
 ``bounds``        instead of ``error``, for a number within bounds: the bounds relative to its present value
 ``start_target``  the target (R, p) that keeps the start; without this function, the frame of the goal
 
-``general`` calls them by the number of the kind.
+``general`` calls them by the number of the kind. The two kinds in ``center_of_mass`` have prefixes: ``centre_``,
+``support_``.
 """
 
 import math

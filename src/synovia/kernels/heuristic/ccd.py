@@ -10,7 +10,7 @@ Poles come last: each limb turns about the line from root to tip, which leaves b
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.heuristic.coupled import is_deepest, is_shared, move_together
 from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
 from synovia.kernels.heuristic.poles import attempt_with_poles

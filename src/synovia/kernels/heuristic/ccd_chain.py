@@ -8,7 +8,7 @@ tree, with limits and stiffness.
 import math
 
 from synovia.kernels.compiler.jit import F, algorithm, entry
-from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.heuristic.loop import iterate_from, solve
 from synovia.kernels.layout import FIRST_Q, SMALLEST_TURN
 from synovia.kernels.math.rotations import (

@@ -10,8 +10,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.frames import goal_offset
-from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.goals.frames import goal_frame, goal_offset, target_frame
 from synovia.kernels.heuristic.loop import nudge, solve
 from synovia.kernels.layout import BEST, BONE, FIRST_Q, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.rotations import (

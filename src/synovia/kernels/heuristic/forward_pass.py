@@ -11,8 +11,7 @@ the row nearest to the tip that uses them directly (8, again) and their position
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.goals.frames import goal_offset
-from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.goals.frames import goal_frame, goal_offset, target_frame
 from synovia.kernels.heuristic.coupled import is_shared, move_together
 from synovia.kernels.heuristic.straight import unreachable_goal
 from synovia.kernels.layout import (
@@ -48,7 +47,7 @@ from synovia.kernels.math.rotations import (
     transposed,
 )
 from synovia.kernels.math.vectors import axpy, dot, load, norm, store, sub
-from synovia.kernels.tree.branches import is_ancestor, list_branches, next_point
+from synovia.kernels.tree.branches import is_ancestor, link_children, next_point
 from synovia.kernels.tree.forward import forward, translation_axes, world_frame
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import is_limited
@@ -85,7 +84,7 @@ def find_serving_joints(problem, points):
 
     ``DIRECT``: the first row from the goal to the root that is not an unlimited ball. It and all rows above use the
     position of the goal. Above a hinge the turn of an unlimited ball about its bone matters too, and the place of the
-    bone does not determine it. ``list_branches`` must run before.
+    bone does not determine it. ``link_children`` must run before.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
@@ -112,7 +111,7 @@ def prepare_passes(problem, work, targets, q):
     """Write work.frames at q, the branches, and the parts of ``points`` that stay the same in all iterations."""
     forward(problem.tree, q, work.frames)
     work.points[0, STRAIGHT] = unreachable_goal(problem, work, targets)
-    list_branches(problem, work.points)
+    link_children(problem, work.points)
     find_serving_joints(problem, work.points)
 
 

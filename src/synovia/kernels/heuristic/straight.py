@@ -4,9 +4,8 @@ For balls without limits this is the best pose. With a hinge or a limit the ordi
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.goals.frames import goal_offset
+from synovia.kernels.goals.frames import goal_offset, target_frame
 from synovia.kernels.goals.reach import least_distance, root_goal
-from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.layout import BLOCK, GOAL_ROW, PARENT, PARTS, PLACE, POSITION, STRAIGHT, TURN, VARIABLE
 from synovia.kernels.math.rotations import origin_of
 from synovia.kernels.math.vectors import norm, store, sub

@@ -17,8 +17,8 @@ import math
 
 from synovia.kernels.compiler.jit import F, algorithm, device, device_dot, entry, inline, perform
 from synovia.kernels.compiler.watch import halted, stopped
+from synovia.kernels.goals.frames import target_frame
 from synovia.kernels.goals.reach import prove_unreachable
-from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.heuristic.fabrik_chain import lay_out, turn_joints
 from synovia.kernels.heuristic.loop import nudge
 from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT

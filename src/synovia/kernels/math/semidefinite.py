@@ -4,16 +4,16 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, device_dot
 
-RANK = F(1e-12)  # of the largest pivot: singular values below 1e-6 of the largest count as zero
+SMALLEST_PIVOT = F(1e-12)  # of the largest: for A = J Jᵀ, singular values of J below 1e-6 of the largest count as zero
 
 
 @device_dot
 def solve_semidefinite(A, b, order, n):
-    """Solve A x = b in place for a symmetric positive semi-definite (n, n) block A with b in its range.
+    """Solve A x = b for a symmetric positive semi-definite (n, n) block A with b in its range.
 
     Eliminate symmetrically, the largest pivot first, without damping. When all pivots that remain are rounding, set
-    their unknowns to zero, which solves the system too. Both triangles of A are read and overwritten; ``order`` (n,)
-    is scratch.
+    their unknowns to zero, which solves the system too. Both triangles of A are read and overwritten, and x
+    replaces b. ``order`` (n,) gets the row numbers of A in the order of their pivots, as floats.
 
     Returns:
         The rank.
@@ -30,7 +30,7 @@ def solve_semidefinite(A, b, order, n):
         order[r], order[best] = order[best], order[r]
         p = np.int64(order[r])
         if r == 0:
-            least = RANK * A[p, p]
+            least = SMALLEST_PIVOT * A[p, p]
         if not A[p, p] > max(least, F(1e-300)):
             break
         rank = r + 1

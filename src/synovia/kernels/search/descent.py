@@ -1,12 +1,13 @@
 """Descend: repeat a solver's step from a start until every goal is met or a stop rule ends the attempt.
 
 The stop rules are the same for all solvers. An attempt ends when its steps are spent, when the watch stops it (time or
-work), or when the cost has not fallen enough in the last ``patience`` steps: then another start is cheaper than more
-steps. Some solvers have loops of their own, for a reason. These apply ``falls_slowly`` and ``INSIDE`` too:
-``jacobian.arm`` and ``simd.arm``, which keep their frames in registers; ``heuristic.fabrik_chain`` and
-``simd.fabrik_chain``, which move points and compute q at the end; and ``hierarchy.descent``, which compares poses level
-by level. ``jacobian.chain_newton`` iterates on multipliers and not on q; it uses ``INSIDE`` and stops by rules of its
-own.
+work), when the cost has not fallen enough in the last ``patience`` steps, because another start is then cheaper than
+more steps, or when a step moves nothing even after a nudge. Some solvers have loops of their own, for a reason. These
+apply ``falls_slowly`` and ``INSIDE`` too: ``jacobian.arm`` and ``simd.arm``, which keep their frames in registers;
+``heuristic.fabrik_chain`` and ``simd.fabrik_chain`` (there the rule is ``goes_on``), which move points and compute q at
+the end; and ``hierarchy.descent``, which compares poses level by level. These stop by rules of their own:
+``jacobian.chain_newton``, which iterates on multipliers and not on q, ``jacobian.null_space``, ``search.polish`` and
+``closed_form.limbs``.
 
 A solver brings its step as an algorithm, in the form that ``multistart`` describes. The step moves q, updates
 ``work.frames`` to q, and returns (its largest rotation in radians, 0). ``F`` is the float type of all kernels.

@@ -12,7 +12,8 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.views import matrix, stack
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.residuals import all_given, complete_targets, first_invalid_target, target_frame
+from synovia.kernels.goals.frames import target_frame
+from synovia.kernels.goals.residuals import all_given, complete_targets, first_invalid_target
 from synovia.kernels.heuristic.fabrik_chain import lay_out, placed, turn_joints
 from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT, PROGRESS, STATUS
 from synovia.kernels.math.vectors import dot, load, norm, store, sub

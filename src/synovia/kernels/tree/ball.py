@@ -111,7 +111,7 @@ def nearest_allowed_swivel(problem, frames, q, row, aimed, line, wrist, wanted):
     """Return (the swivel nearest to ``wanted`` that keeps root and wrist within their limits, whether there is one).
 
     Ball limits allow only some arcs of the full circle. Search them in steps of 5 degrees to both sides of ``wanted``,
-    then bisect the edge of the first arc down to rounding.
+    then bisect the edge of the first arc down to rounding. Arcs narrower than a step may be missed.
 
     Args:
         problem: The problem.

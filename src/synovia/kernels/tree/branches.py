@@ -28,7 +28,7 @@ def moving_row(problem, row, n):
 
 
 @device
-def list_branches(problem, points):
+def link_children(problem, points):
     """Write the first child and the next sibling of each point, and the span of its subtree."""
     tree = problem.tree
     n = tree.ints.shape[0]
