@@ -15,7 +15,7 @@ from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_de
 from synovia.ik.parallel import Progress, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.targets import Targets
-from synovia.kernels.layout import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
+from synovia.kernels.layout import ATTEMPTS, COST, MAX_STEPS, MOST_WORK, PATIENCE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
@@ -27,7 +27,6 @@ from synovia.tracking import track
 
 _empty = np.empty  # one look-up less in each call
 _MOST_BRANCHES = 64
-_DISTANCE = 4  # column of a branch's distance from the start, in the rows that list branches
 
 
 class IK(CompiledProblem):
@@ -155,7 +154,7 @@ class IK(CompiledProblem):
         count = kernel(self.ints, self.floats, workspace.table, pose.inside, out, workspace.scratch, False, 0)
         if count < 0:
             self.writer.refuse(count, targets)
-        order = np.argsort(out[:count, _DISTANCE], kind="stable")
+        order = np.argsort(out[:count, COST], kind="stable")  # there: the distance from the start
         return Solutions(self, out[order], pose.values.reshape(1, -1))
 
     track = track

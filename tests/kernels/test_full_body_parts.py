@@ -222,6 +222,30 @@ def test_the_way_to_a_rotation_in_a_balls_own_coordinates(seed):
         assert (turn(body.moved(y)).inv() * turn(wanted)).magnitude() < 1e-7
 
 
+def twisting(angle):
+    """Return a ball whose swing is limited and whose twist has no ends, at a twist; it may twist by 0.1 radians."""
+    skeleton = sy.Skeleton([sy.Joint("b", None, sy.Kind.BALL, limit=sy.SwingTwist(x=(1.0, 1.0), y=(1.0, 1.0)))])
+    goals = [sy.PositionGoal("b", (0, 0, 1), offset=(0, 0, 1))]
+    return Body(skeleton, goals, twisted(angle), largest_move=0.1, attempts=1)
+
+
+def twisted(angle):
+    """Return a rotation about z as a quaternion."""
+    return sy.Rotation.from_euler("z", angle).as_quat()
+
+
+@pytest.mark.parametrize(("first", "wanted"), [(3.1, -3.0), (-3.0, 3.1), (0.2, 0.4)])
+def test_a_twist_without_ends_goes_the_shorter_way(first, wanted):
+    """Over half a turn too: to a posture, and back to the largest move."""
+    body = twisting(first)
+    y = step.ball_reference(body.problem.limits, 0, tuple(body.q), tuple(twisted(wanted)))
+    assert np.linalg.norm(y) == pytest.approx(abs((wanted - first + np.pi) % (2 * np.pi) - np.pi))
+    body.q[:] = twisted(wanted)
+    largest_move.enforce_largest_move(body.problem, body.q, body.h.saved_pose)
+    assert (turn(twisted(first)).inv() * turn(body.q)).magnitude() == pytest.approx(0.1, abs=1e-6)
+    assert (turn(body.q).inv() * turn(twisted(wanted))).magnitude() == pytest.approx(np.linalg.norm(y) - 0.1, abs=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_errors_of_levels_are_the_lengths_of_their_residuals(seed):
     """Each level has the root of its sum of squares; the last number is that of the posture."""
@@ -523,13 +547,13 @@ def test_a_centre_beside_an_edge_is_led_back_across_it(away, edges):
 def test_the_length_of_a_chain():
     """From the first joint that turns to the goal's point; a slide or a free root has no such length."""
     body = Body(chain((1.0, 2.0, 0.5)), [sy.PositionGoal("tip", (1, 1, 0), offset=(0, 0.25, 0))])
-    reach, base = soft_edge.chain_reach(body.problem, 0)
+    reach, base = soft_edge.chain_length(body.problem, 0)
     assert base == 0
     assert reach == pytest.approx(1.0 + 2.0 + np.hypot(0.5, 0.25))
     body = Body(heavy(), [sy.PositionGoal("a0", (1, 1, 0))])
-    assert soft_edge.chain_reach(body.problem, 0)[1] == -1
+    assert soft_edge.chain_length(body.problem, 0)[1] == -1
     ball = heavy(free=False)
-    reach, base = soft_edge.chain_reach(Body(ball, [sy.PositionGoal("a0", (1, 1, 0), offset=(0, 0, 0.5))]).problem, 0)
+    reach, base = soft_edge.chain_length(Body(ball, [sy.PositionGoal("a0", (1, 1, 0), offset=(0, 0, 0.5))]).problem, 0)
     assert base == 0
     assert reach == pytest.approx(0.5 + np.linalg.norm([0.4, 0, 1.0]))
     rest = np.eye(4)
@@ -542,7 +566,7 @@ def test_the_length_of_a_chain():
             sy.Joint("tip", "c", sy.Kind.FIXED, rest),
         ]
     )
-    assert soft_edge.chain_reach(Body(rail, [sy.PositionGoal("tip", (1, 1, 0))]).problem, 0)[1] == -1
+    assert soft_edge.chain_length(Body(rail, [sy.PositionGoal("tip", (1, 1, 0))]).problem, 0)[1] == -1
 
 
 @pytest.mark.parametrize("far", [1.0, 1.7, 1.81, 1.95, 2.0, 3.0, 40.0])

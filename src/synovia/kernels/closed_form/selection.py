@@ -16,7 +16,7 @@ from synovia.kernels.tree.problem import copy, open_row, write_head
 from synovia.kernels.tree.variables import block_size, step_unit
 
 ALIKE = F(1e-6)  # radians, or lengths per reach; nearer branches count as one
-BETTER = F(1) - F(1e-6)  # factor by which a squared error must be lower, so that repeated calls do not wander
+BETTER = F(1) - F(1e-6)  # factor by which a cost must be lower, so that repeated calls do not wander
 
 
 @inline
@@ -73,7 +73,7 @@ def distance(problem, q, table, i):
 
 @inline
 def try_candidate(problem, work, targets, q, table, i):
-    """Write candidate i to q; return (the squared error, whether it meets the goals)."""
+    """Write candidate i to q; return (cost, whether it meets the goals)."""
     take_candidate(problem, q, table, i)
     forward(problem.tree, q, work.frames)
     cost, worst = residual(problem, q, work.frames, targets, work.e)
@@ -82,12 +82,13 @@ def try_candidate(problem, work, targets, q, table, i):
 
 @device
 def pick(problem, work, targets, q, table, count):
-    """Write to q the nearest of ``count`` candidates that meets the goals, or else the one with the lowest error.
+    """Write to q the nearest of ``count`` candidates that meets the goals, or else the one of lowest cost.
 
-    If no candidate meets the goals and none is better than q itself, q stays; work.frames are at q.
+    q stays if it meets the goals itself, or if no candidate meets them or lowers the cost. Before the call, work.frames
+    are at q.
 
     Returns:
-        (the squared error, whether the goals are met).
+        (cost, whether the goals are met).
     """
     lowest, worst = residual(problem, q, work.frames, targets, work.e)
     if worst <= INSIDE:
@@ -121,7 +122,7 @@ def pick(problem, work, targets, q, table, count):
 
 @device
 def choose(problem, work, targets, q, table, count):
-    """Write the best candidate to q (see ``pick``, whose frames this writes); return (1, the squared error)."""
+    """Write the best candidate to q (see ``pick``, whose frames this writes); return (1 step, cost)."""
     forward(problem.tree, q, work.frames)
     cost, _ = pick(problem, work, targets, q, table, count)
     return 1, cost
@@ -139,9 +140,10 @@ def is_listed(problem, out, taken, table, i):
 
 @device
 def list_branches(branches, problem, work, targets, starts, out):
-    """Write all candidates of the first problem that meet the goals to rows of the answer.
+    """Write the candidates of the first problem that meet the goals to rows of the answer, whose last row is scratch.
 
-    ``branches(problem, work, targets, q)`` writes the candidates to ``work.solver_scratch`` and returns their number.
+    ``branches(problem, work, targets, q)`` writes the candidates to ``work.solver_scratch`` and returns (their number,
+    0). As many are tried as there are other rows.
     Column ``COST`` of a row gets the distance from the start, for the caller to sort by.
 
     Returns:
@@ -151,7 +153,7 @@ def list_branches(branches, problem, work, targets, starts, out):
     if refused >= 0:
         return -1 - refused
     start = starts[0]
-    q, errors, kept = open_row(problem, out[out.shape[0] - 1])  # its q is written last, if ever
+    q, errors, kept = open_row(problem, out[out.shape[0] - 1])  # the last row is scratch
     forward(problem.tree, start, work.frames)
     complete_targets(problem, work.frames, targets[0], kept)
     copy(start, q)

@@ -68,7 +68,7 @@ def error(problem, q, frames, targets, term):
         return relative.error(problem, frames, targets, term)
     if kind == DIRECTION:
         return direction.error(problem, frames, targets, term)
-    return contact.error(problem, frames, targets, term)
+    return contact.error(problem, frames, targets, term)  # CONTACT; custom terms are not measured here
 
 
 @device

@@ -67,7 +67,10 @@ def remember_poles(general, problem, work, targets, q):
 
 @device
 def excess_turn(problem, work, i, r, m, t, pole):
-    """Return by how much (radians, signed) the turn from the previous plane to the pole exceeds its maximum."""
+    """Return by how much (radians, signed) the turn from the previous plane to the pole exceeds its maximum.
+
+    Note in ``points`` whether it does, for ``pole_is_held``.
+    """
     line = sub(t, r)
     before = reject_line(load(work.points, i, BENT), line)
     v = reject_line(sub(pole, r), line)
@@ -81,7 +84,10 @@ def excess_turn(problem, work, i, r, m, t, pole):
 
 @device
 def swivel_to_pole(problem, work, targets, term):
-    """Return the angle (radians) by which the limb of a term should turn about its line. work.frames are at q."""
+    """Return the angle (radians) by which the limb of a term should turn about its line. work.frames are at q.
+
+    Beside a previous frame, note in ``work.points`` whether that limits the turn.
+    """
     r, m, t, pole = limb(problem, work.frames, targets, term)
     bend = bend_of(r, m, t, pole)
     if bend.fade <= F(0):

@@ -11,7 +11,7 @@ Poles come last: each limb turns about the line from root to tip, which leaves b
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.goals.frames import goal_frame, target_frame
-from synovia.kernels.heuristic.coupled import is_deepest, is_shared, move_together
+from synovia.kernels.heuristic.coupled import is_last_row, is_shared, move_together
 from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
 from synovia.kernels.heuristic.poles import attempt_with_poles
 from synovia.kernels.layout import (
@@ -124,7 +124,7 @@ def sweep(problem, work, targets, q):
         kind = tree.ints[i, KIND]
         R, o = frame_of(work.frames, i)
         if problem.coupled and k >= 0 and is_shared(problem, k):
-            if is_deepest(problem, i):
+            if is_last_row(problem, i):
                 moved = move_together(problem, work, targets, q, k, problem.params[SMALLEST_TURN], stiffness)
         elif k >= 0 and kind == SLIDE:
             ratio = tree.couple[i, RATIO]

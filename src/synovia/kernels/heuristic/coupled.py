@@ -37,7 +37,7 @@ SHORTEST = F(0.1)  # of the length before: a parabola through rounding errors ma
 
 
 @inline
-def has_variable(problem, i, k):
+def moves_row(problem, k, i):
     """Return whether variable k moves row i."""
     return problem.tree.ints[i, VARIABLE] == k and problem.tree.couple[i, RATIO] != F(0)
 
@@ -47,23 +47,23 @@ def is_shared(problem, k):
     """Return whether variable k moves several rows."""
     rows = 0
     for i in range(problem.tree.ints.shape[0]):
-        if has_variable(problem, i, k):
+        if moves_row(problem, k, i):
             rows += 1
     return rows > 1
 
 
 @device
-def is_deepest(problem, i):
+def is_last_row(problem, i):
     """Return whether no row after row i has its variable."""
     for j in range(i + 1, problem.tree.ints.shape[0]):
-        if has_variable(problem, j, problem.tree.ints[i, VARIABLE]):
+        if moves_row(problem, problem.tree.ints[i, VARIABLE], j):
             return False
     return True
 
 
 @device
 def pose_cost(problem, frames, targets, k):
-    """Return the cost of the pose goals, half its falling slope along variable k, and half its curvature, nearly."""
+    """Return the cost of the pose goals, -1/2 its derivative by variable k, and 1/2 the second one (Gauss-Newton)."""
     tree = problem.tree
     cost = F(0)
     slope = F(0)
@@ -77,7 +77,7 @@ def pose_cost(problem, frames, targets, k):
         turn = (F(0), F(0), F(0))
         i = problem.goals[g, GOAL_ROW]
         while i >= 0:
-            if has_variable(problem, i, k):
+            if moves_row(problem, k, i):
                 axis = scale(tree.couple[i, RATIO], column(rotation_of(frames, i), 2))
                 if tree.ints[i, KIND] == SLIDE:
                     shift = add(shift, axis)
@@ -103,10 +103,11 @@ def pose_cost(problem, frames, targets, k):
 def move_together(problem, work, targets, q, k, smallest, stiffness):
     """Move the rows of variable k towards the goals, within its limits; work.frames follow q.
 
-    Skip steps below ``smallest``. ``stiffness`` is a factor on the stiffness of the variable (see ``apply_stiffness``).
+    Skip steps below ``smallest`` (radians, or lengths in reaches). ``stiffness`` is a factor on the stiffness of the
+    variable (see ``apply_stiffness``).
 
     Returns:
-        The step (radians, or lengths in reaches).
+        The size of the step in the same units, 0 if none lowers the cost.
     """
     cost, slope, curvature = pose_cost(problem, work.frames, targets, k)
     if not curvature > F(0):

@@ -1,10 +1,13 @@
-"""Poles of the heuristics: once the pose goals hold, every limb turns about the line from root to tip towards its pole.
+"""Poles of the heuristics: after an attempt at the pose goals, limbs turn about their lines from root to tip.
 
-Root and tip stay where they are, and so do the pose goals. Each turn brings the middle joint to the point of its circle
-that is nearest to the pole. With a pole for every inner joint of a chain, sweeps from the root on lower the sum of the
-squared distances to the poles. The ball at the root of the limb makes the turn; the ball at its tip turns back, so that
-the joints that it carries keep their orientation. If a limit cuts the turn of the root, a ball in the middle points at
-the tip again. If that does not help, the limb turns as far as it can.
+Root and tip stay where they are. No error of a pose goal grows beyond its tolerance, or the largest error before if
+that is larger. Each turn brings the middle joint to the point of its circle that is nearest to the pole. With a pole
+for every inner joint of a chain, sweeps in the order of the goals lower the sum of the squared distances to the poles.
+The ball at the root of the limb makes the turn; a limb whose root is another joint does not turn. The ball at its tip
+turns back, so that the joints that it carries keep their orientation. If a limit cuts the turn of the root, a ball in
+the middle points at the old place of the tip. If that does not help, the limb turns as far as it can.
+
+Letters: ``r``, ``m`` and ``t`` are the root, the middle and the tip of a limb.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
@@ -35,12 +38,12 @@ from synovia.kernels.tree.problem import copy, pose_goals_only
 from synovia.kernels.tree.turn import add_direction, turn_ball, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
-HALVINGS = 30  # in the search for the largest turn that limits allow
+TRIALS = 30  # turns that are tried in the search for the largest one that limits and pose goals allow
 DONE = F(0.99)  # share of the wanted turn; if less is made, a limit has cut it
-STILL = F(1e-3)  # of the tolerance: smaller turns of a sweep end the sweeps
+SMALLEST_SWEEP = F(1e-3)  # of the tolerance of angles: smaller turns of a sweep end the sweeps
 AT_JOINT = F(1e-9)  # of the reach: a tip nearer to its joint counts as at the joint
 LEAST_TURN = F(1e-12)  # radians
-NEVER = F(1e300)  # cost of an attempt that was not made
+NOT_MADE = F(1e300)  # cost of an attempt that was not made
 
 
 @inline
@@ -69,7 +72,7 @@ def swivel_limb(problem, work, targets, q, term, angle):
     line = sub(t, r)
     is_joint = norm(load(problem.general.data, term, TIP_POINT)) <= AT_JOINT * problem.reach  # else its turn moves it
     turns_back = is_joint and tip_row != root and tip_row != middle and turns_as_ball(problem, tip_row)
-    before = rotation_of(frames, tip_row if turns_back else root)  # the root's is not used
+    before = rotation_of(frames, tip_row if turns_back else root)  # unused unless turns_back
     turn_row(problem, q, frames, root, scale(angle / norm(line), line))
     if middle != root and middle != tip_row and turns_as_ball(problem, middle):
         k = problem.tree.ints[middle, VARIABLE]
@@ -85,7 +88,7 @@ def swivel_limb(problem, work, targets, q, term, angle):
 def approach_pole(problem, work, targets, q, term):
     """Turn the limb of a pole goal towards its pole, as far as limits and pose goals allow; return how far (radians).
 
-    The error of a pose goal may grow within its tolerance. If the whole turn is not allowed, bisect its share.
+    If the whole turn is not allowed, bisect its share.
     """
     wanted = swivel_to_pole(problem, work, targets, term)
     if wanted == F(0) or not turns_as_ball(problem, problem.general.ints[term, OTHER_ROW]):
@@ -96,7 +99,7 @@ def approach_pole(problem, work, targets, q, term):
     low = F(0)
     high = F(1)
     share = F(1)
-    for _ in range(HALVINGS):
+    for _ in range(TRIALS):
         swivel_limb(problem, work, targets, q, term, share * wanted)
         _, now = residual(pose_only, q, work.frames, targets, work.e)
         left = abs(swivel_to_pole(problem, work, targets, term))
@@ -122,13 +125,13 @@ def attempt_with_poles(attempt, problem, work, targets, q):
         (steps and sweeps, cost: a pole that is one radian off counts as much as a position off by its tolerance).
     """
     if pole_is_held(problem, work):
-        return 0, NEVER
+        return 0, NOT_MADE
     steps, cost = perform(attempt, pose_goals_only(problem), work, targets, q)
     set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     while (
         steps < problem.max_steps
-        and not stopped(work.watch, problem.general.ints.shape[0] * HALVINGS * problem.tree.ints.shape[0])
+        and not stopped(work.watch, problem.general.ints.shape[0] * TRIALS * problem.tree.ints.shape[0])
         and general_residual(problem.general, problem, q, work.frames, targets, work.e)[1] > INSIDE
     ):
         steps += 1
@@ -137,7 +140,7 @@ def attempt_with_poles(attempt, problem, work, targets, q):
             if problem.general.ints[term, KIND] == POLE:
                 most = max(most, approach_pole(problem, work, targets, q, term))
         set_followers(problem, q)
-        if most <= STILL * problem.tolerance_angle:
+        if most <= SMALLEST_SWEEP * problem.tolerance_angle:
             break
     cost, _ = residual(pose_goals_only(problem), q, work.frames, targets, work.e)
     pole_cost, _ = general_residual(problem.general, problem, q, work.frames, targets, work.e)

@@ -1,9 +1,9 @@
-"""Limit how far any joint moves in one solve, over all its steps: the largest move L becomes bounds of each step.
+"""Limit how far any joint moves from its start, over all steps: the largest move L becomes bounds of each step.
 
-A ball rotates by at most L from its start. Let t be its rotation vector so far. Along each of its three directions d,
-it may go to ±√(t_d² + (L² - |t|²) / 3): then its rotation stays within L for any combination of the three. This is
-exact for small steps. After a large step, ``enforce_largest_move`` moves the ball back along its own coordinates, in
-which its limits are convex.
+A ball rotates by at most L from its start. Let r be its rotation vector so far. Along each of its three directions d,
+it may go to ±√(r_d² + (L² - |r|²) / 3): if the directions are orthogonal, its rotation stays within L for any
+combination of the three. This is exact for small steps. After a large step, ``enforce_largest_move`` moves the ball
+back along its own coordinates, in which its limits are convex.
 """
 
 import math
@@ -11,17 +11,17 @@ import math
 from synovia.kernels.compiler.jit import F, apart, inline
 from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, BOX_LOWER, BOX_UPPER, LARGEST_MOVE, SCALAR, VELOCITY
 from synovia.kernels.math.rotations import load_quat, quat_conj, quat_exp, quat_log, quat_mul, store_quat
-from synovia.kernels.math.swing_twist import from_limit_frame, join, split, to_limit_frame
-from synovia.kernels.math.vectors import axpy, dot, load, norm, scale, sub
+from synovia.kernels.math.swing_twist import from_limit_frame, join, split, to_limit_frame, twist_step
+from synovia.kernels.math.vectors import axpy, dot, load, norm, scale
 from synovia.kernels.tree.variables import block_size, is_limited, step_unit
 
-HALVINGS = 30  # bisections
+HALVINGS = 30  # in the search for the largest part of a move that is allowed
 NO_MOVE = F(1e-3)  # relative to the largest move: a smaller one is rounding or lies within tolerances
 
 
 @apart
 def save_pose(problem, q, saved):
-    """Store the values of all variables, to return to or to measure moves from."""
+    """Store the values of all variables in ``saved`` (variables, 4), to return to or to measure moves from."""
     for k in range(problem.variables.shape[0]):
         for i in range(block_size(problem.variables, k)):
             saved[k, i] = q[problem.variables[k, BLOCK_Q] + i]
@@ -69,16 +69,16 @@ def restrict_step(problem, q, box, saved):
             direction = (F(c == 0), F(c == 1), F(c == 2))
             if is_limited(problem.limits, k):
                 direction = load(box, v + c, VELOCITY)
-            size = norm(direction)
-            moved = dot(rotation, direction) / size
+            length = norm(direction)
+            moved = dot(rotation, direction) / length
             span = math.sqrt(moved * moved + left)
-            tighten(box, v + c, (-span - moved) / size, (span - moved) / size)
+            tighten(box, v + c, (-span - moved) / length, (span - moved) / length)
 
 
 @apart
 def is_near_start(problem, q, start):
     """Return whether every joint is near its start: then the largest move does not restrict the pose."""
-    largest = NO_MOVE * problem.params[LARGEST_MOVE]
+    near = NO_MOVE * problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
         if problem.variables[k, BLOCK] == SCALAR:
@@ -86,7 +86,7 @@ def is_near_start(problem, q, start):
             moved = unit * abs(q[at] - start[at])
         else:
             moved = norm(rotation_vector_between(load_quat(start, at), load_quat(q, at)))
-        if moved > largest:
+        if moved > near:
             return False
     return True
 
@@ -108,7 +108,8 @@ def enforce_largest_move(problem, q, saved):
             store_quat(q, at, quat_mul(p, quat_exp(scale(largest / angle, rotation))))
             continue
         first = split(to_limit_frame(problem.limits, k, p))
-        direction = sub(split(to_limit_frame(problem.limits, k, load_quat(q, at))), first)
+        last = split(to_limit_frame(problem.limits, k, load_quat(q, at)))
+        direction = last[0] - first[0], last[1] - first[1], twist_step(problem.limits, k, first[2], last[2])
         low, high = F(0), F(1)
         for _ in range(HALVINGS):
             share = F(0.5) * (low + high)

@@ -37,7 +37,7 @@ from synovia.kernels.layout import (
     SOFT,
 )
 from synovia.kernels.math.rotations import load_quat, quat_conj, quat_log, quat_mul
-from synovia.kernels.math.swing_twist import split, to_limit_frame
+from synovia.kernels.math.swing_twist import split, to_limit_frame, twist_step
 from synovia.kernels.tree.chart import INFINITE, ellipse_normal, move, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
@@ -78,7 +78,7 @@ def ball_reference(limit, k, q, wanted):
     _, _, n, _ = ellipse_normal(limit, k, (sx, sy))
     ax, ay, turned = split(to_limit_frame(limit, k, wanted))
     dx, dy = ax - sx, ay - sy
-    return dx * n[0] + dy * n[1], dy * n[0] - dx * n[1], turned - twist
+    return dx * n[0] + dy * n[1], dy * n[0] - dx * n[1], twist_step(limit, k, twist, turned)
 
 
 @apart

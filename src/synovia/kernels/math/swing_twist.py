@@ -114,6 +114,18 @@ def wrap(angle):
 
 
 @inline
+def is_whole_turn(limit, k):
+    """Return whether the twist of limit k has no ends."""
+    return limit[k, TWIST_UPPER] - limit[k, TWIST_LOWER] >= F(2) * PI - EDGE
+
+
+@inline
+def twist_step(limit, k, first, second):
+    """Return the way from one twist inside limit k to another: the shorter one if the twist has no ends."""
+    return wrap(second - first) if is_whole_turn(limit, k) else second - first
+
+
+@inline
 def nearest_twist(twist, lower, upper):
     """Return the angle of [lower, upper] that is nearest to twist on the circle."""
     if twist < lower or twist > upper:
@@ -134,8 +146,8 @@ def signed_excess(limit, k, q):
     lower, upper = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
     if twist < lower or twist > upper:
         turned = abs(wrap(twist - nearest_twist(twist, lower, upper)))
-    elif upper - lower >= F(2) * PI - EDGE:
-        turned = F(-math.inf)  # a whole turn has no ends
+    elif is_whole_turn(limit, k):
+        turned = F(-math.inf)
     else:
         turned = max(lower - twist, twist - upper)
     return max(swing, turned)

@@ -10,7 +10,7 @@ the end; and ``hierarchy.descent``, which compares poses level by level. These s
 ``closed_form.limbs``.
 
 A solver brings its step as an algorithm, in the form that ``multistart`` describes. The step moves q, updates
-``work.frames`` to q, and returns (its largest rotation in radians, 0). ``F`` is the float type of all kernels.
+``work.frames`` to q, and returns (its largest part in radians or reaches, which only a ``nudge`` needs; 0).
 """
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
@@ -21,7 +21,7 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
 
 INSIDE = F(1) - F(1e-6)  # factor on the tolerance: the final check rounds differently, so stop just inside
-FALLS = F(1) - F(1e-12)  # factor by which a cost must fall: a smaller fall is rounding, and q is returned unchanged
+FALLS = F(1) - F(1e-12)  # ``improvement_factor`` of exact steps: a smaller fall of the cost is rounding
 STILL = F(1e-9)  # a smaller step (radians, reaches) counts as none
 
 
@@ -29,8 +29,8 @@ STILL = F(1e-9)  # a smaller step (radians, reaches) counts as none
 def falls_slowly(problem, k, lowest, earlier):
     """Return whether the cost falls too slowly after step k, and the cost to compare with at the next check.
 
-    Every ``problem.patience`` steps the lowest cost so far is compared with that of the check before, ``earlier``. It
-    falls too slowly if it is more than the part PROGRESS of it.
+    Every ``problem.patience`` steps the lowest cost so far is compared with ``earlier``, that of the check before. It
+    falls too slowly if lowest > PROGRESS * earlier.
     """
     if k % problem.patience != 0:
         return False, earlier
@@ -39,7 +39,7 @@ def falls_slowly(problem, k, lowest, earlier):
 
 @device
 def descend(move, nudge, improvement_factor, work_of_move, problem, work, targets, q):
-    """Repeat the step ``move`` from q.
+    """Repeat the step ``move`` from q. work.trial and work.e are overwritten; work.frames are those of the last step.
 
     Args:
         move: The step.

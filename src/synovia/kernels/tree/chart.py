@@ -30,6 +30,7 @@ from synovia.kernels.math.swing_twist import (
     EDGE,
     from_limit_frame,
     half_angles,
+    is_whole_turn,
     join,
     limit_frame,
     nearest_swing,
@@ -125,7 +126,7 @@ def write_ball_bounds(limit, k, v, q, box):
         box[v + 1, BOX_LOWER] = -support(limit, k, -t[0], -t[1]) - (sx * t[0] + sy * t[1])
         box[v + 1, BOX_UPPER] = support(limit, k, t[0], t[1]) - (sx * t[0] + sy * t[1])
     lower, upper = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
-    whole = upper - lower >= F(2) * PI - EDGE
+    whole = is_whole_turn(limit, k)
     near = nearest_twist(twist, lower, upper)
     box[v + 2, BOX_LOWER], box[v + 2, BOX_UPPER] = (-INFINITE, INFINITE) if whole else (lower - near, upper - near)
     for c in range(3):
@@ -204,7 +205,7 @@ def move_ball(limit, k, q, step):
     if not free:
         sx, sy = nearest_swing(limit, k, sx, sy)
     twist += step[2]
-    if limit[k, TWIST_UPPER] - limit[k, TWIST_LOWER] < F(2) * PI - EDGE:
+    if not is_whole_turn(limit, k):
         twist = min(max(twist, limit[k, TWIST_LOWER]), limit[k, TWIST_UPPER])
     return from_limit_frame(limit, k, join(sx, sy, twist))
 
