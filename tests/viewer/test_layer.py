@@ -227,3 +227,22 @@ def test_the_tab_begins_a_clip(still, monkeypatch):
     assert controls["Clip"].options == ("(none)", "new clip")
     assert controls["Clip"].value == "new clip"
     assert len(still.play.motion) == 31
+
+
+def test_a_joint_that_is_turned_on_a_clip_stays_until_it_is_keyed(session):
+    row = session.given.index("left_lower_arm")
+    session.set_play(time=2.0, playing=False)
+    settled(session)
+    session.set_joint(row + session.rooted.added, (0.7,))
+    assert settled(session).pose["left_lower_arm"] == pytest.approx(0.7, abs=1e-3)
+    session.key()
+    assert session.play.loose is None
+    assert settled(session).pose["left_lower_arm"] == pytest.approx(0.7, abs=1e-3)
+    session.set_play(time=3.5)
+    assert settled(session).pose["left_lower_arm"] == pytest.approx(
+        session.clips[0].pose(35)["left_lower_arm"], abs=1e-3
+    )
+    session.undo()
+    session.undo()
+    session.set_play(time=2.0)
+    np.testing.assert_allclose(settled(session).pose.q, session.clips[0].q[20], atol=1e-6)

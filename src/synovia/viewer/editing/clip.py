@@ -49,6 +49,7 @@ class Play:
         keys: Keys of the layer on top of the clip, by frame.
         holds: Whether the first and the last key hold to the ends of the clip, as in one that begins empty; else the
             layer fades within ``FADE`` seconds.
+        loose: What a person has changed on top of clip and layer and not keyed yet, as in ``Key``; None for nothing.
     """
 
     motion: Motion | None = None
@@ -60,6 +61,7 @@ class Play:
     last: int | None = None
     keys: tuple[Key, ...] = ()
     holds: bool = False
+    loose: Array | None = None
 
     @property
     def span(self) -> tuple[float, float]:

@@ -251,6 +251,9 @@ class Engine:
         if best.missed and (best.interrupted or moves) and self._unfinished < _UNFINISHED:
             self._unfinished += 1
             return best
+        if not best.missed and self._moved_on(best, start) and self._unfinished < _UNFINISHED:
+            self._unfinished += 1  # the goals are reached, and the secondary ones still move the body
+            return best
         self._unfinished = 0
         levels = ik.solver.supports_priorities  # such a solver leaves stationary points by itself
         if levels or ik.solver.search.attempts > 1 or best.status in (Status.REACHED, Status.UNREACHABLE):
@@ -265,6 +268,11 @@ class Engine:
             self._nudges = _NUDGES
             return other
         return best
+
+    def _moved_on(self, solution: Solution, start: Pose) -> bool:
+        """Return whether a solution differs from the pose that the last step left, at first from the start."""
+        left = start if self._left is None else self._left
+        return left.skeleton is self._skeleton and float(np.abs(solution.pose.q - left.q).max()) > _MOVES
 
     def _frame(self, pose: Pose, editors: tuple[GoalEditor, ...], solution: Solution | None, clock: float) -> Frame:
         """Return a frame."""

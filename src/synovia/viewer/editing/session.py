@@ -18,10 +18,18 @@ from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
+from synovia.model.tree import ancestors
 from synovia.solver import Solver, as_solver
 from synovia.viewer.editing.clip import Key, Play, blend, change_between, changed, sample, still_clip, together
 from synovia.viewer.editing.editor import GoalEditor, address, kind_of
-from synovia.viewer.editing.editor_values import edited, free_label, place_at_current, set_defaults
+from synovia.viewer.editing.editor_values import (
+    edited,
+    free_label,
+    holds,
+    place_at_current,
+    set_defaults,
+    with_reference,
+)
 from synovia.viewer.editing.mirror import counterparts, mirrored
 from synovia.viewer.editing.root import Rooted, changed_root, rooted, with_root_values, without_root_values
 from synovia.viewer.editing.undo import Undo
@@ -182,19 +190,53 @@ class Session:
         rows = [row for row, joint in enumerate(self.given.joints) if joint.kind.q_size and joint.kind is not Kind.FREE]
         return {address(self.given, row): self.pose[row + self.rooted.added] for row in rows}
 
-    def set_joint(self, row: int, values: Any) -> None:
-        """Set a joint's value, clamped to its limits; the next solve starts from there.
+    def set_joint(self, row: int, values: Any, *, step: bool = True) -> None:
+        """Set a joint's value, clamped to its limits. The joint keeps it, and the targets that it moves go with it.
+
+        On a clip, the change stays on top of the clip until it is keyed. Rest goals take the value as their reference.
 
         Args:
             row: Row of the solved skeleton.
             values: As in ``Pose.with_values``.
+            step: Whether the change is a step of undo; quick changes of one joint are one step.
         """
         with self.lock:
-            q = self.pose.q.copy()
             place = self.skeleton.q_slice(row)
-            q[place] = as_numbers(values, (place.stop - place.start,), f"value of {self.skeleton.joint_names[row]!r}")
-            self.remember(("joint", row))
-            self.put(self.skeleton.follow(q))
+            value = as_numbers(values, (place.stop - place.start,), f"value of {self.skeleton.joint_names[row]!r}")
+            if step:
+                self.remember(("joint", row))
+            now = self.start().q
+            if self.play.motion is None:
+                self.put(_with_value(self.skeleton, now, place, value))
+            else:
+                self.play.loose = None
+                to = _with_value(self.skeleton, now, place, value)
+                self.play.loose = change_between(self.skeleton, self.start().q, to)
+                self.pose = Pose(self.skeleton, _with_value(self.skeleton, self.pose.q, place, value))
+            self._let_goals_keep(row)
+
+    def clear_joint(self, row: int) -> None:
+        """Set a joint of the given skeleton to its rest value."""
+        self.set_joint(row + self.rooted.added, self.given.rest_q[self.given.q_slice(row)])
+
+    def _let_goals_keep(self, row: int) -> None:
+        """Let goals keep the present value of a joint: targets that it moves go with it, rest goals hold the value.
+
+        Args:
+            row: Row of the solved skeleton.
+        """
+        changed = False
+        own = row - self.rooted.added
+        for editor in self.editors:
+            if editor.row is not None:
+                moves = row in ancestors(self.skeleton.parents, editor.row + self.rooted.added)
+                follows = editor.follows and self.play.motion is not None
+                if moves and editor.enabled and not follows and (editor.has_position or editor.has_rotation):
+                    place_at_current(editor, self.pose, self.rooted.added, self.size)
+            elif own >= 0 and editor.enabled and holds(editor, self.given, own):
+                changed = True
+                editor.values["pose"] = with_reference(editor, self.given, own, self.pose[row])
+        self.touch(structure=changed)
 
     def put(self, q: Array) -> None:
         """Set the pose by joint values of the solved skeleton, (nq,), clamped to its limits."""
@@ -387,6 +429,7 @@ class Session:
             key = Key(play.frame, change_between(self.skeleton, self._clip_values(play.time), to))
             others = [other for other in play.keys if other.frame != key.frame]
             play.keys = tuple(sorted((*others, key), key=lambda one: one.frame))
+            play.loose = None
             for editor in self.editors:
                 editor.follows = editor.enabled and (editor.has_position or editor.has_rotation)
             self.touch()
@@ -431,8 +474,10 @@ class Session:
         if self.play.motion is None:
             return self.pose
         time = self.play.time if seconds is None else seconds
-        q, change = self._clip_values(time), self.play.layer(self.skeleton, time)
-        return Pose.trusted(self.skeleton, q if change is None else changed(self.skeleton, q, change))
+        q = self._clip_values(time)
+        for change in (self.play.layer(self.skeleton, time), self.play.loose):
+            q = q if change is None else changed(self.skeleton, q, change)
+        return Pose.trusted(self.skeleton, q)
 
     def _clip_values(self, seconds: float) -> Array:
         """Return the joint values of the clip, blended by its weight, without its keys, (nq,)."""
@@ -518,3 +563,11 @@ class Session:
         self.play = replace(kept)
         self._root(snapshot.root, snapshot.q)
         self._base = snapshot.base
+
+
+def _with_value(skeleton: Skeleton, q: Array, place: slice, value: Array) -> Array:
+    """Return joint values, (nq,), with the values of one joint, clamped to its limits."""
+    out = q.copy()
+    out[place] = value
+    out[place] = inside_limits(skeleton, out[None])[0][place]
+    return skeleton.follow(out)

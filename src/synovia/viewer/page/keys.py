@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from synovia.errors import InputError
+from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.session import Session
 from synovia.viewer.page.control import Message, connect
+from synovia.viewer.scene.rings import turned_values
 from synovia.viewer.scene.scene import Scene
 from synovia.viewer.scene.targets import Gizmo
 
@@ -38,6 +40,7 @@ class Keyed(Protocol):
     scene: Scene
     message: Message
     selected: int | None
+    joint: int | None
 
     def select(self, key: int | None) -> None:
         """Select a goal, or none."""
@@ -53,6 +56,9 @@ class Keyed(Protocol):
 
     def key(self) -> None:
         """Keep the present pose at the present frame of the clip."""
+
+    def clear_joint(self) -> None:
+        """Set the selected joint to its rest value."""
 
     def copy_pose(self) -> None:
         """Keep the present pose for ``paste_pose``."""
@@ -76,13 +82,14 @@ class Keys:
         self._page, self._session = page, page.session
         self._step = 10.0 ** round(math.log10(_STEP * page.session.size))
         self._add("Move the target", "G", lambda: self._use("move"))
-        self._add("Turn the target", "R", lambda: self._use("turn"))
+        self._add("Turn the target or the joint", "R", lambda: self._use("turn"))
         self._add("Undo", "Z", page.undo, "cmd/ctrl")
         self._add("Redo", "Z", page.redo, "cmd/ctrl+shift")
         self._add("Play or pause", "space", self._play)
         self._add("Key the pose on top of the clip", "K", page.key)
         self._add("Frame the body", "F", page.scene.frame_body)
         self._add("Mirror the pose", "M", self._mirror)
+        self._add("Set the joint to its rest value", "R", page.clear_joint, "alt")
         self._add("Copy the pose", "C", page.copy_pose)
         self._add("Paste the pose", "V", page.paste_pose)
         self._add("Paste the mirrored pose", "V", lambda: page.paste_pose(mirror=True), "shift")
@@ -131,6 +138,11 @@ class Keys:
 
     def _use(self, gizmo: Gizmo) -> None:
         """Show the arrows or the rings of the selected target, or hide them if they are shown."""
+        if self._page.selected is None and self._page.joint is not None:
+            if gizmo == "turn":
+                self._page.scene.rings.toggle(self._page.joint)
+                return
+            self._page.select(self._session.add("position", self._page.joint).key)
         editor, targets = self._chosen(), self._page.scene.targets
         if gizmo == "turn" and editor.kind == "position":
             self._session.change(editor.key, kind="pose")  # a rotation to turn; it begins as the joint is turned now
@@ -142,12 +154,28 @@ class Keys:
 
     def _nudge(self, axis: int, sign: float) -> None:
         """Move the selected target a step along an axis of the view, or turn it about that axis."""
-        editor, axes = self._chosen(), self._page.scene.view_axes()
+        axes = self._page.scene.view_axes()
+        if self._page.selected is None and self._page.joint is not None:
+            self._nudge_joint(self._page.joint, axis, sign, axes)
+            return
+        editor = self._chosen()
         self._session.remember(("nudge", editor.key))
         if editor.has_rotation and (self._page.scene.targets.gizmo == "turn" or not editor.has_position):
             self._session.move(editor.key, turn=_turn(axis, sign, axes) @ editor.rotation)
         else:
             self._session.move(editor.key, place=editor.position + sign * self._step * axes[axis])
+
+    def _nudge_joint(self, row: int, axis: int, sign: float, axes: tuple[Array, Array, Array]) -> None:
+        """Turn a joint of the given skeleton a step about an axis of the view; a hinge about its own axis."""
+        with self._session.lock:
+            at, kind = row + self._session.rooted.added, self._session.given.joints[row].kind
+            values = self._session.pose.q[self._session.skeleton.q_slice(at)]
+            if kind in (Kind.HINGE, Kind.SLIDE):
+                values = values + sign * (_ANGLE if kind is Kind.HINGE else self._step)
+            elif kind is not Kind.FIXED:
+                frame = self._session.pose.frames[at, :9].reshape(3, 3)
+                values = turned_values(values, frame, _turn(axis, sign, axes))
+            self._session.set_joint(at, values)
 
     def _play(self) -> None:
         """Let the clip run or stand still."""

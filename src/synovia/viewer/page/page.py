@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from synovia.errors import InputError
 from synovia.surface import Surface
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
@@ -50,7 +51,7 @@ class Tab(ABC):
         """Update the controls; called a few times a second."""
 
     def select(self, key: int | None) -> None:
-        """React to the selection of a goal; None: no goal."""
+        """React to the selection of a goal, None for no goal, and of the joint ``page.joint``."""
         del key
 
     def record(self, frame: Frame, now: float) -> None:
@@ -115,6 +116,7 @@ class Page:
         self.client, self.session, self.command, self.dark = client, session, command, host.dark
         self.host, self.background, self.surface, self.navigation = host, host.background, surface, navigation
         self.selected: int | None = session.editors[0].key if session.editors else None
+        self.joint: int | None = session.editors[0].row if session.editors else None
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
         self.unit = unit_of(session.given.meters_per_unit)
@@ -124,8 +126,10 @@ class Page:
         self._status_text = ""
         self.closed = False
         self._theme()
-        self.scene = Scene(client, session, self.select, surface, dark=host.dark, shadows=host.shadows)
-        self.scene.targets.selected = self.selected
+        self.scene = Scene(
+            client, session, self.select, self.select_joint, surface, dark=host.dark, shadows=host.shadows
+        )
+        self.scene.targets.selected, self.scene.joint = self.selected, self.joint
         self._tabs: list[Tab] = []
         self._panel(tabs)
         self.keys = Keys(self)
@@ -156,10 +160,21 @@ class Page:
                 self._tabs.append(tab)
 
     def select(self, key: int | None) -> None:
-        """Select a goal, or none."""
-        if key == self.selected:
+        """Select a goal, or none, and its joint."""
+        editor = self.session.find(key)
+        self._select(key, None if editor is None else editor.row)
+
+    def select_joint(self, row: int) -> None:
+        """Select a joint, a row of the given skeleton, and the goal that it has, if any."""
+        goals = (one.key for one in self.session.editors if one.row == row and (one.has_position or one.has_rotation))
+        self._select(next(goals, None), row)
+
+    def _select(self, key: int | None, row: int | None) -> None:
+        """Select a goal and a joint."""
+        if (key, row) == (self.selected, self.joint):
             return
         self.selected = self.scene.targets.selected = key
+        self.joint = self.scene.joint = row
         for tab in self._tabs:
             tab.select(key)
         self.session.touch()
@@ -167,7 +182,7 @@ class Page:
     def refresh(self) -> None:
         """Update the tabs after a change that may have replaced the goals."""
         keys = {editor.key for editor in self.session.editors}
-        if self.selected not in keys:
+        if self.selected not in keys and (self.selected is not None or self.joint is None):
             self.select(min(keys, default=None))
         for tab in self._tabs:
             tab.select(self.selected)
@@ -189,6 +204,16 @@ class Page:
         """Keep the present pose at the present frame of the clip."""
         made = self.session.key()
         self.notify(f"Keyed frame {made.frame}. The targets follow the clip again.")
+
+    def clear_joint(self) -> None:
+        """Set the selected joint to its rest value.
+
+        Raises:
+            InputError: If no joint is selected.
+        """
+        if self.joint is None:
+            raise InputError("no joint is selected", hint="a click on a joint selects it")
+        self.session.clear_joint(self.joint)
 
     def copy_pose(self) -> None:
         """Keep the present pose for ``paste_pose``."""

@@ -13,14 +13,11 @@ from synovia.model.limits import Interval, SwingTwist
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.root import ROOTS
 from synovia.viewer.page.page import Tab
-from synovia.viewer.page.style import WARN, note, safe
+from synovia.viewer.page.style import DIM, WARN, note, safe
 from synovia.viewer.panel.controls import in_degrees, widened
 from synovia.viewer.scene.skin import SHOWN
 
-_HELD: Final = (
-    "Goals move these joints too, and may undo what you set here. To hold a joint, disable the goals, or add a rest"
-    " goal near its present value."
-)
+_HELD: Final = "Targets below a joint go with it. Other goals, such as balance, may move it a little."
 _FEW: Final = 16  # most hinges and slides to show at once; a body with more joints shows one at a time
 
 
@@ -31,7 +28,7 @@ class Body(Tab):
         """Add the controls."""
         gui = self.gui
         self.connect(gui.add_button_group("", ("Undo", "Redo", "Reset")), self._pressed, click=True)
-        self.connect(gui.add_button_group("", ("Rest pose", "Mirror")), self._pressed, click=True)
+        self.connect(gui.add_button_group("", ("Rest pose", "Rest joint", "Mirror")), self._pressed, click=True)
         self.connect(gui.add_button_group("", ("Copy", "Paste", "Paste mirrored")), self._pressed, click=True)
         self._root = self.connect(
             gui.add_dropdown(
@@ -63,15 +60,19 @@ class Body(Tab):
         simple = [row for row in self._rows if joint_is_simple(skeleton.joints[row].kind)]
         self._many = len(self._rows) > _FEW or len(simple) < len(self._rows)
         self._sliders: list[tuple[int, int, Any]] = []
-        self._held = gui.add_html(note(_HELD, WARN), visible=False)
+        self._labels: dict[int, str] = {}
+        self._held = gui.add_html(note(_HELD, DIM), visible=False)
         if not self._rows:
             gui.add_html(note("This body has no joint that moves."))
             return
         if self._many:
             names = {label: row for label, row in self.page.joint_labels.items() if row in set(self._rows)}
-            self.connect(gui.add_dropdown("Joint", tuple(names)), lambda name: self._choose(names[name]))
+            self._labels = {row: label for label, row in names.items()}
+            self._joint = gui.add_dropdown("Joint", tuple(names))
+            self.connect(self._joint, lambda name: self.page.select_joint(names[name]))
             self._folder = gui.add_folder(None)
             self._choose(next(iter(names.values())))
+            self.select(None)
         else:
             for row in self._rows:
                 self._add_sliders(row)
@@ -83,6 +84,8 @@ class Body(Tab):
             self.page.redo()
         elif button == "Reset":
             self.session.reset()
+        elif button == "Rest joint":
+            self.page.clear_joint()
         elif button == "Mirror":
             self.session.mirror()
         elif button == "Copy":
@@ -100,6 +103,15 @@ class Body(Tab):
     def _draw_sketches(self, on: bool) -> None:
         self.page.scene.sketches.shown = bool(on)
         self.session.touch()
+
+    def select(self, key: int | None) -> None:
+        """Show the sliders of the selected joint."""
+        del key
+        row = self.page.joint
+        if self._many and row in self._labels:
+            self._joint.value = self._labels[row]
+            if row not in {shown for shown, _, _ in self._sliders}:
+                self._choose(row)
 
     def _choose(self, row: int) -> None:
         """Show the sliders of one joint."""

@@ -18,8 +18,10 @@ from synovia.surface import Surface
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
 from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build, rod
+from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.lines import add_lines
 from synovia.viewer.scene.path import ClipPath
+from synovia.viewer.scene.rings import Rings
 from synovia.viewer.scene.sketches import Sketches
 from synovia.viewer.scene.skin import Skin
 from synovia.viewer.scene.targets import Ranges, Targets
@@ -49,6 +51,7 @@ class Scene:
         client: The browser.
         session: The session.
         on_select: Function that gets the key of a target that is clicked or grabbed.
+        on_joint: Function that gets the joint that is clicked, a row of the given skeleton.
         surface: The surface of the body.
         dark: Whether the background is dark.
         shadows: Whether the body casts a shadow.
@@ -59,6 +62,7 @@ class Scene:
         client: ClientHandle,
         session: Session,
         on_select: Callable[[int], None],
+        on_joint: Callable[[int], None],
         surface: Surface,
         *,
         dark: bool = False,
@@ -69,14 +73,26 @@ class Scene:
         self.scale = scene_scale(session)
         self.theme: Theme = THEMES["dark" if dark else "light"]
         self.arcs = "selected"
+        self.joint: int | None = None  # the selected one, a row of the given skeleton
+        self._select_joint = on_joint
         self._up = direction(up_of(session.given), "y")
         pose = session.given.rest_pose()
         self.size = float(np.linalg.norm(np.ptp(pose.positions, axis=0)) * self.scale) or 1.0
         self._build: Build = build(session.given, self.theme, self.scale)
         self._runners: list[Any] = []
         self._rims: dict[int, Array] = {}
+        self.handles = Handles(first_length(session.size, session.given.meters_per_unit))
         self.targets = Targets(
             client, session, self.theme, scale=self.scale, size=self.size, up=self._up, on_select=on_select
+        )
+        self.rings = Rings(
+            client,
+            session,
+            self.handles,
+            scale=self.scale,
+            size=self.size,
+            up=self._up,
+            on_end=lambda: None,
         )
         self.ranges = Ranges(client, session.given, self.theme, scale=self.scale, size=self.size)
         self.sketches = Sketches(client, session, self.theme, scale=self.scale, size=self.size)
@@ -85,6 +101,7 @@ class Scene:
         self._meshes = BodyMeshes(client.scene, "/body", self._build, positions)
         self._bones, self._joints = self._meshes.bones, self._meshes.joints
         self._joints.on_drag("left")(self._on_joint)
+        self._joints.on_click(self._on_click)
         self.path = ClipPath(client, session, scale=self.scale, size=self.size)
         self._limits = add_lines(client, "/limits", _LIMIT, 1.5)
         self._aspect, self._viewpoint = 1.0, viewpoint(session, 1.0)
@@ -168,10 +185,11 @@ class Scene:
             self._meshes.move(world[:, 9:] * self.scale)
             self._skin.show(world)
             self.targets.show(frame)
+            self.rings.show(frame, self.joint if self.targets.selected is None else None)
             self.ranges.show(frame)
             self.sketches.show(frame)
             self._show_limits(world)
-            self.path.show(self.targets.selected)
+            self.path.show(self.joint)
         self.client.flush()
 
     def _show_limits(self, world: Array) -> None:
@@ -181,8 +199,7 @@ class Scene:
         if self.arcs == "all":
             rows = list(range(len(skeleton)))
         elif self.arcs == "selected":
-            editor = self.session.find(self.targets.selected)
-            row = -1 if editor is None or editor.row is None else editor.row
+            row = -1 if self.joint is None else self.joint
             while row >= 0 and len(rows) < 4:
                 if skeleton.joints[row].limit is not None:
                     rows.append(row)
@@ -240,12 +257,29 @@ class Scene:
             self._aspect, self._viewpoint = aspect, viewpoint(self.session, aspect)
             camera.position, camera.look_at = self._viewpoint
 
+    def _row(self, index: Any) -> int | None:
+        """Return the joint of a drawn ball, None if there is no such ball."""
+        if not isinstance(index, int) or not 0 <= index < len(self._build.joints):
+            return None
+        return int(self._build.joints[index])
+
+    async def _on_click(self, event: Any) -> None:
+        """Select a joint; a click on the selected one shows or hides its rings."""
+        row = self._row(event.instance_index)
+        if row is None:
+            return
+        if row == self.joint and self.targets.selected is None:
+            self.rings.shown = not self.rings.shown
+            self.session.touch()
+        else:
+            self.rings.shown = True
+            self._select_joint(row)
+
     async def _on_joint(self, event: Any) -> None:
         """Drag a joint; add a position goal if it has none."""
-        index = event.instance_index
-        if not isinstance(index, int) or not 0 <= index < len(self._build.joints):
+        row = self._row(event.instance_index)
+        if row is None:
             return
-        row = int(self._build.joints[index])
 
         def key() -> int:
             for editor in self.session.editors:
