@@ -1,5 +1,7 @@
 """A clip under the goals, and what is keyed on top of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -246,3 +248,33 @@ def test_a_joint_that_is_turned_on_a_clip_stays_until_it_is_keyed(session):
     session.undo()
     session.set_play(time=2.0)
     np.testing.assert_allclose(settled(session).pose.q, session.clips[0].q[20], atol=1e-6)
+
+
+def test_with_auto_key_an_edit_becomes_a_key_in_one_step_of_undo(session, monkeypatch):
+    page, at, step = make_page(session, monkeypatch)
+    session.set_play(time=2.0, playing=True)
+    hand = next(editor for editor in session.editors if editor.label == "left_hand")
+    page.select(hand.key)
+    at["Auto-key, on or off"].type(None)
+    step()
+    assert at["Auto-key"].value
+    at["Target: up"].type(None)
+    assert not session.play.playing
+    assert session.play.keys == ()
+    page._show(replace(settled(session), still=True))
+    assert [key.frame for key in session.play.keys] == [session.play.frame]
+    assert "Keyed frame" in page.message.text
+    assert session.undo()
+    assert session.play.keys == ()
+    page._show(replace(settled(session), still=True))
+    assert session.play.keys == ()
+    row = session.given.index("left_lower_arm")
+    page.select_joint(row)
+    session.set_play(time=1.0)
+    at["Target: right"].type(None)
+    session.set_play(time=3.0)  # at once: the key is at the frame of the edit
+    assert [key.frame for key in session.play.keys] == [10]
+    at["Auto-key"].type(False)
+    at["Target: right"].type(None)
+    page._show(replace(settled(session), still=True))
+    assert len(session.play.keys) == 1

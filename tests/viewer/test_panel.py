@@ -255,3 +255,22 @@ def test_a_free_goal_that_is_moved_is_shown_as_enabled(arm):
     arm.step()
     assert arm.at["Enabled"].value is True
     assert arm.editor.enabled
+
+
+def test_axes_and_steps_of_the_gizmos_are_set_by_controls_and_keys(arm):
+    handles = arm.page.scene.handles
+    arm.at["Axes"].type("world")
+    arm.at["Snap"].type(True)
+    arm.at["Step m"].type("0.1")
+    arm.at["Step °"].type("30")
+    assert (handles.local, handles.snap, handles.length) == (False, True, 0.1)
+    assert np.degrees(handles.angle) == pytest.approx(30.0)
+    arm.at["Step m"].type("0")
+    assert "above 0" in arm.page.message.text
+    before = arm.editor.position.copy()
+    arm.at["Target: up"].type(None)
+    assert np.abs(arm.editor.position - before).max() == pytest.approx(0.1)
+    arm.at["Axes of the joint or of the world"].type(None)
+    arm.at["Snap, on or off"].type(None)
+    arm.step()
+    assert (arm.at["Axes"].value, arm.at["Snap"].value) == ("joint", False)

@@ -14,7 +14,7 @@ from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.goals.describe import Place
-from synovia.model import Pose, Skeleton
+from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
 from synovia.viewer.editing.editor import GoalEditor, address, kind_of
 
@@ -134,7 +134,9 @@ def holds(editor: GoalEditor, skeleton: Skeleton, row: int) -> bool:
     if "pose" not in kind_of(editor.kind).further:
         return False
     parts = editor.values.get("joints")
-    return row in {skeleton.index(joint) for joint in parts} if parts is not None else True
+    if parts is None:
+        return skeleton.joints[row].kind is not Kind.FREE
+    return row in {skeleton.index(joint) for joint in parts}
 
 
 def with_reference(editor: GoalEditor, skeleton: Skeleton, row: int, value: float | Array) -> Any:

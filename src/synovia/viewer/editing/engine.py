@@ -247,12 +247,9 @@ class Engine:
         """
         follow = self._left is not None
         best = ik.solve(targets, start, _SOLVE, follow=follow)
-        moves = float(np.abs(best.pose.q - start.q).max()) > _MOVES  # as far as ``largest_move`` lets it in one frame
-        if best.missed and (best.interrupted or moves) and self._unfinished < _UNFINISHED:
+        moves = self._moved_on(best, start)  # as far as ``largest_move`` lets it in one frame, also once it has reached
+        if ((best.missed and best.interrupted) or moves) and self._unfinished < _UNFINISHED:
             self._unfinished += 1
-            return best
-        if not best.missed and self._moved_on(best, start) and self._unfinished < _UNFINISHED:
-            self._unfinished += 1  # the goals are reached, and the secondary ones still move the body
             return best
         self._unfinished = 0
         levels = ik.solver.supports_priorities  # such a solver leaves stationary points by itself

@@ -71,6 +71,7 @@ class Session:
     changed: threading.Event = field(default_factory=threading.Event)
     editors: list[GoalEditor] = field(default_factory=list[GoalEditor])
     play: Play = field(default_factory=Play)
+    auto_key: bool = False  # whether an edit by hand becomes a key once the body rests
     version: int = 0
     rooted: Rooted = field(init=False)
     pose: Pose = field(init=False)
@@ -79,6 +80,7 @@ class Session:
     _within: bool = False  # within ``one_step``
     _paused: frozenset[int] = frozenset()  # keys of the goals that are off because a clip plays
     _copied: tuple[str, Array] | None = None  # root mode and joint values, (nq,), of the pose that was copied
+    _key_due: bool = False
     _next_key: int = 1
     size: float = field(init=False)
 
@@ -411,18 +413,37 @@ class Session:
             play.time = min(max(play.time, play.span[0]), play.span[1])
             self.touch()
 
-    def key(self, q: Array | None = None) -> Key:
+    def finish_edit(self) -> None:
+        """Note the end of an edit by hand, such as a drag: with ``auto_key``, the pose of a clip will be keyed."""
+        with self.lock:
+            if self.auto_key and self.play.motion is not None:
+                self.play.playing = False
+                self._key_due = True
+                self.touch()
+
+    def key_if_due(self) -> Key | None:
+        """Key the pose if ``finish_edit`` has asked for it, in the same step of undo; return the key."""
+        with self.lock:
+            if not self._key_due or self.play.motion is None:
+                self._key_due = False
+                return None
+            return self.key(step=False)
+
+    def key(self, q: Array | None = None, *, step: bool = True) -> Key:
         """Keep a pose at the present frame as a key on top of the clip, and let the goals follow again.
 
         Args:
             q: Joint values of the pose, (nq,) of the solved skeleton, clamped to their limits; None: the present pose.
+            step: Whether the key is a step of undo.
 
         Raises:
             InputError: If no clip is chosen.
         """
         with self.lock:
             play = self._clip()
-            self.remember()
+            if step:
+                self.remember()
+            self._key_due = False
             to: Array = self.pose.q if q is None else inside_limits(self.skeleton, q[None])[0]
             play.playing = False
             play.time = play.frame / play.motion.fps if play.motion is not None else 0.0
@@ -458,6 +479,8 @@ class Session:
             for name, value in values.items():
                 if name != "playing" and not math.isfinite(value):
                     raise InputError(f"{name} is not finite", value=value)
+            if "time" in values:
+                self.key_if_due()  # at the frame where the edit was made
             if {"speed", "weight"} & set(values):
                 self.remember(("clip", *values))
             for name, value in values.items():
@@ -554,6 +577,7 @@ class Session:
         return Snapshot(editors, self.rooted, self.pose.q.copy(), self._base, self.solver, replace(self.play))
 
     def _restore(self, snapshot: Snapshot) -> None:
+        self._key_due = False
         self.editors = [editor.copy() for editor in snapshot.editors]
         for editor in self.editors:
             editor.snap()

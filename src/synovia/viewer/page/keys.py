@@ -57,6 +57,9 @@ class Keyed(Protocol):
     def key(self) -> None:
         """Keep the present pose at the present frame of the clip."""
 
+    def switch_auto_key(self) -> None:
+        """Key the pose at the end of each edit, or only on request again."""
+
     def clear_joint(self) -> None:
         """Set the selected joint to its rest value."""
 
@@ -80,13 +83,16 @@ class Keys:
     def __init__(self, page: Keyed) -> None:
         """Register the commands."""
         self._page, self._session = page, page.session
-        self._step = 10.0 ** round(math.log10(_STEP * page.session.size))
+        self._smallest = 10.0 ** round(math.log10(_STEP * page.session.size))
         self._add("Move the target", "G", lambda: self._use("move"))
         self._add("Turn the target or the joint", "R", lambda: self._use("turn"))
         self._add("Undo", "Z", page.undo, "cmd/ctrl")
         self._add("Redo", "Z", page.redo, "cmd/ctrl+shift")
         self._add("Play or pause", "space", self._play)
         self._add("Key the pose on top of the clip", "K", page.key)
+        self._add("Auto-key, on or off", "K", page.switch_auto_key, "shift")
+        self._add("Axes of the joint or of the world", "X", self._switch_axes)
+        self._add("Snap, on or off", "N", self._switch_snap)
         self._add("Frame the body", "F", page.scene.frame_body)
         self._add("Mirror the pose", "M", self._mirror)
         self._add("Set the joint to its rest value", "R", page.clear_joint, "alt")
@@ -161,9 +167,10 @@ class Keys:
         editor = self._chosen()
         self._session.remember(("nudge", editor.key))
         if editor.has_rotation and (self._page.scene.targets.gizmo == "turn" or not editor.has_position):
-            self._session.move(editor.key, turn=_turn(axis, sign, axes) @ editor.rotation)
+            self._session.move(editor.key, turn=_turn(axis, sign * self._angle, axes) @ editor.rotation)
         else:
             self._session.move(editor.key, place=editor.position + sign * self._step * axes[axis])
+        self._session.finish_edit()
 
     def _nudge_joint(self, row: int, axis: int, sign: float, axes: tuple[Array, Array, Array]) -> None:
         """Turn a joint of the given skeleton a step about an axis of the view; a hinge about its own axis."""
@@ -171,11 +178,12 @@ class Keys:
             at, kind = row + self._session.rooted.added, self._session.given.joints[row].kind
             values = self._session.pose.q[self._session.skeleton.q_slice(at)]
             if kind in (Kind.HINGE, Kind.SLIDE):
-                values = values + sign * (_ANGLE if kind is Kind.HINGE else self._step)
+                values = values + sign * (self._angle if kind is Kind.HINGE else self._step)
             elif kind is not Kind.FIXED:
                 frame = self._session.pose.frames[at, :9].reshape(3, 3)
-                values = turned_values(values, frame, _turn(axis, sign, axes))
+                values = turned_values(values, frame, _turn(axis, sign * self._angle, axes))
             self._session.set_joint(at, values)
+        self._session.finish_edit()
 
     def _play(self) -> None:
         """Let the clip run or stand still."""
@@ -198,6 +206,30 @@ class Keys:
         self._session.remove(self._page.selected)
         self._page.refresh()
 
+    @property
+    def _step(self) -> float:
+        """How far an arrow key moves, length units: with snapping a whole step."""
+        handles = self._page.scene.handles
+        return handles.length if handles.snap else self._smallest
+
+    @property
+    def _angle(self) -> float:
+        """How far an arrow key turns, radians: with snapping a whole step."""
+        handles = self._page.scene.handles
+        return handles.angle if handles.snap else _ANGLE
+
+    def _switch_axes(self) -> None:
+        """Change between the axes of what is moved and those of the world."""
+        handles = self._page.scene.handles
+        handles.local = not handles.local
+        self._page.notify(f"Arrows and rings have the axes of the {'joint' if handles.local else 'world'}.")
+
+    def _switch_snap(self) -> None:
+        """Move and turn in steps, or freely again."""
+        handles = self._page.scene.handles
+        handles.snap = not handles.snap
+        self._page.notify("Moves and turns go in steps." if handles.snap else "Moves and turns are free.")
+
     def _go(self, step: int) -> None:
         """Select the next or the previous target."""
         keys = [editor.key for editor in self._targets()]
@@ -206,7 +238,7 @@ class Keys:
             self._page.select(keys[at])
 
 
-def _turn(axis: int, sign: float, axes: tuple[Array, Array, Array]) -> Array:
+def _turn(axis: int, angle: float, axes: tuple[Array, Array, Array]) -> Array:
     """Return the rotation, (3, 3), that an arrow key means.
 
     Right and left turn about the upright axis, up and down about the axis across, away and nearer about the line of
@@ -215,4 +247,4 @@ def _turn(axis: int, sign: float, axes: tuple[Array, Array, Array]) -> Array:
     from scipy.spatial.transform import Rotation
 
     right, up, away = axes
-    return Rotation.from_rotvec(sign * _ANGLE * (up, -right, away)[axis]).as_matrix()
+    return Rotation.from_rotvec(angle * (up, -right, away)[axis]).as_matrix()

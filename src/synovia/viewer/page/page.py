@@ -205,6 +205,11 @@ class Page:
         made = self.session.key()
         self.notify(f"Keyed frame {made.frame}. The targets follow the clip again.")
 
+    def switch_auto_key(self) -> None:
+        """Key the pose at the end of each edit, or only on request again."""
+        self.session.auto_key = not self.session.auto_key
+        self.notify("Each edit of a clip becomes a key." if self.session.auto_key else "K keys an edit of a clip.")
+
     def clear_joint(self) -> None:
         """Set the selected joint to its rest value.
 
@@ -214,6 +219,7 @@ class Page:
         if self.joint is None:
             raise InputError("no joint is selected", hint="a click on a joint selects it")
         self.session.clear_joint(self.joint)
+        self.session.finish_edit()
 
     def copy_pose(self) -> None:
         """Keep the present pose for ``paste_pose``."""
@@ -254,6 +260,8 @@ class Page:
         if self.closed:
             return
         self.frame = frame
+        if frame.still and not frame.busy and (made := self.session.key_if_due()) is not None:
+            self.notify(f"Keyed frame {made.frame}.")
         now = time.monotonic()
         with suppress(RuntimeError):  # a control was removed meanwhile
             if not frame.still:

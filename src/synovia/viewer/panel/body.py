@@ -148,6 +148,7 @@ class Body(Tab):
             values = self._values(row)
             values[part] = number
             self.session.set_joint(row + self.session.rooted.added, from_sliders(joint.kind, joint.limit, values))
+        self.session.finish_edit()
 
     def show(self, frame: Frame) -> None:
         """Update the sliders from the pose."""

@@ -42,6 +42,10 @@ class Clip(Tab):
             "Key the pose", color=PRIMARY, hint="Keep the pose at this frame as a layer on top of the clip (K)."
         )
         self.connect(self._key, lambda _: self.page.key(), click=True)
+        self._auto = gui.add_checkbox(
+            "Auto-key", False, hint="Key the pose at the end of each drag, turn or step (Shift-K)."
+        )
+        self.connect(self._auto, self._set_auto)
         self._folder = gui.add_folder("Keys", expand_by_default=True, visible=False)
         self._speed = self.connect(
             gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
@@ -79,6 +83,10 @@ class Clip(Tab):
     def _set_length(self, values: tuple[float, ...]) -> None:
         """Set the length of the next new clip."""
         self._length = values[0]
+
+    def _set_auto(self, on: bool) -> None:
+        """Key each edit, or only on request."""
+        self.session.auto_key = bool(on)
 
     def _show_path(self, on: bool) -> None:
         """Show or hide the path of the selected joint."""
@@ -135,7 +143,9 @@ class Clip(Tab):
         self._pick.value = self._names[number]
         self._playing.value = play.playing
         chosen = number > 0
-        for handle in (self._playing, self._time, self._speed, self._weight, self._key, self._path, self._help):
+        controls = (self._playing, self._time, self._speed, self._weight, self._key, self._auto, self._path, self._help)
+        self._auto.value = self.session.auto_key
+        for handle in controls:
             if handle.visible != chosen:
                 handle.visible = chosen
         for field in (self._frame, self._span):

@@ -31,15 +31,16 @@ class Handles:
     local: bool = True
     snap: bool = False
 
-    def moved(self, start: Array, to: Array, axes: Array) -> Array:
+    def moved(self, start: Array, to: Array, axes: Array, *, held: bool = False) -> Array:
         """Return where a drag ends: ``to``, or with snapping the nearest whole steps from its start.
 
         Args:
             start: Position where the drag started, (3,), length units.
             to: Position under the pointer, (3,), length units.
             axes: Directions of the steps, the columns of a rotation, (3, 3).
+            held: Whether the key that snaps is held.
         """
-        if not self.snap:
+        if not (self.snap or held):
             return to
         return start + axes @ (np.round(axes.T @ (to - start) / self.length) * self.length)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -47,7 +46,6 @@ class Rings:
         scale: Scene units per length unit.
         size: Size of the body, scene units.
         up: Upward direction, (3,).
-        on_end: Function that is called at the end of a drag.
     """
 
     def __init__(
@@ -59,12 +57,11 @@ class Rings:
         scale: float,
         size: float,
         up: Array,
-        on_end: Callable[[], None],
     ) -> None:
         """Make the label, which is never removed."""
         self.shown = True
         self._client, self._session, self._handles = client, session, handles
-        self._scale, self._size, self._above, self._on_end = scale, size, _ABOVE * size * up, on_end
+        self._scale, self._size, self._above = scale, size, _ABOVE * size * up
         self._gizmo: Any = None
         self._gizmo_of: tuple[int, bool] | None = None
         self._turn, self._place = np.eye(3), np.zeros(3)  # of the gizmo, scene units
@@ -134,8 +131,8 @@ class Rings:
             disable_rotations=kind is Kind.SLIDE,
             depth_test=False,
             opacity=0.85,
-            position=tuple(self._place),
-            wxyz=tuple(wxyz(self._turn)),
+            position=self._place,
+            wxyz=wxyz(self._turn),
         )
 
         async def on_update(event: Any) -> None:
@@ -147,7 +144,7 @@ class Rings:
                     self._drag(row, event.phase, quat_to_matrix(np.array([x, y, z, w]) / length), place)
             if event.phase == "end":
                 self._grab = None
-                self._on_end()
+                self._session.finish_edit()
 
         gizmo.on_update(on_update)
         return gizmo
@@ -201,10 +198,10 @@ def turned_values(values: Array, frame: Array, turn: Array, moved: Array | None 
 
 def _facing(axes: Array, near: Array) -> Array:
     """Return axes, (3, 3), turned about their z axis until the quarter between x and y faces a direction, (3,)."""
-    x, y, z = axes.T
-    angle = math.atan2(near @ y, near @ x) - 0.25 * math.pi
-    across = math.cos(angle) * x + math.sin(angle) * y
-    return np.column_stack([across, np.cross(z, across), z])
+    x, y, _ = near @ axes
+    angle = math.atan2(y, x) - 0.25 * math.pi
+    cosine, sine = math.cos(angle), math.sin(angle)
+    return axes @ np.array([[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]])
 
 
 def _put(handle: Any, name: str, value: Array) -> None:

@@ -24,7 +24,7 @@ from synovia.viewer.scene.path import ClipPath
 from synovia.viewer.scene.rings import Rings
 from synovia.viewer.scene.sketches import Sketches
 from synovia.viewer.scene.skin import Skin
-from synovia.viewer.scene.targets import Ranges, Targets
+from synovia.viewer.scene.targets import SNAPS, Ranges, Targets
 from synovia.viewer.serving.view import Aim
 
 if TYPE_CHECKING:
@@ -83,17 +83,16 @@ class Scene:
         self._rims: dict[int, Array] = {}
         self.handles = Handles(first_length(session.size, session.given.meters_per_unit))
         self.targets = Targets(
-            client, session, self.theme, scale=self.scale, size=self.size, up=self._up, on_select=on_select
-        )
-        self.rings = Rings(
             client,
             session,
+            self.theme,
             self.handles,
             scale=self.scale,
             size=self.size,
             up=self._up,
-            on_end=lambda: None,
+            on_select=on_select,
         )
+        self.rings = Rings(client, session, self.handles, scale=self.scale, size=self.size, up=self._up)
         self.ranges = Ranges(client, session.given, self.theme, scale=self.scale, size=self.size)
         self.sketches = Sketches(client, session, self.theme, scale=self.scale, size=self.size)
         positions = session.start().positions[session.rooted.added :] * self.scale
@@ -101,6 +100,7 @@ class Scene:
         self._meshes = BodyMeshes(client.scene, "/body", self._build, positions)
         self._bones, self._joints = self._meshes.bones, self._meshes.joints
         self._joints.on_drag("left")(self._on_joint)
+        self._joints.on_drag("left", modifier=SNAPS)(self._on_joint)
         self._joints.on_click(self._on_click)
         self.path = ClipPath(client, session, scale=self.scale, size=self.size)
         self._limits = add_lines(client, "/limits", _LIMIT, 1.5)
