@@ -1,15 +1,19 @@
 """A clip under the goals, and what is keyed on top of it."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import synovia as sy
 from panels import make_page, settled
+from synovia.draw.theme import THEMES
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session
 from synovia.viewer.page.saving import motion_file, solved_clip
+from synovia.viewer.scene.bodies import build
+from synovia.viewer.scene.ghosts import Onion
 from synovia.viewer.scene.scene import viewpoint
 
 FPS = 10.0
@@ -248,6 +252,45 @@ def test_a_joint_that_is_turned_on_a_clip_stays_until_it_is_keyed(session):
     session.undo()
     session.set_play(time=2.0)
     np.testing.assert_allclose(settled(session).pose.q, session.clips[0].q[20], atol=1e-6)
+
+
+def test_the_onion_skin_shows_poses_around_the_present_one(session, monkeypatch):
+    names = []
+    scene = SimpleNamespace(
+        add_batched_meshes_simple=lambda name, *_, **props: names.append(name) or SimpleNamespace(visible=True, **props)
+    )
+    onion = Onion(SimpleNamespace(scene=scene), session, build(session.given, THEMES["light"], 1.0), scale=1.0)
+    session.set_play(time=0.7, playing=False)
+    onion.show()
+    assert not names
+    onion.mode = "frames"
+    assert onion.frames() == {("before", 0): 2, ("after", 0): 12, ("after", 1): 17}
+    onion.show()
+    assert len(names) == 3
+    after = onion._ghosts["after", 0]._mesh
+    hips = after.batched_positions[:, 2].mean()
+    session.set_play(time=1.7)
+    onion.show()
+    assert after.batched_positions[:, 2].mean() - hips == pytest.approx(0.5, abs=1e-6)  # half a metre a second
+    _keyed(session, 20)
+    _keyed(session, 30)
+    onion.mode = "keys"
+    session.set_play(time=2.5)
+    assert onion.frames() == {("before", 0): 20, ("after", 0): 30}
+    onion.show()
+    assert not onion._ghosts["before", 1]._mesh.visible
+    session.set_play(playing=True)
+    assert onion.frames() == {}
+    page, at, step = make_page(session, monkeypatch)
+    at["Onion skin"].type("frames")
+    at["Ghosts every"].type("9")
+    step()
+    assert (page.scene.onion.mode, page.scene.onion.every) == ("frames", 9)
+    assert at["Ghosts every"].visible
+    at["Onion skin: off, frames, keys"].type(None)
+    assert page.scene.onion.mode == "keys"
+    at["Ghosts every"].type("0")
+    assert "above 0" in page.message.text
 
 
 def test_with_auto_key_an_edit_becomes_a_key_in_one_step_of_undo(session, monkeypatch):

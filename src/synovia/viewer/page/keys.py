@@ -12,6 +12,7 @@ from synovia.model.geometry import Array
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.session import Session
 from synovia.viewer.page.control import Message, connect
+from synovia.viewer.scene.ghosts import ONION
 from synovia.viewer.scene.rings import turned_values
 from synovia.viewer.scene.scene import Scene
 from synovia.viewer.scene.targets import Gizmo
@@ -93,6 +94,7 @@ class Keys:
         self._add("Auto-key, on or off", "K", page.switch_auto_key, "shift")
         self._add("Axes of the joint or of the world", "X", self._switch_axes)
         self._add("Snap, on or off", "N", self._switch_snap)
+        self._add("Onion skin: off, frames, keys", "O", self._switch_onion)
         self._add("Frame the body", "F", page.scene.frame_body)
         self._add("Mirror the pose", "M", self._mirror)
         self._add("Set the joint to its rest value", "R", page.clear_joint, "alt")
@@ -229,6 +231,12 @@ class Keys:
         handles = self._page.scene.handles
         handles.snap = not handles.snap
         self._page.notify("Moves and turns go in steps." if handles.snap else "Moves and turns are free.")
+
+    def _switch_onion(self) -> None:
+        """Show the next kind of poses around the present one."""
+        onion = self._page.scene.onion
+        onion.mode = ONION[(ONION.index(onion.mode) + 1) % len(ONION)]
+        self._page.notify(f"Onion skin: {onion.mode}.")
 
     def _go(self, step: int) -> None:
         """Select the next or the previous target."""

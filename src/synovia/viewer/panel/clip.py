@@ -8,7 +8,8 @@ from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.page.page import Tab
 from synovia.viewer.page.style import PRIMARY, note
-from synovia.viewer.panel.controls import Field, whole
+from synovia.viewer.panel.controls import Field, above_zero, whole
+from synovia.viewer.scene.ghosts import ONION
 
 _NONE = "(none)"
 _SECONDS = 2.0  # length of a new clip
@@ -58,6 +59,13 @@ class Clip(Tab):
         )
         path = gui.add_checkbox("Path", False, hint="Show where the selected joint goes in the clip, and its keys.")
         self._path = self.connect(path, self._show_path)
+        self._onion = gui.add_dropdown(
+            "Onion skin", ONION, hint="Show two poses before (orange) and after (blue), some frames away or keyed (O)."
+        )
+        self.connect(self._onion, self._set_onion)
+        self._every = Field(
+            self, "Ghosts every", (5.0,), self._set_every, digits=0, hint="Frames between two poses of the onion skin."
+        )
         with gui.add_folder("New clip", expand_by_default=not self.session.clips):
             self._seconds = Field(self, "Length s", (_SECONDS,), self._set_length)
             button = gui.add_button(
@@ -91,6 +99,16 @@ class Clip(Tab):
     def _show_path(self, on: bool) -> None:
         """Show or hide the path of the selected joint."""
         self.page.scene.path.shown = bool(on)
+        self.session.touch()
+
+    def _set_onion(self, mode: str) -> None:
+        """Choose the poses of the onion skin."""
+        self.page.scene.onion.mode = mode
+        self.session.touch()
+
+    def _set_every(self, values: tuple[float, ...]) -> None:
+        """Set the frames from one pose of the onion skin to the next."""
+        self.page.scene.onion.every = int(above_zero("frames", float(whole("frames", values[0]))))
         self.session.touch()
 
     def _picked(self, name: str) -> None:
@@ -143,9 +161,13 @@ class Clip(Tab):
         self._pick.value = self._names[number]
         self._playing.value = play.playing
         chosen = number > 0
-        controls = (self._playing, self._time, self._speed, self._weight, self._key, self._auto, self._path, self._help)
-        self._auto.value = self.session.auto_key
-        for handle in controls:
+        onion = self.page.scene.onion
+        self._auto.value, self._onion.value = self.session.auto_key, onion.mode
+        self._every.show((float(onion.every),))
+        if self._every.visible != (far := chosen and onion.mode == "frames"):
+            self._every.visible = far
+        controls = (self._playing, self._time, self._speed, self._weight, self._key, self._auto, self._path)
+        for handle in (*controls, self._onion, self._help):
             if handle.visible != chosen:
                 handle.visible = chosen
         for field in (self._frame, self._span):

@@ -17,7 +17,8 @@ from synovia.model.geometry import Array
 from synovia.surface import Surface
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
-from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build, rod
+from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build
+from synovia.viewer.scene.ghosts import Ghost, Onion
 from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.lines import add_lines
 from synovia.viewer.scene.path import ClipPath
@@ -35,6 +36,7 @@ _LIMIT: Final = (214, 158, 46)
 _FLOORS: Final = ("yz", "xz", "xy")  # planes perpendicular to x, y, z
 _SEGMENTS: Final = 4000  # most line segments of limits: each frame sends them all
 
+_RUNNER: Final = 0.45  # opacity of the result of another solver
 _SIZE: Final = 1.7  # size of a body whose file names no unit, scene units
 _HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body of such a size is shown in metres
 _VIEW: Final = 0.8  # vertical field of view, radians; a wider one distorts near parts
@@ -79,7 +81,7 @@ class Scene:
         pose = session.given.rest_pose()
         self.size = float(np.linalg.norm(np.ptp(pose.positions, axis=0)) * self.scale) or 1.0
         self._build: Build = build(session.given, self.theme, self.scale)
-        self._runners: list[Any] = []
+        self._runners: list[Ghost] = []
         self._rims: dict[int, Array] = {}
         self.handles = Handles(first_length(session.size, session.given.meters_per_unit))
         self.targets = Targets(
@@ -103,6 +105,7 @@ class Scene:
         self._joints.on_drag("left", modifier=SNAPS)(self._on_joint)
         self._joints.on_click(self._on_click)
         self.path = ClipPath(client, session, scale=self.scale, size=self.size)
+        self.onion = Onion(client, session, self._build, scale=self.scale)
         self._limits = add_lines(client, "/limits", _LIMIT, 1.5)
         self._aspect, self._viewpoint = 1.0, viewpoint(session, 1.0)
         client.camera.on_update(self._look)
@@ -155,28 +158,15 @@ class Scene:
 
     def show_runners(self, runners: Sequence[tuple[Pose, str]]) -> None:
         """Show poses as translucent bodies, each in its colour (#rrggbb), and remove the previous ones."""
-        for handle in self._runners:
-            handle.remove()
+        for ghost in self._runners:
+            ghost.remove()
         self._runners = []
-        vertices, faces = rod()
         for number, (pose, colour) in enumerate(runners):
-            added = len(pose.skeleton) - len(self.session.given)
-            place, turn, scale = self._build.bone_frames(pose.positions[added:] * self.scale)
-            scale[:, :2] *= 0.6
-            self._runners.append(
-                self.client.scene.add_batched_meshes_simple(
-                    f"/runners/{number}",
-                    vertices,
-                    faces,
-                    batched_wxyzs=turn,
-                    batched_positions=place,
-                    batched_scales=scale,
-                    batched_colors=np.array(list(bytes.fromhex(colour[1:])), np.uint8),
-                    opacity=0.45,
-                    lod="off",
-                    cast_shadow=False,
-                )
+            positions = pose.positions[len(pose.skeleton) - len(self.session.given) :] * self.scale
+            ghost = Ghost(
+                self.client, f"/runners/{number}", self._build, positions, tuple(bytes.fromhex(colour[1:])), _RUNNER
             )
+            self._runners.append(ghost)
 
     def show(self, frame: Frame) -> None:
         """Show a frame; called 60 times a second."""
@@ -190,6 +180,7 @@ class Scene:
             self.sketches.show(frame)
             self._show_limits(world)
             self.path.show(self.joint)
+            self.onion.show()
         self.client.flush()
 
     def _show_limits(self, world: Array) -> None:
