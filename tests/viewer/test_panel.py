@@ -2,6 +2,7 @@
 
 import warnings
 from types import SimpleNamespace
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from synovia.viewer.page.saving import python_text
 from synovia.viewer.page.style import BRANDS, INKS, style
 from synovia.viewer.panel import controls
 from synovia.viewer.panel.controls import angles_of, numbers, turn_of, written
+from synovia.viewer.panel.tree import tree_html
 from synovia.viewer.panel.why import Run, Why
 
 
@@ -274,3 +276,30 @@ def test_axes_and_steps_of_the_gizmos_are_set_by_controls_and_keys(arm):
     arm.at["Snap, on or off"].type(None)
     arm.step()
     assert (arm.at["Axes"].value, arm.at["Snap"].value) == ("joint", False)
+
+
+@pytest.mark.parametrize("name", ["humanoid", "quadruped", "arm7"])
+def test_the_tree_has_each_joint_once_below_its_parent(name):
+    body = sy.bundled(name)
+    names = dict(enumerate(body.joint_names))
+    names[1] = "<b>"
+    text = tree_html(body, names, "x")
+    root = ET.fromstring(text.replace(" open>", ">").replace('autocomplete="off">', "/>"))
+    parents = {}
+    for item in root.iter("li"):
+        row = int(item.find(".//button").get("data-row"))
+        parents[row] = [int(below.find(".//button").get("data-row")) for below in item.findall("./details/ul/li")]
+    assert parents == {row: list(body.children[row]) for row in range(len(body))}
+    assert "&lt;b&gt;" in text
+    assert " open>" in text
+
+
+def test_a_joint_that_is_chosen_in_the_tree_is_selected_and_named_to_the_browser(arm):
+    arm.at["Joint of the tree"].type("3 1")
+    assert (arm.page.joint, arm.page.selected) == (3, None)
+    arm.at["Find a joint"].type(None)
+    arm.step()
+    assert 'data-joint="3" data-searches="1"' in arm.page._status.content
+    for wrong in ("", "99 2", "-1 3", "joint1"):
+        arm.at["Joint of the tree"].type(wrong)
+        assert arm.page.joint == 3

@@ -58,6 +58,9 @@ class Keyed(Protocol):
     def key(self) -> None:
         """Keep the present pose at the present frame of the clip."""
 
+    def find_joint(self) -> None:
+        """Open the tree of joints at its search."""
+
     def switch_auto_key(self) -> None:
         """Key the pose at the end of each edit, or only on request again."""
 
@@ -105,6 +108,7 @@ class Keys:
             self._add(f"View: {side}", key, lambda side=side: page.scene.frame_body(side))
         self._add("Pin the joint, or let it go", "P", self._pin)
         self._add("Remove the goal", "delete", self._remove)
+        self._add("Find a joint", "J", page.find_joint)
         self._next = self._add("Next target", "tab", lambda: self._go(1))
         self._previous = self._add("Previous target", "tab", lambda: self._go(-1), "shift")
         for word, (key, modifier, axis, sign) in _ARROWS.items():

@@ -124,6 +124,7 @@ class Page:
         self._updates: list[float] = []  # times of updates of the text that are due without a change
         self._last = 0.0  # time of the last update of the text
         self._status_text = ""
+        self._searches = 0  # for a joint, in the tree
         self.closed = False
         self._theme()
         self.scene = Scene(
@@ -205,6 +206,11 @@ class Page:
         made = self.session.key()
         self.notify(f"Keyed frame {made.frame}. The targets follow the clip again.")
 
+    def find_joint(self) -> None:
+        """Open the tree of joints at its search; ``browser.js`` does so when the number of searches changes."""
+        self._searches += 1
+        self.session.touch()
+
     def switch_auto_key(self) -> None:
         """Key the pose at the end of each edit, or only on request again."""
         self.session.auto_key = not self.session.auto_key
@@ -274,7 +280,8 @@ class Page:
 
     def _show_text(self, frame: Frame) -> None:
         """Show the status and the text of the tabs."""
-        text = f'<div class="synovia-status">{self._status_note(frame)}</div>'  # of constant height
+        state = f'data-joint="{"" if self.joint is None else self.joint}" data-searches="{self._searches}"'
+        text = f'<div class="synovia-status" {state}>{self._status_note(frame)}</div>'  # of constant height
         if text != self._status_text:
             self._status.content = self._status_text = text
         if self.session.edited and self._hint.visible:  # whoever has changed something needs no hint

@@ -15,6 +15,7 @@ from synovia.viewer.editing.root import ROOTS
 from synovia.viewer.page.page import Tab
 from synovia.viewer.page.style import DIM, WARN, note, safe
 from synovia.viewer.panel.controls import in_degrees, widened
+from synovia.viewer.panel.tree import add_tree
 from synovia.viewer.scene.skin import SHOWN
 
 _HELD: Final = "Targets below a joint go with it. Other goals, such as balance, may move it a little."
@@ -76,6 +77,7 @@ class Body(Tab):
         else:
             for row in self._rows:
                 self._add_sliders(row)
+        add_tree(self)
 
     def _pressed(self, button: str) -> None:
         if button == "Undo":
@@ -130,7 +132,7 @@ class Body(Tab):
             title = name if self._many else f"{short_label(joint.name)} {name.removeprefix('angle ')}".strip()
             if not name.endswith("°"):
                 title = f"{title} {self.page.unit}".strip()
-            value = float(np.clip(self._values(row)[part], low, high))
+            value = float(np.clip(round(self._values(row)[part], 3) + 0.0, low, high))
             slider = gui.add_slider(title or short_label(joint.name), low, high, step, value)
             self.connect(slider, lambda number, row=row, part=part: self._slide(row, part, float(number)))
             self._sliders.append((row, part, slider))

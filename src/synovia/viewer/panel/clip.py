@@ -59,7 +59,7 @@ class Clip(Tab):
         )
         path = gui.add_checkbox("Path", False, hint="Show where the selected joint goes in the clip, and its keys.")
         self._path = self.connect(path, self._show_path)
-        self._onion = gui.add_dropdown(
+        self._onion: Any = gui.add_dropdown(
             "Onion skin", ONION, hint="Show two poses before (orange) and after (blue), some frames away or keyed (O)."
         )
         self.connect(self._onion, self._set_onion)
