@@ -23,6 +23,18 @@
   // skinned mesh is removed. A table that says undefined where it has null is what it expects.
   if (shared)
     shared.nodeRefFromName = new Proxy(shared.nodeRefFromName, { get: (table, name) => table[name] ?? undefined });
+  // viser applies the messages that have come since the last frame together: removals of controls at once, updates at the
+  // end. An update of a control that is removed in the same frame is then an error, so it leaves the queue before.
+  const queue = shared?.messageQueue;
+  if (queue)
+    queue.push = (...messages) => {
+      for (const { type, uuid } of messages) {
+        if (type !== "GuiRemoveMessage") continue;
+        for (let i = queue.length - 1; i >= 0; i--)
+          if (queue[i].type === "GuiUpdateMessage" && queue[i].uuid === uuid) queue.splice(i, 1);
+      }
+      return Array.prototype.push.apply(queue, messages);
+    };
   window.synovia = { nodes: shared?.nodeRefFromName };
 
   // Textures and colours of vertices, which viser's meshes do not take: scene/paint.py leaves them in hidden elements.
