@@ -41,8 +41,9 @@ _SIZE: Final = 1.7  # size of a body whose file names no unit, scene units
 _HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body of such a size is shown in metres
 _VIEW: Final = 0.8  # vertical field of view, radians; a wider one distorts near parts
 _GLANCES: Final = 12  # poses of a clip that the first view takes into account
-_NEAR: Final = 2.5  # body sizes: the first view leaves out what a clip does farther away
+_NEAR: Final = 5.0  # body sizes: the first view leaves out what a clip does farther away
 _TILT: Final = 1e-3  # of the line of sight from above, so that the front of the body is below
+_FILLED: Final = 0.9  # of the width and the height, on a phone of the upper half: the most that joints may fill
 _PHONE: Final = 0.7  # width over height; a page below this is that of a phone
 
 
@@ -317,12 +318,15 @@ def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
     times = [session.play.time, *np.linspace(*session.play.span, _GLANCES).tolist()]
     poses = np.array([session.start(time).positions[session.rooted.added :] for time in times])
     away = np.linalg.norm((poses - poses[0]).mean(axis=1), axis=1)
-    positions = np.concatenate(poses[away <= _NEAR * session.size]) * scene_scale(session)
+    seen = poses[away <= _NEAR * session.size] * scene_scale(session)
     ahead = ahead_of(session.given)
-    return _seen_from(positions, up, aspect, 0.89 * ahead + 0.39 * np.cross(up, ahead) + 0.23 * up)
+    way = 0.89 * ahead + 0.39 * np.cross(up, ahead) + 0.23 * up
+    return _seen_from(np.concatenate(seen), up, aspect, way, seen[0])
 
 
-def _seen_from(positions: Array, up: Array, aspect: float, way: Array) -> tuple[Array, Array]:
+def _seen_from(
+    positions: Array, up: Array, aspect: float, way: Array, body: Array | None = None
+) -> tuple[Array, Array]:
     """Return the position (3,) and the target (3,) of a camera that sees all joints.
 
     Args:
@@ -330,14 +334,22 @@ def _seen_from(positions: Array, up: Array, aspect: float, way: Array) -> tuple[
         up: Upward direction, (3,).
         aspect: Width of the scene over its height. On a phone the panel covers the lower part.
         way: Direction from the body to the camera, (3,).
+        body: Those of one pose, (m, 3), from which the camera keeps a comfortable distance; None: all of them.
     """
     middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
-    size = float(np.linalg.norm(np.ptp(positions, axis=0))) or 1.0
-    high = float(np.ptp(positions @ up))
-    wide = float(np.linalg.norm(np.ptp(positions - np.outer(positions @ up, up), axis=0)))
+    one = positions if body is None else body
+    size = float(np.linalg.norm(np.ptp(one, axis=0))) or 1.0
+    high = float(np.ptp(one @ up))
+    wide = float(np.linalg.norm(np.ptp(one - np.outer(one @ up, up), axis=0)))
     phone = aspect < _PHONE
     share = 0.35 if phone else 0.7  # of the height, for the body
     half = math.tan(0.5 * _VIEW)
     away = max(0.5 * high / share, 0.57 * wide / min(aspect, 1.15), 0.3 * size) / half + 0.25 * wide
+    ends = positions - middle  # joints that are nearer to the camera than the middle need more
+    right = np.cross(up, way)
+    if np.linalg.norm(right) > _TILT:
+        right /= np.linalg.norm(right)
+        beside, above = np.abs(ends @ right) / aspect, np.abs(ends @ np.cross(way, right)) * (2.0 if phone else 1.0)
+        away = max(away, float((ends @ way + np.maximum(beside, above) / (_FILLED * half)).max()))
     at = middle - (0.5 * away * half if phone else 0.0) * up
     return at + away * way, at
