@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Generator, Hashable, Iterable, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import InputError, UnsupportedError
+from synovia.errors import InputError, UnsupportedError, unknown_name
 from synovia.goals.base import POSITION, ROTATION
 from synovia.io.load import clip_number
 from synovia.model import Kind, Pose, Skeleton
@@ -35,6 +35,8 @@ from synovia.viewer.editing.root import Rooted, changed_root, rooted, with_root_
 from synovia.viewer.editing.undo import Undo
 
 _MOST_EDITORS: Final = 64
+_MOST_POSES: Final = 1000  # of the library
+_LONGEST_NAME: Final = 60  # characters
 _FAR: Final = 1e4  # largest distance of a target, body sizes
 
 
@@ -71,6 +73,7 @@ class Session:
     changed: threading.Event = field(default_factory=threading.Event)
     editors: list[GoalEditor] = field(default_factory=list[GoalEditor])
     play: Play = field(default_factory=Play)
+    library: Mapping[str, Pose] = field(default_factory=dict[str, Pose])  # poses of the given skeleton by name
     auto_key: bool = False  # whether an edit by hand becomes a key once the body rests
     version: int = 0
     rooted: Rooted = field(init=False)
@@ -309,18 +312,74 @@ class Session:
             if self._copied is None:
                 raise InputError("no pose was copied", hint="C copies the present pose")
             mode, copied = self._copied
-            q = np.concatenate([self.pose.q[: -self.given.nq or None], without_root_values(copied, self.given)])
+            q = self._with_present_root(without_root_values(copied, self.given))
             q = copied.copy() if mode == self.mode and len(copied) == len(q) else q
-            if mirror:
-                q = mirrored(Pose(self.skeleton, q))
-            if self.play.motion is not None:
-                self.key(q)
-                return
-            self.remember()
-            self.put(q)
-            for editor in self.editors:
-                self.to_current(editor)
-            self.touch(structure=True)
+            self._apply(mirrored(Pose(self.skeleton, q)) if mirror else q)
+
+    def _with_present_root(self, own: Array) -> Array:
+        """Return joint values of the given skeleton, (nq,), after those of the root that the page has added."""
+        return np.concatenate([self.pose.q[: -self.given.nq or None], own])
+
+    def _apply(self, q: Array) -> None:
+        """Set a pose, and move every target to the body; on a clip, the pose becomes a key."""
+        if self.play.motion is not None:
+            self.key(q)
+            return
+        self.remember()
+        self.put(q)
+        for editor in self.editors:
+            self.to_current(editor)
+        self.touch(structure=True)
+
+    def keep_pose(self, name: str) -> None:
+        """Keep the present pose in the library, in place of one that has the name.
+
+        Raises:
+            InputError: If the name is empty or too long, or the library is full.
+        """
+        with self.lock:
+            own = Pose(self.given, without_root_values(self.pose.q, self.given))
+            self.add_poses({name.strip(): own})
+
+    def add_poses(self, poses: Mapping[str, Pose]) -> None:
+        """Add poses of the given skeleton to the library.
+
+        Raises:
+            InputError: If a name is empty or too long, or the library is full.
+        """
+        with self.lock:
+            for name in poses:
+                if not 0 < len(name) <= _LONGEST_NAME:
+                    raise InputError("name of a pose", value=name, expected=f"1 to {_LONGEST_NAME} characters")
+            library = {**self.library, **poses}
+            if len(library) > _MOST_POSES:
+                raise InputError("too many poses", value=len(library), expected=f"at most {_MOST_POSES}")
+            self.library = library
+            self.touch()
+
+    def apply_pose(self, name: str, *, mirror: bool = False) -> None:
+        """Set a pose of the library, and move every target to the body; on a clip, the pose becomes a key.
+
+        A root that the page has added stays where it is.
+
+        Args:
+            name: Name of the pose.
+            mirror: Whether to set its mirror image.
+
+        Raises:
+            UnknownNameError: If the library has no such pose.
+        """
+        with self.lock:
+            if name not in self.library:
+                raise unknown_name("pose", name, self.library)
+            q = self._with_present_root(self.library[name].q)
+            self._apply(mirrored(Pose(self.skeleton, q)) if mirror else q)
+
+    def drop_pose(self, name: str) -> None:
+        """Remove a pose from the library."""
+        with self.lock:
+            self.library = {other: pose for other, pose in self.library.items() if other != name}
+            self.touch()
 
     def pin(self, key: int | None) -> bool:
         """Hold the joint of a goal where it is, or let it go if it is held; return whether it is held now.

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.errors import InputError
+from synovia.files.poses import poses_text
 from synovia.model import Kind
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.model.limits import Interval, SwingTwist
@@ -19,6 +21,7 @@ from synovia.viewer.panel.tree import add_tree
 from synovia.viewer.scene.skin import SHOWN
 
 _HELD: Final = "Targets below a joint go with it. Other goals, such as balance, may move it a little."
+_NO_POSE: Final = "(none)"
 _FEW: Final = 16  # most hinges and slides to show at once; a body with more joints shows one at a time
 
 
@@ -78,6 +81,38 @@ class Body(Tab):
             for row in self._rows:
                 self._add_sliders(row)
         add_tree(self)
+        with gui.add_folder("Poses", expand_by_default=False):
+            self._library()
+
+    def _library(self) -> None:
+        """Add the controls of the library of poses."""
+        gui = self.gui
+        self._name = gui.add_text("Name", "", hint="Of the present pose, to be kept.")
+        self.connect(
+            gui.add_button("Keep this pose"), lambda _: self.session.keep_pose(str(self._name.value)), click=True
+        )
+        self._kept = gui.add_dropdown("Kept", (_NO_POSE,), hint="Applied on a clip, a pose becomes a key.")
+        self._use = gui.add_button_group("", ("Apply", "Mirrored", "Delete"))
+        self.connect(self._use, self._use_pose, click=True)
+        self.connect(gui.add_button("Save poses"), self._save_poses, click=True)
+        gui.add_html(note("A file of poses, or a saved pose, that you drop on the page is added."))
+
+    def _use_pose(self, button: str) -> None:
+        name = str(self._kept.value)
+        if name == _NO_POSE and name not in self.session.library:
+            raise InputError("no pose was kept", hint="type a name, then press 'Keep this pose'")
+        if button == "Delete":
+            self.session.drop_pose(name)
+        else:
+            self.session.apply_pose(name, mirror=button == "Mirrored")
+            self.page.refresh()
+
+    def _save_poses(self, _: Any) -> None:
+        if not self.session.library:
+            raise InputError("no pose was kept", hint="type a name, then press 'Keep this pose'")
+        self.page.client.send_file_download(
+            "poses.json", poses_text(self.session.library).encode(), save_immediately=True
+        )
 
     def _pressed(self, button: str) -> None:
         if button == "Undo":
@@ -154,6 +189,11 @@ class Body(Tab):
 
     def show(self, frame: Frame) -> None:
         """Update the sliders from the pose."""
+        if self._rows and self._kept.options != (names := tuple(self.session.library) or (_NO_POSE,)):
+            chosen = self._kept.value
+            self._kept.options = names
+            added = [name for name in names if name == str(self._name.value).strip()]
+            self._kept.value = added[0] if added else chosen if chosen in names else names[0]
         self._root.value = self.session.mode
         held = any(row in frame.moved for row, _, _ in self._sliders)
         if self._held.visible != held:
