@@ -167,6 +167,29 @@ def test_the_tab_lists_the_keys_and_deletes_them(session, monkeypatch):
     assert (session.play.first, session.play.end) == (5, 9)
 
 
+def test_keys_are_moved_and_copied_to_the_present_frame(session, monkeypatch):
+    place = _keyed(session, 20)
+    _, at, step = make_page(session, monkeypatch)
+    step()
+    session.set_play(time=3.0)
+    at["Frame 20"].type("Copy")
+    assert [key.frame for key in session.play.keys] == [20, 30]
+    moved = settled(session).pose.position("left_hand")
+    np.testing.assert_allclose(moved - place, (0.0, 0.0, 0.5), atol=2e-3)  # the body has glided on
+    session.set_play(time=1.0)
+    at["Frame 20"].type("Move")
+    assert [key.frame for key in session.play.keys] == [10, 30]
+    step()
+    at["Frame 30"].type("Move")  # in place of the key that is there
+    assert [key.frame for key in session.play.keys] == [10]
+    session.undo()
+    session.undo()
+    assert [key.frame for key in session.play.keys] == [20, 30]
+    for frame, to, word in ((20, 20, "is at this frame"), (20, 99, "frame of the key"), (5, 6, "no key")):
+        with pytest.raises(sy.InputError, match=word):
+            session.move_key(frame, to)
+
+
 @pytest.fixture
 def still():
     """A body without a clip, its left hand raised."""

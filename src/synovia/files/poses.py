@@ -100,7 +100,7 @@ def load_poses(path: str | os.PathLike[str], skeleton: Skeleton) -> dict[str, Po
     """
     path = as_path(path)
     where = str(path)
-    content = parse_json(read_text(path, most=_LARGEST), where)
+    content: Any = parse_json(read_text(path, most=_LARGEST), where)
     if isinstance(content, dict) and cast("dict[str, Any]", content).get("schema") == SCHEMA:
         return {path.stem: load_pose(path, skeleton)}
     poses: Any = _fields(content, "poses", where, (LIBRARY, SCHEMA)).get("poses")
@@ -110,7 +110,7 @@ def load_poses(path: str | os.PathLike[str], skeleton: Skeleton) -> dict[str, Po
     return {name: _pose_of(values, skeleton, where, f"poses.{name}") for name, values in named.items()}
 
 
-def _fields(content: object, values: str, where: str, schemas: tuple[str, ...]) -> dict[str, Any]:
+def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> dict[str, Any]:
     """Return the fields of a file that has one of some schemas, the first of which is its own."""
     if not isinstance(content, dict) or cast("dict[str, Any]", content).get("schema") != schemas[0]:
         expected = " or ".join(f'"schema": "{schema}"' for schema in schemas)

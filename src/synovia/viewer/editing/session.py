@@ -515,6 +515,32 @@ class Session:
             self.touch()
             return key
 
+    def move_key(self, frame: int, to: int | None = None, *, copy: bool = False) -> None:
+        """Move or copy a key to another frame, in place of a key that is there.
+
+        Args:
+            frame: Frame of the key.
+            to: The other frame; None: the present one.
+            copy: Whether the key also stays where it is.
+
+        Raises:
+            InputError: If there is no such key or no such frame.
+        """
+        with self.lock:
+            play = self._clip()
+            to, last = play.frame if to is None else to, len(play.motion or ()) - 1
+            key = next((key for key in play.keys if key.frame == frame), None)
+            if key is None:
+                raise InputError("there is no key", value=frame, expected="the frame of a key")
+            if not 0 <= to <= last:
+                raise InputError("frame of the key", value=to, expected=f"0 to {last}")
+            if to == frame:
+                raise InputError("the key is at this frame", value=to, hint="go to the frame where it should be")
+            self.remember()
+            others = (other for other in play.keys if other.frame != to and (copy or other.frame != frame))
+            play.keys = tuple(sorted((*others, replace(key, frame=to)), key=lambda one: one.frame))
+            self.touch()
+
     def unkey(self, frame: int) -> None:
         """Remove the key at a frame."""
         with self.lock:

@@ -91,7 +91,7 @@ class Body(Tab):
         self.connect(
             gui.add_button("Keep this pose"), lambda _: self.session.keep_pose(str(self._name.value)), click=True
         )
-        self._kept = gui.add_dropdown("Kept", (_NO_POSE,), hint="Applied on a clip, a pose becomes a key.")
+        self._kept: Any = gui.add_dropdown("Kept", (_NO_POSE,), hint="Applied on a clip, a pose becomes a key.")
         self._use = gui.add_button_group("", ("Apply", "Mirrored", "Delete"))
         self.connect(self._use, self._use_pose, click=True)
         self.connect(gui.add_button("Save poses"), self._save_poses, click=True)

@@ -12,6 +12,8 @@ from synovia.viewer.panel.controls import Field, above_zero, whole
 from synovia.viewer.scene.ghosts import ONION
 
 _NONE = "(none)"
+_KEY = ("Go to", "Move", "Copy", "Delete")
+_KEY_HINT = "Move and Copy bring the key to the present frame."
 _SECONDS = 2.0  # length of a new clip
 _EMPTY = "This model has no clip. Drop one on the page, or begin one here: pose the body, key it, go to another frame."
 
@@ -135,13 +137,15 @@ class Clip(Tab):
         self._folder.visible = bool(frames)
         with self._folder:
             for frame in frames:
-                row = self.gui.add_button_group(f"Frame {frame}", ("Go to", "Delete"))
+                row = self.gui.add_button_group(f"Frame {frame}", _KEY, hint=_KEY_HINT)
                 self.connect(row, lambda button, frame=frame: self._at_key(button, frame), click=True)
                 self._rows.append(row)
 
     def _at_key(self, button: str, frame: int) -> None:
         if button == "Delete":
             self.session.unkey(frame)
+        elif button in ("Move", "Copy"):
+            self.session.move_key(frame, copy=button == "Copy")
         else:
             self._go((float(frame),))
 
