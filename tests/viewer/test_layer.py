@@ -190,6 +190,46 @@ def test_keys_are_moved_and_copied_to_the_present_frame(session, monkeypatch):
             session.move_key(frame, to)
 
 
+def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
+    _, at, step = make_page(session, monkeypatch)
+    hand = next(editor for editor in session.editors if editor.label == "left_hand")
+    foot = session.skeleton.index("left_lower_leg")
+    session.set_play(time=2.0)
+    settled(session)
+    session.set_joint(foot, (0.5,))
+    _keyed(session, 20)
+    whole = session.play.layer(session.skeleton, 2.0)
+    part = session.part_of(hand.key)
+    rows = {session.skeleton.joint_names[row] for row in part}
+    assert {"left_upper_arm", "left_lower_arm", "left_hand"} <= rows
+    assert not {"left_lower_leg", "right_hand", "spine"} & rows
+    step()
+    assert at["Keys of"].options[:2] == ("whole body", "left_hand")
+    at["Keys of"].type("left_hand")
+    step()
+    session.set_play(time=3.5)
+    at["Frame 20"].type("Move")
+    step()
+    assert [key.frame for key in session.play.keys] == [20, 35]
+    arm, leg = (session.skeleton.q_slice(name) for name in ("left_upper_arm", "left_lower_leg"))
+    before, after = (session.play.layer(session.skeleton, time) for time in (2.0, 3.5))
+    np.testing.assert_allclose(after[arm], whole[arm], atol=1e-12)
+    np.testing.assert_allclose(before[arm], (0.0, 0.0, 0.0, 1.0), atol=1e-12)
+    np.testing.assert_allclose(before[leg], whole[leg], atol=1e-12)
+    np.testing.assert_allclose(after[leg], 0.0, atol=1e-12)
+    session.set_play(time=2.0)
+    at.pop("Frame 35").type("Copy")  # joins the key that is there
+    step()
+    np.testing.assert_allclose(session.play.layer(session.skeleton, 2.0), whole, atol=1e-12)
+    at["Frame 35"].type("Delete")
+    assert [key.frame for key in session.play.keys] == [20]
+    for _ in range(3):
+        session.undo()
+    np.testing.assert_allclose(session.play.layer(session.skeleton, 2.0), whole, atol=1e-12)
+    with pytest.raises(sy.InputError, match="no key"):
+        session.move_key(35, 10, part=part)
+
+
 @pytest.fixture
 def still():
     """A body without a clip, its left hand raised."""

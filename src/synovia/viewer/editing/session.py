@@ -32,6 +32,7 @@ from synovia.viewer.editing.editor_values import (
 )
 from synovia.viewer.editing.mirror import counterparts, mirrored
 from synovia.viewer.editing.root import Rooted, changed_root, rooted, with_root_values, without_root_values
+from synovia.viewer.editing.standin import limb_of
 from synovia.viewer.editing.undo import Undo
 
 _MOST_EDITORS: Final = 64
@@ -507,21 +508,38 @@ class Session:
             play.playing = False
             play.time = play.frame / play.motion.fps if play.motion is not None else 0.0
             key = Key(play.frame, change_between(self.skeleton, self._clip_values(play.time), to))
-            others = [other for other in play.keys if other.frame != key.frame]
-            play.keys = tuple(sorted((*others, key), key=lambda one: one.frame))
+            self._put_keys(key.frame, key)
             play.loose = None
             for editor in self.editors:
                 editor.follows = editor.enabled and (editor.has_position or editor.has_rotation)
             self.touch()
             return key
 
-    def move_key(self, frame: int, to: int | None = None, *, copy: bool = False) -> None:
-        """Move or copy a key to another frame, in place of a key that is there.
+    def part_of(self, key: int | None) -> frozenset[int]:
+        """Return the part of the body that belongs to a goal: its limb, and all below its joint.
+
+        The part is a set of rows of the solved skeleton.
+
+        Raises:
+            InputError: If the goal was removed, or has no joint.
+        """
+        editor = self.editor(key)
+        if editor.row is None:
+            raise InputError("a goal of the whole body has no joint", value=editor.label)
+        at, parents = editor.row + self.rooted.added, self.skeleton.parents
+        below = (row for row in range(at, len(parents)) if at in ancestors(parents, row))
+        return frozenset((*limb_of(self.skeleton, at), *below))
+
+    def move_key(
+        self, frame: int, to: int | None = None, *, copy: bool = False, part: frozenset[int] | None = None
+    ) -> None:
+        """Move or copy a key to another frame, in place of what is keyed there.
 
         Args:
             frame: Frame of the key.
             to: The other frame; None: the present one.
             copy: Whether the key also stays where it is.
+            part: Part of the body whose key it is, see ``part_of``; None for the whole body.
 
         Raises:
             InputError: If there is no such key or no such frame.
@@ -529,24 +547,55 @@ class Session:
         with self.lock:
             play = self._clip()
             to, last = play.frame if to is None else to, len(play.motion or ()) - 1
-            key = next((key for key in play.keys if key.frame == frame), None)
-            if key is None:
-                raise InputError("there is no key", value=frame, expected="the frame of a key")
+            key = self._key_at(frame, part)
             if not 0 <= to <= last:
                 raise InputError("frame of the key", value=to, expected=f"0 to {last}")
             if to == frame:
                 raise InputError("the key is at this frame", value=to, hint="go to the frame where it should be")
             self.remember()
-            others = (other for other in play.keys if other.frame != to and (copy or other.frame != frame))
-            play.keys = tuple(sorted((*others, replace(key, frame=to)), key=lambda one: one.frame))
-            self.touch()
+            new = replace(key, frame=to, joints=key.of(part))
+            there = next((other for other in play.keys if other.frame == to), None)
+            if there is not None and new.joints is not None:
+                change = there.change.copy()
+                for place in map(self.skeleton.q_slice, new.joints):
+                    change[place] = new.change[place]
+                joints = None if there.joints is None else there.joints | new.joints
+                new = Key(to, change, joints)
+            self._put_keys(to, new)
+            if not copy:
+                self._put_keys(frame, self._without(key, part))
 
-    def unkey(self, frame: int) -> None:
-        """Remove the key at a frame."""
+    def unkey(self, frame: int, part: frozenset[int] | None = None) -> None:
+        """Remove the key at a frame, or what it keys of a part of the body (see ``part_of``)."""
         with self.lock:
+            key = self._key_at(frame, part)
             self.remember()
-            self.play.keys = tuple(key for key in self.play.keys if key.frame != frame)
-            self.touch()
+            self._put_keys(frame, self._without(key, part))
+
+    def _key_at(self, frame: int, part: frozenset[int] | None) -> Key:
+        """Return the key of a part of the body at a frame.
+
+        Raises:
+            InputError: If there is none.
+        """
+        key = next((key for key in self.play.keys if key.frame == frame), None)
+        if key is None or key.of(part) == frozenset[int]():
+            raise InputError("there is no key", value=frame, expected="the frame of a key")
+        return key
+
+    def _without(self, key: Key, part: frozenset[int] | None) -> Key | None:
+        """Return a key without a part of the body, None if nothing is left."""
+        if part is None:
+            return None
+        rows = (row for row, joint in enumerate(self.skeleton.joints) if joint.kind.q_size)
+        left = (frozenset(rows) if key.joints is None else key.joints) - part
+        return replace(key, joints=left) if left else None
+
+    def _put_keys(self, frame: int, key: Key | None) -> None:
+        """Replace what is keyed at a frame; None: nothing."""
+        others = [other for other in self.play.keys if other.frame != frame]
+        self.play.keys = tuple(sorted((*others, *([] if key is None else [key])), key=lambda one: one.frame))
+        self.touch()
 
     def _clip(self) -> Play:
         """Return the state of the clip.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from synovia.viewer.editing.clip import Key
 from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.page.page import Tab
-from synovia.viewer.page.style import PRIMARY, note
+from synovia.viewer.page.style import PRIMARY, note, safe
 from synovia.viewer.panel.controls import Field, above_zero, whole
 from synovia.viewer.scene.ghosts import ONION
 
 _NONE = "(none)"
+_BODY = "whole body"
 _KEY = ("Go to", "Move", "Copy", "Delete")
 _KEY_HINT = "Move and Copy bring the key to the present frame."
 _SECONDS = 2.0  # length of a new clip
@@ -25,7 +28,8 @@ class Clip(Tab):
         """Add the controls."""
         gui = self.gui
         self._rows: list[Any] = []
-        self._keyed: tuple[int, ...] = ()
+        self._keyed: tuple[Any, ...] = ()  # what the sheet shows
+        self._frames: tuple[int, ...] = ()  # those of the list
         self._length = _SECONDS
         self._empty = gui.add_html(note(_EMPTY), visible=not self.session.clips)
         self._names = self._labels()
@@ -50,6 +54,12 @@ class Clip(Tab):
         )
         self.connect(self._auto, self._set_auto)
         self._folder = gui.add_folder("Keys", expand_by_default=True, visible=False)
+        with self._folder:
+            self._sheet = gui.add_html("")
+            self._part: Any = gui.add_dropdown(
+                "Keys of", (_BODY,), hint="The whole body, or the limb of a goal, whose keys move by themselves."
+            )
+            self.connect(self._part, lambda _: self.session.touch())
         self._speed = self.connect(
             gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
         )
@@ -129,12 +139,35 @@ class Clip(Tab):
         """Set the frames that play."""
         self.session.set_span(whole("first frame", values[0]), whole("last frame", values[1]))
 
+    def _show_keys(self) -> None:
+        """Show the sheet of keys by goal, and a row for each key of the chosen part of the body."""
+        session, keys = self.session, self.session.play.keys
+        if self._folder.visible != bool(keys):
+            self._folder.visible = bool(keys)
+        if not keys:
+            return
+        parts = {editor.label: session.part_of(editor.key) for editor in session.editors if editor.row is not None}
+        labels = (_BODY, *parts)
+        state = (keys, labels, self._part.value, session.play.motion)
+        if state == self._keyed:
+            return
+        self._keyed = state
+        if self._part.options != labels:
+            self._part.options = labels
+        if self._part.value not in labels:
+            self._part.value = _BODY
+        chosen = parts.get(str(self._part.value))
+        last = max(len(session.play.motion or ()) - 1, 1)
+        self._sheet.content = _sheet_of(keys, {_BODY: None, **parts}, last)
+        frames = tuple(key.frame for key in keys if key.of(chosen) != frozenset())
+        if frames != self._frames:
+            self._list_keys(frames)
+
     def _list_keys(self, frames: tuple[int, ...]) -> None:
         """Show a row for each key."""
         for row in self._rows:
             row.remove()
-        self._keyed, self._rows = frames, []
-        self._folder.visible = bool(frames)
+        self._frames, self._rows = frames, []
         with self._folder:
             for frame in frames:
                 row = self.gui.add_button_group(f"Frame {frame}", _KEY, hint=_KEY_HINT)
@@ -142,10 +175,12 @@ class Clip(Tab):
                 self._rows.append(row)
 
     def _at_key(self, button: str, frame: int) -> None:
+        named = next((one for one in self.session.editors if one.label == self._part.value), None)
+        part = None if named is None else self.session.part_of(named.key)
         if button == "Delete":
-            self.session.unkey(frame)
+            self.session.unkey(frame, part)
         elif button in ("Move", "Copy"):
-            self.session.move_key(frame, copy=button == "Copy")
+            self.session.move_key(frame, copy=button == "Copy", part=part)
         else:
             self._go((float(frame),))
 
@@ -180,6 +215,23 @@ class Clip(Tab):
         self._speed.value, self._weight.value = play.speed, play.weight
         self._frame.show((float(play.frame),))
         self._span.show((float(play.first), float(play.end)))
-        if (keyed := tuple(key.frame for key in play.keys)) != self._keyed:
-            self._list_keys(keyed)
+        self._show_keys()
         self._time.value = min(max(round(frame.time, 3), 0.0), self._time.max)
+
+
+def _sheet_of(keys: Sequence[Key], parts: Mapping[str, frozenset[int] | None], last: int) -> str:
+    """Return the sheet of keys as HTML: a row for each part of the body, with a mark for each of its keys.
+
+    Args:
+        keys: The keys.
+        parts: Rows of the joints of each part by label; None for the whole body.
+        last: Last frame of the clip.
+    """
+    rows: list[str] = []
+    for label, part in parts.items():
+        frames = [key.frame for key in keys if key.of(part) != frozenset()]
+        marks = "".join(f'<i style="left:{100.0 * frame / last:.2f}%"></i>' for frame in frames)
+        spoken = f"frames {', '.join(map(str, frames))}" if frames else "no key"
+        bar = f'<span role="img" aria-label="{safe(label)}: {spoken}">{marks}</span>'
+        rows.append(f"<div><b>{safe(label)}</b>{bar}</div>")
+    return f'<div class="synovia-sheet">{"".join(rows)}</div>'
