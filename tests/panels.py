@@ -13,6 +13,7 @@ from synovia.viewer.editing.engine import Engine
 from synovia.viewer.editing.worker import Background
 from synovia.viewer.page.page import Page
 from synovia.viewer.panel import TABS
+from synovia.viewer.scene.handles import Handles
 from synovia.viewer.serving.view import Host
 
 
@@ -88,10 +89,14 @@ def make_page(session, monkeypatch):
     targets = SimpleNamespace(selected=None, gizmo="")
     scene = SimpleNamespace(
         targets=targets,
+        joint=None,
+        handles=Handles(0.05),
+        rings=SimpleNamespace(toggle=lambda row: None),
         show_runners=lambda runners: None,
         show=lambda frame: None,
         frame_body=lambda side=None: None,
         path=SimpleNamespace(shown=False),
+        onion=SimpleNamespace(mode="off", every=5),
         sketches=SimpleNamespace(shown=True),
         view_axes=lambda: tuple(np.eye(3)),
     )

@@ -51,10 +51,16 @@ class Visit:
         self.tab.set_default_timeout(PATIENCE * 1000)
         self.tab.on("websocket", lambda ws: ws.on("framereceived", self.heard))
         self.tab.on("pageerror", lambda error: self.mistakes.append(str(error)))
+        self.tab.on("console", self.told)
         self.arrive(running, lambda: self.tab.goto(f"{running.url}?fixedDpr=0.4"))
         self.tab.get_by_role("tab", name="Targets", exact=True).wait_for()
         # "software rendering", over what is dragged; a mouse would wait for many frames until it stands still
         self.tab.locator(".mantine-Notification-closeButton").dispatch_event("click")
+
+    def told(self, message: object) -> None:
+        """Keep what viser's client says about a control that is gone."""
+        if message.type == "error" and "non-existent component" in message.text:
+            self.mistakes.append(message.text)
 
     def arrive(self, running: View, come: object) -> None:
         """Come to a page, and wait until it is there and has solved."""
@@ -358,6 +364,67 @@ def test_a_race_shows_each_solver_as_a_ghost_and_all_in_one_plot(arm: Visit) -> 
     assert [line["label"] for line in why._plot.series] == ["iteration", "lm", "dls"]
     arm.click("Clear the ghosts")
     arm.wait(lambda: "/runners/0" not in arm.heard.nodes, "the ghosts are still there")
+
+
+@on_arm
+def test_a_joint_is_found_in_the_tree_turned_by_its_ring_and_cleared(arm: Visit) -> None:
+    session, keys = arm.session, arm.tab.keyboard
+    arm.tab.evaluate("document.activeElement.blur()")
+    keys.press("j")
+    arm.wait(lambda: arm.tab.evaluate("document.activeElement.matches('.synovia-tree input')"), "no search")
+    keys.type("nt 1")
+    assert arm.tab.locator(".synovia-tree li:visible").count() < len(session.given)
+    keys.press("Enter")
+    row = session.given.index("joint1")
+    arm.wait(lambda: arm.page.joint == row, "the joint is not selected")
+    current = arm.tab.locator(".synovia-tree button[aria-current]")
+    arm.wait(lambda: current.count() == 1 and current.inner_text() == "joint1", "it is not marked in the tree")
+    keys.press("Escape")
+    arm.wait(lambda: "/rings" in arm.heard.nodes, "it has no ring")
+    arm.drawn()
+    tool = session.find(session.editors[0].key)
+    before, place = float(session.pose["joint1"]), tool.position.copy()
+    rings, scale = arm.page.scene.rings, arm.page.scene.scale
+    size = rings._gizmo.scale
+    for share in (0.65, 0.7, 0.6, 0.55):  # the radius of a ring in viser's gizmo, about
+        ends = [rings._turn @ (np.cos(a), np.sin(a), 0.0) * share * size + rings._place for a in (0.8, 0.3)]
+        start, end = (np.array(arm.at(end / scale)) for end in ends)
+        arm.drag(tuple(start), tuple(end - start))
+        if abs(session.pose["joint1"] - before) > 0.1:
+            break
+    else:
+        raise AssertionError("the ring does not turn the joint")
+    arm.still()
+    assert np.linalg.norm(tool.position - place) > 1e-3, "the target does not go with the joint"
+    assert np.linalg.norm(session.pose.position("tool") - tool.position) < 1e-3
+    keys.press("Alt+r")
+    arm.wait(lambda: abs(session.pose["joint1"] - session.given.rest_pose()["joint1"]) < 1e-3, "Alt-R clears nothing")
+    for _ in range(6):  # the clearing and each drag
+        keys.press("Control+z")
+        arm.tab.wait_for_timeout(300)
+        if abs(session.pose["joint1"] - before) < 1e-3:
+            break
+    else:
+        raise AssertionError("Ctrl-Z undoes nothing")
+    arm.open("Targets")
+    assert not arm.mistakes
+
+
+@on_arm
+def test_a_page_is_replaced_while_the_browser_is_busy(arm: Visit) -> None:
+    arm.tab.evaluate("setTimeout(() => { const end = Date.now() + 800; while (Date.now() < end); }, 0)")
+    time.sleep(0.2)
+    arm.session.move(arm.session.editors[0].key, (0.35, 0.1, 0.7))
+    time.sleep(0.2)
+    old = arm.page
+    arm.page.navigation.open("arm7")
+    arm.wait(lambda: old not in arm.view.pages.values() and arm.view.pages, "the page is still there")
+    (arm.page,) = arm.view.pages.values()
+    arm.session = arm.page.session
+    arm.wait(lambda: arm.page.frame is not None and not arm.page.frame.busy)
+    arm.tab.get_by_role("tab", name="Targets", exact=True).wait_for()
+    arm.tab.wait_for_timeout(500)
+    assert not arm.mistakes
 
 
 @on_arm

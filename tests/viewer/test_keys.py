@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from panels import make_page
+from panels import make_page, settled
+from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.mirror import counterparts, mirrored
 from synovia.viewer.editing.session import Session
+from synovia.viewer.live import opening
+from synovia.viewer.scene.rings import turned_values
 
 
 @pytest.fixture
@@ -60,7 +63,7 @@ def test_r_gives_a_position_a_rotation_which_arrows_turn(body):
     place = hand.position.copy()
     body.press("Move the target")
     assert body.page.scene.targets.gizmo == "move"
-    body.press("Turn the target")
+    body.press("Turn the target or the joint")
     assert hand.kind == "pose"
     assert body.page.scene.targets.gizmo == "turn"
     before = hand.rotation.copy()
@@ -68,7 +71,7 @@ def test_r_gives_a_position_a_rotation_which_arrows_turn(body):
     step = hand.rotation @ before.T
     assert np.degrees(np.arccos((np.trace(step) - 1.0) / 2.0)) == pytest.approx(5.0)
     np.testing.assert_allclose(hand.position, place, atol=1e-12)
-    body.press("Turn the target")
+    body.press("Turn the target or the joint")
     assert body.page.scene.targets.gizmo == ""
 
 
@@ -134,3 +137,71 @@ def test_a_mirror_image_keeps_all_distances_and_twice_is_the_pose(name):
     np.testing.assert_allclose(apart[0], apart[1], atol=1e-9 * skeleton.size)
     np.testing.assert_allclose(sy.Pose(skeleton, mirrored(image)).positions, pose.positions, atol=1e-9)
     assert any(pair != row for row, pair in enumerate(pairs)) == (name != "arm7")
+
+
+@pytest.mark.parametrize(
+    ("name", "joint"), [("humanoid", "spine"), ("quadruped", "left_fore_upper_leg"), ("arm7", "joint2")]
+)
+def test_a_joint_that_is_turned_keeps_its_value_and_its_targets_go_with_it(name, joint):
+    session = opening(name).make()
+    settled(session)
+    row = session.given.index(joint)
+    at = row + session.rooted.added
+    turn = (0.2, 0.0, 0.0, np.sqrt(0.96)) if len(session.given.rest_q[session.given.q_slice(row)]) == 4 else (-0.4,)
+    before = [session.pose.q.copy(), *(editor.position for editor in session.editors)]
+    session.set_joint(at, turn)
+    frame = settled(session)
+    assert frame.solution.reached
+    np.testing.assert_allclose(session.pose.q[session.skeleton.q_slice(at)], turn, atol=1e-3)
+    moved = [one for one in session.editors if one.enabled and one.row is not None]
+    assert all(np.linalg.norm(tip_of(session.pose, one, at - row)[0] - one.position) < 1e-3 for one in moved)
+    session.clear_joint(row)
+    settled(session)
+    np.testing.assert_allclose(
+        session.pose.q[session.skeleton.q_slice(at)], session.given.rest_q[session.given.q_slice(row)], atol=1e-3
+    )
+    session.undo()
+    session.undo()
+    settled(session)
+    after = [session.pose.q, *(editor.position for editor in session.editors)]
+    for a, b in zip(before, after, strict=True):
+        np.testing.assert_allclose(a, b, atol=2e-3)
+
+
+def test_r_and_arrows_turn_a_joint_without_a_goal_and_alt_r_clears_it(body):
+    session, page = body.session, body.page
+    page.select_joint(session.given.index("left_lower_arm"))
+    assert page.selected is None
+    rest = session.pose["left_lower_arm"]
+    body.press("Target: up")
+    assert session.pose["left_lower_arm"] == pytest.approx(rest + np.radians(5.0), abs=1e-3)
+    page.select_joint(session.given.index("spine"))
+    body.press("Target: right")
+    assert session.pose["spine"][3] == pytest.approx(np.cos(np.radians(2.5)), abs=1e-3)
+    body.press("Set the joint to its rest value")
+    np.testing.assert_allclose(session.pose["spine"], (0.0, 0.0, 0.0, 1.0), atol=1e-6)
+    body.press("Undo")
+    assert page.joint == session.given.index("spine")
+    page.select_joint(session.given.index("left_hand"))
+    assert page.selected == body.editors["left_hand"].key
+    page.select(None)
+    assert "no joint is selected" in body.press("Set the joint to its rest value")
+    page.select_joint(session.given.index("spine"))
+    body.press("Move the target")
+    assert session.editor(page.selected).row == session.given.index("spine")
+
+
+def test_values_of_a_turned_joint_turn_it_in_world_axes():
+    skeleton = sy.bundled("humanoid").with_root("free")
+    pose = skeleton.random_pose(5)
+    turn = sy.Rotation.from_rotvec((0.1, -0.3, 0.2)).as_matrix()
+    for name in ("spine", skeleton.joint_names[0]):
+        row = skeleton.index(name)
+        frame = pose.frames[row]
+        q = pose.q.copy()
+        moved = np.array((0.1, 0.2, 0.3))
+        q[skeleton.q_slice(row)] = turned_values(q[skeleton.q_slice(row)], frame[:9].reshape(3, 3), turn, moved)
+        after = sy.Pose(skeleton, q).frames[row]
+        np.testing.assert_allclose(after[:9].reshape(3, 3), turn @ frame[:9].reshape(3, 3), atol=1e-9)
+        if name != "spine":
+            np.testing.assert_allclose(after[9:], frame[9:] + moved, atol=1e-9)

@@ -1,13 +1,19 @@
 """A clip under the goals, and what is keyed on top of it."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import synovia as sy
 from panels import make_page, settled
+from synovia.draw.theme import THEMES
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session
 from synovia.viewer.page.saving import motion_file, solved_clip
+from synovia.viewer.scene.bodies import build
+from synovia.viewer.scene.ghosts import Onion
 from synovia.viewer.scene.scene import viewpoint
 
 FPS = 10.0
@@ -59,8 +65,17 @@ def test_goals_that_were_there_first_do_not_pin_the_clip(session):
 def test_the_first_view_sees_where_the_clip_leads(session):
     still = Session(session.given, mode="free")
     wide, near = viewpoint(session, 1.0), viewpoint(still, 1.0)
-    assert np.linalg.norm(wide[0] - wide[1]) > 1.2 * np.linalg.norm(near[0] - near[1])
+    assert np.linalg.norm(wide[0] - wide[1]) > 1.05 * np.linalg.norm(near[0] - near[1])
     np.testing.assert_allclose(wide[1] - near[1], (0.0, 0.0, 1.0), atol=0.1)  # the middle of its way
+    for aspect, low in ((1.6, -1.0), (0.46, -0.1)):  # on a phone, the panel covers the lower part
+        camera, target = viewpoint(session, aspect)
+        away = (target - camera) / np.linalg.norm(target - camera)
+        right = np.cross(away, (0.0, 1.0, 0.0)) / np.linalg.norm(np.cross(away, (0.0, 1.0, 0.0)))
+        joints = np.concatenate([session.start(time).positions for time in (0.0, 2.0, 4.0)]) - camera
+        depth = np.tan(0.4) * (joints @ away)
+        assert np.abs(joints @ right / depth / aspect).max() < 1.0
+        assert (joints @ np.cross(right, away) / depth).max() < 1.0
+        assert (joints @ np.cross(right, away) / depth).min() > low
 
 
 def test_a_key_changes_its_surroundings_and_nothing_else(session):
@@ -152,6 +167,69 @@ def test_the_tab_lists_the_keys_and_deletes_them(session, monkeypatch):
     assert (session.play.first, session.play.end) == (5, 9)
 
 
+def test_keys_are_moved_and_copied_to_the_present_frame(session, monkeypatch):
+    place = _keyed(session, 20)
+    _, at, step = make_page(session, monkeypatch)
+    step()
+    session.set_play(time=3.0)
+    at["Frame 20"].type("Copy")
+    assert [key.frame for key in session.play.keys] == [20, 30]
+    moved = settled(session).pose.position("left_hand")
+    np.testing.assert_allclose(moved - place, (0.0, 0.0, 0.5), atol=2e-3)  # the body has glided on
+    session.set_play(time=1.0)
+    at["Frame 20"].type("Move")
+    assert [key.frame for key in session.play.keys] == [10, 30]
+    step()
+    at["Frame 30"].type("Move")  # in place of the key that is there
+    assert [key.frame for key in session.play.keys] == [10]
+    session.undo()
+    session.undo()
+    assert [key.frame for key in session.play.keys] == [20, 30]
+    for frame, to, word in ((20, 20, "is at this frame"), (20, 99, "frame of the key"), (5, 6, "no key")):
+        with pytest.raises(sy.InputError, match=word):
+            session.move_key(frame, to)
+
+
+def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
+    _, at, step = make_page(session, monkeypatch)
+    hand = next(editor for editor in session.editors if editor.label == "left_hand")
+    foot = session.skeleton.index("left_lower_leg")
+    session.set_play(time=2.0)
+    settled(session)
+    session.set_joint(foot, (0.5,))
+    _keyed(session, 20)
+    whole = session.play.layer(session.skeleton, 2.0)
+    part = session.part_of(hand.key)
+    rows = {session.skeleton.joint_names[row] for row in part}
+    assert {"left_upper_arm", "left_lower_arm", "left_hand"} <= rows
+    assert not {"left_lower_leg", "right_hand", "spine"} & rows
+    step()
+    assert at["Keys of"].options[:2] == ("whole body", "left_hand")
+    at["Keys of"].type("left_hand")
+    step()
+    session.set_play(time=3.5)
+    at["Frame 20"].type("Move")
+    step()
+    assert [key.frame for key in session.play.keys] == [20, 35]
+    arm, leg = (session.skeleton.q_slice(name) for name in ("left_upper_arm", "left_lower_leg"))
+    before, after = (session.play.layer(session.skeleton, time) for time in (2.0, 3.5))
+    np.testing.assert_allclose(after[arm], whole[arm], atol=1e-12)
+    np.testing.assert_allclose(before[arm], (0.0, 0.0, 0.0, 1.0), atol=1e-12)
+    np.testing.assert_allclose(before[leg], whole[leg], atol=1e-12)
+    np.testing.assert_allclose(after[leg], 0.0, atol=1e-12)
+    session.set_play(time=2.0)
+    at.pop("Frame 35").type("Copy")  # joins the key that is there
+    step()
+    np.testing.assert_allclose(session.play.layer(session.skeleton, 2.0), whole, atol=1e-12)
+    at["Frame 35"].type("Delete")
+    assert [key.frame for key in session.play.keys] == [20]
+    for _ in range(3):
+        session.undo()
+    np.testing.assert_allclose(session.play.layer(session.skeleton, 2.0), whole, atol=1e-12)
+    with pytest.raises(sy.InputError, match="no key"):
+        session.move_key(35, 10, part=part)
+
+
 @pytest.fixture
 def still():
     """A body without a clip, its left hand raised."""
@@ -227,3 +305,91 @@ def test_the_tab_begins_a_clip(still, monkeypatch):
     assert controls["Clip"].options == ("(none)", "new clip")
     assert controls["Clip"].value == "new clip"
     assert len(still.play.motion) == 31
+
+
+def test_a_joint_that_is_turned_on_a_clip_stays_until_it_is_keyed(session):
+    row = session.given.index("left_lower_arm")
+    session.set_play(time=2.0, playing=False)
+    settled(session)
+    session.set_joint(row + session.rooted.added, (0.7,))
+    assert settled(session).pose["left_lower_arm"] == pytest.approx(0.7, abs=1e-3)
+    session.key()
+    assert session.play.loose is None
+    assert settled(session).pose["left_lower_arm"] == pytest.approx(0.7, abs=1e-3)
+    session.set_play(time=3.5)
+    assert settled(session).pose["left_lower_arm"] == pytest.approx(
+        session.clips[0].pose(35)["left_lower_arm"], abs=1e-3
+    )
+    session.undo()
+    session.undo()
+    session.set_play(time=2.0)
+    np.testing.assert_allclose(settled(session).pose.q, session.clips[0].q[20], atol=1e-6)
+
+
+def test_the_onion_skin_shows_poses_around_the_present_one(session, monkeypatch):
+    names = []
+    scene = SimpleNamespace(
+        add_batched_meshes_simple=lambda name, *_, **props: names.append(name) or SimpleNamespace(visible=True, **props)
+    )
+    onion = Onion(SimpleNamespace(scene=scene), session, build(session.given, THEMES["light"], 1.0), scale=1.0)
+    session.set_play(time=0.7, playing=False)
+    onion.show()
+    assert not names
+    onion.mode = "frames"
+    assert onion.frames() == {("before", 0): 2, ("after", 0): 12, ("after", 1): 17}
+    onion.show()
+    assert len(names) == 3
+    after = onion._ghosts["after", 0]._mesh
+    hips = after.batched_positions[:, 2].mean()
+    session.set_play(time=1.7)
+    onion.show()
+    assert after.batched_positions[:, 2].mean() - hips == pytest.approx(0.5, abs=1e-6)  # half a metre a second
+    _keyed(session, 20)
+    _keyed(session, 30)
+    onion.mode = "keys"
+    session.set_play(time=2.5)
+    assert onion.frames() == {("before", 0): 20, ("after", 0): 30}
+    onion.show()
+    assert not onion._ghosts["before", 1]._mesh.visible
+    session.set_play(playing=True)
+    assert onion.frames() == {}
+    page, at, step = make_page(session, monkeypatch)
+    at["Onion skin"].type("frames")
+    at["Ghosts every"].type("9")
+    step()
+    assert (page.scene.onion.mode, page.scene.onion.every) == ("frames", 9)
+    assert at["Ghosts every"].visible
+    at["Onion skin: off, frames, keys"].type(None)
+    assert page.scene.onion.mode == "keys"
+    at["Ghosts every"].type("0")
+    assert "above 0" in page.message.text
+
+
+def test_with_auto_key_an_edit_becomes_a_key_in_one_step_of_undo(session, monkeypatch):
+    page, at, step = make_page(session, monkeypatch)
+    session.set_play(time=2.0, playing=True)
+    hand = next(editor for editor in session.editors if editor.label == "left_hand")
+    page.select(hand.key)
+    at["Auto-key, on or off"].type(None)
+    step()
+    assert at["Auto-key"].value
+    at["Target: up"].type(None)
+    assert not session.play.playing
+    assert session.play.keys == ()
+    page._show(replace(settled(session), still=True))
+    assert [key.frame for key in session.play.keys] == [session.play.frame]
+    assert "Keyed frame" in page.message.text
+    assert session.undo()
+    assert session.play.keys == ()
+    page._show(replace(settled(session), still=True))
+    assert session.play.keys == ()
+    row = session.given.index("left_lower_arm")
+    page.select_joint(row)
+    session.set_play(time=1.0)
+    at["Target: right"].type(None)
+    session.set_play(time=3.0)  # at once: the key is at the frame of the edit
+    assert [key.frame for key in session.play.keys] == [10]
+    at["Auto-key"].type(False)
+    at["Target: right"].type(None)
+    page._show(replace(settled(session), still=True))
+    assert len(session.play.keys) == 1

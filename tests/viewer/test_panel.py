@@ -1,18 +1,23 @@
 """The controls, typed into without a browser."""
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
 import synovia as sy
 from panels import make_page
+from synovia.viewer.editing.mirror import mirrored
 from synovia.viewer.editing.session import Session
-from synovia.viewer.page.saving import python_text
+from synovia.viewer.page.saving import pose_file, python_text
 from synovia.viewer.page.style import BRANDS, INKS, style
 from synovia.viewer.panel import controls
+from synovia.viewer.panel.body import Body
 from synovia.viewer.panel.controls import angles_of, numbers, turn_of, written
+from synovia.viewer.panel.tree import tree_html
 from synovia.viewer.panel.why import Run, Why
 
 
@@ -255,3 +260,97 @@ def test_a_free_goal_that_is_moved_is_shown_as_enabled(arm):
     arm.step()
     assert arm.at["Enabled"].value is True
     assert arm.editor.enabled
+
+
+def test_axes_and_steps_of_the_gizmos_are_set_by_controls_and_keys(arm):
+    handles = arm.page.scene.handles
+    arm.at["Axes"].type("world")
+    arm.at["Snap"].type(True)
+    arm.at["Step m"].type("0.1")
+    arm.at["Step °"].type("30")
+    assert (handles.local, handles.snap, handles.length) == (False, True, 0.1)
+    assert np.degrees(handles.angle) == pytest.approx(30.0)
+    arm.at["Step m"].type("0")
+    assert "above 0" in arm.page.message.text
+    before = arm.editor.position.copy()
+    arm.at["Target: up"].type(None)
+    assert np.abs(arm.editor.position - before).max() == pytest.approx(0.1)
+    arm.at["Axes of the joint or of the world"].type(None)
+    arm.at["Snap, on or off"].type(None)
+    arm.step()
+    assert (arm.at["Axes"].value, arm.at["Snap"].value) == ("joint", False)
+
+
+@pytest.mark.parametrize("name", ["humanoid", "quadruped", "arm7"])
+def test_the_tree_has_each_joint_once_below_its_parent(name):
+    body = sy.bundled(name)
+    names = dict(enumerate(body.joint_names))
+    names[1] = "<b>"
+    text = tree_html(body, names, "x")
+    root = ET.fromstring(text.replace(" open>", ">").replace('autocomplete="off">', "/>"))
+    parents = {}
+    for item in root.iter("li"):
+        row = int(item.find(".//button").get("data-row"))
+        parents[row] = [int(below.find(".//button").get("data-row")) for below in item.findall("./details/ul/li")]
+    assert parents == {row: list(body.children[row]) for row in range(len(body))}
+    assert "&lt;b&gt;" in text
+    assert " open>" in text
+
+
+def test_a_joint_that_is_chosen_in_the_tree_is_selected_and_named_to_the_browser(arm):
+    arm.at["Joint of the tree"].type("3 1")
+    assert (arm.page.joint, arm.page.selected) == (3, None)
+    arm.at["Find a joint"].type(None)
+    arm.step()
+    assert 'data-joint="3" data-searches="1"' in arm.page._status.content
+    for wrong in ("", "99 2", "-1 3", "joint1"):
+        arm.at["Joint of the tree"].type(wrong)
+        assert arm.page.joint == 3
+
+
+@pytest.mark.parametrize(("name", "mode"), [("humanoid", "free"), ("quadruped", "free"), ("arm7", "fixed")])
+def test_poses_are_kept_applied_mirrored_saved_and_read_again(name, mode, monkeypatch, tmp_path):
+    session = Session(sy.bundled(name), mode=mode)
+    session.mark_first()
+    page, at, step = make_page(session, monkeypatch)
+    sent = {}
+    page.client.send_file_download = lambda file, content, **_: sent.update({file: content})
+    step()
+    at["Keep this pose"].type(None)
+    assert "name of a pose" in page.message.text
+    start = session.pose
+    q = session.given.random_pose(2).q
+    session.put(np.concatenate([start.q[: -session.given.nq or None], q]))
+    kept = session.pose
+    at["Name"].type("wave")
+    at["Keep this pose"].type(None)
+    step()
+    assert (at["Kept"].options, at["Kept"].value) == (("wave",), "wave")
+    session.rest()
+    body = next(tab for tab in page._tabs if isinstance(tab, Body))
+    body._use.type("Apply")
+    np.testing.assert_allclose(step().pose.q, kept.q, atol=1e-9)
+    body._use.type("Mirrored")
+    inside = sy.Pose(session.skeleton, mirrored(kept)).inside[0]
+    np.testing.assert_allclose(step().pose.positions, sy.Pose(session.skeleton, inside).positions, atol=1e-6)
+    page.undo()
+    np.testing.assert_allclose(step().pose.q, kept.q, atol=1e-9)
+    at["Save poses"].type(None)
+    body._use.type("Delete")
+    step()
+    assert at["Kept"].options == ("(none)",)
+    body._use.type("Apply")
+    assert "no pose was kept" in page.message.text
+    page.host = replace(page.host, folder=tmp_path)
+    at["Open a file"].type(SimpleNamespace(name="poses.json", content=sent["poses.json"]))
+    assert "wave" in page.message.text
+    np.testing.assert_allclose(session.library["wave"].q, q, atol=1e-12)
+    at["Open a file"].type(SimpleNamespace(name="p.json", content=pose_file(Session(session.given))))
+    assert set(session.library) == {"wave", "p"}
+    for wrong in (
+        b"{}",
+        b'{"schema": "synovia.poses/1", "poses": {"a": {"nobody": 1}}}',
+        b'{"schema": "synovia.poses/1"}',
+    ):
+        at["Open a file"].type(SimpleNamespace(name="wrong.json", content=wrong))
+        assert "wrong.json" in page.message.text

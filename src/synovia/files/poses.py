@@ -2,6 +2,8 @@
 
     {"schema": "synovia.pose/1", "model": "arm7", "q": {"joint1": 0.3, "joint2": -0.7}}
 
+A file of many poses has them by name, ``{"schema": "synovia.poses/1", "poses": {"fist": {"thumb": 0.3}}}``.
+
 Values are those of ``Pose``: radians and length units of the model's file, balls as unit quaternions xyzw.
 """
 
@@ -10,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import numpy as np
@@ -20,6 +23,7 @@ from synovia.model import Pose, Skeleton
 from synovia.text import parse_json
 
 SCHEMA: Final = "synovia.pose/1"
+LIBRARY: Final = "synovia.poses/1"
 _LARGEST: Final = 2**26  # bytes; ten times the size of 20,000 joints
 
 
@@ -72,16 +76,56 @@ def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
     """
     path = as_path(path)
     where = str(path)
-    content = parse_json(read_text(path, most=_LARGEST), where)
-    if not isinstance(content, dict) or cast(dict[str, Any], content).get("schema") != SCHEMA:
-        raise FormatError("", where=where, expected=f'an object with "schema": "{SCHEMA}"')
-    fields = cast(dict[str, Any], content)
+    fields = _fields(parse_json(read_text(path, most=_LARGEST), where), "q", where, (SCHEMA,))
+    return _pose_of(fields.get("q"), skeleton, where, "q")
+
+
+def poses_text(poses: Mapping[str, Pose]) -> str:
+    """Return a file of poses by name, all of one skeleton, as text."""
+    model = next((pose.skeleton.name for pose in poses.values()), "")
+    content = {"schema": LIBRARY, "model": model, "poses": {name: values_of(pose) for name, pose in poses.items()}}
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def load_poses(path: str | os.PathLike[str], skeleton: Skeleton) -> dict[str, Pose]:
+    """Read the poses of a file by name; a pose file holds one, which has the name of the file.
+
+    Args:
+        path: The file.
+        skeleton: The skeleton of the poses.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is not a file of poses, a joint is not in the skeleton, or a value cannot be used.
+    """
+    path = as_path(path)
+    where = str(path)
+    content: Any = parse_json(read_text(path, most=_LARGEST), where)
+    if isinstance(content, dict) and cast("dict[str, Any]", content).get("schema") == SCHEMA:
+        return {path.stem: load_pose(path, skeleton)}
+    poses: Any = _fields(content, "poses", where, (LIBRARY, SCHEMA)).get("poses")
+    if not isinstance(poses, dict):
+        raise FormatError("poses", where=where, value=poses, expected='"poses": {name: {joint: value}}')
+    named = cast("dict[str, Any]", poses)
+    return {name: _pose_of(values, skeleton, where, f"poses.{name}") for name, values in named.items()}
+
+
+def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields of a file that has one of some schemas, the first of which is its own."""
+    if not isinstance(content, dict) or cast("dict[str, Any]", content).get("schema") != schemas[0]:
+        expected = " or ".join(f'"schema": "{schema}"' for schema in schemas)
+        raise FormatError("", where=where, expected=f"an object with {expected}")
+    fields = cast("dict[str, Any]", content)
     for field in fields:
-        if field not in ("schema", "model", "q"):
-            raise FormatError(f"unknown field {field!r}", where=where, expected="schema, model or q")
-    values: Any = fields.get("q")
+        if field not in ("schema", "model", values):
+            raise FormatError(f"unknown field {field!r}", where=where, expected=f"schema, model or {values}")
+    return fields
+
+
+def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str) -> Pose:
+    """Return the pose with the values of a file's field; joints that are not in it are at rest."""
     if not isinstance(values, dict):
-        raise FormatError("q", where=where, value=values, expected='joint values, "q": {joint: value}')
+        raise FormatError(field, where=where, value=values, expected=f'joint values, "{field}": {{joint: value}}')
     keys = skeleton.joint_keys
     rows = {key: row for row, key in enumerate(keys)}
     by_row: dict[Any, Any] = {}

@@ -28,10 +28,18 @@ class Key:
     Args:
         frame: Number of the frame.
         change: Difference of the joint values, (nq,); of rotations the quaternion from the clip's to the keyed one.
+        joints: Rows of the solved skeleton that are keyed; None for the whole body.
     """
 
     frame: int
     change: Array
+    joints: frozenset[int] | None = None
+
+    def of(self, part: frozenset[int] | None) -> frozenset[int] | None:
+        """Return the joints that are keyed among those of a part of the body, None for the whole body."""
+        if part is None or self.joints is None:
+            return self.joints if part is None else part
+        return self.joints & part
 
 
 @dataclass(slots=True)
@@ -49,6 +57,7 @@ class Play:
         keys: Keys of the layer on top of the clip, by frame.
         holds: Whether the first and the last key hold to the ends of the clip, as in one that begins empty; else the
             layer fades within ``FADE`` seconds.
+        loose: What a person has changed on top of clip and layer and not keyed yet, as in ``Key``; None for nothing.
     """
 
     motion: Motion | None = None
@@ -60,6 +69,7 @@ class Play:
     last: int | None = None
     keys: tuple[Key, ...] = ()
     holds: bool = False
+    loose: Array | None = None
 
     @property
     def span(self) -> tuple[float, float]:
@@ -92,15 +102,31 @@ class Play:
         Between two keys the change goes smoothly from one to the other. It begins before the first key and ends after
         the last one within ``FADE`` seconds, unless these hold.
         """
-        if not self.keys or self.motion is None:
+        if all(key.joints is None for key in self.keys):
+            return self._layer_of(self.keys, skeleton, seconds)
+        groups: dict[tuple[Key, ...], list[int]] = {}  # joints by the keys that they have
+        for row, joint in enumerate(skeleton.joints):
+            if joint.kind.q_size:
+                own = tuple(key for key in self.keys if key.joints is None or row in key.joints)
+                groups.setdefault(own, []).append(row)
+        out = no_change(skeleton)
+        for keys, rows in groups.items():
+            if (part := self._layer_of(keys, skeleton, seconds)) is not None:
+                for place in map(skeleton.q_slice, rows):
+                    out[place] = part[place]
+        return out
+
+    def _layer_of(self, keys: Sequence[Key], skeleton: Skeleton, seconds: float) -> Array | None:
+        """Return what some keys change at a time, as in ``layer``."""
+        if not keys or self.motion is None:
             return None
-        times = [key.frame / self.motion.fps for key in self.keys]
+        times = [key.frame / self.motion.fps for key in keys]
         at = sum(time <= seconds for time in times)
         if 0 < at < len(times):
-            before, after = self.keys[at - 1].change, self.keys[at].change
+            before, after = keys[at - 1].change, keys[at].change
             part = (seconds - times[at - 1]) / (times[at] - times[at - 1])
             return blend(skeleton, before, after, _smooth(part), follow=False)
-        near = self.keys[0] if at == 0 else self.keys[-1]
+        near = keys[0] if at == 0 else keys[-1]
         away = times[0] - seconds if at == 0 else seconds - times[-1]
         if self.holds:
             return near.change.copy()

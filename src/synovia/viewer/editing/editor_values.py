@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.goals.describe import Place
-from synovia.model import Pose, Skeleton
+from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
 from synovia.viewer.editing.editor import GoalEditor, address, kind_of
 
@@ -127,6 +127,35 @@ def place_at_current(editor: GoalEditor, pose: Pose, added: int, size: float) ->
     target = kind_of(editor.kind).goal.first_target(place, editor.values)
     editor.position, editor.rotation = target[:3, 3], target[:3, :3]
     editor.snap()
+
+
+def holds(editor: GoalEditor, skeleton: Skeleton, row: int) -> bool:
+    """Return whether a goal keeps a joint of the given skeleton near a reference value."""
+    if "pose" not in kind_of(editor.kind).further:
+        return False
+    parts = editor.values.get("joints")
+    if parts is None:
+        return skeleton.joints[row].kind is not Kind.FREE
+    return row in {skeleton.index(joint) for joint in parts}
+
+
+def with_reference(editor: GoalEditor, skeleton: Skeleton, row: int, value: float | Array) -> Any:
+    """Return the reference of a goal that keeps joints near values, with another value for one joint.
+
+    Args:
+        editor: The editor of such a goal, see ``holds``.
+        skeleton: The given skeleton.
+        row: The joint.
+        value: Its value.
+    """
+    reference = editor.values.get("pose")
+    if reference is None or isinstance(reference, Mapping):
+        joints = cast("Mapping[str | int, Any]", reference or {})
+        others = {joint: old for joint, old in joints.items() if skeleton.index(joint) != row}
+        return {**others, address(skeleton, row): value}
+    q = np.array(reference.q if isinstance(reference, Pose) else reference, float)
+    q[skeleton.q_slice(row)] = value
+    return q
 
 
 def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: Callable[[GoalEditor], None]) -> None:

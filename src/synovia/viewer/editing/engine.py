@@ -247,8 +247,8 @@ class Engine:
         """
         follow = self._left is not None
         best = ik.solve(targets, start, _SOLVE, follow=follow)
-        moves = float(np.abs(best.pose.q - start.q).max()) > _MOVES  # as far as ``largest_move`` lets it in one frame
-        if best.missed and (best.interrupted or moves) and self._unfinished < _UNFINISHED:
+        moves = self._moved_on(best, start)  # as far as ``largest_move`` lets it in one frame, also once it has reached
+        if ((best.missed and best.interrupted) or moves) and self._unfinished < _UNFINISHED:
             self._unfinished += 1
             return best
         self._unfinished = 0
@@ -265,6 +265,11 @@ class Engine:
             self._nudges = _NUDGES
             return other
         return best
+
+    def _moved_on(self, solution: Solution, start: Pose) -> bool:
+        """Return whether a solution differs from the pose that the last step left, at first from the start."""
+        left = start if self._left is None else self._left
+        return left.skeleton is self._skeleton and float(np.abs(solution.pose.q - left.q).max()) > _MOVES
 
     def _frame(self, pose: Pose, editors: tuple[GoalEditor, ...], solution: Solution | None, clock: float) -> Frame:
         """Return a frame."""

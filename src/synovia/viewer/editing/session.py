@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Generator, Hashable, Iterable, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import InputError, UnsupportedError
+from synovia.errors import InputError, UnsupportedError, unknown_name
 from synovia.goals.base import POSITION, ROTATION
 from synovia.io.load import clip_number
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
+from synovia.model.tree import ancestors
 from synovia.solver import Solver, as_solver
 from synovia.viewer.editing.clip import Key, Play, blend, change_between, changed, sample, still_clip, together
 from synovia.viewer.editing.editor import GoalEditor, address, kind_of
-from synovia.viewer.editing.editor_values import edited, free_label, place_at_current, set_defaults
+from synovia.viewer.editing.editor_values import (
+    edited,
+    free_label,
+    holds,
+    place_at_current,
+    set_defaults,
+    with_reference,
+)
 from synovia.viewer.editing.mirror import counterparts, mirrored
 from synovia.viewer.editing.root import Rooted, changed_root, rooted, with_root_values, without_root_values
+from synovia.viewer.editing.standin import limb_of
 from synovia.viewer.editing.undo import Undo
 
 _MOST_EDITORS: Final = 64
+_MOST_POSES: Final = 1000  # of the library
+_LONGEST_NAME: Final = 60  # characters
 _FAR: Final = 1e4  # largest distance of a target, body sizes
 
 
@@ -63,6 +74,8 @@ class Session:
     changed: threading.Event = field(default_factory=threading.Event)
     editors: list[GoalEditor] = field(default_factory=list[GoalEditor])
     play: Play = field(default_factory=Play)
+    library: Mapping[str, Pose] = field(default_factory=dict[str, Pose])  # poses of the given skeleton by name
+    auto_key: bool = False  # whether an edit by hand becomes a key once the body rests
     version: int = 0
     rooted: Rooted = field(init=False)
     pose: Pose = field(init=False)
@@ -71,6 +84,7 @@ class Session:
     _within: bool = False  # within ``one_step``
     _paused: frozenset[int] = frozenset()  # keys of the goals that are off because a clip plays
     _copied: tuple[str, Array] | None = None  # root mode and joint values, (nq,), of the pose that was copied
+    _key_due: bool = False
     _next_key: int = 1
     size: float = field(init=False)
 
@@ -182,19 +196,53 @@ class Session:
         rows = [row for row, joint in enumerate(self.given.joints) if joint.kind.q_size and joint.kind is not Kind.FREE]
         return {address(self.given, row): self.pose[row + self.rooted.added] for row in rows}
 
-    def set_joint(self, row: int, values: Any) -> None:
-        """Set a joint's value, clamped to its limits; the next solve starts from there.
+    def set_joint(self, row: int, values: Any, *, step: bool = True) -> None:
+        """Set a joint's value, clamped to its limits. The joint keeps it, and the targets that it moves go with it.
+
+        On a clip, the change stays on top of the clip until it is keyed. Rest goals take the value as their reference.
 
         Args:
             row: Row of the solved skeleton.
             values: As in ``Pose.with_values``.
+            step: Whether the change is a step of undo; quick changes of one joint are one step.
         """
         with self.lock:
-            q = self.pose.q.copy()
             place = self.skeleton.q_slice(row)
-            q[place] = as_numbers(values, (place.stop - place.start,), f"value of {self.skeleton.joint_names[row]!r}")
-            self.remember(("joint", row))
-            self.put(self.skeleton.follow(q))
+            value = as_numbers(values, (place.stop - place.start,), f"value of {self.skeleton.joint_names[row]!r}")
+            if step:
+                self.remember(("joint", row))
+            now = self.start().q
+            if self.play.motion is None:
+                self.put(_with_value(self.skeleton, now, place, value))
+            else:
+                self.play.loose = None
+                to = _with_value(self.skeleton, now, place, value)
+                self.play.loose = change_between(self.skeleton, self.start().q, to)
+                self.pose = Pose(self.skeleton, _with_value(self.skeleton, self.pose.q, place, value))
+            self._let_goals_keep(row)
+
+    def clear_joint(self, row: int) -> None:
+        """Set a joint of the given skeleton to its rest value."""
+        self.set_joint(row + self.rooted.added, self.given.rest_q[self.given.q_slice(row)])
+
+    def _let_goals_keep(self, row: int) -> None:
+        """Let goals keep the present value of a joint: targets that it moves go with it, rest goals hold the value.
+
+        Args:
+            row: Row of the solved skeleton.
+        """
+        changed = False
+        own = row - self.rooted.added
+        for editor in self.editors:
+            if editor.row is not None:
+                moves = row in ancestors(self.skeleton.parents, editor.row + self.rooted.added)
+                follows = editor.follows and self.play.motion is not None
+                if moves and editor.enabled and not follows and (editor.has_position or editor.has_rotation):
+                    place_at_current(editor, self.pose, self.rooted.added, self.size)
+            elif own >= 0 and editor.enabled and holds(editor, self.given, own):
+                changed = True
+                editor.values["pose"] = with_reference(editor, self.given, own, self.pose[row])
+        self.touch(structure=changed)
 
     def put(self, q: Array) -> None:
         """Set the pose by joint values of the solved skeleton, (nq,), clamped to its limits."""
@@ -265,18 +313,74 @@ class Session:
             if self._copied is None:
                 raise InputError("no pose was copied", hint="C copies the present pose")
             mode, copied = self._copied
-            q = np.concatenate([self.pose.q[: -self.given.nq or None], without_root_values(copied, self.given)])
+            q = self._with_present_root(without_root_values(copied, self.given))
             q = copied.copy() if mode == self.mode and len(copied) == len(q) else q
-            if mirror:
-                q = mirrored(Pose(self.skeleton, q))
-            if self.play.motion is not None:
-                self.key(q)
-                return
-            self.remember()
-            self.put(q)
-            for editor in self.editors:
-                self.to_current(editor)
-            self.touch(structure=True)
+            self._apply(mirrored(Pose(self.skeleton, q)) if mirror else q)
+
+    def _with_present_root(self, own: Array) -> Array:
+        """Return joint values of the given skeleton, (nq,), after those of the root that the page has added."""
+        return np.concatenate([self.pose.q[: -self.given.nq or None], own])
+
+    def _apply(self, q: Array) -> None:
+        """Set a pose, and move every target to the body; on a clip, the pose becomes a key."""
+        if self.play.motion is not None:
+            self.key(q)
+            return
+        self.remember()
+        self.put(q)
+        for editor in self.editors:
+            self.to_current(editor)
+        self.touch(structure=True)
+
+    def keep_pose(self, name: str) -> None:
+        """Keep the present pose in the library, in place of one that has the name.
+
+        Raises:
+            InputError: If the name is empty or too long, or the library is full.
+        """
+        with self.lock:
+            own = Pose(self.given, without_root_values(self.pose.q, self.given))
+            self.add_poses({name.strip(): own})
+
+    def add_poses(self, poses: Mapping[str, Pose]) -> None:
+        """Add poses of the given skeleton to the library.
+
+        Raises:
+            InputError: If a name is empty or too long, or the library is full.
+        """
+        with self.lock:
+            for name in poses:
+                if not 0 < len(name) <= _LONGEST_NAME:
+                    raise InputError("name of a pose", value=name, expected=f"1 to {_LONGEST_NAME} characters")
+            library = {**self.library, **poses}
+            if len(library) > _MOST_POSES:
+                raise InputError("too many poses", value=len(library), expected=f"at most {_MOST_POSES}")
+            self.library = library
+            self.touch()
+
+    def apply_pose(self, name: str, *, mirror: bool = False) -> None:
+        """Set a pose of the library, and move every target to the body; on a clip, the pose becomes a key.
+
+        A root that the page has added stays where it is.
+
+        Args:
+            name: Name of the pose.
+            mirror: Whether to set its mirror image.
+
+        Raises:
+            UnknownNameError: If the library has no such pose.
+        """
+        with self.lock:
+            if name not in self.library:
+                raise unknown_name("pose", name, self.library)
+            q = self._with_present_root(self.library[name].q)
+            self._apply(mirrored(Pose(self.skeleton, q)) if mirror else q)
+
+    def drop_pose(self, name: str) -> None:
+        """Remove a pose from the library."""
+        with self.lock:
+            self.library = {other: pose for other, pose in self.library.items() if other != name}
+            self.touch()
 
     def pin(self, key: int | None) -> bool:
         """Hold the joint of a goal where it is, or let it go if it is held; return whether it is held now.
@@ -369,35 +473,129 @@ class Session:
             play.time = min(max(play.time, play.span[0]), play.span[1])
             self.touch()
 
-    def key(self, q: Array | None = None) -> Key:
+    def finish_edit(self) -> None:
+        """Note the end of an edit by hand, such as a drag: with ``auto_key``, the pose of a clip will be keyed."""
+        with self.lock:
+            if self.auto_key and self.play.motion is not None:
+                self.play.playing = False
+                self._key_due = True
+                self.touch()
+
+    def key_if_due(self) -> Key | None:
+        """Key the pose if ``finish_edit`` has asked for it, in the same step of undo; return the key."""
+        with self.lock:
+            if not self._key_due or self.play.motion is None:
+                self._key_due = False
+                return None
+            return self.key(step=False)
+
+    def key(self, q: Array | None = None, *, step: bool = True) -> Key:
         """Keep a pose at the present frame as a key on top of the clip, and let the goals follow again.
 
         Args:
             q: Joint values of the pose, (nq,) of the solved skeleton, clamped to their limits; None: the present pose.
+            step: Whether the key is a step of undo.
 
         Raises:
             InputError: If no clip is chosen.
         """
         with self.lock:
             play = self._clip()
-            self.remember()
+            if step:
+                self.remember()
+            self._key_due = False
             to: Array = self.pose.q if q is None else inside_limits(self.skeleton, q[None])[0]
             play.playing = False
             play.time = play.frame / play.motion.fps if play.motion is not None else 0.0
             key = Key(play.frame, change_between(self.skeleton, self._clip_values(play.time), to))
-            others = [other for other in play.keys if other.frame != key.frame]
-            play.keys = tuple(sorted((*others, key), key=lambda one: one.frame))
+            self._put_keys(key.frame, key)
+            play.loose = None
             for editor in self.editors:
                 editor.follows = editor.enabled and (editor.has_position or editor.has_rotation)
             self.touch()
             return key
 
-    def unkey(self, frame: int) -> None:
-        """Remove the key at a frame."""
+    def part_of(self, key: int | None) -> frozenset[int]:
+        """Return the part of the body that belongs to a goal: its limb, and all below its joint.
+
+        The part is a set of rows of the solved skeleton.
+
+        Raises:
+            InputError: If the goal was removed, or has no joint.
+        """
+        editor = self.editor(key)
+        if editor.row is None:
+            raise InputError("a goal of the whole body has no joint", value=editor.label)
+        at, parents = editor.row + self.rooted.added, self.skeleton.parents
+        below = (row for row in range(at, len(parents)) if at in ancestors(parents, row))
+        return frozenset((*limb_of(self.skeleton, at), *below))
+
+    def move_key(
+        self, frame: int, to: int | None = None, *, copy: bool = False, part: frozenset[int] | None = None
+    ) -> None:
+        """Move or copy a key to another frame, in place of what is keyed there.
+
+        Args:
+            frame: Frame of the key.
+            to: The other frame; None: the present one.
+            copy: Whether the key also stays where it is.
+            part: Part of the body whose key it is, see ``part_of``; None for the whole body.
+
+        Raises:
+            InputError: If there is no such key or no such frame.
+        """
         with self.lock:
+            play = self._clip()
+            to, last = play.frame if to is None else to, len(play.motion or ()) - 1
+            key = self._key_at(frame, part)
+            if not 0 <= to <= last:
+                raise InputError("frame of the key", value=to, expected=f"0 to {last}")
+            if to == frame:
+                raise InputError("the key is at this frame", value=to, hint="go to the frame where it should be")
             self.remember()
-            self.play.keys = tuple(key for key in self.play.keys if key.frame != frame)
-            self.touch()
+            new = replace(key, frame=to, joints=key.of(part))
+            there = next((other for other in play.keys if other.frame == to), None)
+            if there is not None and new.joints is not None:
+                change = there.change.copy()
+                for place in map(self.skeleton.q_slice, new.joints):
+                    change[place] = new.change[place]
+                joints = None if there.joints is None else there.joints | new.joints
+                new = Key(to, change, joints)
+            self._put_keys(to, new)
+            if not copy:
+                self._put_keys(frame, self._without(key, part))
+
+    def unkey(self, frame: int, part: frozenset[int] | None = None) -> None:
+        """Remove the key at a frame, or what it keys of a part of the body (see ``part_of``)."""
+        with self.lock:
+            key = self._key_at(frame, part)
+            self.remember()
+            self._put_keys(frame, self._without(key, part))
+
+    def _key_at(self, frame: int, part: frozenset[int] | None) -> Key:
+        """Return the key of a part of the body at a frame.
+
+        Raises:
+            InputError: If there is none.
+        """
+        key = next((key for key in self.play.keys if key.frame == frame), None)
+        if key is None or key.of(part) == frozenset[int]():
+            raise InputError("there is no key", value=frame, expected="the frame of a key")
+        return key
+
+    def _without(self, key: Key, part: frozenset[int] | None) -> Key | None:
+        """Return a key without a part of the body, None if nothing is left."""
+        if part is None:
+            return None
+        rows = (row for row, joint in enumerate(self.skeleton.joints) if joint.kind.q_size)
+        left = (frozenset(rows) if key.joints is None else key.joints) - part
+        return replace(key, joints=left) if left else None
+
+    def _put_keys(self, frame: int, key: Key | None) -> None:
+        """Replace what is keyed at a frame; None: nothing."""
+        others = [other for other in self.play.keys if other.frame != frame]
+        self.play.keys = tuple(sorted((*others, *([] if key is None else [key])), key=lambda one: one.frame))
+        self.touch()
 
     def _clip(self) -> Play:
         """Return the state of the clip.
@@ -415,6 +613,8 @@ class Session:
             for name, value in values.items():
                 if name != "playing" and not math.isfinite(value):
                     raise InputError(f"{name} is not finite", value=value)
+            if "time" in values:
+                self.key_if_due()  # at the frame where the edit was made
             if {"speed", "weight"} & set(values):
                 self.remember(("clip", *values))
             for name, value in values.items():
@@ -431,8 +631,10 @@ class Session:
         if self.play.motion is None:
             return self.pose
         time = self.play.time if seconds is None else seconds
-        q, change = self._clip_values(time), self.play.layer(self.skeleton, time)
-        return Pose.trusted(self.skeleton, q if change is None else changed(self.skeleton, q, change))
+        q = self._clip_values(time)
+        for change in (self.play.layer(self.skeleton, time), self.play.loose):
+            q = q if change is None else changed(self.skeleton, q, change)
+        return Pose.trusted(self.skeleton, q)
 
     def _clip_values(self, seconds: float) -> Array:
         """Return the joint values of the clip, blended by its weight, without its keys, (nq,)."""
@@ -509,6 +711,7 @@ class Session:
         return Snapshot(editors, self.rooted, self.pose.q.copy(), self._base, self.solver, replace(self.play))
 
     def _restore(self, snapshot: Snapshot) -> None:
+        self._key_due = False
         self.editors = [editor.copy() for editor in snapshot.editors]
         for editor in self.editors:
             editor.snap()
@@ -518,3 +721,11 @@ class Session:
         self.play = replace(kept)
         self._root(snapshot.root, snapshot.q)
         self._base = snapshot.base
+
+
+def _with_value(skeleton: Skeleton, q: Array, place: slice, value: Array) -> Array:
+    """Return joint values, (nq,), with the values of one joint, clamped to its limits."""
+    out = q.copy()
+    out[place] = value
+    out[place] = inside_limits(skeleton, out[None])[0][place]
+    return skeleton.follow(out)

@@ -132,8 +132,9 @@ class Worker:
             if self._stopped.is_set():
                 return
             if self.engine.stale:
-                self._listener(dataclasses.replace(shown or self.engine.unsolved(), busy=True))
-                self._prepare()
+                if shown is None:
+                    self._listener(dataclasses.replace(self.engine.unsolved(), busy=True))
+                self._prepare()  # says that the page is busy if that takes long: turning a joint packs in each frame
                 last = max(last, time.perf_counter() - 1.0 / RATE)
             now = time.perf_counter()
             shown, moving = self.engine.step(min(now - last, _LONGEST))

@@ -23,6 +23,18 @@
   // skinned mesh is removed. A table that says undefined where it has null is what it expects.
   if (shared)
     shared.nodeRefFromName = new Proxy(shared.nodeRefFromName, { get: (table, name) => table[name] ?? undefined });
+  // viser applies the messages that have come since the last frame together: removals of controls at once, updates at the
+  // end. An update of a control that is removed in the same frame is then an error, so it leaves the queue before.
+  const queue = shared?.messageQueue;
+  if (queue)
+    queue.push = (...messages) => {
+      for (const { type, uuid } of messages) {
+        if (type !== "GuiRemoveMessage") continue;
+        for (let i = queue.length - 1; i >= 0; i--)
+          if (queue[i].type === "GuiUpdateMessage" && queue[i].uuid === uuid) queue.splice(i, 1);
+      }
+      return Array.prototype.push.apply(queue, messages);
+    };
   window.synovia = { nodes: shared?.nodeRefFromName };
 
   // Textures and colours of vertices, which viser's meshes do not take: scene/paint.py leaves them in hidden elements.
@@ -184,11 +196,82 @@
       put(panel, "aria-label", "Controls");
     }
   };
+  // The tree of joints. What is found is shown with all above it; Enter selects the first joint that is found.
+  const plain = (text) => text.toLowerCase().replace(/[\s_.:-]+/g, "");
+  const search = (tree) => {
+    const words = plain(tree.querySelector("input").value);
+    for (const item of [...tree.querySelectorAll("li")].reverse()) {
+      const found = plain(item.querySelector("button").textContent).includes(words);
+      const below = [...item.querySelectorAll(":scope > details > ul > li")].some((one) => !one.hidden);
+      item.hidden = Boolean(words) && !found && !below;
+      const fold = item.querySelector(":scope > details");
+      if (!fold) continue;
+      fold.dataset.first ??= fold.open;
+      fold.open = words ? below : fold.dataset.first === "true";
+    }
+  };
+  let choices = 0;
+  const choose = (button) => {
+    const { uuid } = button.closest(".synovia-tree").dataset;
+    const value = `${button.dataset.row} ${++choices}`;
+    shared?.sendMessage({ type: "GuiUpdateMessage", uuid, updates: { value } });
+  };
+  document.body.addEventListener("click", (e) => {
+    const button = e.target.closest?.(".synovia-tree button");
+    if (!button) return;
+    e.preventDefault(); // of the fold around it
+    choose(button);
+  });
+  document.body.addEventListener("input", (e) => e.target.matches?.(".synovia-tree input") && search(e.target.parentElement));
+  document.body.addEventListener("keydown", (e) => {
+    if (e.key !== "Enter" || !e.target.matches?.(".synovia-tree input")) return;
+    const words = plain(e.target.value);
+    const found = [...e.target.parentElement.querySelectorAll("button")].find((one) => plain(one.textContent).includes(words));
+    if (found && words) choose(found);
+  });
+  const markJoint = (tree, row) => {
+    for (const button of tree.querySelectorAll("button")) {
+      if (button.dataset.row !== row) button.removeAttribute("aria-current");
+      else if (!button.hasAttribute("aria-current")) {
+        button.setAttribute("aria-current", "true");
+        for (let fold = button.closest("li").parentElement; fold !== tree; fold = fold.parentElement)
+          if (fold.matches("details")) fold.open = true;
+        if (tree.open) button.scrollIntoView({ block: "nearest" });
+      }
+    }
+  };
+  const openTab = (name) => {
+    const tab = [...document.querySelectorAll("[role=tab]")].find((one) => one.textContent.trim() === name);
+    tab?.click();
+    tab?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  };
+  const openTree = (tries) => {
+    const tree = document.querySelector(".synovia-tree");
+    if (!tree?.offsetParent) {
+      if (!tries) return;
+      openTab("Pose");
+      setTimeout(() => openTree(tries - 1), 200);
+      return;
+    }
+    tree.open = true;
+    tree.querySelector("input").focus();
+    tree.querySelector("input").select();
+  };
+  let searches = "0";
+  const followJoint = () => {
+    const state = document.querySelector(".synovia-status")?.dataset;
+    const tree = document.querySelector(".synovia-tree");
+    if (state && tree) markJoint(tree, state.joint);
+    if (!state || state.searches === searches) return;
+    searches = state.searches;
+    if (searches !== "0") openTree(20);
+  };
   let due = 0;
   new MutationObserver(() => {
     due ||= setTimeout(() => {
       due = 0;
       nameControls();
+      followJoint();
       if (!waiting.size) paintAll();
     }, 200);
   }).observe(document.body, { childList: true, subtree: true });
@@ -200,9 +283,7 @@
     const input = document.querySelector('input[type=file][id^="file_upload_"]');
     if (!input && !tries) return;
     if (!input) {
-      const tab = [...document.querySelectorAll("[role=tab]")].find((one) => one.textContent.trim() === "Open");
-      tab?.click();
-      tab?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+      openTab("Open");
       setTimeout(() => send(file, tries - 1), 200);
       return;
     }

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from synovia.errors import InputError
+from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.session import Session
 from synovia.viewer.page.control import Message, connect
+from synovia.viewer.scene.ghosts import ONION
+from synovia.viewer.scene.rings import turned_values
 from synovia.viewer.scene.scene import Scene
 from synovia.viewer.scene.targets import Gizmo
 
@@ -38,6 +41,7 @@ class Keyed(Protocol):
     scene: Scene
     message: Message
     selected: int | None
+    joint: int | None
 
     def select(self, key: int | None) -> None:
         """Select a goal, or none."""
@@ -53,6 +57,15 @@ class Keyed(Protocol):
 
     def key(self) -> None:
         """Keep the present pose at the present frame of the clip."""
+
+    def find_joint(self) -> None:
+        """Open the tree of joints at its search."""
+
+    def switch_auto_key(self) -> None:
+        """Key the pose at the end of each edit, or only on request again."""
+
+    def clear_joint(self) -> None:
+        """Set the selected joint to its rest value."""
 
     def copy_pose(self) -> None:
         """Keep the present pose for ``paste_pose``."""
@@ -74,15 +87,20 @@ class Keys:
     def __init__(self, page: Keyed) -> None:
         """Register the commands."""
         self._page, self._session = page, page.session
-        self._step = 10.0 ** round(math.log10(_STEP * page.session.size))
+        self._smallest = 10.0 ** round(math.log10(_STEP * page.session.size))
         self._add("Move the target", "G", lambda: self._use("move"))
-        self._add("Turn the target", "R", lambda: self._use("turn"))
+        self._add("Turn the target or the joint", "R", lambda: self._use("turn"))
         self._add("Undo", "Z", page.undo, "cmd/ctrl")
         self._add("Redo", "Z", page.redo, "cmd/ctrl+shift")
         self._add("Play or pause", "space", self._play)
         self._add("Key the pose on top of the clip", "K", page.key)
+        self._add("Auto-key, on or off", "K", page.switch_auto_key, "shift")
+        self._add("Axes of the joint or of the world", "X", self._switch_axes)
+        self._add("Snap, on or off", "N", self._switch_snap)
+        self._add("Onion skin: off, frames, keys", "O", self._switch_onion)
         self._add("Frame the body", "F", page.scene.frame_body)
         self._add("Mirror the pose", "M", self._mirror)
+        self._add("Set the joint to its rest value", "R", page.clear_joint, "alt")
         self._add("Copy the pose", "C", page.copy_pose)
         self._add("Paste the pose", "V", page.paste_pose)
         self._add("Paste the mirrored pose", "V", lambda: page.paste_pose(mirror=True), "shift")
@@ -90,6 +108,7 @@ class Keys:
             self._add(f"View: {side}", key, lambda side=side: page.scene.frame_body(side))
         self._add("Pin the joint, or let it go", "P", self._pin)
         self._add("Remove the goal", "delete", self._remove)
+        self._add("Find a joint", "J", page.find_joint)
         self._next = self._add("Next target", "tab", lambda: self._go(1))
         self._previous = self._add("Previous target", "tab", lambda: self._go(-1), "shift")
         for word, (key, modifier, axis, sign) in _ARROWS.items():
@@ -131,6 +150,11 @@ class Keys:
 
     def _use(self, gizmo: Gizmo) -> None:
         """Show the arrows or the rings of the selected target, or hide them if they are shown."""
+        if self._page.selected is None and self._page.joint is not None:
+            if gizmo == "turn":
+                self._page.scene.rings.toggle(self._page.joint)
+                return
+            self._page.select(self._session.add("position", self._page.joint).key)
         editor, targets = self._chosen(), self._page.scene.targets
         if gizmo == "turn" and editor.kind == "position":
             self._session.change(editor.key, kind="pose")  # a rotation to turn; it begins as the joint is turned now
@@ -142,12 +166,30 @@ class Keys:
 
     def _nudge(self, axis: int, sign: float) -> None:
         """Move the selected target a step along an axis of the view, or turn it about that axis."""
-        editor, axes = self._chosen(), self._page.scene.view_axes()
+        axes = self._page.scene.view_axes()
+        if self._page.selected is None and self._page.joint is not None:
+            self._nudge_joint(self._page.joint, axis, sign, axes)
+            return
+        editor = self._chosen()
         self._session.remember(("nudge", editor.key))
         if editor.has_rotation and (self._page.scene.targets.gizmo == "turn" or not editor.has_position):
-            self._session.move(editor.key, turn=_turn(axis, sign, axes) @ editor.rotation)
+            self._session.move(editor.key, turn=_turn(axis, sign * self._angle, axes) @ editor.rotation)
         else:
             self._session.move(editor.key, place=editor.position + sign * self._step * axes[axis])
+        self._session.finish_edit()
+
+    def _nudge_joint(self, row: int, axis: int, sign: float, axes: tuple[Array, Array, Array]) -> None:
+        """Turn a joint of the given skeleton a step about an axis of the view; a hinge about its own axis."""
+        with self._session.lock:
+            at, kind = row + self._session.rooted.added, self._session.given.joints[row].kind
+            values = self._session.pose.q[self._session.skeleton.q_slice(at)]
+            if kind in (Kind.HINGE, Kind.SLIDE):
+                values = values + sign * (self._angle if kind is Kind.HINGE else self._step)
+            elif kind is not Kind.FIXED:
+                frame = self._session.pose.frames[at, :9].reshape(3, 3)
+                values = turned_values(values, frame, _turn(axis, sign * self._angle, axes))
+            self._session.set_joint(at, values)
+        self._session.finish_edit()
 
     def _play(self) -> None:
         """Let the clip run or stand still."""
@@ -170,6 +212,36 @@ class Keys:
         self._session.remove(self._page.selected)
         self._page.refresh()
 
+    @property
+    def _step(self) -> float:
+        """How far an arrow key moves, length units: with snapping a whole step."""
+        handles = self._page.scene.handles
+        return handles.length if handles.snap else self._smallest
+
+    @property
+    def _angle(self) -> float:
+        """How far an arrow key turns, radians: with snapping a whole step."""
+        handles = self._page.scene.handles
+        return handles.angle if handles.snap else _ANGLE
+
+    def _switch_axes(self) -> None:
+        """Change between the axes of what is moved and those of the world."""
+        handles = self._page.scene.handles
+        handles.local = not handles.local
+        self._page.notify(f"Arrows and rings have the axes of the {'joint' if handles.local else 'world'}.")
+
+    def _switch_snap(self) -> None:
+        """Move and turn in steps, or freely again."""
+        handles = self._page.scene.handles
+        handles.snap = not handles.snap
+        self._page.notify("Moves and turns go in steps." if handles.snap else "Moves and turns are free.")
+
+    def _switch_onion(self) -> None:
+        """Show the next kind of poses around the present one."""
+        onion = self._page.scene.onion
+        onion.mode = ONION[(ONION.index(onion.mode) + 1) % len(ONION)]
+        self._page.notify(f"Onion skin: {onion.mode}.")
+
     def _go(self, step: int) -> None:
         """Select the next or the previous target."""
         keys = [editor.key for editor in self._targets()]
@@ -178,7 +250,7 @@ class Keys:
             self._page.select(keys[at])
 
 
-def _turn(axis: int, sign: float, axes: tuple[Array, Array, Array]) -> Array:
+def _turn(axis: int, angle: float, axes: tuple[Array, Array, Array]) -> Array:
     """Return the rotation, (3, 3), that an arrow key means.
 
     Right and left turn about the upright axis, up and down about the axis across, away and nearer about the line of
@@ -187,4 +259,4 @@ def _turn(axis: int, sign: float, axes: tuple[Array, Array, Array]) -> Array:
     from scipy.spatial.transform import Rotation
 
     right, up, away = axes
-    return Rotation.from_rotvec(sign * _ANGLE * (up, -right, away)[axis]).as_matrix()
+    return Rotation.from_rotvec(angle * (up, -right, away)[axis]).as_matrix()

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from synovia.errors import InputError
 from synovia.surface import Surface
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
@@ -50,7 +51,7 @@ class Tab(ABC):
         """Update the controls; called a few times a second."""
 
     def select(self, key: int | None) -> None:
-        """React to the selection of a goal; None: no goal."""
+        """React to the selection of a goal, None for no goal, and of the joint ``page.joint``."""
         del key
 
     def record(self, frame: Frame, now: float) -> None:
@@ -115,6 +116,7 @@ class Page:
         self.client, self.session, self.command, self.dark = client, session, command, host.dark
         self.host, self.background, self.surface, self.navigation = host, host.background, surface, navigation
         self.selected: int | None = session.editors[0].key if session.editors else None
+        self.joint: int | None = session.editors[0].row if session.editors else None
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
         self.unit = unit_of(session.given.meters_per_unit)
@@ -122,10 +124,13 @@ class Page:
         self._updates: list[float] = []  # times of updates of the text that are due without a change
         self._last = 0.0  # time of the last update of the text
         self._status_text = ""
+        self._searches = 0  # for a joint, in the tree
         self.closed = False
         self._theme()
-        self.scene = Scene(client, session, self.select, surface, dark=host.dark, shadows=host.shadows)
-        self.scene.targets.selected = self.selected
+        self.scene = Scene(
+            client, session, self.select, self.select_joint, surface, dark=host.dark, shadows=host.shadows
+        )
+        self.scene.targets.selected, self.scene.joint = self.selected, self.joint
         self._tabs: list[Tab] = []
         self._panel(tabs)
         self.keys = Keys(self)
@@ -156,10 +161,21 @@ class Page:
                 self._tabs.append(tab)
 
     def select(self, key: int | None) -> None:
-        """Select a goal, or none."""
-        if key == self.selected:
+        """Select a goal, or none, and its joint."""
+        editor = self.session.find(key)
+        self._select(key, None if editor is None else editor.row)
+
+    def select_joint(self, row: int) -> None:
+        """Select a joint, a row of the given skeleton, and the goal that it has, if any."""
+        goals = (one.key for one in self.session.editors if one.row == row and (one.has_position or one.has_rotation))
+        self._select(next(goals, None), row)
+
+    def _select(self, key: int | None, row: int | None) -> None:
+        """Select a goal and a joint."""
+        if (key, row) == (self.selected, self.joint):
             return
         self.selected = self.scene.targets.selected = key
+        self.joint = self.scene.joint = row
         for tab in self._tabs:
             tab.select(key)
         self.session.touch()
@@ -167,7 +183,7 @@ class Page:
     def refresh(self) -> None:
         """Update the tabs after a change that may have replaced the goals."""
         keys = {editor.key for editor in self.session.editors}
-        if self.selected not in keys:
+        if self.selected not in keys and (self.selected is not None or self.joint is None):
             self.select(min(keys, default=None))
         for tab in self._tabs:
             tab.select(self.selected)
@@ -189,6 +205,27 @@ class Page:
         """Keep the present pose at the present frame of the clip."""
         made = self.session.key()
         self.notify(f"Keyed frame {made.frame}. The targets follow the clip again.")
+
+    def find_joint(self) -> None:
+        """Open the tree of joints at its search; ``browser.js`` does so when the number of searches changes."""
+        self._searches += 1
+        self.session.touch()
+
+    def switch_auto_key(self) -> None:
+        """Key the pose at the end of each edit, or only on request again."""
+        self.session.auto_key = not self.session.auto_key
+        self.notify("Each edit of a clip becomes a key." if self.session.auto_key else "K keys an edit of a clip.")
+
+    def clear_joint(self) -> None:
+        """Set the selected joint to its rest value.
+
+        Raises:
+            InputError: If no joint is selected.
+        """
+        if self.joint is None:
+            raise InputError("no joint is selected", hint="a click on a joint selects it")
+        self.session.clear_joint(self.joint)
+        self.session.finish_edit()
 
     def copy_pose(self) -> None:
         """Keep the present pose for ``paste_pose``."""
@@ -229,6 +266,8 @@ class Page:
         if self.closed:
             return
         self.frame = frame
+        if frame.still and not frame.busy and (made := self.session.key_if_due()) is not None:
+            self.notify(f"Keyed frame {made.frame}.")
         now = time.monotonic()
         with suppress(RuntimeError):  # a control was removed meanwhile
             if not frame.still:
@@ -241,7 +280,8 @@ class Page:
 
     def _show_text(self, frame: Frame) -> None:
         """Show the status and the text of the tabs."""
-        text = f'<div class="synovia-status">{self._status_note(frame)}</div>'  # of constant height
+        state = f'data-joint="{"" if self.joint is None else self.joint}" data-searches="{self._searches}"'
+        text = f'<div class="synovia-status" {state}>{self._status_note(frame)}</div>'  # of constant height
         if text != self._status_text:
             self._status.content = self._status_text = text
         if self.session.edited and self._hint.visible:  # whoever has changed something needs no hint

@@ -34,12 +34,26 @@ _RULES: Final = (
     ".mantine-Slider-root{padding-bottom:.9em}"
     ".synovia-status{height:3.1em;overflow-y:auto;scrollbar-width:thin}"
     ".synovia-code{white-space:pre-wrap;overflow-wrap:anywhere;overflow-y:auto;max-height:50vh;font-size:.84em}"
-    '[role="tablist"]>[role="tab"]{padding-inline:.62em!important}'
+    '[role="tablist"]>[role="tab"]{padding-inline:.48em!important}'
     '.mantine-Button-root[data-block]:not([style*="--button-bg"])'
     "{background:transparent;color:inherit;border:1px solid var(--mantine-color-default-border)}"
     '.mantine-Button-root[data-block]:not([style*="--button-bg"]):hover{background:var(--mantine-color-default-hover)}'
     f'.mantine-Button-root[data-block][style*="{PRIMARY}"]'
     "{background:var(--synovia-good);color:var(--mantine-color-body)}"
+    ".synovia-tree{padding:.2em .6em .6em;font-size:.86em}.synovia-tree summary{cursor:pointer}"
+    ".synovia-tree ul{list-style:none;margin:0;padding-left:1em}.synovia-tree li>button{margin-left:1em}"
+    ".synovia-tree button{font:inherit;color:inherit;background:none;border:0;border-radius:3px;padding:.1em .4em;"
+    "cursor:pointer;text-align:left}.synovia-tree button:hover{background:var(--mantine-color-default-hover)}"
+    ".synovia-tree button[aria-current]{color:var(--synovia-good);font-weight:700}"
+    ".synovia-tree>ul{max-height:40vh;overflow-y:auto;padding-left:0}"
+    ".synovia-tree>input{width:100%;box-sizing:border-box;margin:.4em 0;padding:.35em .6em;font:inherit;color:inherit;"
+    "background:var(--mantine-color-body);border:1px solid var(--mantine-color-default-border);border-radius:3px}"
+    ".synovia-sheet{padding:.2em .6em;font-size:.8em}.synovia-sheet>div{display:flex;align-items:center;gap:.6em}"
+    ".synovia-sheet b{width:7.5em;font-weight:400;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
+    ".synovia-sheet span{position:relative;flex:1;height:1.2em;margin:0 .4em;"
+    "border-bottom:1px solid var(--mantine-color-default-border)}"
+    ".synovia-sheet i{position:absolute;top:.3em;width:.5em;height:.5em;margin-left:-.25em;transform:rotate(45deg);"
+    "background:var(--synovia-good)}"
     ".synovia-bar{height:4px;border-radius:2px;background:var(--mantine-color-default-border);margin:.3em .6em}"
     ".synovia-bar>div{height:100%;border-radius:2px;background:var(--synovia-good)}"
     "@media(max-width:640px){"

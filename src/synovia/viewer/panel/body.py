@@ -7,20 +7,21 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.errors import InputError
+from synovia.files.poses import poses_text
 from synovia.model import Kind
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.model.limits import Interval, SwingTwist
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.root import ROOTS
 from synovia.viewer.page.page import Tab
-from synovia.viewer.page.style import WARN, note, safe
+from synovia.viewer.page.style import DIM, WARN, note, safe
 from synovia.viewer.panel.controls import in_degrees, widened
+from synovia.viewer.panel.tree import add_tree
 from synovia.viewer.scene.skin import SHOWN
 
-_HELD: Final = (
-    "Goals move these joints too, and may undo what you set here. To hold a joint, disable the goals, or add a rest"
-    " goal near its present value."
-)
+_HELD: Final = "Targets below a joint go with it. Other goals, such as balance, may move it a little."
+_NO_POSE: Final = "(none)"
 _FEW: Final = 16  # most hinges and slides to show at once; a body with more joints shows one at a time
 
 
@@ -31,7 +32,7 @@ class Body(Tab):
         """Add the controls."""
         gui = self.gui
         self.connect(gui.add_button_group("", ("Undo", "Redo", "Reset")), self._pressed, click=True)
-        self.connect(gui.add_button_group("", ("Rest pose", "Mirror")), self._pressed, click=True)
+        self.connect(gui.add_button_group("", ("Rest pose", "Rest joint", "Mirror")), self._pressed, click=True)
         self.connect(gui.add_button_group("", ("Copy", "Paste", "Paste mirrored")), self._pressed, click=True)
         self._root = self.connect(
             gui.add_dropdown(
@@ -63,18 +64,55 @@ class Body(Tab):
         simple = [row for row in self._rows if joint_is_simple(skeleton.joints[row].kind)]
         self._many = len(self._rows) > _FEW or len(simple) < len(self._rows)
         self._sliders: list[tuple[int, int, Any]] = []
-        self._held = gui.add_html(note(_HELD, WARN), visible=False)
+        self._labels: dict[int, str] = {}
+        self._held = gui.add_html(note(_HELD, DIM), visible=False)
         if not self._rows:
             gui.add_html(note("This body has no joint that moves."))
             return
         if self._many:
             names = {label: row for label, row in self.page.joint_labels.items() if row in set(self._rows)}
-            self.connect(gui.add_dropdown("Joint", tuple(names)), lambda name: self._choose(names[name]))
+            self._labels = {row: label for label, row in names.items()}
+            self._joint = gui.add_dropdown("Joint", tuple(names))
+            self.connect(self._joint, lambda name: self.page.select_joint(names[name]))
             self._folder = gui.add_folder(None)
             self._choose(next(iter(names.values())))
+            self.select(None)
         else:
             for row in self._rows:
                 self._add_sliders(row)
+        add_tree(self)
+        with gui.add_folder("Poses", expand_by_default=False):
+            self._library()
+
+    def _library(self) -> None:
+        """Add the controls of the library of poses."""
+        gui = self.gui
+        self._name = gui.add_text("Name", "", hint="Of the present pose, to be kept.")
+        self.connect(
+            gui.add_button("Keep this pose"), lambda _: self.session.keep_pose(str(self._name.value)), click=True
+        )
+        self._kept: Any = gui.add_dropdown("Kept", (_NO_POSE,), hint="Applied on a clip, a pose becomes a key.")
+        self._use = gui.add_button_group("", ("Apply", "Mirrored", "Delete"))
+        self.connect(self._use, self._use_pose, click=True)
+        self.connect(gui.add_button("Save poses"), self._save_poses, click=True)
+        gui.add_html(note("A file of poses, or a saved pose, that you drop on the page is added."))
+
+    def _use_pose(self, button: str) -> None:
+        name = str(self._kept.value)
+        if name == _NO_POSE and name not in self.session.library:
+            raise InputError("no pose was kept", hint="type a name, then press 'Keep this pose'")
+        if button == "Delete":
+            self.session.drop_pose(name)
+        else:
+            self.session.apply_pose(name, mirror=button == "Mirrored")
+            self.page.refresh()
+
+    def _save_poses(self, _: Any) -> None:
+        if not self.session.library:
+            raise InputError("no pose was kept", hint="type a name, then press 'Keep this pose'")
+        self.page.client.send_file_download(
+            "poses.json", poses_text(self.session.library).encode(), save_immediately=True
+        )
 
     def _pressed(self, button: str) -> None:
         if button == "Undo":
@@ -83,6 +121,8 @@ class Body(Tab):
             self.page.redo()
         elif button == "Reset":
             self.session.reset()
+        elif button == "Rest joint":
+            self.page.clear_joint()
         elif button == "Mirror":
             self.session.mirror()
         elif button == "Copy":
@@ -101,6 +141,15 @@ class Body(Tab):
         self.page.scene.sketches.shown = bool(on)
         self.session.touch()
 
+    def select(self, key: int | None) -> None:
+        """Show the sliders of the selected joint."""
+        del key
+        row = self.page.joint
+        if self._many and row in self._labels:
+            self._joint.value = self._labels[row]
+            if row not in {shown for shown, _, _ in self._sliders}:
+                self._choose(row)
+
     def _choose(self, row: int) -> None:
         """Show the sliders of one joint."""
         for _, _, slider in self._sliders:
@@ -118,7 +167,7 @@ class Body(Tab):
             title = name if self._many else f"{short_label(joint.name)} {name.removeprefix('angle ')}".strip()
             if not name.endswith("°"):
                 title = f"{title} {self.page.unit}".strip()
-            value = float(np.clip(self._values(row)[part], low, high))
+            value = float(np.clip(round(self._values(row)[part], 3) + 0.0, low, high))
             slider = gui.add_slider(title or short_label(joint.name), low, high, step, value)
             self.connect(slider, lambda number, row=row, part=part: self._slide(row, part, float(number)))
             self._sliders.append((row, part, slider))
@@ -136,9 +185,15 @@ class Body(Tab):
             values = self._values(row)
             values[part] = number
             self.session.set_joint(row + self.session.rooted.added, from_sliders(joint.kind, joint.limit, values))
+        self.session.finish_edit()
 
     def show(self, frame: Frame) -> None:
         """Update the sliders from the pose."""
+        if self._rows and self._kept.options != (names := tuple(self.session.library) or (_NO_POSE,)):
+            chosen = self._kept.value
+            self._kept.options = names
+            added = [name for name in names if name == str(self._name.value).strip()]
+            self._kept.value = added[0] if added else chosen if chosen in names else names[0]
         self._root.value = self.session.mode
         held = any(row in frame.moved for row, _, _ in self._sliders)
         if self._held.visible != held:

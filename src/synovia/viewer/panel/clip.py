@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from synovia.viewer.editing.clip import Key
 from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.page.page import Tab
-from synovia.viewer.page.style import PRIMARY, note
-from synovia.viewer.panel.controls import Field, whole
+from synovia.viewer.page.style import PRIMARY, note, safe
+from synovia.viewer.panel.controls import Field, above_zero, whole
+from synovia.viewer.scene.ghosts import ONION
 
 _NONE = "(none)"
+_BODY = "whole body"
+_KEY = ("Go to", "Move", "Copy", "Delete")
+_KEY_HINT = "Move and Copy bring the key to the present frame."
 _SECONDS = 2.0  # length of a new clip
 _EMPTY = "This model has no clip. Drop one on the page, or begin one here: pose the body, key it, go to another frame."
 
@@ -22,7 +28,8 @@ class Clip(Tab):
         """Add the controls."""
         gui = self.gui
         self._rows: list[Any] = []
-        self._keyed: tuple[int, ...] = ()
+        self._keyed: tuple[Any, ...] = ()  # what the sheet shows
+        self._frames: tuple[int, ...] = ()  # those of the list
         self._length = _SECONDS
         self._empty = gui.add_html(note(_EMPTY), visible=not self.session.clips)
         self._names = self._labels()
@@ -42,7 +49,17 @@ class Clip(Tab):
             "Key the pose", color=PRIMARY, hint="Keep the pose at this frame as a layer on top of the clip (K)."
         )
         self.connect(self._key, lambda _: self.page.key(), click=True)
+        self._auto = gui.add_checkbox(
+            "Auto-key", False, hint="Key the pose at the end of each drag, turn or step (Shift-K)."
+        )
+        self.connect(self._auto, self._set_auto)
         self._folder = gui.add_folder("Keys", expand_by_default=True, visible=False)
+        with self._folder:
+            self._sheet = gui.add_html("")
+            self._part: Any = gui.add_dropdown(
+                "Keys of", (_BODY,), hint="The whole body, or the limb of a goal, whose keys move by themselves."
+            )
+            self.connect(self._part, lambda _: self.session.touch())
         self._speed = self.connect(
             gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
         )
@@ -54,6 +71,13 @@ class Clip(Tab):
         )
         path = gui.add_checkbox("Path", False, hint="Show where the selected joint goes in the clip, and its keys.")
         self._path = self.connect(path, self._show_path)
+        self._onion: Any = gui.add_dropdown(
+            "Onion skin", ONION, hint="Show two poses before (orange) and after (blue), some frames away or keyed (O)."
+        )
+        self.connect(self._onion, self._set_onion)
+        self._every = Field(
+            self, "Ghosts every", (5.0,), self._set_every, digits=0, hint="Frames between two poses of the onion skin."
+        )
         with gui.add_folder("New clip", expand_by_default=not self.session.clips):
             self._seconds = Field(self, "Length s", (_SECONDS,), self._set_length)
             button = gui.add_button(
@@ -80,9 +104,23 @@ class Clip(Tab):
         """Set the length of the next new clip."""
         self._length = values[0]
 
+    def _set_auto(self, on: bool) -> None:
+        """Key each edit, or only on request."""
+        self.session.auto_key = bool(on)
+
     def _show_path(self, on: bool) -> None:
         """Show or hide the path of the selected joint."""
         self.page.scene.path.shown = bool(on)
+        self.session.touch()
+
+    def _set_onion(self, mode: str) -> None:
+        """Choose the poses of the onion skin."""
+        self.page.scene.onion.mode = mode
+        self.session.touch()
+
+    def _set_every(self, values: tuple[float, ...]) -> None:
+        """Set the frames from one pose of the onion skin to the next."""
+        self.page.scene.onion.every = int(above_zero("frames", float(whole("frames", values[0]))))
         self.session.touch()
 
     def _picked(self, name: str) -> None:
@@ -101,21 +139,48 @@ class Clip(Tab):
         """Set the frames that play."""
         self.session.set_span(whole("first frame", values[0]), whole("last frame", values[1]))
 
+    def _show_keys(self) -> None:
+        """Show the sheet of keys by goal, and a row for each key of the chosen part of the body."""
+        session, keys = self.session, self.session.play.keys
+        if self._folder.visible != bool(keys):
+            self._folder.visible = bool(keys)
+        if not keys:
+            return
+        parts = {editor.label: session.part_of(editor.key) for editor in session.editors if editor.row is not None}
+        labels = (_BODY, *parts)
+        state = (keys, labels, self._part.value, session.play.motion)
+        if state == self._keyed:
+            return
+        self._keyed = state
+        if self._part.options != labels:
+            self._part.options = labels
+        if self._part.value not in labels:
+            self._part.value = _BODY
+        chosen = parts.get(str(self._part.value))
+        last = max(len(session.play.motion or ()) - 1, 1)
+        self._sheet.content = _sheet_of(keys, {_BODY: None, **parts}, last)
+        frames = tuple(key.frame for key in keys if key.of(chosen) != frozenset())
+        if frames != self._frames:
+            self._list_keys(frames)
+
     def _list_keys(self, frames: tuple[int, ...]) -> None:
         """Show a row for each key."""
         for row in self._rows:
             row.remove()
-        self._keyed, self._rows = frames, []
-        self._folder.visible = bool(frames)
+        self._frames, self._rows = frames, []
         with self._folder:
             for frame in frames:
-                row = self.gui.add_button_group(f"Frame {frame}", ("Go to", "Delete"))
+                row = self.gui.add_button_group(f"Frame {frame}", _KEY, hint=_KEY_HINT)
                 self.connect(row, lambda button, frame=frame: self._at_key(button, frame), click=True)
                 self._rows.append(row)
 
     def _at_key(self, button: str, frame: int) -> None:
+        named = next((one for one in self.session.editors if one.label == self._part.value), None)
+        part = None if named is None else self.session.part_of(named.key)
         if button == "Delete":
-            self.session.unkey(frame)
+            self.session.unkey(frame, part)
+        elif button in ("Move", "Copy"):
+            self.session.move_key(frame, copy=button == "Copy", part=part)
         else:
             self._go((float(frame),))
 
@@ -135,7 +200,13 @@ class Clip(Tab):
         self._pick.value = self._names[number]
         self._playing.value = play.playing
         chosen = number > 0
-        for handle in (self._playing, self._time, self._speed, self._weight, self._key, self._path, self._help):
+        onion = self.page.scene.onion
+        self._auto.value, self._onion.value = self.session.auto_key, onion.mode
+        self._every.show((float(onion.every),))
+        if self._every.visible != (far := chosen and onion.mode == "frames"):
+            self._every.visible = far
+        controls = (self._playing, self._time, self._speed, self._weight, self._key, self._auto, self._path)
+        for handle in (*controls, self._onion, self._help):
             if handle.visible != chosen:
                 handle.visible = chosen
         for field in (self._frame, self._span):
@@ -144,6 +215,23 @@ class Clip(Tab):
         self._speed.value, self._weight.value = play.speed, play.weight
         self._frame.show((float(play.frame),))
         self._span.show((float(play.first), float(play.end)))
-        if (keyed := tuple(key.frame for key in play.keys)) != self._keyed:
-            self._list_keys(keyed)
+        self._show_keys()
         self._time.value = min(max(round(frame.time, 3), 0.0), self._time.max)
+
+
+def _sheet_of(keys: Sequence[Key], parts: Mapping[str, frozenset[int] | None], last: int) -> str:
+    """Return the sheet of keys as HTML: a row for each part of the body, with a mark for each of its keys.
+
+    Args:
+        keys: The keys.
+        parts: Rows of the joints of each part by label; None for the whole body.
+        last: Last frame of the clip.
+    """
+    rows: list[str] = []
+    for label, part in parts.items():
+        frames = [key.frame for key in keys if key.of(part) != frozenset()]
+        marks = "".join(f'<i style="left:{100.0 * frame / last:.2f}%"></i>' for frame in frames)
+        spoken = f"frames {', '.join(map(str, frames))}" if frames else "no key"
+        bar = f'<span role="img" aria-label="{safe(label)}: {spoken}">{marks}</span>'
+        rows.append(f"<div><b>{safe(label)}</b>{bar}</div>")
+    return f'<div class="synovia-sheet">{"".join(rows)}</div>'

@@ -42,6 +42,17 @@ def whole(what: str, value: float) -> int:
     return int(value)
 
 
+def above_zero(what: str, value: float) -> float:
+    """Return a finite number above 0.
+
+    Raises:
+        InputError: If the number is not.
+    """
+    if not (math.isfinite(value) and value > 0.0):
+        raise InputError("expected a finite number above 0", where=what, value=value)
+    return value
+
+
 def numbers(text: str, count: int) -> tuple[float, ...] | None:
     """Return ``count`` numbers of a text, separated by commas, semicolons or blanks; None for any other text."""
     words = [word for word in re.split(r"[\s,;]+", text.strip()) if word]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,11 +15,12 @@ from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.engine import Frame, miss_text
 from synovia.viewer.page.page import Tab
 from synovia.viewer.page.style import BAD, DIM, GOOD, PRIMARY, note, safe
-from synovia.viewer.panel.controls import Field, Span, angles_of, turn_of, whole, written
+from synovia.viewer.panel.controls import Field, Span, above_zero, angles_of, turn_of, whole, written
 
 _NOBODY = "(none)"
 _EVERY, _SOME = "(all)", "(several)"
 _NEAR = ("the rest pose", "where it is now")
+_AXES = ("joint", "world")
 _CUT = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
 
 
@@ -71,7 +73,35 @@ class Goals(Tab):
             self._new_kind = gui.add_dropdown("Kind", tuple(kinds()), initial_value="position")
             self._new_joint = gui.add_dropdown("Joint", tuple(names))
             self.connect(gui.add_button("Add goal", color=PRIMARY), self._add, click=True)
+        with gui.add_folder("Handles", expand_by_default=False):
+            self._handles()
         self.select(self.page.selected)
+
+    def _handles(self) -> None:
+        """Add the settings of arrows and rings."""
+        gui, handles = self.gui, self.page.scene.handles
+        self._axes = gui.add_dropdown("Axes", _AXES, hint="Axes of arrows and rings: of the joint or of the world (X).")
+        self.connect(self._axes, self._set_axes)
+        self._snap = gui.add_checkbox("Snap", False, hint="Move and turn in steps (N); Ctrl snaps while you drag.")
+        self.connect(self._snap, self._set_snap)
+        unit = self.page.unit
+        step = f"Step {unit}".strip()
+        self._length = Field(self, step, (handles.length,), self._set_length, digits=None, hint="Step of moves.")
+        angle = (math.degrees(handles.angle),)
+        self._angle = Field(self, "Step °", angle, self._set_angle, digits=2, hint="Step of turns.")
+
+    def _set_axes(self, word: str) -> None:
+        self.page.scene.handles.local = word == _AXES[0]
+        self.session.touch()
+
+    def _set_snap(self, on: bool) -> None:
+        self.page.scene.handles.snap = bool(on)
+
+    def _set_length(self, values: tuple[float, ...]) -> None:
+        self.page.scene.handles.length = above_zero("step", values[0])
+
+    def _set_angle(self, values: tuple[float, ...]) -> None:
+        self.page.scene.handles.angle = math.radians(above_zero("step", values[0]))
 
     def _selected(self) -> GoalEditor | None:
         return self.session.find(self.page.selected)
@@ -96,11 +126,13 @@ class Goals(Tab):
     def _moved(self, place: tuple[float, ...]) -> None:
         self.session.remember(("target", self.page.selected))
         self.session.move(self.page.selected, place=place)
+        self.session.finish_edit()
 
     def _turned(self, angles: tuple[float, ...]) -> None:
         turn = turn_of(angles)
         self.session.remember(("turn", self.page.selected))
         self.session.move(self.page.selected, turn=turn)
+        self.session.finish_edit()
         self._typed = turn, angles
 
     def _pressed(self, button: str) -> None:
@@ -232,6 +264,10 @@ class Goals(Tab):
 
     def show(self, frame: Frame) -> None:
         """Show the errors of all goals and the present state of the selected one."""
+        handles = self.page.scene.handles
+        self._axes.value, self._snap.value = _AXES[not handles.local], handles.snap
+        self._length.show((handles.length,))
+        self._angle.show((math.degrees(handles.angle),))
         text = _list_of(frame, self.page.selected, self.session.given.meters_per_unit)
         if text != self._shown:
             self._list.content = self._shown = text

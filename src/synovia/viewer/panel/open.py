@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from synovia.errors import UnsupportedError
+from synovia.files.poses import load_poses
 from synovia.io.bundled import bundled_names
 from synovia.io.load import format_of, formats
 from synovia.viewer.editing.engine import Frame
@@ -28,7 +29,7 @@ class Open(Tab):
         """Add the controls."""
         gui = self.gui
         self._modal: Any = None
-        kinds = ",".join(sorted({ending for fmt in formats() for ending in fmt.extensions}))
+        kinds = ",".join(sorted({ending for fmt in formats() for ending in fmt.extensions} | {".json"}))
         button = gui.add_upload_button("Open a file", mime_type=kinds, color=PRIMARY)
         self.connect(button, self._received, upload=True, slow=True)
         gui.add_html(note(_HELP))
@@ -54,6 +55,11 @@ class Open(Tab):
             raise UnsupportedError("the file is too large", value=f"{len(file.content) >> 20} MiB", expected="256 MiB")
         path = self.page.host.folder / (re.sub(r"[^\w.-]+", "_", Path(file.name).name).strip("._")[-80:] or "file")
         path.write_bytes(file.content)
+        if path.suffix.lower() == ".json":
+            poses = load_poses(path, self.session.given)
+            self.session.add_poses(poses)
+            self.page.notify(f"Added to the poses, under Pose: {', '.join(poses)[:200] or 'none'}.")
+            return
         kind = format_of(path)
         if kind.holds_motions and not kind.copies:  # a clip; a glTF is a character, with or without clips
             self._ask(path)

@@ -19,7 +19,7 @@ _DOT: Final = 0.012  # size of a key, share of the body's size
 
 
 class ClipPath:
-    """Shows where the joint of the selected goal goes while the clip plays.
+    """Shows where the selected joint goes while the clip plays.
 
     Args:
         client: The browser.
@@ -39,12 +39,11 @@ class ClipPath:
             "/path/keys", nothing, _COLOUR, point_size=_DOT * size, point_shape="circle"
         )
 
-    def show(self, selected: int | None) -> None:
-        """Show the path of the joint of a goal; send it only if it is another one."""
+    def show(self, joint: int | None) -> None:
+        """Show the path of a joint, a row of the given skeleton; send it only if it is another one."""
         session = self._session
         with session.lock:
-            editor, play = session.find(selected), session.play
-            row = None if editor is None or not self.shown else editor.row
+            play, row = session.play, joint if self.shown else None
             state = (row, play.motion, play.keys, play.weight, play.first, play.end, session.rooted)
             if row is None or play.motion is None:
                 if self._line.visible:

@@ -17,12 +17,15 @@ from synovia.model.geometry import Array
 from synovia.surface import Surface
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
-from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build, rod
+from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build
+from synovia.viewer.scene.ghosts import Ghost, Onion
+from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.lines import add_lines
 from synovia.viewer.scene.path import ClipPath
+from synovia.viewer.scene.rings import Rings
 from synovia.viewer.scene.sketches import Sketches
 from synovia.viewer.scene.skin import Skin
-from synovia.viewer.scene.targets import Ranges, Targets
+from synovia.viewer.scene.targets import SNAPS, Ranges, Targets
 from synovia.viewer.serving.view import Aim
 
 if TYPE_CHECKING:
@@ -33,12 +36,14 @@ _LIMIT: Final = (214, 158, 46)
 _FLOORS: Final = ("yz", "xz", "xy")  # planes perpendicular to x, y, z
 _SEGMENTS: Final = 4000  # most line segments of limits: each frame sends them all
 
+_RUNNER: Final = 0.45  # opacity of the result of another solver
 _SIZE: Final = 1.7  # size of a body whose file names no unit, scene units
 _HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body of such a size is shown in metres
 _VIEW: Final = 0.8  # vertical field of view, radians; a wider one distorts near parts
 _GLANCES: Final = 12  # poses of a clip that the first view takes into account
-_NEAR: Final = 2.5  # body sizes: the first view leaves out what a clip does farther away
+_NEAR: Final = 5.0  # body sizes: the first view leaves out what a clip does farther away
 _TILT: Final = 1e-3  # of the line of sight from above, so that the front of the body is below
+_FILLED: Final = 0.9  # of the width and the height, on a phone of the upper half: the most that joints may fill
 _PHONE: Final = 0.7  # width over height; a page below this is that of a phone
 
 
@@ -49,6 +54,7 @@ class Scene:
         client: The browser.
         session: The session.
         on_select: Function that gets the key of a target that is clicked or grabbed.
+        on_joint: Function that gets the joint that is clicked, a row of the given skeleton.
         surface: The surface of the body.
         dark: Whether the background is dark.
         shadows: Whether the body casts a shadow.
@@ -59,6 +65,7 @@ class Scene:
         client: ClientHandle,
         session: Session,
         on_select: Callable[[int], None],
+        on_joint: Callable[[int], None],
         surface: Surface,
         *,
         dark: bool = False,
@@ -69,15 +76,26 @@ class Scene:
         self.scale = scene_scale(session)
         self.theme: Theme = THEMES["dark" if dark else "light"]
         self.arcs = "selected"
+        self.joint: int | None = None  # the selected one, a row of the given skeleton
+        self._select_joint = on_joint
         self._up = direction(up_of(session.given), "y")
         pose = session.given.rest_pose()
         self.size = float(np.linalg.norm(np.ptp(pose.positions, axis=0)) * self.scale) or 1.0
         self._build: Build = build(session.given, self.theme, self.scale)
-        self._runners: list[Any] = []
+        self._runners: list[Ghost] = []
         self._rims: dict[int, Array] = {}
+        self.handles = Handles(first_length(session.size, session.given.meters_per_unit))
         self.targets = Targets(
-            client, session, self.theme, scale=self.scale, size=self.size, up=self._up, on_select=on_select
+            client,
+            session,
+            self.theme,
+            self.handles,
+            scale=self.scale,
+            size=self.size,
+            up=self._up,
+            on_select=on_select,
         )
+        self.rings = Rings(client, session, self.handles, scale=self.scale, size=self.size, up=self._up)
         self.ranges = Ranges(client, session.given, self.theme, scale=self.scale, size=self.size)
         self.sketches = Sketches(client, session, self.theme, scale=self.scale, size=self.size)
         positions = session.start().positions[session.rooted.added :] * self.scale
@@ -85,7 +103,10 @@ class Scene:
         self._meshes = BodyMeshes(client.scene, "/body", self._build, positions)
         self._bones, self._joints = self._meshes.bones, self._meshes.joints
         self._joints.on_drag("left")(self._on_joint)
+        self._joints.on_drag("left", modifier=SNAPS)(self._on_joint)
+        self._joints.on_click(self._on_click)
         self.path = ClipPath(client, session, scale=self.scale, size=self.size)
+        self.onion = Onion(client, session, self._build, scale=self.scale)
         self._limits = add_lines(client, "/limits", _LIMIT, 1.5)
         self._aspect, self._viewpoint = 1.0, viewpoint(session, 1.0)
         client.camera.on_update(self._look)
@@ -138,28 +159,15 @@ class Scene:
 
     def show_runners(self, runners: Sequence[tuple[Pose, str]]) -> None:
         """Show poses as translucent bodies, each in its colour (#rrggbb), and remove the previous ones."""
-        for handle in self._runners:
-            handle.remove()
+        for ghost in self._runners:
+            ghost.remove()
         self._runners = []
-        vertices, faces = rod()
         for number, (pose, colour) in enumerate(runners):
-            added = len(pose.skeleton) - len(self.session.given)
-            place, turn, scale = self._build.bone_frames(pose.positions[added:] * self.scale)
-            scale[:, :2] *= 0.6
-            self._runners.append(
-                self.client.scene.add_batched_meshes_simple(
-                    f"/runners/{number}",
-                    vertices,
-                    faces,
-                    batched_wxyzs=turn,
-                    batched_positions=place,
-                    batched_scales=scale,
-                    batched_colors=np.array(list(bytes.fromhex(colour[1:])), np.uint8),
-                    opacity=0.45,
-                    lod="off",
-                    cast_shadow=False,
-                )
+            positions = pose.positions[len(pose.skeleton) - len(self.session.given) :] * self.scale
+            ghost = Ghost(
+                self.client, f"/runners/{number}", self._build, positions, tuple(bytes.fromhex(colour[1:])), _RUNNER
             )
+            self._runners.append(ghost)
 
     def show(self, frame: Frame) -> None:
         """Show a frame; called 60 times a second."""
@@ -168,10 +176,12 @@ class Scene:
             self._meshes.move(world[:, 9:] * self.scale)
             self._skin.show(world)
             self.targets.show(frame)
+            self.rings.show(frame, self.joint if self.targets.selected is None else None)
             self.ranges.show(frame)
             self.sketches.show(frame)
             self._show_limits(world)
-            self.path.show(self.targets.selected)
+            self.path.show(self.joint)
+            self.onion.show()
         self.client.flush()
 
     def _show_limits(self, world: Array) -> None:
@@ -181,8 +191,7 @@ class Scene:
         if self.arcs == "all":
             rows = list(range(len(skeleton)))
         elif self.arcs == "selected":
-            editor = self.session.find(self.targets.selected)
-            row = -1 if editor is None or editor.row is None else editor.row
+            row = -1 if self.joint is None else self.joint
             while row >= 0 and len(rows) < 4:
                 if skeleton.joints[row].limit is not None:
                     rows.append(row)
@@ -240,12 +249,29 @@ class Scene:
             self._aspect, self._viewpoint = aspect, viewpoint(self.session, aspect)
             camera.position, camera.look_at = self._viewpoint
 
+    def _row(self, index: Any) -> int | None:
+        """Return the joint of a drawn ball, None if there is no such ball."""
+        if not isinstance(index, int) or not 0 <= index < len(self._build.joints):
+            return None
+        return int(self._build.joints[index])
+
+    async def _on_click(self, event: Any) -> None:
+        """Select a joint; a click on the selected one shows or hides its rings."""
+        row = self._row(event.instance_index)
+        if row is None:
+            return
+        if row == self.joint and self.targets.selected is None:
+            self.rings.shown = not self.rings.shown
+            self.session.touch()
+        else:
+            self.rings.shown = True
+            self._select_joint(row)
+
     async def _on_joint(self, event: Any) -> None:
         """Drag a joint; add a position goal if it has none."""
-        index = event.instance_index
-        if not isinstance(index, int) or not 0 <= index < len(self._build.joints):
+        row = self._row(event.instance_index)
+        if row is None:
             return
-        row = int(self._build.joints[index])
 
         def key() -> int:
             for editor in self.session.editors:
@@ -292,12 +318,15 @@ def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
     times = [session.play.time, *np.linspace(*session.play.span, _GLANCES).tolist()]
     poses = np.array([session.start(time).positions[session.rooted.added :] for time in times])
     away = np.linalg.norm((poses - poses[0]).mean(axis=1), axis=1)
-    positions = np.concatenate(poses[away <= _NEAR * session.size]) * scene_scale(session)
+    seen = poses[away <= _NEAR * session.size] * scene_scale(session)
     ahead = ahead_of(session.given)
-    return _seen_from(positions, up, aspect, 0.89 * ahead + 0.39 * np.cross(up, ahead) + 0.23 * up)
+    way = 0.89 * ahead + 0.39 * np.cross(up, ahead) + 0.23 * up
+    return _seen_from(np.concatenate(seen), up, aspect, way, seen[0])
 
 
-def _seen_from(positions: Array, up: Array, aspect: float, way: Array) -> tuple[Array, Array]:
+def _seen_from(
+    positions: Array, up: Array, aspect: float, way: Array, body: Array | None = None
+) -> tuple[Array, Array]:
     """Return the position (3,) and the target (3,) of a camera that sees all joints.
 
     Args:
@@ -305,14 +334,22 @@ def _seen_from(positions: Array, up: Array, aspect: float, way: Array) -> tuple[
         up: Upward direction, (3,).
         aspect: Width of the scene over its height. On a phone the panel covers the lower part.
         way: Direction from the body to the camera, (3,).
+        body: Those of one pose, (m, 3), from which the camera keeps a comfortable distance; None: all of them.
     """
     middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
-    size = float(np.linalg.norm(np.ptp(positions, axis=0))) or 1.0
-    high = float(np.ptp(positions @ up))
-    wide = float(np.linalg.norm(np.ptp(positions - np.outer(positions @ up, up), axis=0)))
+    one = positions if body is None else body
+    size = float(np.linalg.norm(np.ptp(one, axis=0))) or 1.0
+    high = float(np.ptp(one @ up))
+    wide = float(np.linalg.norm(np.ptp(one - np.outer(one @ up, up), axis=0)))
     phone = aspect < _PHONE
     share = 0.35 if phone else 0.7  # of the height, for the body
     half = math.tan(0.5 * _VIEW)
     away = max(0.5 * high / share, 0.57 * wide / min(aspect, 1.15), 0.3 * size) / half + 0.25 * wide
+    ends = positions - middle  # joints that are nearer to the camera than the middle need more
+    right = np.cross(up, way)
+    if np.linalg.norm(right) > _TILT:
+        right /= np.linalg.norm(right)
+        beside, above = np.abs(ends @ right) / aspect, np.abs(ends @ np.cross(way, right)) * (2.0 if phone else 1.0)
+        away = max(away, float((ends @ way + np.maximum(beside, above) / (_FILLED * half)).max()))
     at = middle - (0.5 * away * half if phone else 0.0) * up
     return at + away * way, at

@@ -20,6 +20,7 @@ from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.engine import Frame, miss_text
 from synovia.viewer.editing.session import Session
 from synovia.viewer.scene.bodies import wxyz
+from synovia.viewer.scene.handles import Handles
 from synovia.viewer.scene.lines import STATES, StateLines, add_lines
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _STILL: Final = 1e-6  # scene units, and quaternion components: smaller moves ar
 
 _RADIUS: Final = 0.1  # radius of a range's arc, share of the body's size: outside the arcs of limits
 _BESIDE: Final = 1.1  # distance of the arc from the bone's axis, in radii of the joint: inside the bone it is hidden
+SNAPS: Final = "cmd/ctrl"  # the key that snaps a free drag while it is held
 Gizmo = Literal["", "both", "move", "turn"]  # what the gizmo of the selected target does; "" hides it
 
 
@@ -56,6 +58,7 @@ class Targets:
         client: The browser.
         session: The session.
         theme: Colours.
+        handles: Axes and steps of the gizmo.
         scale: Scene units per length unit.
         size: Size of the body, scene units.
         up: Upward direction, (3,).
@@ -67,6 +70,7 @@ class Targets:
         client: ClientHandle,
         session: Session,
         theme: Theme,
+        handles: Handles,
         *,
         scale: float,
         size: float,
@@ -74,17 +78,20 @@ class Targets:
         on_select: Callable[[int], None],
     ) -> None:
         """Make the nodes that are never removed."""
-        self.client, self.session, self.theme = client, session, theme
+        self.client, self.session, self.theme, self._handles = client, session, theme, handles
         self.scale, self.size, self._up = scale, size, up
         self.selected: int | None = None
         self.gizmo: Gizmo = ""  # hidden until a click, because its arrows are in the way of a free drag
         self._select = on_select
         self._balls: dict[int, Any] = {}
         self._ghosts: dict[int, Any] = {}
-        self._grab: dict[str, tuple[int, Array]] = {}
+        self._grab: dict[str, tuple[int, Array, Array]] = {}  # key, way to the pointer, place at the start
         self._gizmo: Any = None
         self._gizmo_of: tuple[int, str, str] | None = None
-        self._held = False
+        self._held: tuple[Array, Array, Array] | None = (
+            None  # at the start of a drag: axes, place, rotation of the goal
+        )
+        self._axes = np.eye(3)  # of the gizmo, as columns
         self._misses = add_lines(client, "/misses", theme.missed, 3.0)
         self._label = client.scene.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
@@ -141,6 +148,7 @@ class Targets:
 
         handle.on_click(on_click)
         handle.on_drag("left")(on_drag)
+        handle.on_drag("left", modifier=SNAPS)(on_drag)
         self._balls[key] = handle
         self._ghosts[key] = self.client.scene.add_frame(
             f"/ghosts/{key}",
@@ -156,20 +164,22 @@ class Targets:
         """Show the gizmo and the label of the selected target."""
         editor = next((editor for editor in frame.editors if editor.key == self.selected), None)
         shape = (editor.key, editor.kind, self.gizmo) if editor is not None and self.gizmo else None
+        if editor is not None and self._held is None:
+            own = editor.rotation if editor.has_rotation else tip_of(frame.pose, editor, frame.added)[1]
+            self._axes = own if self._handles.local else np.eye(3)
         if shape != self._gizmo_of:
             if self._gizmo is not None:
                 self._gizmo.remove()
                 self._gizmo = None
-            self._held = False
-            self._gizmo_of = shape
+            self._held, self._gizmo_of = None, shape
             if editor is not None and shape is not None:
                 self._gizmo = self._add_gizmo(editor)
         if editor is None:
             self._label.visible = False
             return
         place = editor.position if editor.has_position else tip_of(frame.pose, editor, frame.added)[0]
-        if self._gizmo is not None and not self._held:
-            move_node(self._gizmo, place * self.scale, wxyz(editor.rotation) if editor.has_rotation else None)
+        if self._gizmo is not None and self._held is None:
+            move_node(self._gizmo, place * self.scale, wxyz(self._axes))
         move_node(self._label, place * self.scale + 2.2 * _BALL * self.size * self._up)
         text = editor.label
         if editor.key in frame.missed:
@@ -189,23 +199,38 @@ class Targets:
             depth_test=False,
             opacity=0.85,
             position=tuple(editor.position * self.scale),
-            wxyz=tuple(wxyz(editor.rotation)),
+            wxyz=wxyz(self._axes),
         )
 
         async def on_update(event: Any) -> None:
-            if event.phase == "start":
+            if event.phase == "start" or self._held is None:
                 self.session.remember()
-            self._held = event.phase != "end"
+                self._held = self._axes, editor.position, editor.rotation
             w, x, y, z = event.target.wxyz
             length = math.sqrt(w * w + x * x + y * y + z * z)
-            if not (math.isfinite(length) and length > 1e-6):
-                return
-            turn = quat_to_matrix(np.array([x, y, z, w]) / length) if editor.has_rotation else None
-            place = np.array(event.target.position, float) / self.scale if editor.has_position else None
-            self._try(lambda: self.session.move(key, place, turn))
+            if math.isfinite(length) and length > 1e-6:
+                turn = quat_to_matrix(np.array([x, y, z, w]) / length)
+                place = np.array(event.target.position, float) / self.scale
+                self._try(lambda: self._drag_gizmo(key, place, turn))
+            if event.phase == "end":
+                self._held = None
+                self.session.finish_edit()
 
         gizmo.on_update(on_update)
         return gizmo
+
+    def _drag_gizmo(self, key: int, place: Array, turn: Array) -> None:
+        """Move a target with its gizmo, to a position (3,) and a rotation (3, 3) of the gizmo."""
+        from scipy.spatial.transform import Rotation
+
+        editor = self.session.editor(key)
+        axes, start, rotation = self._held or (self._axes, editor.position, editor.rotation)
+        about = self._handles.turned(Rotation.from_matrix(turn @ axes.T).as_rotvec())
+        self.session.move(
+            key,
+            self._handles.moved(start, place, axes) if editor.has_position else None,
+            Rotation.from_rotvec(about).as_matrix() @ rotation if editor.has_rotation else None,
+        )
 
     def drag(self, what: str, event: Any, key_of: Callable[[], int]) -> None:
         """Move a target with a drag: the grabbed point stays under the pointer, in the plane that faces the camera.
@@ -228,14 +253,16 @@ class Targets:
                     return
                 self.gizmo = ""
                 grabbed = np.array(event.start_position, float) / self.scale
-                self._grab[what] = key, editor.position - grabbed
+                self._grab[what] = key, editor.position - grabbed, editor.position
                 self._select(key)
-            key, offset = self._grab[what]
-            self.session.move(key, pointer + offset)
+            key, offset, start = self._grab[what]
+            held = event.modifier == SNAPS
+            self.session.move(key, self._handles.moved(start, pointer + offset, np.eye(3), held=held))
 
         self._try(act)
         if event.phase == "end":
             self._grab.pop(what, None)
+            self.session.finish_edit()
 
     @staticmethod
     def _try(action: Callable[[], None]) -> None:

@@ -8,7 +8,6 @@ import queue
 import secrets
 import tempfile
 import threading
-import time
 import webbrowser
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -23,9 +22,6 @@ from synovia.viewer.editing.worker import SESSION, Background
 from synovia.viewer.serving.server import Rules, check_address, guarded_server, is_local
 
 _FINISH: Final = 2.0  # seconds to wait for the thread of a page that is replaced
-# Seconds until a browser has applied the last updates. viser's client applies the removals of a batch before its
-# updates, and then writes an error into the console.
-_APPLIED: Final = 0.2
 _PANEL: Final = 384  # width of the controls, pixels
 _SKY: Final = (255, 255, 255)
 _GROUND: Final = (190, 190, 195)
@@ -217,8 +213,6 @@ class View:
         if old is not None:
             old.close()
             old.finish(_FINISH)  # an update of a control that is gone is an error in the browser
-            client.flush()
-            time.sleep(_APPLIED)
             client.gui.reset()
             client.scene.reset()
         session = opening.make()

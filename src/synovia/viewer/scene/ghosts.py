@@ -1,0 +1,146 @@
+"""Translucent bodies in one browser's scene: results of other solvers, and the poses of a clip before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.model.geometry import Array
+from synovia.viewer.editing.session import Session
+from synovia.viewer.scene.bodies import Build, rod
+
+if TYPE_CHECKING:
+    from viser import ClientHandle
+
+_Floats = NDArray[np.float32]
+_THIN: Final = 0.6  # thickness of a ghost's bones, share of the body's
+ONION: Final = ("off", "frames", "keys")  # which poses are shown around the present one
+_SIDES: Final = {"before": (214, 110, 46), "after": (46, 120, 214)}  # and their colours
+_OPACITIES: Final = (0.4, 0.2)  # of the nearest ghost on each side, and of the next one
+
+
+class Ghost:
+    """The bones of a translucent body.
+
+    Args:
+        client: The browser.
+        name: Its name in the scene.
+        build: The drawn bones.
+        positions: World positions of the joints, (n, 3), scene units.
+        colour: Red, green and blue, 0 to 255.
+        opacity: Opacity.
+    """
+
+    def __init__(
+        self,
+        client: ClientHandle,
+        name: str,
+        build: Build,
+        positions: Array,
+        colour: tuple[int, ...],
+        opacity: float,
+    ) -> None:
+        """Add the mesh."""
+        self._build = build
+        vertices, faces = rod()
+        place, turn, scale = self._frames(positions)
+        self._mesh: Any = client.scene.add_batched_meshes_simple(
+            name,
+            vertices,
+            faces,
+            batched_wxyzs=turn,
+            batched_positions=place,
+            batched_scales=scale,
+            batched_colors=np.array(colour, np.uint8),
+            opacity=opacity,
+            lod="off",
+            cast_shadow=False,
+        )
+
+    def _frames(self, positions: Array) -> tuple[_Floats, _Floats, _Floats]:
+        """Return positions, rotations and scales of the bones."""
+        place, turn, scale = self._build.bone_frames(positions)
+        scale[:, :2] *= _THIN
+        return place.astype(np.float32), turn.astype(np.float32), scale.astype(np.float32)
+
+    def move(self, positions: Array) -> None:
+        """Move the joints to world positions, (n, 3), scene units, and show the body."""
+        mesh = self._mesh
+        mesh.batched_positions, mesh.batched_wxyzs, mesh.batched_scales = self._frames(positions)
+        mesh.visible = True
+
+    def hide(self) -> None:
+        """Hide the body."""
+        if self._mesh.visible:
+            self._mesh.visible = False
+
+    def remove(self) -> None:
+        """Remove the mesh."""
+        self._mesh.remove()
+
+
+class Onion:
+    """The onion skin: two poses of the clip before the present one and two after it, while the clip stands still.
+
+    Args:
+        client: The browser.
+        session: The session.
+        build: The drawn bones.
+        scale: Scene units per length unit.
+
+    Attributes:
+        mode: One of ``ONION``: no poses, those some frames away, or those of the nearest keys.
+        every: Frames from one pose to the next.
+    """
+
+    def __init__(self, client: ClientHandle, session: Session, build: Build, *, scale: float) -> None:
+        """Start without ghosts."""
+        self.mode, self.every = ONION[0], 5
+        self._client, self._session, self._build, self._scale = client, session, build, scale
+        self._ghosts: dict[tuple[str, int], Ghost] = {}
+        self._drawn: tuple[Any, ...] | None = None
+
+    def show(self) -> None:
+        """Show the poses around the present one; send them only if they have changed."""
+        session = self._session
+        with session.lock:
+            play = session.play
+            state = (self.mode, self.every, play.time, play.playing, play.motion, play.keys, play.weight, play.loose)
+            if self._drawn is not None and all(a is b or a == b for a, b in zip(state, self._drawn, strict=True)):
+                return
+            self._drawn = state
+            frames = self.frames()
+            fps = 1.0 if play.motion is None else play.motion.fps
+            poses = {which: session.start(frame / fps) for which, frame in frames.items()}
+        for which in [which for which in self._ghosts if which not in poses]:
+            self._ghosts[which].hide()
+        for which, pose in poses.items():
+            positions = pose.positions[session.rooted.added :] * self._scale
+            if which in self._ghosts:
+                self._ghosts[which].move(positions)
+            else:
+                side, number = which
+                self._ghosts[which] = Ghost(
+                    self._client, f"/onion/{side}{number}", self._build, positions, _SIDES[side], _OPACITIES[number]
+                )
+
+    def frames(self) -> dict[tuple[str, int], int]:
+        """Return the frame of each ghost, by its side and its number from the present pose."""
+        play = self._session.play
+        if play.motion is None or play.playing or self.mode == ONION[0]:
+            return {}
+        now, last = play.frame, len(play.motion) - 1
+        if self.mode == ONION[1]:
+            away = [self.every * (number + 1) for number in range(len(_OPACITIES))]
+            before, after = [now - step for step in away], [now + step for step in away]
+        else:
+            keyed = [key.frame for key in play.keys]
+            before, after = [at for at in keyed[::-1] if at < now], [at for at in keyed if at > now]
+        return {
+            (side, number): frame
+            for side, frames in zip(_SIDES, (before, after), strict=True)
+            for number, frame in enumerate(frames[: len(_OPACITIES)])
+            if 0 <= frame <= last
+        }

@@ -1,0 +1,63 @@
+"""How gizmos move and turn things: along which axes, and in which steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from synovia.model.geometry import Array
+
+ANGLE: Final = math.radians(15.0)  # the first step of turns
+_METERS: Final = 0.05  # the first step of moves
+_SHARE: Final = 0.03  # of the size of a body without a unit, for the same; to the nearest power of ten
+
+
+@dataclass(slots=True)
+class Handles:
+    """Settings of the gizmos of one page.
+
+    Args:
+        length: Step of moves, length units.
+        angle: Step of turns, radians.
+        local: Whether the axes are those of what is moved; else those of the world.
+        snap: Whether moves and turns go in steps.
+    """
+
+    length: float
+    angle: float = ANGLE
+    local: bool = True
+    snap: bool = False
+
+    def moved(self, start: Array, to: Array, axes: Array, *, held: bool = False) -> Array:
+        """Return where a drag ends: ``to``, or with snapping the nearest whole steps from its start.
+
+        Args:
+            start: Position where the drag started, (3,), length units.
+            to: Position under the pointer, (3,), length units.
+            axes: Directions of the steps, the columns of a rotation, (3, 3).
+            held: Whether the key that snaps is held.
+        """
+        if not (self.snap or held):
+            return to
+        return start + axes @ (np.round(axes.T @ (to - start) / self.length) * self.length)
+
+    def turned(self, vector: Array) -> Array:
+        """Return a turn since the start of a drag as a rotation vector, (3,); with snapping in whole steps."""
+        angle = float(np.linalg.norm(vector))
+        if not self.snap or angle < 1e-9:
+            return vector
+        return vector * (round(angle / self.angle) * self.angle / angle)
+
+
+def first_length(size: float, meters_per_unit: float | None) -> float:
+    """Return the first step of moves, length units: 5 cm for a person, less for a small body.
+
+    Args:
+        size: Size of the body, length units.
+        meters_per_unit: Metres of a length unit, None if unknown.
+    """
+    known = _METERS / meters_per_unit if meters_per_unit else math.inf
+    return min(known, 10.0 ** round(math.log10(_SHARE * size)))

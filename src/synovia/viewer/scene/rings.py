@@ -1,0 +1,211 @@
+"""Rings that turn the selected joint when it has no goal, in one browser's scene; an arrow moves a slide."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from synovia.errors import InputError, SynoviaError
+from synovia.model import Kind
+from synovia.model.geometry import Array, align_z, matrix_to_quat, quat_to_matrix
+from synovia.viewer.editing.engine import Frame
+from synovia.viewer.editing.session import Session
+from synovia.viewer.scene.bodies import wxyz
+from synovia.viewer.scene.handles import Handles
+
+if TYPE_CHECKING:
+    from viser import ClientHandle
+
+_SIZE: Final = 0.2  # of the gizmo, share of the body's size
+_ABOVE: Final = 0.05  # of the name over the joint, share of the body's size
+_OCTANTS: Final = ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))  # signs of axes that stay right-handed
+
+
+@dataclass(slots=True, eq=False)
+class _Grab:
+    """State at the start of a drag: frame of the gizmo, frame and values of the joint, and the turn so far, radians."""
+
+    turn: Array
+    place: Array
+    joint: Array
+    values: Array
+    angle: float = 0.0
+
+
+class Rings:
+    """The gizmo and the name of a joint.
+
+    Args:
+        client: The browser.
+        session: The session.
+        handles: Axes and steps.
+        scale: Scene units per length unit.
+        size: Size of the body, scene units.
+        up: Upward direction, (3,).
+    """
+
+    def __init__(
+        self,
+        client: ClientHandle,
+        session: Session,
+        handles: Handles,
+        *,
+        scale: float,
+        size: float,
+        up: Array,
+    ) -> None:
+        """Make the label, which is never removed."""
+        self.shown = True
+        self._client, self._session, self._handles = client, session, handles
+        self._scale, self._size, self._above = scale, size, _ABOVE * size * up
+        self._gizmo: Any = None
+        self._gizmo_of: tuple[int, bool] | None = None
+        self._turn, self._place = np.eye(3), np.zeros(3)  # of the gizmo, scene units
+        self._grab: _Grab | None = None
+        self._label = client.scene.add_label("/joint", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
+
+    def toggle(self, row: int) -> None:
+        """Show the rings, or hide them if they are shown.
+
+        Raises:
+            InputError: If the joint does not move.
+        """
+        joint = self._session.given.joints[row]
+        if not joint.kind.q_size:
+            raise InputError("this joint does not move", value=joint.name)
+        self.shown = not self.shown
+        self._session.touch()
+
+    def show(self, frame: Frame, row: int | None) -> None:
+        """Show the gizmo of a joint, a row of the given skeleton; None for no joint."""
+        shape = (row, self._handles.local) if row is not None and self.shown else None
+        if row is not None and not self._session.given.joints[row].kind.q_size:
+            shape = None
+        if row is not None:
+            world = frame.pose.frames[row + frame.added]
+            if self._grab is None:
+                self._place = world[9:] * self._scale
+                self._turn = self._axes(row, world[:9].reshape(3, 3))
+        if shape != self._gizmo_of:
+            if self._gizmo is not None:
+                self._gizmo.remove()
+                self._gizmo, self._grab = None, None
+            self._gizmo_of = shape
+            if row is not None and shape is not None:
+                self._gizmo = self._add(row)
+        if row is None:
+            self._label.visible = False
+            return
+        if self._gizmo is not None and self._grab is None:
+            _put(self._gizmo, "position", self._place)
+            _put(self._gizmo, "wxyz", wxyz(self._turn))
+        _put(self._label, "position", self._place + self._above)
+        self._label.text = self._session.given.joint_names[row]
+        self._label.visible = True
+
+    def _axes(self, row: int, turn: Array) -> Array:
+        """Return the axes of the gizmo as columns, (3, 3), for a joint whose frame is turned by ``turn``.
+
+        A ring is a quarter of a circle between the positive halves of two axes: the one that is nearest to the camera.
+        """
+        joint = self._session.given.joints[row]
+        near = np.asarray(self._client.camera.position) - self._place
+        if joint.kind in (Kind.HINGE, Kind.SLIDE):
+            return _facing(align_z(turn @ np.asarray(joint.axis)), near)
+        axes = turn if self._handles.local else np.eye(3)
+        return axes * max(_OCTANTS, key=lambda signs: float((axes * signs).sum(axis=1) @ near))
+
+    def _add(self, row: int) -> Any:
+        """Make the gizmo: a ring for a hinge, an arrow for a slide, three rings for a ball, all for a free joint."""
+        kind = self._session.given.joints[row].kind
+        gizmo = self._client.scene.add_transform_controls(
+            "/rings",
+            scale=_SIZE * self._size,
+            active_axes=(kind is not Kind.SLIDE, kind is not Kind.SLIDE, kind is not Kind.HINGE),
+            disable_axes=kind not in (Kind.SLIDE, Kind.FREE),
+            disable_sliders=True,
+            disable_rotations=kind is Kind.SLIDE,
+            depth_test=False,
+            opacity=0.85,
+            position=self._place,
+            wxyz=wxyz(self._turn),
+        )
+
+        async def on_update(event: Any) -> None:
+            w, x, y, z = event.target.wxyz
+            length = math.sqrt(w * w + x * x + y * y + z * z)
+            place = np.array(event.target.position, float)
+            if math.isfinite(length) and length > 1e-6 and np.isfinite(place).all():
+                with suppress(SynoviaError, ValueError):
+                    self._drag(row, event.phase, quat_to_matrix(np.array([x, y, z, w]) / length), place)
+            if event.phase == "end":
+                self._grab = None
+                self._session.finish_edit()
+
+        gizmo.on_update(on_update)
+        return gizmo
+
+    def _drag(self, row: int, phase: str, turn: Array, place: Array) -> None:
+        """Set the joint while its gizmo is dragged to a rotation (3, 3) and a position (3,), scene units."""
+        session = self._session
+        with session.lock:
+            at = row + session.rooted.added
+            if phase == "start" or self._grab is None:
+                session.remember()
+                values = session.pose.q[session.skeleton.q_slice(at)].copy()
+                self._grab = _Grab(self._turn, self._place, session.pose.frames[at].copy(), values)
+            grab = self._grab
+            session.set_joint(at, self._values(row, grab, turn, place), step=False)
+
+    def _values(self, row: int, grab: _Grab, turn: Array, place: Array) -> Array:
+        """Return the values of a joint for the rotation and the position of its gizmo."""
+        from scipy.spatial.transform import Rotation
+
+        joint, frame = self._session.given.joints[row], grab.joint[:9].reshape(3, 3)
+        vector = Rotation.from_matrix(turn @ grab.turn.T).as_rotvec()
+        if joint.kind is Kind.HINGE:
+            angle = float(vector @ (frame @ np.asarray(joint.axis)))
+            grab.angle += math.remainder(angle - grab.angle, 2.0 * math.pi)  # also beyond half a turn
+            return grab.values + self._handles.turned(np.array([grab.angle]))
+        start = grab.place / self._scale
+        moved = self._handles.moved(start, place / self._scale, grab.turn) - start
+        if joint.kind is Kind.SLIDE:
+            return grab.values + moved @ (frame @ np.asarray(joint.axis))
+        about = Rotation.from_rotvec(self._handles.turned(vector)).as_matrix()
+        return turned_values(grab.values, frame, about, moved)
+
+
+def turned_values(values: Array, frame: Array, turn: Array, moved: Array | None = None) -> Array:
+    """Return the values of a ball or free joint after it has turned, and a free one has moved, in world axes.
+
+    Args:
+        values: The values before, (4,) or (7,).
+        frame: World rotation of the joint before, (3, 3).
+        turn: The rotation, (3, 3).
+        moved: How far a free joint moves, (3,), length units.
+    """
+    own = quat_to_matrix(values[-4:])
+    out = np.array(values)
+    out[-4:] = matrix_to_quat(own @ frame.T @ turn @ frame)
+    if len(out) > 4 and moved is not None:
+        out[:3] += own @ frame.T @ moved
+    return out
+
+
+def _facing(axes: Array, near: Array) -> Array:
+    """Return axes, (3, 3), turned about their z axis until the quarter between x and y faces a direction, (3,)."""
+    x, y, _ = near @ axes
+    angle = math.atan2(y, x) - 0.25 * math.pi
+    cosine, sine = math.cos(angle), math.sin(angle)
+    return axes @ np.array([[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _put(handle: Any, name: str, value: Array) -> None:
+    """Set a property of a node if it has changed."""
+    to = tuple(value.tolist())
+    if not np.allclose(getattr(handle, name), to, atol=1e-6):
+        setattr(handle, name, to)
