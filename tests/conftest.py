@@ -1,12 +1,25 @@
 """Settings shared by all tests: the folder of real data, the hypothesis profiles, and what runs uncompiled."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
 # Workers take all cores already. The threads of BLAS beside them mostly wait, and wait by spinning: fits of whole clips
 # took three times the processor time. It is read when NumPy is loaded; the workers inherit it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+if sys.dont_write_bytecode and sys.pycache_prefix is None:
+    # Where Python may keep no bytecode beside the sources, workers and the processes of tests would parse all libraries
+    # and tests anew, for a minute in sum. So it lies apart.
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(
+        Path(__file__).parents[1] / ".pytest_cache" / "bytecode"
+    )
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background of a shell; some tests press Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -94,21 +107,39 @@ def _group(item: pytest.Item) -> str:
     return f"{item.path.name} {solver}" if isinstance(solver, str) and solver in solvers else item.path.name
 
 
+def _why_not(item: pytest.Item, no_data: str | None) -> str | None:
+    """Return why this run cannot do a test, None if it can."""
+    if no_data and item.get_closest_marker("shared_data"):
+        return no_data
+    if UNCOMPILED and item.get_closest_marker("compiled"):
+        return "needs compiled kernels; they run as plain Python here"
+    if compiler.mode == "jit" and item.get_closest_marker("parts"):
+        return "parts of kernels cannot be called where numba compiles them"
+    if compiler.mode == "prebuilt" and item.get_closest_marker("jit"):
+        return "needs numba as the compiler: SYNOVIA_KERNELS=jit"
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m deselects by marker
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark users of the data folder, skip what this run cannot do, and let the longest groups begin first."""
-    why_not = _why_no_shared_data()
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark users of the data folder, skip what this run cannot do, and let the longest groups begin first.
+
+    One test of a file stands for all of it that are skipped for one reason: each would take the time of a short test.
+    """
+    no_data = _why_no_shared_data()
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # or one worker would end long after the other
+    skipped: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
         if compiler.mode == "jit":
             item.add_marker(pytest.mark.xdist_group(_group(item)))
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.shared_data)
-        if why_not and item.get_closest_marker("shared_data"):
-            item.add_marker(pytest.mark.skip(reason=why_not))
-        if UNCOMPILED and item.get_closest_marker("compiled"):
-            item.add_marker(pytest.mark.skip(reason="needs compiled kernels; they run as plain Python here"))
-        if compiler.mode == "jit" and item.get_closest_marker("parts"):
-            item.add_marker(pytest.mark.skip(reason="parts of kernels cannot be called where numba compiles them"))
-        if compiler.mode == "prebuilt" and item.get_closest_marker("jit"):
-            item.add_marker(pytest.mark.skip(reason="needs numba as the compiler: SYNOVIA_KERNELS=jit"))
+        if reason := _why_not(item, no_data):
+            skipped.setdefault((item.path, reason), []).append(item)
+    others: set[pytest.Item] = set()
+    for (_, reason), (first, *more) in skipped.items():
+        first.add_marker(pytest.mark.skip(reason=f"{1 + len(more)} tests: {reason}" if more else reason))
+        others.update(more)
+    if others:
+        config.hook.pytest_deselected(items=list(others))
+        items[:] = [item for item in items if item not in others]
