@@ -25,7 +25,7 @@ from synovia.model.geometry import as_unit_quat
 from synovia.retargeting.joint_map import read_map, write_map
 from synovia.text import parse_json, parse_toml
 
-HANG = 5.0  # seconds of the processor; each of these files once took minutes, or more memory than there is
+HANG = 10.0  # seconds of the processor; each of these files once took minutes, or more memory than there is
 
 
 @pytest.fixture(autouse=True)

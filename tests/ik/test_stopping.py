@@ -19,23 +19,25 @@ BODY = sy.bundled("humanoid")
 HARD = np.eye(4)  # inside the base: within reach, but not for the limits
 HARD[:3, 3] = 0.0, 0.0, 0.05
 SOLVERS = ("lm", "dls", "transpose", "pinv", "sdls", "fabrik", "ccd", "particles", "full-body")
+AT_ONCE = 5.0  # seconds of the processor, of which the problems below take many more if nobody ends them
 WITH_SIGNALS = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
 
 
 def endless(**settings):
-    """Return a problem that takes minutes, if nobody ends it."""
+    """Return a problem that takes long, if nobody ends it."""
     return sy.IK(ARM, sy.PoseGoal("tool"), sy.LevenbergMarquardt(attempts=1_000_000, **settings))
 
 
 @pytest.fixture
 def ctrl_c():
-    """Return what presses Ctrl-C after so many seconds."""
+    """Return what begins a work and presses Ctrl-C after so many seconds."""
     before = signal.getsignal(signal.SIGINT)
     timers = []
 
-    def press(after):
+    def press(after, work):
         timers.append(threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)))
         timers[-1].start()
+        work()
 
     yield press
     for timer in timers:
@@ -96,9 +98,10 @@ def test_a_long_solve_ends_at_its_deadline():
     """And has used the time: the pose is better than the start."""
     ik = endless()
     ik.precompile()
-    begun = time.monotonic()
+    begun, worked = time.monotonic(), time.process_time()
     solution = ik.solve({"tool": HARD}, deadline=0.2)
-    assert 0.2 <= time.monotonic() - begun < 5.0
+    assert time.monotonic() - begun >= 0.2
+    assert time.process_time() - worked < AT_ONCE
     assert solution.interrupted
     assert solution.status is Status.MAX_STEPS
     assert solution.attempts > 10
@@ -197,11 +200,10 @@ def test_ctrl_c_ends_a_long_solve(ctrl_c):
     pose = ARM.random_pose(5)
     before = ik.solve({"tool": pose.transform("tool")})
     for _ in range(3):
-        ctrl_c(0.1)
-        begun = time.monotonic()
+        begun = time.process_time()
         with pytest.raises(KeyboardInterrupt):
-            ik.solve({"tool": HARD})
-        assert time.monotonic() - begun < 5.0
+            ctrl_c(0.1, lambda: ik.solve({"tool": HARD}))
+        assert time.process_time() - begun < AT_ONCE
         after = ik.solve({"tool": pose.transform("tool")})
         assert after.q.tobytes() == before.q.tobytes()
 
@@ -224,18 +226,20 @@ def test_a_handler_of_ones_own_decides_what_a_signal_does():
     def leave(number, frame):
         raise OutOfPatienceError(number)
 
+    def alarmed(work, again=0.0):
+        signal.setitimer(signal.ITIMER_REAL, 0.05, again)
+        return work()
+
     before = signal.signal(signal.SIGALRM, note)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
-        disturbed = ik.solve({"tool": HARD})
+        disturbed = alarmed(lambda: ik.solve({"tool": HARD}), again=0.05)
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         assert seen
         assert not disturbed.interrupted
         assert disturbed.q.tobytes() == quiet.q.tobytes()
         signal.signal(signal.SIGALRM, leave)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(OutOfPatienceError):
-            endless().solve({"tool": HARD})
+            alarmed(lambda: endless().solve({"tool": HARD}))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
@@ -253,11 +257,10 @@ def test_ctrl_c_ends_problems_on_all_threads(ctrl_c, threads):
         lambda: ik.solve_many(many, threads=threads),
         lambda: ik.track({"tool": many["tool"][:3]}, candidates=2, threads=threads),
     ):
-        ctrl_c(0.2)
-        begun = time.monotonic()
+        begun = time.process_time()
         with pytest.raises(KeyboardInterrupt):
-            work()
-        assert time.monotonic() - begun < 10.0
+            ctrl_c(0.2, work)
+        assert time.process_time() - begun < AT_ONCE
     pose = ARM.random_pose(5)
     assert ik.solve({"tool": pose.transform("tool")}).reached
 

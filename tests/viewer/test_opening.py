@@ -3,7 +3,6 @@
 import logging
 import shutil
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -42,7 +41,7 @@ def test_limbs_follow_and_feet_stand_while_the_solver_is_not_ready(monkeypatch):
     prepare = Engine.prepare
 
     def slow(engine):
-        assert ready.wait(60.0)
+        assert ready.wait(300.0)
         prepare(engine)
 
     monkeypatch.setattr(Engine, "prepare", slow)
@@ -52,12 +51,9 @@ def test_limbs_follow_and_feet_stand_while_the_solver_is_not_ready(monkeypatch):
     hand = session.editors[0]
     rest = session.given.rest_pose()
     session.move(hand.key, hand.position + np.array([-0.2, -0.2, 0.2]))
-    end = time.monotonic() + 30.0
-    while time.monotonic() < end and np.linalg.norm(_hand(frames[-1]) - hand.position) > 0.005:
-        time.sleep(0.02)
+    until(lambda: np.linalg.norm(_hand(frames[-1]) - hand.position) <= 0.005, "the hand does not follow")
     assert frames[-1].busy
     assert frames[-1].solution is None
-    assert np.linalg.norm(_hand(frames[-1]) - hand.position) < 0.005
     for joint in ("left_foot", "right_foot", "hips", "right_hand"):
         np.testing.assert_array_equal(frames[-1].pose.position(joint), rest.position(joint))
     ready.set()
