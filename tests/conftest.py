@@ -82,6 +82,19 @@ def shared_data() -> Path:
     return shared_data_folder()
 
 
+@pytest.fixture
+def short_films(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Films of a few frames from the whole clip, where a test asks whether a film is made, not what it shows."""
+    from importlib import import_module
+
+    from synovia.draw.film import film_frames
+
+    def few(count: int, rate: float, fps: float | None, most: int | None = None) -> tuple[list[int], float]:
+        return film_frames(count, rate, fps, 6 if most is None else min(most, 6))
+
+    monkeypatch.setattr(import_module("synovia.draw.render"), "film_frames", few)  # the package has a function "render"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse a SYNOVIA_DATA that leads nowhere: a typing error must not turn into skipped tests."""
     del config

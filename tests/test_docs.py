@@ -61,7 +61,7 @@ WITH_COMMANDS = [page for page in PAGES if commands(page)]
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
+def desk(tmp_path, monkeypatch, short_films):
     """A folder with the files that the pages name."""
     shutil.copytree(REPO / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("gallery"))
     for name in ("walk.bvh", "character.glb", "arm.urdf"):
