@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -32,11 +34,7 @@ def _name(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-
-
-def _imports(nodes: Iterator[ast.AST]) -> Iterator[tuple[int, str]]:
+def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Line and dotted name of everything imported; `from a import b` gives `a.b`."""
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -58,39 +56,70 @@ def _run_on_import(node: ast.AST) -> Iterator[ast.AST]:
         yield from _run_on_import(child)
 
 
+class Facts(NamedTuple):
+    """What the rules ask of a module: each is parsed once, by one worker."""
+
+    imports: list[tuple[int, str]]
+    run_imports: list[tuple[int, str]]  # at its own import
+    asserts: list[int]  # lines
+    frozen: list[list[tuple[int, str]]]  # of frozen classes with slots: line and name of each part
+    defined: set[str]
+
+
+@cache
+def _facts(path: Path) -> Facts:
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    nodes = list(ast.walk(tree))
+    return Facts(
+        list(_imports(nodes)),
+        list(_imports(_run_on_import(tree))),
+        [node.lineno for node in nodes if isinstance(node, ast.Assert)],
+        [
+            [(one.lineno, getattr(one, "name", "")) for one in node.body]
+            for node in nodes
+            if isinstance(node, ast.ClassDef)
+            and (made := " ".join(map(ast.unparse, node.decorator_list)))
+            and "frozen=True" in made
+            and "slots=True" in made
+        ],
+        _defined(tree),
+    )
+
+
+of_all_modules = pytest.mark.xdist_group("all modules")
+
+
 def test_the_rules_have_something_to_check() -> None:
     """A rule over an empty folder would pass in silence."""
     assert len(MODULES) > 100
     assert sum(_name(path).startswith("kernels/") for path in MODULES) > 50
 
 
+@of_all_modules
 def test_no_assert_in_src() -> None:
-    found = [
-        f"{_name(path)}:{node.lineno}"
-        for path in MODULES
-        for node in ast.walk(_tree(path))
-        if isinstance(node, ast.Assert)
-    ]
+    found = [f"{_name(path)}:{line}" for path in MODULES for line in _facts(path).asserts]
     assert not found, f"users would see a bare AssertionError: {found}"
 
 
+@of_all_modules
 def test_only_kernels_import_the_compiler() -> None:
     found = [
         f"{_name(path)}:{line} {name}"
         for path in MODULES
         if not _name(path).startswith("kernels/")
-        for line, name in _imports(ast.walk(_tree(path)))
+        for line, name in _facts(path).imports
         if name.split(".")[0] in {"numba", "llvmlite"}
     ]
     assert not found, f"numba outside kernels: {found}"
 
 
+@of_all_modules
 def test_kernels_import_nothing_of_the_package_but_errors() -> None:
     found = [
         f"{_name(path)}:{line} {name}"
         for path in MODULES
         if _name(path).startswith("kernels/")
-        for line, name in _imports(ast.walk(_tree(path)))
+        for line, name in _facts(path).imports
         if name.split(".")[0] == "synovia" and not name.startswith(("synovia.kernels", "synovia.errors"))
     ]
     assert not found, f"kernels stand alone: {found}"
@@ -105,14 +134,14 @@ def _dotted(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
 
 
-def _imported(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
+def _imported(imports: dict[str, list[tuple[int, str]]]) -> dict[str, set[str]]:
     """The modules that each one imports: at the top, in functions, and for types alone."""
-    found: dict[str, set[str]] = {name: set() for name in trees}
-    for name, tree in trees.items():
-        for _, target in _imports(ast.walk(tree)):
+    found: dict[str, set[str]] = {name: set() for name in imports}
+    for name, targets in imports.items():
+        for _, target in targets:
             if target == "synovia" or target.startswith("synovia."):
                 dotted = target.removeprefix("synovia").removeprefix(".")
-                found[name].add(dotted if dotted in trees else dotted.rpartition(".")[0])
+                found[name].add(dotted if dotted in imports else dotted.rpartition(".")[0])
         found[name] -= {name}
     return found
 
@@ -152,15 +181,16 @@ def test_a_circle_is_seen_whatever_the_form_of_its_imports() -> None:
         "e": "from synovia.a import A",
         "f": "from synovia.a import A\nimport numpy",
     }
-    graph = _imported({name: ast.parse(text) for name, text in texts.items()})
+    graph = _imported({name: list(_imports(ast.walk(ast.parse(text)))) for name, text in texts.items()})
     assert graph[""] == {"a"}
     assert graph["f"] == {"a"}
     assert _circles(graph) == [{"a", "b.c", "e"}]
 
 
+@of_all_modules
 def test_modules_import_each_other_in_no_circle() -> None:
     """Imports in functions and for types count as well: a circle of them hides what stands above what."""
-    found = _circles(_imported({_dotted(path): _tree(path) for path in MODULES}))
+    found = _circles(_imported({_dotted(path): _facts(path).imports for path in MODULES}))
     assert found == CIRCLES
 
 
@@ -174,17 +204,19 @@ def test_a_file_is_worth_a_file() -> None:
     assert sorted(short) == sorted(SHORT)
 
 
+@of_all_modules
 def test_heavy_imports_happen_where_they_are_needed() -> None:
     found = [
         f"{_name(path)}:{line} {name}"
         for path in MODULES
         if not _name(path).startswith("viewer/")
-        for line, name in _imports(_run_on_import(_tree(path)))
+        for line, name in _facts(path).run_imports
         if name.split(".")[0] in HEAVY
     ]
     assert not found, f"heavy imports at module level: {found}"
 
 
+@of_all_modules
 @pytest.mark.parametrize("folder", SIBLING_FOLDERS)
 def test_siblings_share_only_their_base(folder: str) -> None:
     top, dotted = PACKAGE / folder, "synovia." + folder.replace("/", ".")
@@ -196,25 +228,19 @@ def test_siblings_share_only_their_base(folder: str) -> None:
         f"{_name(path)}:{line} {name}"
         for path, own in thing.items()
         if own not in MAY_SEE_SIBLINGS
-        for line, name in _imports(ast.walk(_tree(path)))
+        for line, name in _facts(path).imports
         if name.startswith(f"{dotted}.") and set(name.removeprefix(f"{dotted}.").split(".")[:1]) & (siblings - {own})
     ]
     assert not found, f"siblings in {folder}/ share only base.py: {found}"
 
 
+@of_all_modules
 def test_frozen_classes_with_slots_restore_themselves_by_reduce() -> None:
     """Until Python 3.11.4 such a dataclass loses a ``__getstate__`` or ``__setstate__`` of its own without a word."""
     lost = {"__getstate__", "__setstate__"}
-    found, seen = [], 0
-    for path in MODULES:
-        for node in ast.walk(_tree(path)):
-            if not isinstance(node, ast.ClassDef):
-                continue
-            made = " ".join(ast.unparse(decorator) for decorator in node.decorator_list)
-            if "frozen=True" in made and "slots=True" in made:
-                seen += 1
-                found += [f"{_name(path)}:{one.lineno}" for one in node.body if getattr(one, "name", None) in lost]
-    assert seen > 20
+    frozen = [(path, parts) for path in MODULES for parts in _facts(path).frozen]
+    found = [f"{_name(path)}:{line}" for path, parts in frozen for line, name in parts if name in lost]
+    assert len(frozen) > 20
     assert not found, f"use __reduce__: {found}"
 
 
@@ -315,9 +341,10 @@ def _defined(tree: ast.Module) -> set[str]:
     return found
 
 
+@of_all_modules
 def test_the_tour_of_the_code_names_what_is_defined() -> None:
     text = (REPO / "docs" / "project" / "internals.md").read_text(encoding="utf-8")
-    there = set.union(*(_defined(_tree(path)) for path in MODULES)) | {path.parent.name for path in MODULES}
+    there = set.union(*(_facts(path).defined for path in MODULES)) | {path.parent.name for path in MODULES}
     picture = set(
         re.findall(r"\b(?:[A-Z][a-z]+\w*\.[a-z]\w+|[A-Z][a-z]+[A-Z]\w+|[a-z]+_[a-z]+)\b", text.split("```")[3])
     )
