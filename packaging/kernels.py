@@ -292,7 +292,7 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
         folder: The folder.
         levels: What LLVM compiles for, by level.
         jobs: How many processes compile.
-        modules: Modules of kernels; none for all. Other kernels then run as plain Python.
+        modules: Modules of kernels, or single entry points; none for all. Other kernels then run as plain Python.
     """
     import numpy as np
 
@@ -301,7 +301,7 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
 
     if shutil.which("cc") is None:
         raise SystemExit("kernels: expected a C compiler named cc, found none. On Debian: apt install gcc")
-    wanted = [name for name in ENTRIES if not modules or name.rpartition(".")[0] in modules]
+    wanted = [name for name in ENTRIES if not modules or {name, name.rpartition(".")[0]} & {*modules}]
     groups = [list(group) for _, group in groupby(wanted, lambda name: name.rpartition(".")[0])]
 
     def compiled(names: list[str]) -> Path:
@@ -383,7 +383,7 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the levels that this processor can run, and end")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--modules", nargs="+", default=(), help="for tests: these modules of kernels alone")
+    parser.add_argument("--modules", nargs="+", default=(), help="for tests: these modules or entry points alone")
     parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--entries", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()

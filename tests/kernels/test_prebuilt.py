@@ -19,6 +19,8 @@ pytestmark = [
 ]
 LEVEL = {"x86_64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}.get(os.uname().machine if os.name == "posix" else "")
 
+SMALL = "tree.tables.clamp_rows", "tree.tables.random_rows"
+
 CLAMP = """
 import sys
 import numpy as np
@@ -39,7 +41,7 @@ def prebuilt(tmp_path_factory):
         pytest.skip("no level for this machine")
     folder = tmp_path_factory.mktemp("made") / "prebuilt"
     subprocess.run(
-        [sys.executable, BUILD, "--folder", folder, "--levels", LEVEL, "--modules", "tree.tables", "--jobs", "1"],
+        [sys.executable, BUILD, "--folder", folder, "--levels", LEVEL, "--modules", *SMALL, "--jobs", "1"],
         check=True,
         env=os.environ | {"SYNOVIA_CACHE_DIR": str(tmp_path_factory.mktemp("cache"))},
         capture_output=True,
@@ -128,7 +130,7 @@ def test_other_arguments_are_refused(prebuilt):
 def test_the_same_sources_give_the_same_bytes(prebuilt, tmp_path):
     again = tmp_path / "again"
     subprocess.run(
-        [sys.executable, BUILD, "--folder", again, "--levels", LEVEL, "--modules", "tree.tables", "--jobs", "1"],
+        [sys.executable, BUILD, "--folder", again, "--levels", LEVEL, "--modules", *SMALL, "--jobs", "1"],
         check=True,
         env=os.environ | {"SYNOVIA_CACHE_DIR": str(tmp_path / "cache")},
         capture_output=True,
