@@ -122,8 +122,8 @@ def report(options: argparse.Namespace, rows: list[dict], seconds: float) -> int
     """Print what came of the cases and keep the files that failed."""
     from worker import case_of
 
-    seeds = seeds_of(options.data, options.readers)
     failed = [row for row in rows if row["outcome"] == "failed"]
+    seeds = seeds_of(options.data, options.readers) if failed else []
     for row in failed:
         chosen, data, _ = case_of(seeds, options.seed, row["case"])
         row |= {"reader": chosen.reader, "seed": chosen.name}
