@@ -39,12 +39,12 @@ POSITIONS = ["Xposition", "Yposition", "Zposition"]
 # --- an evaluation of its own: 4x4 products straight from the words of the file ---------------------------------------
 
 
-def turn(axis: str, degrees: float) -> np.ndarray:
+def turn(axis: str, degrees: np.ndarray) -> np.ndarray:
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     i, j = {"x": (1, 2), "y": (2, 0), "z": (0, 1)}[axis]
-    out = np.eye(4)
-    out[i, i] = out[j, j] = c
-    out[j, i], out[i, j] = s, -s
+    out = np.tile(np.eye(4), (len(degrees), 1, 1))
+    out[:, i, i] = out[:, j, j] = c
+    out[:, j, i], out[:, i, j] = s, -s
     return out
 
 
@@ -74,20 +74,18 @@ def evaluate(text: str) -> tuple[list[np.ndarray], list[list[str]], np.ndarray]:
     values = body.replace(":", " ").split()
     frames = int(values[1])
     table = np.array([float(v) for v in values[5:]]).reshape(frames, -1)
-    out = []
-    for row in table:
-        numbers = iter(row)
-        world: list[np.ndarray] = []
-        for parent, offset, channels in nodes:
-            shift, rotation = np.eye(4), np.eye(4)
-            shift[:3, 3] = offset
-            for channel in channels:
-                if channel.endswith("position"):
-                    shift["xyz".index(channel[0]), 3] = next(numbers)
-                else:
-                    rotation = rotation @ turn(channel[0], next(numbers))
-            world.append((world[parent] if parent >= 0 else np.eye(4)) @ shift @ rotation)
-        out.append(np.array([matrix[:3, 3] for matrix in world]))
+    numbers = iter(table.T)  # of all frames
+    world: list[np.ndarray] = []
+    for parent, offset, channels in nodes:
+        shift, rotation = np.tile(np.eye(4), (frames, 1, 1)), np.eye(4)
+        shift[:, :3, 3] = offset
+        for channel in channels:
+            if channel.endswith("position"):
+                shift[:, "xyz".index(channel[0]), 3] = next(numbers)
+            else:
+                rotation = rotation @ turn(channel[0], next(numbers))
+        world.append((world[parent] if parent >= 0 else np.eye(4)) @ shift @ rotation)
+    out = list(np.stack([matrices[:, :3, 3] for matrices in world], axis=1))
     return out, [channels for _, _, channels in nodes], table
 
 
@@ -578,10 +576,9 @@ ORDERS = list(itertools.permutations(range(3)))
 @pytest.mark.parametrize("order", ORDERS)
 def test_quaternions_of_angles(order):
     angles = np.random.default_rng(3).uniform(-4, 4, (50, 3))
-    expected = [
-        turn("xyz"[order[0]], a) @ turn("xyz"[order[1]], b) @ turn("xyz"[order[2]], c) for a, b, c in np.degrees(angles)
-    ]
-    np.testing.assert_allclose(quat_to_matrix(to_quat(order, angles)), np.array(expected)[:, :3, :3], atol=1e-14)
+    first, second, third = (turn("xyz"[axis], values) for axis, values in zip(order, np.degrees(angles.T), strict=True))
+    expected = first @ second @ third
+    np.testing.assert_allclose(quat_to_matrix(to_quat(order, angles)), expected[:, :3, :3], atol=1e-14)
 
 
 @pytest.mark.parametrize("order", ORDERS)
