@@ -291,7 +291,7 @@ def test_the_keyboard_alone_moves_a_target_and_reaches_the_controls(arm: Visit) 
     keys.press("p")
     arm.wait(lambda: session.find(other.key).free, "P does not let go")
     assert arm.tab.evaluate("document.activeElement.tagName") == "BODY"
-    for _ in range(30):
+    for _ in range(60):
         keys.press("Tab")
         if arm.tab.evaluate("document.activeElement.getAttribute('role')") == "tab":
             break

@@ -59,7 +59,7 @@ def test_the_path_of_a_joint_goes_through_its_keys(nodes):
     session = opening("humanoid").make()
     path = ClipPath(SimpleNamespace(scene=nodes), session, scale=1.0, size=1.7)
     hand = session.editors[0]
-    path.show(hand.key)
+    path.show(hand.row)
     assert not nodes.by_name["/path"].visible
     path.shown = True
     session.new_clip(1.0)
@@ -70,13 +70,13 @@ def test_the_path_of_a_joint_goes_through_its_keys(nodes):
     settled(session)
     last = session.pose.position("left_hand")
     session.key()
-    path.show(hand.key)
+    path.show(hand.row)
     line = nodes.by_name["/path"]
     assert line.visible
     np.testing.assert_allclose(line.points[[0, -1], [0, 1]], [first, last], atol=1e-3)
     np.testing.assert_allclose(nodes.by_name["/path/keys"].points, [first, last], atol=1e-3)
     sent = line.points
-    path.show(hand.key)
+    path.show(hand.row)
     assert line.points is sent  # sent once
     path.show(None)
     assert not line.visible
