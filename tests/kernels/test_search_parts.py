@@ -293,6 +293,25 @@ def test_the_bound_of_a_free_chain_is_exact(lengths):
         assert found == pytest.approx(exact)
 
 
+def test_held_joints_below_a_moving_one_are_part_of_the_chain():
+    """The tip's goal may move the upper arm alone: the held forearm is a part of its segment."""
+    at = [np.eye(4) for _ in range(4)]
+    for rest, x in zip(at, (0.0, 1.0, 1.0, 0.1), strict=True):
+        rest[0, 3] = x
+    kinds = [sy.Kind.HINGE] * 3 + [sy.Kind.FIXED]
+    joints = [
+        sy.Joint(f"j{i}", f"j{i - 1}" if i else None, kind, rest, axis=(0, 0, 1))
+        for i, (kind, rest) in enumerate(zip(kinds, at, strict=True))
+    ]
+    body = sy.Skeleton(joints)
+    for height, proved in ((2.05, False), (2.2, True)):
+        goals = [sy.PositionGoal("j3", (0, height, 0), ancestors=0), sy.PositionGoal("j1", (0, 1, 0))]
+        for solver in ("lm", "ccd", "full-body"):
+            solution = sy.solve(body, goals, solver)
+            assert not solution.reached
+            assert (solution.status is sy.Status.UNREACHABLE) == proved, (solver, height)
+
+
 @pytest.mark.parametrize(("away", "proved"), [(2.0, 0), (2.0 + 1.9e-4, 0), (2.0 + 4e-4, 1), (0.9, 0), (5.0, 1)])
 def test_a_proof_leaves_the_tolerance(away, proved):
     """Within the tolerance of reach nothing is proved; the tolerance is 2e-4 here."""

@@ -4,8 +4,8 @@ With u the z axis of the goal's frame and n that of the target, the error is the
 
     w = θ (u × n) / |u × n|,  θ = atan2(|u × n|, u·n)
 
-The rotation about u is free, so a foot may pivot. A rotation δω of the sole moves its normal by δω × u, so the
-derivative is 1 - u uᵀ. A translation has no effect.
+The rotation about u is free, so a foot may pivot. A rotation δω of the sole moves its normal by δω × u, so minus the
+derivative is 1 - u uᵀ near θ = 0; the gradient Jᵀe is exact for every θ. A translation has no effect.
 """
 
 from synovia.kernels.compiler.jit import device, inline
@@ -17,7 +17,7 @@ from synovia.kernels.math.rotations import column
 
 @inline
 def error(problem, frames, targets, term):
-    """Return the smallest rotation of the normal onto the target normal."""
+    """Return the error: no length, and the smallest rotation vector of the normal onto the target normal."""
     g = problem.general.ints[term, GOAL]
     R, _ = goal_frame(problem, frames, g)
     T, _ = target_frame(targets, g)
@@ -26,6 +26,6 @@ def error(problem, frames, targets, term):
 
 @device
 def rows(problem, q, frames, term, J):
-    """Write the three Jacobian rows."""
+    """Add to three Jacobian rows of zeros."""
     R, p = goal_frame(problem, frames, problem.general.ints[term, GOAL])
     turn_rows(problem, q, frames, term, column(R, 2), p, NOTHING, J)

@@ -7,7 +7,7 @@ from synovia.kernels.compiler.callback import call_python
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.layout import CALLBACK, GOAL, KIND, NUMBERS, WEIGHT
 
-CUSTOM = 10  # kind of a general goal
+CUSTOM = 0  # kind of a general goal; ``general`` has the others
 # A call computes one of these. RESIDUAL writes the rows -√weight·r, JACOBIAN their derivatives, GRADIENT that of a
 # secondary objective, and CURVATURE adds Σ rᵢ∇²rᵢ, the part of the Hessian that Gauss-Newton drops. RESIDUAL and LENGTH
 # return the norm of r without its weight.

@@ -26,9 +26,9 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.vectors import dot, norm, scale
 
-# The kinds of terms, in the order of their names in ``TERMS``; the last is ``custom.CUSTOM``
-AIM, POLE, DISTANCE, PLANE, RANGE, CENTRE, SUPPORT, RELATIVE, CONTACT, DIRECTION = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-TERMS = ("aim", "pole", "distance", "plane", "range", "centre", "support", "relative", "contact", "direction", "custom")
+# The kinds of terms, in the order of their names in ``TERMS``; the first is ``custom.CUSTOM``
+AIM, POLE, DISTANCE, PLANE, RANGE, CENTRE, SUPPORT, RELATIVE, CONTACT, DIRECTION = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+TERMS = ("custom", "aim", "pole", "distance", "plane", "range", "centre", "support", "relative", "contact", "direction")
 
 
 @inline

@@ -53,13 +53,14 @@ def least_distance(problem, frames, targets, row, tip, point):
     its own reaches every point; with one, the root is taken at its target.
 
     With segments of lengths d, a chain from a fixed base reaches the distances from max(0, 2 max(d) - sum(d)) to
-    sum(d); limits can only shrink that range. Slides lengthen the sum and remove the hole.
+    sum(d); limits can only shrink that range. Slides lengthen the sum. They remove the hole around the base, and so do
+    free joints and joints that are held between others, whose segments may make an angle.
     """
     total = tip
     longest = tip
-    rigid = True
-    base = -1
-    held = F(0)  # length of the segments above the last moving joint
+    has_hole = True
+    base = -1  # the moving joint nearest to the root so far
+    pending = F(0)  # length of the segments above it
     while row >= 0:
         kind = problem.tree.ints[row, KIND]
         if problem.tree.ints[row, TRANSLATION_COLUMN] >= 0:
@@ -67,31 +68,37 @@ def least_distance(problem, frames, targets, row, tip, point):
             if g < 0:
                 return F(-np.inf)
             _, origin = target_frame(targets, g)
-            total += held
-            longest = max(longest, held)
+            total += pending
+            longest = max(longest, pending)
             away = norm(sub(point, origin))
-            return max(away - total, F(2) * longest - total - away if rigid else -away) - problem.tolerance
+            nearest = F(2) * longest - total if has_hole else F(0)
+            return max(away - total, nearest - away) - problem.tolerance  # the root may miss its target by that much
         if problem.tree.ints[row, COLUMN] >= 0:
             if base >= 0:
-                total += held
-                longest = max(longest, held)
+                total += pending
+                longest = max(longest, pending)
             if kind == SLIDE:
-                rigid = False
+                has_hole = False
                 total += slide_range(problem, row)
             base = row
-            held = norm(origin_of(problem.tree.fixed, row))
+            pending = norm(origin_of(problem.tree.fixed, row))
             if kind == FREE:
-                held += held_shift(problem, frames, row)
-                rigid = False
-        elif base >= 0:
-            held += norm(origin_of(problem.tree.fixed, row)) + held_shift(problem, frames, row)
-            rigid = False
+                pending += held_shift(problem, frames, row)
+                has_hole = False
+        else:
+            segment = norm(origin_of(problem.tree.fixed, row)) + held_shift(problem, frames, row)
+            has_hole = False
+            if base >= 0:
+                pending += segment
+            else:
+                total += segment
         row = problem.tree.ints[row, PARENT]
     if base < 0 or not total < np.inf:
         return F(-np.inf)
     origin = rest_origin(problem, frames, base) if problem.tree.ints[base, KIND] == SLIDE else origin_of(frames, base)
     away = norm(sub(point, origin))
-    return max(away - total, F(2) * longest - total - away if rigid else -away)
+    nearest = F(2) * longest - total if has_hole else F(0)
+    return max(away - total, nearest - away)
 
 
 @inline
@@ -120,7 +127,7 @@ def moves(problem, row):
 
 @inline
 def missed(problem, frames, targets, g):
-    """Return whether goal g is missed."""
+    """Return whether the position or the rotation of goal g is missed."""
     d, w = goal_error(problem, frames, targets, g)
     far = problem.goals[g, PARTS] & POSITION and norm(d) > problem.tolerance
     turned = problem.goals[g, PARTS] & ROTATION and norm(w) > problem.tolerance_angle
@@ -129,10 +136,10 @@ def missed(problem, frames, targets, g):
 
 @algorithm
 def prove_unreachable(problem, work, targets, q):
-    """Return 1 if a goal is beyond the reach of its chain or inside its hole, else 0. work.frames are at q.
+    """Return (1, 0) if a goal is beyond the reach of its chain or inside its hole, else (0, 0). work.frames are at q.
 
-    A goal with a rotation is also tested at its joint, whose target position then follows. A missed goal that no joint
-    moves is unreachable.
+    A goal with a rotation is also tested at its joint, whose target position then follows. A missed position or
+    rotation that no joint moves is unreachable.
     """
     frames = work.frames
     for g in range(problem.goals.shape[0]):
@@ -157,7 +164,7 @@ def prove_unreachable(problem, work, targets, q):
 
 @device
 def at_bound(problem, frames, targets, errors):
-    """Return whether no posture has smaller errors: each is within the tolerance of its lower bound."""
+    """Return whether each error is within the tolerance of its lower bound, so that other postures cannot gain."""
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, GOAL_ROW]
         if row >= 0 and not moves(problem, row):
@@ -173,7 +180,7 @@ def at_bound(problem, frames, targets, errors):
 
 @algorithm
 def prove_arm_unreachable(problem, work, targets, q):
-    """Return 1 if the goal of an arm is unreachable; as ``prove_unreachable``, with less code to compile."""
+    """Return (1, 0) if the goal of an arm is unreachable, else (0, 0): ``prove_unreachable`` with less to compile."""
     if not problem.goals[0, PARTS] & POSITION:
         return 0, F(0)
     tree = problem.tree

@@ -19,11 +19,11 @@ PARTIAL = 1  # form of the Jacobian: partial derivatives of the transforms; 0 st
 class FamilyScratch(NamedTuple):
     """Arrays cut from ``Work.solver_scratch`` for m residuals and n columns; ``scratch_size`` is their total size."""
 
-    W: NDArray[np.float64]  # (m + 1, n) a copy of J; the null-space step stores -∇H in the row below
-    U: NDArray[np.float64]  # (m + 1, m + 1)
-    b: NDArray[np.float64]  # (m + 1,)
+    W: NDArray[np.float64]  # (m + 1, n) a copy of J; the null-space step stores its objective in the row below
+    U: NDArray[np.float64]  # (m + 1, m + 1) the Gram matrix J Jᵀ
+    b: NDArray[np.float64]  # (m + 1,) the right-hand side
     order: NDArray[np.float64]  # (m + 1,) pivots of ``solve_semidefinite``
-    z: NDArray[np.float64]  # (n,)
+    z: NDArray[np.float64]  # (n,) a direction in the null space
     gradient: NDArray[np.float64]  # (n,) ∇H of the secondary objectives
 
 
@@ -76,7 +76,7 @@ def goal_rows(problem, g):
 
 @device
 def clamp_errors(problem, e, largest):
-    """Shorten the residual of each goal to the length ``largest`` (weighted; reaches and radians)."""
+    """Shorten the residual of each goal to at most the length ``largest`` (weighted; reaches and radians)."""
     for g in range(problem.goals.shape[0]):
         first, last = goal_rows(problem, g)
         squared = F(0)
