@@ -273,4 +273,4 @@ def _check_follow(follow: object, start: object) -> None:
     if not isinstance(follow, bool | np.bool_):
         raise InputError("follow", value=follow, expected="True or False")
     if follow and start is None:
-        raise InputError("start", expected="the pose of a moment before with follow=True", hint="pass start=pose")
+        raise InputError("start", expected="the previous pose with follow=True", hint="pass start=pose")

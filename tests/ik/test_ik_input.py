@@ -516,7 +516,7 @@ def test_follow_needs_the_pose_that_it_follows():
     for value in ("yes", 1, None, []):
         with pytest.raises(sy.InputError, match="follow: expected True or False"):
             ik.solve((0.4, 0.1, 0.5), ik.rest, follow=value)
-    with pytest.raises(sy.InputError, match="start: expected the pose of a moment before"):
+    with pytest.raises(sy.InputError, match="start: expected the previous pose"):
         ik.solve((0.4, 0.1, 0.5), follow=True)
     assert ik.solve((0.4, 0.1, 0.5), follow=np.False_).reached
     near = ik.solve((0.4, 0.1, 0.5)).pose

@@ -382,7 +382,7 @@ class LockFeet:
 
 
 def judged_alone(motion: Motion, up: str | None) -> dict[str, Figure]:
-    """Return what the judge of clips says about a motion without an original; nothing if it is of no body with legs."""
+    """Return what the judge of clips says about a motion without an original; nothing for a body without legs."""
     from synovia.retargeting import judge
 
     return judged(judge(motion, up=up))

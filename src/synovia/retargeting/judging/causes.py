@@ -25,7 +25,7 @@ _BENT: Final = 0.05  # of a leg: a knee that is off the line from hip to ankle b
 
 
 def swapped_sides(actor: Actor) -> dict[str, list[str]]:
-    """Return the roles of a body whose joints are on the other side, by limb: ``"arm"``, ``"leg"``.
+    """Return the roles whose joints lie on the other side of the body than they say, by limb: ``"arm"``, ``"leg"``.
 
     The names of the joints tell it. Without such names, the toes and the bent knees tell where forward is, and so where
     left is; the arms are compared with the legs. A part that is not below the part before it on its own side, but below
