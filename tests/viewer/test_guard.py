@@ -311,7 +311,7 @@ def test_a_flood_is_cut_off_while_a_good_page_goes_on(page: View) -> None:
             for i in range(1, 21):
                 await good.send(_drag(mine, key, 0.005 * i))
                 await asyncio.sleep(0.05)
-            assert await stranger == 1008
+            assert await stranger in (1006, 1008)  # the reason is lost where the stranger's system resets first
             await good.send(_drag(mine, key, 0.1, "end"))
             dragged = place + np.array((0.1, 0.0, 0.0))
             await _until(lambda: np.allclose(session.editors[0].position, dragged, atol=1e-6), "the drag was cut off")
