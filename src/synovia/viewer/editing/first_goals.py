@@ -20,6 +20,7 @@ from synovia.viewer.editing.session import Session
 _BALANCE, _DRAGGED = 1, 2  # priorities; the feet have 0
 _HEEL: Final = -0.35  # end of the sole behind the ankle, in lengths from the ankle to the toes
 _HALF_WIDTH: Final = 0.25  # of a sole, in the same lengths
+_INNER: Final = 0.95  # part of the soles that balance may use, so that the body never stands on their very edge
 _SHORT: Final = 0.02  # of the body's size: a foot that reaches less far from its ankle has no toes
 
 
@@ -72,12 +73,14 @@ def first_goals(session: Session) -> None:
             editor.priority = _DRAGGED
         if any(joint.mass > 0.0 for joint in skeleton.joints):
             balance = session.add("center of mass", None, label="balance")
-            balance.values["polygon"], balance.priority = soles(session.given, feet), _BALANCE
+            corners = soles(session.given, feet)
+            middle = corners.mean(axis=0)
+            balance.values["polygon"], balance.priority = middle + _INNER * (corners - middle), _BALANCE
         session.add("rest", None, label="posture")
 
 
 def soles(skeleton: Skeleton, feet: Sequence[int]) -> Array:
-    """Return corners of the soles at rest, as wide as human feet: points (n, 3) whose hull should hold the balance.
+    """Return corners of the soles at rest, as wide as human feet: points (n, 3).
 
     Args:
         skeleton: The skeleton.
