@@ -18,9 +18,11 @@ Array = NDArray[np.float64]
 ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that counts as rounding (float32 files) and is removed
 EXACT: Final = 16 * float(np.finfo(np.float64).eps)  # above the rounding of quaternion to matrix
 _UNIT_SLACK: Final = 1e-3  # of the length of a quaternion that users give
+_FEW: Final = 16  # numbers up to which plain Python looks through an array faster than NumPy
 _PLAIN: Final = frozenset({float, int, np.float64})
 _NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # types that NumPy converts to numbers
 _IDENTITY: Final = np.eye(3).tobytes()
+_NO_MOTION: Final = np.eye(4)
 _SMALL: Final = 1e-8  # radians; below, quotients of sines are replaced by their limits
 
 
@@ -31,23 +33,48 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
         InputError: If it is not numeric (text and booleans are refused), has masked entries or another shape, or
             contains NaN or infinity.
     """
-    wanted = "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
     one: Any = value
-    listed = isinstance(value, tuple | list)
-    parts: list[Any] = one if listed else [one]
+    if type(one) is np.ndarray and one.dtype == np.float64:
+        array = one.copy(order="C")
+    else:
+        array = _converted(one, shape, what)
+    given = array.shape
+    if given != shape and (
+        len(given) != len(shape) or any(n >= 0 and n != m for n, m in zip(shape, given, strict=True))
+    ):
+        raise InputError(f"shape of {what}", value=given, expected=_shape(shape))
+    if finite and not all_finite(array):
+        raise InputError(what, value=array.tolist(), expected="finite numbers")
+    return array
+
+
+def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
+    """Return what is not an array of float64 as one, of whatever shape.
+
+    Raises:
+        InputError: If it is not numeric or has masked entries.
+    """
+    parts: list[Any] = value if isinstance(value, tuple | list) else [value]
     kinds: set[type] = {*map(type, parts)}
-    plain = kinds <= _PLAIN or (type(one) is np.ndarray and one.dtype == np.float64)
+    plain = kinds <= _PLAIN
     if not plain and _masked(parts, kinds):
         raise InputError(what, expected="numbers without masked entries", hint="array.filled(number) replaces them")
     try:
-        array = np.array(one if plain else _as_own_type(one, kinds), dtype=np.float64)
+        return np.array(value if plain else _as_own_type(value, kinds), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(what, value=value, expected=f"numbers of shape {wanted}") from error
-    if array.ndim != len(shape) or any(n >= 0 and n != m for n, m in zip(shape, array.shape, strict=True)):
-        raise InputError(f"shape of {what}", value=array.shape, expected=wanted)
-    if finite and not np.isfinite(array).all():
-        raise InputError(what, value=array.tolist(), expected="finite numbers")
-    return array
+        raise InputError(what, value=value, expected=f"numbers of shape {_shape(shape)}") from error
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    """Return a shape as users read it, with n for any length."""
+    return "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
+
+
+def all_finite(array: Array) -> bool:
+    """Return whether no number of an array is NaN or infinite, at once for the small arrays of a joint."""
+    if array.size > _FEW:
+        return bool(np.isfinite(array).all())
+    return all(map(math.isfinite, array.ravel().tolist()))
 
 
 def as_direction(value: Any, what: str) -> Array:
@@ -148,12 +175,12 @@ def as_transform(value: Any, what: str = "transform") -> Array:
         InputError: If the shape, the rotation or the last row is wrong.
     """
     matrix = as_numbers(value, (4, 4), what)
-    if np.abs(matrix[3] - (0.0, 0.0, 0.0, 1.0)).max() > ORTHONORMAL:
+    x, y, z, one = matrix[3].tolist()
+    if max(abs(x), abs(y), abs(z), abs(one - 1.0)) > ORTHONORMAL:
         raise InputError(f"last row of {what}", value=matrix[3].tolist(), expected="0 0 0 1")
-    out = np.eye(4)
-    out[:3, :3] = as_matrix(matrix[:3, :3], f"rotation of {what}")
-    out[:3, 3] = matrix[:3, 3]
-    return out
+    matrix[:3, :3] = as_matrix(matrix[:3, :3], f"rotation of {what}")
+    matrix[3] = (0.0, 0.0, 0.0, 1.0)
+    return matrix
 
 
 def as_unit_quat(value: ArrayLike, what: str = "quaternion") -> Array:
@@ -231,7 +258,7 @@ def align_z(axis: Array) -> Array:
 
 def rigid(position: ArrayLike = (0.0, 0.0, 0.0), rotation: Array | None = None) -> Array:
     """Return the 4x4 transform of a position and a rotation matrix, unchecked."""
-    out = np.eye(4)
+    out = _NO_MOTION.copy()
     out[:3, 3] = position
     if rotation is not None:
         out[:3, :3] = rotation

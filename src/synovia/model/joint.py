@@ -44,6 +44,7 @@ class Kind(IntEnum):
 
 
 # Endings of the names of each kind's degrees of freedom, in the order of the kinds.
+_LIMITS: Final = {Kind.HINGE: Interval, Kind.SLIDE: Interval, Kind.BALL: SwingTwist, Kind.FREE: SwingTwist}
 _TURNS: Final = (".rx", ".ry", ".rz")
 DOF_NAMES: Final = ((), ("",), ("",), _TURNS, (".x", ".y", ".z", *_TURNS))
 
@@ -157,14 +158,14 @@ class Joint:
             object.__setattr__(
                 self, "rest", as_transform(self.rest, "rest transform") if self.rest is not _EYE else _EYE
             )
-            if np.abs(self.rest[:3, 3]).max() > LONGEST:
+            if max(map(abs, self.rest[:3, 3].tolist())) > LONGEST:
                 raise InputError(
                     "rest position", value=self.rest[:3, 3].tolist(), expected=f"numbers of at most {LONGEST:g}"
                 )
             object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
             if self.bind is not None:
                 object.__setattr__(self, "bind", as_matrix(self.bind, "bind rotation"))
-            if np.abs(self.com).max() > LONGEST:
+            if max(map(abs, self.com.tolist())) > LONGEST:
                 raise InputError("com", value=self.com.tolist(), expected=f"numbers of at most {LONGEST:g}")
             moves_along = self.kind in (Kind.HINGE, Kind.SLIDE)
             axis = as_direction(self.axis, "axis") if moves_along else as_numbers(self.axis, (3,), "axis")
@@ -172,13 +173,12 @@ class Joint:
             raise restated(error, InputError, place) from error
         object.__setattr__(self, "axis", axis)
         self._protect()
-        wanted = {Kind.HINGE: Interval, Kind.SLIDE: Interval, Kind.BALL: SwingTwist, Kind.FREE: SwingTwist}
-        if self.limit is not None and not isinstance(self.limit, wanted.get(self.kind, ())):
+        if self.limit is not None and not isinstance(self.limit, _LIMITS.get(self.kind, ())):
             raise InputError(
                 f"limit of a {self.kind.name} joint",
                 where=place,
                 value=type(self.limit).__name__,
-                expected=wanted[self.kind].__name__ if self.kind in wanted else "none",
+                expected=_LIMITS[self.kind].__name__ if self.kind in _LIMITS else "none",
             )
         if self.mimic is not None and self.kind not in (Kind.HINGE, Kind.SLIDE):
             raise InputError("mimic", where=place, value=self.kind.name, expected="a HINGE or SLIDE joint")
