@@ -298,6 +298,7 @@ def test_clips_of_one_smpl_model_on_another_keep_the_body(tmp_path):
         ({"kintree_table": np.full((2, 24), 5, np.uint32)}, {}, "stand before it"),
         ({"J_regressor": np.array([{}], dtype=object)}, {}, "Pickled"),
         ({"v_template": np.full((90, 3), np.nan)}, {}, "finite places"),
+        ({"shapedirs": np.full((90, 3, 16), 0x7F800001, np.uint32).view(np.float32)}, {}, "finite places"),  # a signal
         ({}, {"poses": np.zeros((6, 70))}, "do not fit each other"),
         ({}, {"poses": np.full((6, 72), np.inf)}, "poses"),
         ({}, {"betas": np.full(16, np.nan)}, "betas"),

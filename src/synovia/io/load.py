@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
+import numpy as np
+
 from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean, restated
 from synovia.io.base import Contents, Format, as_path
 from synovia.io.bundled import bundled, bundled_names
@@ -262,9 +264,13 @@ def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
 
 
 def _guarded(path: Path, read: Callable[[], _T]) -> _T:
-    """Run a reader; errors about values get the name of the file, and lack of memory or stack is a ``FormatError``."""
+    """Run a reader; errors about values get the name of the file, and lack of memory or stack is a ``FormatError``.
+
+    NumPy does not warn about NaN and infinity in a file, which readers refuse themselves.
+    """
     try:
-        return read()
+        with np.errstate(over="ignore", invalid="ignore"):
+            return read()
     except (FileError, FormatError):
         raise
     except InputError as error:

@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
@@ -75,7 +76,7 @@ class DataSet:
                 expected="v3.0",
                 hint="LeRobot converts older ones with its script convert_dataset_v21_to_v30",
             )
-        if not isinstance(features, dict) or not isinstance(fps, (int, float)) or not 0 < fps < np.inf:
+        if not isinstance(features, dict) or not isinstance(fps, (int, float)) or not 0 < fps <= sys.float_info.max:
             raise FormatError("features or fps are missing", where=str(where), expected="both in meta/info.json")
         for name, feature in cast("dict[str, object]", features).items():
             if not isinstance(feature, dict):

@@ -14,7 +14,7 @@ from typing import Final
 
 from synovia.io.base import Contents, Format
 from synovia.io.gltf.animation import read_animations
-from synovia.io.gltf.clips import Clips, allow_overflow
+from synovia.io.gltf.clips import Clips
 from synovia.io.gltf.container import looks_like, read_document
 from synovia.io.gltf.scene import read_scene
 from synovia.io.gltf.write import write_gltf
@@ -39,11 +39,10 @@ def _read(path: Path) -> Contents:
     Below a node with a nonuniform rest scale, offsets may depend on the pose. There, joints are free if a clip needs
     it, their values include all scale, positions are exact, and ``stretch`` is None.
     """
-    with allow_overflow():
-        document = read_document(path)
-        scene = read_scene(document)
-        clips = Clips(document, scene, read_animations(document, scene.row_of))
-        return Contents(clips.skeleton, clips.motions, clips.written)
+    document = read_document(path)
+    scene = read_scene(document)
+    clips = Clips(document, scene, read_animations(document, scene.row_of))
+    return Contents(clips.skeleton, clips.motions, clips.written)
 
 
 FORMAT: Final = Format(

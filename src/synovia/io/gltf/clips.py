@@ -24,11 +24,6 @@ _RATES: Final = (30.0, 24.0, 25.0, 60.0, 50.0, 48.0, 120.0, 100.0, 90.0, 72.0)
 _ON_GRID: Final = 0.01  # tolerance in frames of a key on a frame: the error of float32 times after minutes
 
 
-def allow_overflow() -> np.errstate:
-    """Let huge numbers overflow without a warning: the skeleton or the motion refuses the infinity that results."""
-    return np.errstate(over="ignore", invalid="ignore")
-
-
 class Clips:
     """The skeleton and the motions of a file.
 
@@ -110,8 +105,7 @@ class Clips:
 
     def motions(self) -> list[Motion]:
         """Return every clip, sampled at the rate of its own keys."""
-        with allow_overflow():
-            return [self._motion(animation) for animation in self._animations]
+        return [self._motion(animation) for animation in self._animations]
 
     def _motion(self, animation: Animation) -> Motion:
         """Sample one clip."""
