@@ -367,6 +367,43 @@ def test_a_race_shows_each_solver_as_a_ghost_and_all_in_one_plot(arm: Visit) -> 
 
 
 @on_arm
+def test_keys_are_dragged_on_their_sheet(arm: Visit) -> None:
+    session = arm.session
+    session.new_clip(2.0)  # the present pose is its first key
+    frames = lambda: [key.frame for key in session.play.keys]  # noqa: E731
+    try:
+        arm.open("Animation")
+        bar = arm.tab.locator(".synovia-sheet span").first
+        mark = bar.locator("i").first
+        mark.wait_for()
+        box = bar.bounding_box()
+        middle = box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"]
+
+        def pull(to: float) -> None:
+            start = mark.bounding_box()
+            mouse = arm.tab.mouse
+            mouse.move(start["x"] + 0.5 * start["width"], start["y"] + 0.5 * start["height"])
+            mouse.down()
+            mouse.move(to, middle[1], steps=5)
+            mouse.up()
+
+        pull(middle[0])
+        arm.wait(lambda: frames() == [30], "the key did not move")
+        arm.wait(lambda: mark.get_attribute("data-frame") == "30", "the sheet does not show it")
+        arm.tab.keyboard.down("Control")
+        pull(box["x"] + 0.75 * box["width"])
+        arm.tab.keyboard.up("Control")
+        arm.wait(lambda: frames() == [30, 45], "the key was not copied")
+        arm.tab.mouse.click(box["x"] + 0.25 * box["width"], middle[1])
+        arm.wait(lambda: session.play.frame == 15, "a click does not go to the frame")
+    finally:
+        session.set_clip(None)
+        session.clips = ()
+        arm.open("Targets")
+    assert arm.mistakes == []
+
+
+@on_arm
 def test_a_joint_is_found_in_the_tree_turned_by_its_ring_and_cleared(arm: Visit) -> None:
     session, keys = arm.session, arm.tab.keyboard
     arm.tab.evaluate("document.activeElement.blur()")

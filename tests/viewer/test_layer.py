@@ -190,6 +190,29 @@ def test_keys_are_moved_and_copied_to_the_present_frame(session, monkeypatch):
             session.move_key(frame, to)
 
 
+def test_keys_are_dragged_on_the_sheet(session, monkeypatch):
+    _keyed(session, 20)
+    _, at, step = make_page(session, monkeypatch)
+    step()
+    limbs = [editor for editor in session.editors if editor.row is not None]
+    hand = [editor.label for editor in limbs].index("left_hand")
+    field = at["Key of the sheet"]
+    field.type("0 20 35 0 1")
+    assert [key.frame for key in session.play.keys] == [35]
+    step()
+    field.type(f"{1 + hand} 35 10 1 2")  # a copy, of the limb alone
+    assert [key.frame for key in session.play.keys] == [10, 35]
+    assert session.play.keys[0].joints == session.part_of(limbs[hand].key)
+    field.type("0 15 15 0 3")  # a click
+    assert (session.play.frame, session.play.playing) == (15, False)
+    for text in ("", "0 35", "99 35 10 0 4", "0 35 x 0 5", "9" * 6000):
+        field.type(text)
+    assert [key.frame for key in session.play.keys] == [10, 35]
+    session.undo()
+    session.undo()
+    assert [key.frame for key in session.play.keys] == [20]
+
+
 def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
     _, at, step = make_page(session, monkeypatch)
     hand = next(editor for editor in session.editors if editor.label == "left_hand")

@@ -210,12 +210,13 @@
       fold.open = words ? below : fold.dataset.first === "true";
     }
   };
+  // What is chosen goes into a hidden text field; its last number makes each choice a change.
   let choices = 0;
-  const choose = (button) => {
-    const { uuid } = button.closest(".synovia-tree").dataset;
-    const value = `${button.dataset.row} ${++choices}`;
+  const report = (uuid, ...numbers) => {
+    const value = [...numbers, ++choices].join(" ");
     shared?.sendMessage({ type: "GuiUpdateMessage", uuid, updates: { value } });
   };
+  const choose = (button) => report(button.closest(".synovia-tree").dataset.uuid, button.dataset.row);
   document.body.addEventListener("click", (e) => {
     const button = e.target.closest?.(".synovia-tree button");
     if (!button) return;
@@ -228,6 +229,44 @@
     const words = plain(e.target.value);
     const found = [...e.target.parentElement.querySelectorAll("button")].find((one) => plain(one.textContent).includes(words));
     if (found && words) choose(found);
+  });
+  // The sheet of keys. A mark is dragged to another frame, with Ctrl as a copy; a click goes to the frame under it.
+  let dragged = null;
+  const frameAt = ({ bar, last }, e) => {
+    const { left, width } = bar.getBoundingClientRect();
+    return Math.round(last * Math.min(Math.max((e.clientX - left) / width, 0), 1));
+  };
+  const putBack = () => {
+    if (dragged?.mark) {
+      dragged.mark.style.left = dragged.left;
+      delete dragged.mark.dataset.to;
+    }
+    dragged = null;
+  };
+  document.body.addEventListener("pointerdown", (e) => {
+    const bar = e.target.closest?.(".synovia-sheet span");
+    if (!bar || e.button) return;
+    e.preventDefault(); // no text is selected
+    const sheet = bar.closest(".synovia-sheet");
+    const mark = e.target.closest("i");
+    dragged = { bar, mark, sheet, last: Number(sheet.dataset.last), left: mark?.style.left, begun: e.clientX };
+    bar.setPointerCapture(e.pointerId);
+  });
+  document.body.addEventListener("pointermove", (e) => {
+    if (!dragged?.mark || (!dragged.mark.dataset.to && Math.abs(e.clientX - dragged.begun) < 4)) return;
+    const frame = frameAt(dragged, e);
+    dragged.mark.style.left = `${(100 * frame) / dragged.last}%`;
+    dragged.mark.dataset.to = frame;
+  });
+  document.body.addEventListener("pointercancel", putBack);
+  document.body.addEventListener("pointerup", (e) => {
+    if (!dragged) return;
+    const { bar, mark, sheet } = dragged;
+    const to = mark ? Number(mark.dataset.to ?? mark.dataset.frame) : frameAt(dragged, e);
+    putBack(); // the sheet shows what has become of it
+    if (!bar.isConnected) return;
+    const row = [...sheet.querySelectorAll("span")].indexOf(bar);
+    report(sheet.dataset.uuid, row, mark ? mark.dataset.frame : to, to, e.ctrlKey || e.metaKey ? 1 : 0);
   });
   const markJoint = (tree, row) => {
     for (const button of tree.querySelectorAll("button")) {

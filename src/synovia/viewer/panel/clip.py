@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from synovia.viewer.editing.clip import Key
 from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.page.page import Tab
-from synovia.viewer.page.style import PRIMARY, note, safe
+from synovia.viewer.page.style import PRIMARY, note
 from synovia.viewer.panel.controls import Field, above_zero, whole
+from synovia.viewer.panel.sheet import Sheet
 from synovia.viewer.scene.ghosts import ONION
 
 _NONE = "(none)"
 _BODY = "whole body"
 _KEY = ("Go to", "Move", "Copy", "Delete")
-_KEY_HINT = "Move and Copy bring the key to the present frame."
+_KEY_HINT = "Move and Copy bring the key to the present frame. Marks above can be dragged, with Ctrl to copy."
 _SECONDS = 2.0  # length of a new clip
 _EMPTY = "This model has no clip. Drop one on the page, or begin one here: pose the body, key it, go to another frame."
 
@@ -55,7 +54,7 @@ class Clip(Tab):
         self.connect(self._auto, self._set_auto)
         self._folder = gui.add_folder("Keys", expand_by_default=True, visible=False)
         with self._folder:
-            self._sheet = gui.add_html("")
+            self._sheet = Sheet(self)
             self._part: Any = gui.add_dropdown(
                 "Keys of", (_BODY,), hint="The whole body, or the limb of a goal, whose keys move by themselves."
             )
@@ -158,7 +157,7 @@ class Clip(Tab):
             self._part.value = _BODY
         chosen = parts.get(str(self._part.value))
         last = max(len(session.play.motion or ()) - 1, 1)
-        self._sheet.content = _sheet_of(keys, {_BODY: None, **parts}, last)
+        self._sheet.show(keys, {_BODY: None, **parts}, last)
         frames = tuple(key.frame for key in keys if key.of(chosen) != frozenset())
         if frames != self._frames:
             self._list_keys(frames)
@@ -217,21 +216,3 @@ class Clip(Tab):
         self._span.show((float(play.first), float(play.end)))
         self._show_keys()
         self._time.value = min(max(round(frame.time, 3), 0.0), self._time.max)
-
-
-def _sheet_of(keys: Sequence[Key], parts: Mapping[str, frozenset[int] | None], last: int) -> str:
-    """Return the sheet of keys as HTML: a row for each part of the body, with a mark for each of its keys.
-
-    Args:
-        keys: The keys.
-        parts: Rows of the joints of each part by label; None for the whole body.
-        last: Last frame of the clip.
-    """
-    rows: list[str] = []
-    for label, part in parts.items():
-        frames = [key.frame for key in keys if key.of(part) != frozenset()]
-        marks = "".join(f'<i style="left:{100.0 * frame / last:.2f}%"></i>' for frame in frames)
-        spoken = f"frames {', '.join(map(str, frames))}" if frames else "no key"
-        bar = f'<span role="img" aria-label="{safe(label)}: {spoken}">{marks}</span>'
-        rows.append(f"<div><b>{safe(label)}</b>{bar}</div>")
-    return f'<div class="synovia-sheet">{"".join(rows)}</div>'

@@ -10,6 +10,8 @@ import math
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +24,29 @@ from synovia.viewer.page.page import Tab
 
 PAUSE: Final = 2.0  # seconds after the last key stroke before a field shows the value of the model again
 _PARTS: Final = 1000  # steps of the slider of a slide joint
+_DIGITS: Final = 16  # of the numbers that a browser sends
+_UUID: Final = attrgetter("_impl.uuid")  # of a control; viser has no public name for it
+
+
+def hidden_field(tab: Tab, label: str, action: Callable[[list[int]], Any]) -> str:
+    """Add a hidden text field for ``page/browser.js`` to write numbers to, and return its identifier.
+
+    Args:
+        tab: The tab of the field.
+        label: Label.
+        action: Function that gets the whole numbers. Other text is ignored.
+    """
+
+    def read(text: str) -> None:
+        words = text.split()
+        if all(word.isdecimal() and len(word) < _DIGITS for word in words):
+            action([int(word) for word in words])
+
+    field: Any = tab.gui.add_text(label, "", visible=False)
+    tab.connect(field, read)
+    with suppress(AttributeError):
+        return str(_UUID(field))
+    return ""
 
 
 def written(values: Sequence[float], digits: int | None) -> str:

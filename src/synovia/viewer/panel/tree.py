@@ -6,35 +6,28 @@ names, and writes the joint that somebody chooses into a hidden text field of vi
 
 from __future__ import annotations
 
-from contextlib import suppress
-from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from synovia.model import Skeleton
 from synovia.viewer.page.page import Tab
 from synovia.viewer.page.style import safe
+from synovia.viewer.panel.controls import hidden_field
 
-_UUID: Final = attrgetter("_impl.uuid")  # of a control; viser has no public name for it
 _FINE: Final = 0.15  # of the body's size: parts that extend less far, such as hands, are folded at first
 
 
 def add_tree(tab: Tab) -> None:
     """Add the tree of the joints of a page to a tab."""
-    chosen: Any = tab.gui.add_text("Joint of the tree", "", visible=False)
 
-    def choose(text: str) -> None:
+    def choose(numbers: list[int]) -> None:
         """Select a joint: its row, and a number that makes each choice a change."""
-        row = next((int(word) for word in text.split()[:1] if word.isdecimal()), -1)
-        if 0 <= row < len(tab.session.given):
-            tab.page.select_joint(row)
+        if numbers and numbers[0] < len(tab.session.given):
+            tab.page.select_joint(numbers[0])
 
-    tab.connect(chosen, choose)
     names = {row: label for label, row in tab.page.joint_labels.items()}
-    uuid = ""
-    with suppress(AttributeError):
-        uuid = str(_UUID(chosen))
+    uuid = hidden_field(tab, "Joint of the tree", choose)
     tab.gui.add_html(tree_html(tab.session.given, names, uuid))
 
 

@@ -1,0 +1,80 @@
+"""The sheet of keys: a row for each part of the body, with a mark for each of its keys, which the mouse can drag.
+
+The sheet is HTML. ``page/browser.js`` moves the mark that is dragged, and then writes what was done into a hidden text
+field of viser's. Buttons below the sheet do the same from the keyboard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from synovia.viewer.editing.clip import Key
+from synovia.viewer.page.page import Tab
+from synovia.viewer.page.style import safe
+from synovia.viewer.panel.controls import hidden_field
+
+Part = frozenset[int] | None  # rows of the joints of a part of the body; None for the whole body
+
+
+class Sheet:
+    """The sheet of keys of one tab.
+
+    Args:
+        tab: The tab.
+    """
+
+    def __init__(self, tab: Tab) -> None:
+        """Add the sheet."""
+        self._session = tab.session
+        self._parts: list[Part] = []
+        self._uuid = hidden_field(tab, "Key of the sheet", self._used)
+        self._html = tab.gui.add_html("")
+
+    def show(self, keys: Sequence[Key], parts: Mapping[str, Part], last: int) -> None:
+        """Show keys.
+
+        Args:
+            keys: The keys.
+            parts: Parts of the body by label.
+            last: Last frame of the clip.
+        """
+        self._parts = list(parts.values())
+        self._html.content = sheet_html(keys, parts, last, self._uuid)
+
+    def _used(self, numbers: list[int]) -> None:
+        """Move or copy a key, or go to a frame.
+
+        Args:
+            numbers: Row of the sheet, frame of the key, frame where it was let go, 1 for a copy, and a number that
+                makes each use a change. After a click, both frames are the same.
+        """
+        motion = self._session.play.motion
+        if len(numbers) != 5 or numbers[0] >= len(self._parts) or motion is None:
+            return
+        row, frame, to, copy, _ = numbers
+        if frame == to:
+            self._session.set_play(time=min(to, len(motion) - 1) / motion.fps, playing=False)
+        else:
+            self._session.move_key(frame, to, copy=copy == 1, part=self._parts[row])
+
+
+def sheet_html(keys: Sequence[Key], parts: Mapping[str, Part], last: int, uuid: str) -> str:
+    """Return the sheet of keys as HTML.
+
+    Args:
+        keys: The keys.
+        parts: Parts of the body by label.
+        last: Last frame of the clip.
+        uuid: Identifier of the text field that gets what was done.
+    """
+    rows: list[str] = []
+    for label, part in parts.items():
+        frames = [key.frame for key in keys if key.of(part) != frozenset()]
+        marks = "".join(
+            f'<i data-frame="{frame}" title="Frame {frame}" style="left:{100.0 * frame / last:.2f}%"></i>'
+            for frame in frames
+        )
+        spoken = f"frames {', '.join(map(str, frames))}" if frames else "no key"
+        bar = f'<span role="img" aria-label="{safe(label)}: {spoken}">{marks}</span>'
+        rows.append(f"<div><b>{safe(label)}</b>{bar}</div>")
+    return f'<div class="synovia-sheet" data-uuid="{safe(uuid)}" data-last="{last}">{"".join(rows)}</div>'
