@@ -576,9 +576,12 @@ def test_a_damaged_ledger_is_told_and_damaged_lines_of_its_log_are_left_out(tmp_
     with (tmp_path / "ledger.log").open("a") as log:
         log.write('{"event": "claim"}\n{"event": "done", "row": 3}\n' + "[" * 100_000 + "\n")
         log.write('{"event": "done", "row": {}, "size": 1e999, "modified": 0, "time": "x"}\n')
+        other = {"input": "b.bvh", "output": "b.csv", "status": "done", "sha256": "00", "settings": "11", "error": ""}
+        log.write(json.dumps({"event": "done", "row": other, "size": 1, "modified": 2, "time": 3.0, "path": 0.5}) + "\n")
     with Ledger(tmp_path) as ledger:
-        assert ledger.sorted_rows() == [row]
-        ledger.part_with(["a.csv"])
+        assert [one.output for one in ledger.sorted_rows()] == ["a.csv", "b.csv"]
+        assert ledger.rows["a.csv"] == row
+        ledger.part_with(["a.csv", "b.csv"])
         assert not ledger.rows
     with (tmp_path / "ledger.csv").open("a") as table:
         table.write('"' + "x" * 200_000)

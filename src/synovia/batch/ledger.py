@@ -234,7 +234,8 @@ class Ledger:
             elif event["event"] in _STATUSES:
                 row = row_of({str(name): str(value) for name, value in event["row"].items()})
                 stat = int(event["size"]), int(event["modified"])
-                self._keep(row, float(event["time"]), stat, event.get("path"))
+                path = event.get("path")
+                self._keep(row, float(event["time"]), stat, None if path is None else str(path))
 
     def _keep(self, row: Row, when: float, stat: tuple[int, int] | None = None, path: str | None = None) -> None:
         """Keep a row, unless a later one is known."""
