@@ -577,7 +577,8 @@ def test_a_damaged_ledger_is_told_and_damaged_lines_of_its_log_are_left_out(tmp_
         log.write('{"event": "claim"}\n{"event": "done", "row": 3}\n' + "[" * 100_000 + "\n")
         log.write('{"event": "done", "row": {}, "size": 1e999, "modified": 0, "time": "x"}\n')
         other = {"input": "b.bvh", "output": "b.csv", "status": "done", "sha256": "00", "settings": "11", "error": ""}
-        log.write(json.dumps({"event": "done", "row": other, "size": 1, "modified": 2, "time": 3.0, "path": 0.5}) + "\n")
+        event = {"event": "done", "row": other, "size": 1, "modified": 2, "time": 3.0, "path": 0.5}
+        log.write(json.dumps(event) + "\n")
     with Ledger(tmp_path) as ledger:
         assert [one.output for one in ledger.sorted_rows()] == ["a.csv", "b.csv"]
         assert ledger.rows["a.csv"] == row
