@@ -591,6 +591,14 @@ def test_angles_of_quaternions_near_gimbal_lock(order, near):
     np.testing.assert_allclose(quat_to_matrix(again), quat_to_matrix(quats), atol=3e-12)
 
 
+def test_angles_that_gimbal_lock_leaves_open_are_those_of_the_first_frame_that_has_them():
+    angles = np.array([[0.2, np.pi / 2, 0.1]] * 4 + [[0.5, 0.3, -0.4]] * 2)
+    quats = to_quat((2, 0, 1), angles)
+    again = from_quat(np.array([(2, 0, 1)]), quats[:, None])[:, 0]
+    np.testing.assert_allclose(quat_to_matrix(to_quat((2, 0, 1), again)), quat_to_matrix(quats), atol=1e-12)
+    np.testing.assert_allclose(again[:, 0] - again[:, 2], 0.9, atol=1e-9)  # in the lock only the sum is known
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_angles_are_continuous_over_many_turns(order):
     t = np.linspace(0, 1, 400)[:, None]
@@ -741,6 +749,27 @@ def test_a_free_root_put_above_is_written(tmp_path):
     write_bvh(moved, tmp_path / "out.bvh")
     again = check_positions(tmp_path / "out.bvh")
     np.testing.assert_allclose(again.positions()[:, last_rows(again)], moved.positions(), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("angle", [1e-9, 0.01, 0.4, 3.0])
+def test_a_turned_row_of_a_joint_is_written(tmp_path, angle):
+    """Rows are written as channels of one joint only where nothing turns between them."""
+    motion = read_motions(saved(tmp_path, arm(["Zrotation", "Xrotation"])))[0]
+    rest = np.eye(4)
+    rest[:3, :3] = turn("y", [np.degrees(angle)])[0][:3, :3]
+    joints = [
+        replace(
+            joint,
+            parent=None if parent < 0 else motion.skeleton.joint_names[parent],
+            rest=joint.rest @ rest if joint.name == "Knee.Xrotation" else joint.rest,
+        )
+        for joint, parent in zip(motion.skeleton.joints, motion.skeleton.parents, strict=True)
+    ]
+    moved = Motion(Skeleton(joints), motion.q, motion.fps)
+    write_bvh(moved, tmp_path / "out.bvh")
+    again = check_positions(tmp_path / "out.bvh")
+    tips = [[row for row, joint in enumerate(one.skeleton.joints) if joint.tip] for one in (again, moved)]
+    np.testing.assert_allclose(again.positions()[:, tips[0]], moved.positions()[:, tips[1]], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("change", ["a second child", "another body", "both"])

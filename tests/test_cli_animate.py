@@ -74,6 +74,16 @@ def test_what_all_keys_give_makes_the_kind_of_goal(tmp_path):
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("way", ["linear", "cubic"])
+def test_a_curve_that_overflows_is_refused(track, way):
+    place = "position = [{}1e308, 0, 0]"
+    keys = f"{{ time = 0, {place.format('')} }}, {{ time = 1, {place.format('-')} }}"
+    head = TRACK.split("keys", maxsplit=1)[0].replace("cubic", way)
+    track.write_text(f"{head}keys = [{keys}]\n")
+    with pytest.raises(sy.FormatError, match="further apart in time"):
+        read_track(track)
+
+
 def test_an_arm_follows_keys_into_a_file(track, tmp_path):
     out = tmp_path / "clip.npz"
     ran = run("animate", "arm7", "--goals", track, "--root", "fixed", "-o", out, "--json")

@@ -364,6 +364,24 @@ def test_sparse_strided_and_empty_accessors(tmp_path) -> None:
         np.testing.assert_allclose(got, [[7, 8, 9], values[1] if base else [0, 0, 0], [1, 2, 3]], atol=1e-12)
 
 
+@pytest.mark.parametrize("rows", [[0, 2, 1], [1, 1], [0, 3]])
+def test_sparse_indices_out_of_order_or_out_of_range(tmp_path, rows) -> None:
+    maker = Maker(two()).channel(0, "translation", [0, 0.5, 1], np.zeros((3, 3)))
+    maker.json["accessors"][0]["sparse"] = {
+        "count": len(rows),
+        "indices": {"bufferView": maker.view(np.array(rows, "<u2").tobytes()), "componentType": 5123},
+        "values": {"bufferView": maker.view(np.ones((len(rows), 3), "<f4").tobytes())},
+    }
+    refused(maker.write(tmp_path), "out of order or out of range")
+
+
+def test_either_sign_of_the_rest_rotation_is_no_movement(tmp_path) -> None:
+    nodes = two()
+    nodes[0]["rotation"] = [0.6, 0.0, 0.0, 0.8]
+    maker = Maker(nodes, joints=[1]).channel(0, "rotation", [0, 1], [[-0.6, 0, 0, -0.8]] * 2)
+    assert load_skeleton(maker.write(tmp_path)).joints[0].kind is Kind.FIXED
+
+
 @pytest.mark.parametrize(("name", "uri"), [("a.glb", ""), ("a.gltf", "my%20keys.bin"), ("a.gltf", "data")])
 def test_every_place_of_a_buffer(tmp_path, name, uri) -> None:
     maker = Maker(two()).channel(0, "translation", [0, 1], [[1, 2, 3], [4, 5, 6]])
@@ -589,6 +607,14 @@ BAD_NODES = {
     "twice animated": (lambda d: d["animations"][0]["channels"].append(d["animations"][0]["channels"][0]), "second"),
     "type": (lambda d: d["accessors"][0].update(type="VEC3"), "accessors[0].type"),
     "wrong count": (lambda d: d["accessors"][0].update(count=2), "samplers[0].output"),
+    "view that is not there": (
+        lambda d: d["accessors"][0].update(bufferView=len(d["bufferViews"])),
+        "accessors[0].bufferView",
+    ),
+    "sparse without values": (
+        lambda d: d["accessors"][0].update(sparse={"count": 1, "indices": {"bufferView": 0, "componentType": 5121}}),
+        "lacks indices or values",
+    ),
     "no memory": (
         lambda d: (d["accessors"][0].pop("bufferView"), d["accessors"][0].update(count=2**40)),
         "accessors[0]",

@@ -102,6 +102,16 @@ def test_archives_for_trackers_have_names_orders_and_velocities(tmp_path, robot)
     np.testing.assert_allclose(isaac["joint_vel"][7], np.gradient(isaac["joint_pos"], axis=0)[7] * 50, atol=1e-4)
 
 
+def test_a_single_frame_has_no_velocities(tmp_path, robot):
+    motion = walk(robot, frames=1)
+    sy.save_motion(motion, tmp_path / "one.isaac.npz")
+    arrays = np.load(tmp_path / "one.isaac.npz")
+    for name in ("joint_vel", "body_lin_vel_w", "body_ang_vel_w"):
+        np.testing.assert_array_equal(arrays[name], 0.0)
+    again = sy.load_motion(tmp_path / "one.isaac.npz", skeleton=robot)
+    np.testing.assert_allclose(again.positions(), motion.positions(), atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["isaac", "mujoco"])
 def test_archives_without_names_find_their_order(tmp_path, robot, kind):
     motion = walk(robot)
@@ -168,6 +178,8 @@ def test_tables_in_unitrees_order(tmp_path, robot):
     np.testing.assert_allclose(rows[:, 3:7] * np.sign(rows[:, 6:7]), motion.q[:, 3:7], atol=1e-12)
     np.testing.assert_allclose(sy.load_motion(path, skeleton=robot).q[:, 7:], motion.q[:, 7:])
     text = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n\n".join(text), encoding="utf-8")  # blank lines are passed over
+    assert len(sy.load_motion(path, skeleton=robot)) == 3
     for bad, message in (
         ([text[0] + ",1", *text[1:]], "line 1: row has 12 numbers"),
         ([text[0], "x" + text[1]], "line 2: line is not a row"),

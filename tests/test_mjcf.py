@@ -228,6 +228,22 @@ def test_the_range_of_a_follower_binds_its_leader_as_in_mujoco(tmp_path: Path) -
     assert data.qpos[0] == pytest.approx(math.radians(10), abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("equalities", "ends"),
+    [
+        ((("y", "-0.2 1 0 0 0"),), (0.2, 0.2 + math.radians(20))),  # out of its range while the leader is at 0
+        ((("y", "0 1 0 0 0"), ("z", "0 2 0 0 0")), (0.1, math.radians(20))),  # two that leave something in common
+        ((("y", "0 -1 0 0 0"),), (-math.radians(20), 0.0)),
+    ],
+)
+def test_ranges_of_followers_that_leave_something_to_a_leader_are_kept(tmp_path: Path, equalities, ends) -> None:
+    body = LIMITED.replace('<joint name="z"/>', f'<joint name="z" range="{math.degrees(0.2)} 60"/>')
+    joints = "".join(f'<joint joint1="{a}" joint2="x" polycoef="{c}"/>' for a, c in equalities)
+    s = load_skeleton(write(tmp_path, body, f"<equality>{joints}</equality>"))
+    assert s.notes == ()
+    assert s.value_range("x") == pytest.approx(ends)
+
+
 def test_a_range_that_leaves_nothing_to_a_leader_is_told(tmp_path: Path) -> None:
     s = told(write(tmp_path, LIMITED, '<equality><joint joint1="y" joint2="x" polycoef="9 2 0 0 0"/></equality>'))
     assert s.notes == ("The range of joint 'y' was not kept: it leaves no value to 'x', which it follows.",)

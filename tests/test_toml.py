@@ -338,3 +338,9 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
 def test_other_formats_are_left_alone() -> None:
     for head in (b"<robot/>", b'schema = "other/1"', b"HIERARCHY\nROOT", b'# synovia.skeleton/1\nx = "schema"'):
         assert not FORMAT.looks_like(head)
+
+
+def test_the_line_of_a_later_joint_is_named(tmp_path: Path) -> None:
+    good = '[[joint]]\nname = "{}"\nkind = "fixed"\n'
+    with pytest.raises(FormatError, match=r"body.toml, line 11, joint 'c'"):
+        read(tmp_path, good.format("a") + good.format("b") + '[[joint]]\nname = "c"\nkind = "wheel"\n', HEAD + "\n")

@@ -13,6 +13,7 @@ import synovia as sy
 from cli_runs import run
 from synovia.errors import FileError, FormatError, InputError
 from synovia.io.load import load_motions
+from synovia.io.toml import write_skeleton
 
 
 def clip_of(skeleton, frames=7, fps=29.97, seed=3):
@@ -142,6 +143,26 @@ def test_gltf_with_a_matrix_and_a_free_root(tmp_path):
     sy.save_motion(motion, tmp_path / "out.glb", into=source)
     again = load_motions(tmp_path / "out.glb")[-1]
     np.testing.assert_allclose(again.positions(), motion.positions()[:, 1:], atol=1e-5)
+    rest = [sy.load_skeleton(path).rest_pose().positions for path in (source, tmp_path / "out.glb")]
+    np.testing.assert_allclose(*rest, atol=1e-6)
+
+
+def test_gltf_without_a_file_to_write_into(tmp_path):
+    write_skeleton(sy.load_skeleton(gltf(tmp_path)), tmp_path / "body.toml")
+    skeleton = sy.load_skeleton(tmp_path / "body.toml")
+    with pytest.raises(InputError, match="pass into="):
+        sy.save_motion(clip_of(skeleton), tmp_path / "out.glb")
+    (tmp_path / "body.gltf").write_bytes((tmp_path / "in.gltf").read_bytes())  # the body of the skeleton beside it
+    sy.save_motion(clip_of(skeleton), tmp_path / "out.glb")
+    assert load_motions(tmp_path / "out.glb")[-1].name == "some"
+
+
+def test_a_model_where_a_motion_is_expected(tmp_path):
+    write_skeleton(sy.bundled("arm7"), tmp_path / "arm.toml")
+    with pytest.raises(sy.UnsupportedError) as caught:
+        sy.load_motion(tmp_path / "arm.toml")
+    for ending in (".bvh", ".glb", ".npz", ".csv"):
+        assert ending in str(caught.value)
 
 
 def test_gltf_of_another_skeleton_is_refused(tmp_path):

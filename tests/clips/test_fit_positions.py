@@ -116,6 +116,9 @@ def test_cuts_are_found_and_fast_motion_is_none():
     places[0] += 5.0
     assert pieces_of(places) == [(0, 1), (1, 50)]
     assert pieces_of(places[:2]) == [(0, 2)]
+    still = np.tile(np.eye(3), (50, 1, 1))
+    still[20:] += 1e-6
+    assert pieces_of(still) == [(0, 50)], "a step that nobody sees is no cut"
 
 
 def arm_over_time(*, relative):
