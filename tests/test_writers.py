@@ -150,7 +150,7 @@ def test_gltf_with_a_matrix_and_a_free_root(tmp_path):
 def test_gltf_without_a_file_to_write_into(tmp_path):
     write_skeleton(sy.load_skeleton(gltf(tmp_path)), tmp_path / "body.toml")
     skeleton = sy.load_skeleton(tmp_path / "body.toml")
-    with pytest.raises(InputError, match="pass into="):
+    with pytest.raises(InputError, match="Pass into="):
         sy.save_motion(clip_of(skeleton), tmp_path / "out.glb")
     (tmp_path / "body.gltf").write_bytes((tmp_path / "in.gltf").read_bytes())  # the body of the skeleton beside it
     sy.save_motion(clip_of(skeleton), tmp_path / "out.glb")

@@ -474,3 +474,14 @@ def test_the_side_to_which_a_joint_bends_at_rest():
         assert abs(bend @ there) < 1e-9
     bend = spheres.bend_at_rest(tuple(np.eye(3).ravel()), base, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
     assert np.isfinite(bend).all()
+
+
+def test_a_distance_of_zero_has_a_direction_of_length_one():
+    """Where the two points are one, any direction will do; its gradient has the length that it has elsewhere."""
+    slides = [sy.Joint(f"s{i}", f"s{i - 1}" if i else "base", sy.Kind.SLIDE, axis=np.eye(3)[i]) for i in range(3)]
+    body = sy.Skeleton([sy.Joint("base", None), *slides])
+    lengths = []
+    for away in ((0.0, 0.0, 0.0), (0.3, -0.1, 0.2)):
+        parts = Parts(body, [sy.DistanceGoal("s2", "base", minimum=1.0)], sy.LevenbergMarquardt(), away)
+        lengths.append(np.linalg.norm(parts.jacobian()))
+    assert lengths[0] == pytest.approx(lengths[1])

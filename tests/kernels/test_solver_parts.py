@@ -9,8 +9,9 @@ from synovia.kernels import layout
 from synovia.kernels.closed_form import nearest_aim, segments_seven
 from synovia.kernels.compiler.jit import perform
 from synovia.kernels.heuristic import ccd, fabrik, fabrik_chain
-from synovia.kernels.math import swing_twist
-from synovia.kernels.tree import branches, chart
+from synovia.kernels.jacobian import methods
+from synovia.kernels.math import linear, swing_twist, trigonometric_polynomials
+from synovia.kernels.tree import branches, chart, turn
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import violation
 
@@ -447,4 +448,70 @@ def test_the_allowed_rotation_that_aims_best(seed):
     for twist in np.linspace(-0.4, 0.9, 60):
         turns = frame * sy.Rotation.from_rotvec(swings) * sy.Rotation.from_rotvec([0, 0, twist]) * frame.inv()
         best = min(best, gap(turns, axis, eye, target).min())
-    assert gap(sy.Rotation.from_quat(found), axis, eye, target) <= best + 1e-3
+    least = gap(sy.Rotation.from_quat(found), axis, eye, target)
+    assert least <= best + 1e-3
+    for size in (1e-2, 1e-3, 1e-4):  # nor does one nearby
+        for turn in size * rng.normal(size=(100, 3)):
+            near = sy.Rotation.from_quat(found) * sy.Rotation.from_rotvec(turn)
+            near = sy.Rotation.from_quat(swing_twist.project(limits, 0, tuple(near.as_quat())))
+            assert gap(near, axis, eye, target) >= least - 1e-6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_regularity_is_what_the_trace_of_the_inverse_says(seed):
+    J = np.random.default_rng(seed).normal(size=(4, 6))
+    A = J @ J.T
+    factors = A.copy()
+    linear.solve_ldl(factors, np.zeros(4))
+    assert methods.regularity(factors) == pytest.approx(1.0 / np.trace(np.linalg.inv(A)), rel=1e-9)
+    singular = np.outer(J[0], J[0])
+    linear.solve_ldl(singular, np.zeros(6))
+    assert methods.regularity(singular) < 1e-12
+
+
+@pytest.mark.parametrize("wanted", [[], [0.3], [-2.0, 0.1], [1.0, 2.0, -0.5, 3.0]])
+@pytest.mark.parametrize("degree", [2, 4])
+def test_the_roots_of_a_polynomial_of_a_lower_degree(wanted, degree):
+    """Roots of sin((θ - r) / 2) in pairs: the leading coefficients are zero but for rounding."""
+    wanted = wanted if len(wanted) % 2 == 0 else [*wanted, wanted[0] + 1.5]
+    if len(wanted) > 2 * degree:
+        return
+    theta = np.array([trigonometric_polynomials.sample_angle(j, degree) for j in range(2 * degree + 1)])
+    samples = np.prod([np.sin(0.5 * (theta - root)) for root in wanted], axis=0) * np.ones(len(theta))
+    angles = np.zeros(2 * degree)
+    count = trigonometric_polynomials.real_angles(
+        samples, degree, np.zeros(trigonometric_polynomials.SCRATCH_SIZE), angles
+    )
+    np.testing.assert_allclose(sorted(angles[:count]), sorted(wanted), atol=1e-7)
+
+
+@pytest.mark.parametrize("axis", np.eye(3).tolist())
+def test_a_ball_turns_half_a_turn_to_what_is_opposite(axis):
+    body = sy.Skeleton([sy.Joint("b", None, sy.Kind.BALL), sy.Joint("tip", "b", rest=at(*axis))])
+    parts = Parts(body, [sy.PositionGoal("tip", tuple(-np.array(axis)))], sy.Ccd())
+    perform(ccd.sweep, *parts.call)
+    np.testing.assert_allclose(sy.Pose(body, parts.q).position("tip"), -np.array(axis), atol=1e-9)
+
+
+def test_stiffness_holds_a_ball_back_from_turns_away_from_the_rest_alone():
+    body = sy.Skeleton([sy.Joint("b", None, sy.Kind.BALL), sy.Joint("tip", "b", rest=at(1, 0, 0))])
+    turned = sy.Rotation.from_rotvec((0, 0, 0.8))
+    for start, end, share in ((turned, sy.Rotation.identity(), 1.0), (sy.Rotation.identity(), turned, 0.5)):
+        parts = Parts(body, [sy.PositionGoal("tip", tuple(end.apply((1, 0, 0))))], sy.Ccd(), start.as_quat())
+        R = tuple(start.as_matrix().ravel())
+        M = tuple(np.outer(start.apply((1.0, 0.0, 0.0)), end.apply((1.0, 0.0, 0.0))).ravel())
+        turn.turn_ball(parts.problem, 0, parts.q, 0, R, M, 1e-12, 1.0)
+        moved = start.inv() * sy.Rotation.from_quat(parts.q)
+        assert moved.magnitude() == pytest.approx(share * 0.8)
+
+
+def test_a_ball_whose_swing_is_free_has_no_bounds_but_those_of_the_twist():
+    limit = sy.SwingTwist.about((0, 0, 1), x=(np.pi, np.pi), y=(np.pi, np.pi), twist=(-0.4, 0.9))
+    body = sy.Skeleton([sy.Joint("b", None, sy.Kind.BALL, limit=limit)])
+    parts = Parts(body, [sy.RotationGoal("b")], sy.LevenbergMarquardt())
+    box = np.zeros_like(parts.work.box)
+    chart.write_ball_bounds(parts.problem.limits, 0, 0, (0.1, 0.2, 0.0, np.sqrt(0.95)), box)
+    bounds = box[:3, [layout.BOX_LOWER, layout.BOX_UPPER]]
+    assert (bounds[:2, 0] < -1e10).all()
+    assert (bounds[:2, 1] > 1e10).all()
+    np.testing.assert_allclose(bounds[2], (-0.4, 0.9), atol=1e-9)
