@@ -11,8 +11,9 @@ from synovia.kernels.compiler.jit import perform
 from synovia.kernels.heuristic import ccd, fabrik, fabrik_chain
 from synovia.kernels.jacobian import methods
 from synovia.kernels.math import linear, swing_twist, trigonometric_polynomials
-from synovia.kernels.tree import branches, chart, turn
+from synovia.kernels.tree import branches, chart
 from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.turn import turn_ball
 from synovia.kernels.tree.variables import violation
 
 pytestmark = pytest.mark.parts
@@ -500,7 +501,7 @@ def test_stiffness_holds_a_ball_back_from_turns_away_from_the_rest_alone():
         parts = Parts(body, [sy.PositionGoal("tip", tuple(end.apply((1, 0, 0))))], sy.Ccd(), start.as_quat())
         R = tuple(start.as_matrix().ravel())
         M = tuple(np.outer(start.apply((1.0, 0.0, 0.0)), end.apply((1.0, 0.0, 0.0))).ravel())
-        turn.turn_ball(parts.problem, 0, parts.q, 0, R, M, 1e-12, 1.0)
+        turn_ball(parts.problem, 0, parts.q, 0, R, M, 1e-12, 1.0)
         moved = start.inv() * sy.Rotation.from_quat(parts.q)
         assert moved.magnitude() == pytest.approx(share * 0.8)
 
