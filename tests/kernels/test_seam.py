@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import synovia.kernels
@@ -226,6 +227,32 @@ def plain(tmp_path_factory):
 @pytest.mark.skipif(link.helper_pipeline is None, reason="this numba lacks what linking needs")
 def test_linked_helpers_compute_what_plain_python_does(tmp_path, plain):
     assert odd(tmp_path, "") == (plain, 0, "")
+
+
+@pytest.mark.compiled
+@pytest.mark.jit
+def test_a_function_of_numbas_shares_helpers_with_an_entry_point_of_the_same_process(tmp_path):
+    """The entry point's copy of a large helper may have lost arguments: nobody else may call it."""
+    script = tmp_path / "shared.py"
+    script.write_text(
+        """
+import math, numba, numpy as np
+from synovia.kernels.compiler import jit
+@jit.apart
+def large(unused, values, k):
+    return math.sin(values[k]) + k
+def total(values, out):
+    out[0] = large(values[0], values, 1) + large(values[1], values, 2)
+values = np.arange(3.0)
+for decorate in (jit.entry, numba.njit):
+    out = np.zeros(1)
+    decorate(total)(values, out)
+    print(out[0])
+""",
+        encoding="utf-8",
+    )
+    said = run(f"import runpy; runpy.run_path({str(script)!r})", SYNOVIA_CACHE_DIR=str(tmp_path / "cache"))
+    np.testing.assert_allclose([float(x) for x in said], np.sin(1.0) + np.sin(2.0) + 3.0)
 
 
 @pytest.mark.compiled

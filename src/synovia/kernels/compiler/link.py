@@ -43,7 +43,12 @@ try:
                 module.link_in(one._final_module if helper else one._get_module_for_linking(), preserve=True)
             for one in self._linking_libraries:
                 for name in getattr(one, "defined", ()):
-                    module.get_function(name).linkage = linkage
+                    function = module.get_function(name)
+                    function.linkage = linkage
+                    if linkage is Linkage.internal:
+                        # LLVM's loader finds local symbols, too: an ordinary function of numba that shares this helper
+                        # would call this copy, whose arguments the optimiser may have changed
+                        function.name = f"{name}.own"
 
         def finalize(self):
             """Link, optimise once (numba's other round is for reference counts), and make ready to run."""
