@@ -54,20 +54,27 @@ def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
     Raises:
         InputError: If it is not numeric or has masked entries.
     """
-    parts: list[Any] = value if isinstance(value, tuple | list) else [value]
+    one: Any = value
+    parts: list[Any] = one if isinstance(value, tuple | list) else [one]
     kinds: set[type] = {*map(type, parts)}
     plain = kinds <= _PLAIN
     if not plain and _masked(parts, kinds):
         raise InputError(what, expected="numbers without masked entries", hint="array.filled(number) replaces them")
     try:
-        return np.array(value if plain else _as_own_type(value, kinds), dtype=np.float64)
+        return np.array(one if plain else _as_own_type(one, kinds), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(what, value=value, expected=f"numbers of shape {_shape(shape)}") from error
+        raise InputError(what, value=one, expected=f"numbers of shape {_shape(shape)}") from error
 
 
 def _shape(shape: tuple[int, ...]) -> str:
     """Return a shape as users read it, with n for any length."""
     return "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
+
+
+def largest_number(array: Array) -> float:
+    """Return the largest absolute value of a small array."""
+    values: list[float] = array.ravel().tolist()
+    return max(map(abs, values))
 
 
 def all_finite(array: Array) -> bool:

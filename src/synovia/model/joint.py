@@ -11,7 +11,7 @@ import numpy as np
 
 from synovia.arguments import as_call
 from synovia.errors import InputError, restated
-from synovia.model.geometry import Array, as_direction, as_matrix, as_numbers, as_transform
+from synovia.model.geometry import Array, as_direction, as_matrix, as_numbers, as_transform, largest_number
 from synovia.model.limits import Interval, Limit, SwingTwist
 
 
@@ -158,14 +158,14 @@ class Joint:
             object.__setattr__(
                 self, "rest", as_transform(self.rest, "rest transform") if self.rest is not _EYE else _EYE
             )
-            if max(map(abs, self.rest[:3, 3].tolist())) > LONGEST:
+            if largest_number(self.rest[:3, 3]) > LONGEST:
                 raise InputError(
                     "rest position", value=self.rest[:3, 3].tolist(), expected=f"numbers of at most {LONGEST:g}"
                 )
             object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
             if self.bind is not None:
                 object.__setattr__(self, "bind", as_matrix(self.bind, "bind rotation"))
-            if max(map(abs, self.com.tolist())) > LONGEST:
+            if largest_number(self.com) > LONGEST:
                 raise InputError("com", value=self.com.tolist(), expected=f"numbers of at most {LONGEST:g}")
             moves_along = self.kind in (Kind.HINGE, Kind.SLIDE)
             axis = as_direction(self.axis, "axis") if moves_along else as_numbers(self.axis, (3,), "axis")
