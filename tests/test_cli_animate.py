@@ -73,7 +73,6 @@ def test_what_all_keys_give_makes_the_kind_of_goal(tmp_path):
     np.testing.assert_allclose(read.targets["c"][0][:3, 3], [0.4, 0.1, 0.5])
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("way", ["linear", "cubic"])
 def test_a_curve_that_overflows_is_refused(track, way):
     place = "position = [{}1e308, 0, 0]"
@@ -84,6 +83,7 @@ def test_a_curve_that_overflows_is_refused(track, way):
         read_track(track)
 
 
+@pytest.mark.compiled
 def test_an_arm_follows_keys_into_a_file(track, tmp_path):
     out = tmp_path / "clip.npz"
     ran = run("animate", "arm7", "--goals", track, "--root", "fixed", "-o", out, "--json")

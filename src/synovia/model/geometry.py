@@ -49,7 +49,7 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
 
 
 def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Return what is not an array of float64 as one, of whatever shape.
+    """Return a value as an array of float64, of any shape.
 
     Raises:
         InputError: If it is not numeric or has masked entries.
@@ -78,7 +78,7 @@ def largest_number(array: Array) -> float:
 
 
 def all_finite(array: Array) -> bool:
-    """Return whether no number of an array is NaN or infinite, at once for the small arrays of a joint."""
+    """Return whether no number of an array is NaN or infinite; small arrays take a microsecond."""
     if array.size > _FEW:
         return bool(np.isfinite(array).all())
     return all(map(math.isfinite, array.ravel().tolist()))
