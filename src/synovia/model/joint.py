@@ -43,8 +43,8 @@ class Kind(IntEnum):
         return len(DOF_NAMES[self])
 
 
-# Endings of the names of each kind's degrees of freedom, in the order of the kinds.
 _LIMITS: Final = {Kind.HINGE: Interval, Kind.SLIDE: Interval, Kind.BALL: SwingTwist, Kind.FREE: SwingTwist}
+# Endings of the names of each kind's degrees of freedom, in the order of the kinds.
 _TURNS: Final = (".rx", ".ry", ".rz")
 DOF_NAMES: Final = ((), ("",), ("",), _TURNS, (".x", ".y", ".z", *_TURNS))
 
