@@ -6,6 +6,7 @@ Everything is drawn from the generator that is given, so that a case comes back 
 from __future__ import annotations
 
 import copy
+import functools
 import io
 import json
 import re
@@ -205,21 +206,26 @@ def any_number(rng: Random) -> str:
     return rng.choice(NUMBERS) if rng.random() < 0.7 else repr(rng.choice((1, -1)) * 10 ** rng.uniform(-12, 12))
 
 
+@functools.lru_cache(maxsize=256)  # most changes are the first ones of a file that others begin with, too
+def spans(data: bytes, numbers: bool) -> list[tuple[int, int]]:
+    """Return where the words of a file begin and end, or only its numbers."""
+    found = _TOKEN.finditer(data.decode("latin-1"))
+    return [match.span() for match in found if not numbers or match.group()[-1:].isdigit()]
+
+
 def token(data: bytes, rng: Random) -> bytes:
     """Replace a word by another one of the file, a number by a number, or either by what does not fit."""
-    text = data.decode("latin-1")
-    found = list(_TOKEN.finditer(text))
-    match = rng.choice(found)
-    new = rng.choice((rng.choice(found).group(), any_number(rng), rng.choice(TEXTS)))
-    return f"{text[: match.start()]}{new}{text[match.end() :]}".encode("latin-1", "replace")
+    found = spans(data, numbers=False)
+    a, b = rng.choice(found)
+    c, d = rng.choice(found)
+    new = rng.choice((data[c:d], any_number(rng).encode(), rng.choice(TEXTS).encode()))
+    return data[:a] + new + data[b:]
 
 
 def number(data: bytes, rng: Random) -> bytes:
     """Replace a number."""
-    text = data.decode("latin-1")
-    match = rng.choice([found for found in _TOKEN.finditer(text) if found.group()[-1:].isdigit()])
-    before, after = text[: match.start()].encode("latin-1"), text[match.end() :].encode("latin-1")
-    return before + any_number(rng).encode() + after
+    a, b = rng.choice(spans(data, numbers=True))
+    return data[:a] + any_number(rng).encode() + data[b:]
 
 
 def run(data: bytes, rng: Random) -> bytes:
