@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import re
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +22,7 @@ REAL = (
     "motion/cmu_07_01_walk.bvh",
 )
 
+REACH = Path(__file__).parents[1] / "examples" / "reach.toml"
 GENERAL = sorted(name for name, kind in solvers.items() if kind.restrict is Solver.restrict)  # made for any joints
 
 
@@ -258,6 +261,47 @@ def test_in_a_process_of_its_own(tmp_path: Path) -> None:
     ran = run_apart("solve", "arm7", "-t", "tool=5,5,5", "-o", tmp_path / "a.json")
     assert (ran.code, ran.err) == (1, "")
     assert (tmp_path / "a.json").exists()
+
+
+def _without_compiled_kernels(folder: Path, **more: str) -> dict[str, str]:
+    """The environment of a clone in which nothing is compiled yet."""
+    chosen = ("SYNOVIA_KERNELS", "NUMBA_DISABLE_JIT")
+    kept = {name: value for name, value in os.environ.items() if name not in chosen}
+    return {**kept, "SYNOVIA_PREBUILT": str(folder / "prebuilt"), "SYNOVIA_CACHE_DIR": str(folder / "cache"), **more}
+
+
+@pytest.mark.parametrize(
+    "command", [("arm7", "-t", "tool=0.4,0.1,0.5"), ("humanoid", "--goals", REACH, "--root", "free")]
+)
+def test_a_small_solve_does_not_wait_for_the_compiler(command: tuple[object, ...], tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    ran = run_apart("solve", *command, env=_without_compiled_kernels(tmp_path))
+    assert (ran.code, ran.err) == (0, "")
+    assert re.match(r"REACHED in \d+ steps, \d+ attempts?, [\d.]+ \S+ uncompiled \(lm\)", ran.out)
+    assert not list((tmp_path / "cache").rglob("*.nbc"))
+    ran = run_apart("solve", *command, "--json", env=_without_compiled_kernels(tmp_path))
+    assert (ran.data["status"], ran.data["compiled"]) == ("REACHED", False)
+    _check_against_kinematics(sy.bundled(str(command[0])).with_root(ran.data["root"]), ran)
+
+
+def test_without_compiler_a_solve_says_what_to_install(tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden" / "numba"
+    hidden.mkdir(parents=True)
+    (tmp_path / "hidden" / "sitecustomize.py").write_text("import sys; sys.modules['numba'] = None\n")
+    env = _without_compiled_kernels(tmp_path, PYTHONPATH=str(tmp_path / "hidden"))
+    assert_refused(run_apart("solve", "arm7", "-t", "tool=0.4,0.1,0.5", env=env), "synovia[jit]", code=4)
+
+
+@pytest.mark.jit
+def test_what_takes_much_work_is_compiled(tmp_path: Path) -> None:
+    """A miss looks for a better pose from 25 random starts, which only compiled code does in good time."""
+    env = _without_compiled_kernels(tmp_path)
+    env["SYNOVIA_CACHE_DIR"] = os.environ.get("SYNOVIA_CACHE_DIR", "")  # what other tests have compiled serves here
+    ran = run_apart("solve", "arm7", "-t", "tool=5,5,5", "--json", env=env)
+    assert (ran.code, ran.err) == (1, "")
+    assert (ran.data["status"], ran.data["compiled"]) == ("UNREACHABLE", True)
+    alone = run("solve", "arm7", "-t", "tool=5,5,5", "--json")
+    assert ran.data["goals"][0]["position_error"] == pytest.approx(alone.data["goals"][0]["position_error"], rel=1e-3)
 
 
 @cache

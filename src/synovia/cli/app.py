@@ -15,6 +15,7 @@ from synovia.cli.command import Argument, Command, Commands, Decorator
 from synovia.cli.inputs import json_option, model_argument, model_option
 from synovia.cli.output import REACHED, emit, talk
 from synovia.cli.progress import CompileNotice
+from synovia.cli.uncompiled import NeedsCompilerError, run_compiled
 from synovia.cli.values import Word
 from synovia.errors import MissingExtraError, SynoviaError
 
@@ -109,7 +110,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):  # names in files may have characters that the terminal cannot print
             stream.reconfigure(errors="backslashreplace")
     try:
-        return _run(sys.argv[1:] if arguments is None else list(arguments))
+        try:
+            return _run(sys.argv[1:] if arguments is None else list(arguments), alone=arguments is None)
+        except NeedsCompilerError:
+            return run_compiled()
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
@@ -127,10 +131,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _BUG
 
 
-def _run(arguments: list[str]) -> int:
-    """Run a command and return its exit code."""
+def _run(arguments: list[str], *, alone: bool) -> int:
+    """Run a command and return its exit code.
+
+    Args:
+        arguments: Arguments of the command.
+        alone: Whether the process does nothing else.
+    """
     answered = completion.answer_shell(app)
     if answered is not None:
         return answered
-    with CompileNotice(), app.make_context(completion.NAME, arguments) as ctx:
+    with CompileNotice(), app.make_context(completion.NAME, arguments, obj=alone) as ctx:
         return app.invoke(ctx) or REACHED

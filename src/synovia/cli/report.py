@@ -14,6 +14,7 @@ from synovia.files.poses import values_of
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import length_text
+from synovia.kernels.compiler import compiled
 from synovia.model.geometry import matrix_to_quat
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
         "attempts": solution.attempts,
         "attempt": solution.attempt,
         "seconds": seconds,
+        "compiled": compiled(),
         "unit": unit_name(skeleton.meters_per_unit),
         "meters_per_unit": skeleton.meters_per_unit,
         "reach": ik.reach,
@@ -91,7 +93,7 @@ def solution_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> li
     status = style(solution.status.name.replace("_", " "), fg="green" if solution.reached else "yellow", bold=True)
     times = "1 attempt" if solution.attempts == 1 else f"{solution.attempts} attempts"
     steps = "1 step" if solution.steps == 1 else f"{solution.steps} steps"
-    status += f" in {steps}, {times}, {time_text(seconds)} ({ik.solver.name})"
+    status += f" in {steps}, {times}, {time_text(seconds)}{'' if compiled() else ' uncompiled'} ({ik.solver.name})"
     out = [status, "", *_goals(solution, ik)]
     if not solution.reached or solution.start_clamped:
         lines = solution.explain()[solution.reached :]  # the first line of a reached solution repeats the status

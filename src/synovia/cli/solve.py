@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
+from synovia.cli import uncompiled
 from synovia.cli.command import Command, Decorator, refuse, wrong
 from synovia.cli.completion import targets
 from synovia.cli.inputs import (
@@ -201,6 +202,7 @@ def solve(
     if not (positions or rotations or goals):
         raise _no_target(file)
     _check_files(options, picture)
+    plain = deadline is None and uncompiled.begin()  # before anything imports kernels
     from synovia.cli.report import solution_object, solution_text
     from synovia.facade import IK
 
@@ -213,9 +215,9 @@ def solve(
     ik = IK(skeleton, wanted, _with_settings(solver, attempts, seed), tolerance=tolerance, root=root)
     begin = _start_pose(start, ik.skeleton)
     seconds = time.perf_counter()
-    solution = ik.solve(start=begin, deadline=deadline)
+    solution = uncompiled.solve(ik, begin) if plain else ik.solve(start=begin, deadline=deadline)
     seconds = time.perf_counter() - seconds
-    if (seconds < _QUICK or solution.steps < _FEW) and not solution.interrupted:
+    if not plain and (seconds < _QUICK or solution.steps < _FEW) and not solution.interrupted:
         # the first solve of a process loads or compiles code; the second has the same answer and shows the speed
         seconds = time.perf_counter()
         ik.solve(start=begin)

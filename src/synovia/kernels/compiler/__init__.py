@@ -7,9 +7,11 @@ Kernels run in one of four ways, which ``SYNOVIA_KERNELS`` may choose:
 ``python``    as plain Python, slowly; NUMBA_DISABLE_JIT=1 means the same
 ``none``      not at all: they raise an error that tells what to install
 
-By default the first of ``prebuilt``, ``jit`` and ``none`` that is possible is taken. numba is imported for ``jit``
-alone, and without SciPy: numba imports its BLAS for functions that our kernels never call, which takes longer than
-everything else together. Otherwise ``numba`` is None.
+By default the first of ``prebuilt``, ``jit`` and ``none`` that is possible is taken. ``uncompiled`` chooses
+the first of ``prebuilt`` and ``python``, for one small solve, which takes less time than the compiler does.
+
+numba is imported for ``jit`` alone, and without SciPy: numba imports its BLAS for functions that our kernels never
+call, which takes longer than everything else together. Otherwise ``numba`` is None.
 """
 
 import contextlib
@@ -62,9 +64,11 @@ def _choose() -> tuple[str, Prebuilt, Any]:
     if CHOICE == "python" or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return "python", Prebuilt("", {}, "kernels run as plain Python by choice"), None
     if CHOICE != "jit":
-        found = load("" if CHOICE == "prebuilt" else CHOICE)
+        found = load("" if CHOICE in ("prebuilt", "uncompiled") else CHOICE)
         if found.level:
             return "prebuilt", found, None
+        if CHOICE == "uncompiled":
+            return "python", found, None
         if CHOICE:
             return "none", found, None
     else:
