@@ -232,7 +232,7 @@ def test_doctor_tells_what_cannot_be_compiled_and_leaves_no_process(monkeypatch:
         "tree.forward.missing": Entry("nothing", 1.0),
     }
     monkeypatch.setattr("synovia.kernels.compiler.entries.ENTRIES", entries)
-    monkeypatch.setattr("synovia.cli.warm.subprocess", SimpleNamespace(Popen=start, PIPE=subprocess.PIPE))
+    monkeypatch.setattr("synovia.compiling.subprocess", SimpleNamespace(Popen=start, PIPE=subprocess.PIPE))
     ran = run("doctor", "--warm")
     assert (ran.code, ran.out) == (3, "")
     assert "forward.missing: a solver cannot be compiled" in ran.err

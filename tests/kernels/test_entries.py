@@ -3,6 +3,7 @@
 import ast
 import io
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -121,3 +122,61 @@ def test_nothing_is_written_where_nobody_looks(terminal: io.StringIO) -> None:
     terminal.isatty = lambda: False
     compile_events.notice("compiling fabrik")
     assert terminal.getvalue() == ""
+
+
+DELEGATED = """
+import logging, sys, threading, time
+logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+import numpy as np
+from numba.core import event
+from synovia.compiling import CompilerProcess
+from synovia.kernels.compiler.compile_events import delegated
+from synovia.kernels.tree import forward
+import synovia as sy
+
+here = []
+
+
+class Heard(event.Listener):
+    def on_start(self, one):
+        here.append(one.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, one):
+        pass
+
+
+event.register("numba:compile", Heard())
+process = CompilerProcess()
+if "stopped" in sys.argv:
+    process.stop()
+with delegated(process.compile):
+    try:
+        pose = sy.bundled("arm7").rest_pose().positions
+    except sy.SynoviaError as error:
+        print("error:", error)
+process.stop()
+print("compiled here:", "forward_many" in here)
+"""
+
+
+@pytest.mark.jit
+def test_another_process_compiles_what_a_thread_needs(tmp_path) -> None:
+    def told(*words: str) -> str:
+        env = {**os.environ, "SYNOVIA_CACHE_DIR": str(tmp_path)}
+        command = [sys.executable, "-c", DELEGATED, *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=env)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    refused = told("stopped")
+    assert "error: " in refused
+    assert "its process was stopped" in refused
+    assert not list(tmp_path.rglob("*.nbc"))
+    first = told()
+    assert "compiling poses" in first
+    assert "compiled poses in " in first
+    assert "compiled here: False" in first
+    assert list(tmp_path.rglob("*forward_many*.nbc"))
+    again = told()
+    assert "compiling" not in again
+    assert "compiled here: False" in again

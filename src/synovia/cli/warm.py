@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import queue
-import subprocess
-import sys
 import threading
 import time
 from itertools import groupby
@@ -13,6 +10,7 @@ from typing import NamedTuple
 
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
+from synovia.compiling import CompilerProcess
 from synovia.errors import FileError, SynoviaError
 from synovia.ik.parallel import checked_threads
 
@@ -20,11 +18,10 @@ _LOOK = 0.25  # seconds between two updates of the bar
 
 
 class _Done(NamedTuple):
-    """An entry point that a process has compiled, or its error."""
+    """An entry point that a process has compiled."""
 
     entry: str
     seconds: float
-    failed: str = ""
 
 
 def compile_all() -> dict[str, float]:
@@ -54,13 +51,13 @@ def compile_all() -> dict[str, float]:
     sizes = [list(group) for _, group in groupby(ENTRIES, lambda name: name.rpartition(".")[0])]
     for group in sizes:
         groups.put(group)
-    done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
+    done: queue.SimpleQueue[_Done | SynoviaError] = queue.SimpleQueue()
     total, begun, ready = sum(entry.seconds for entry in ENTRIES.values()), time.monotonic(), 0.0
     times: dict[str, float] = {}
-    going: list[tuple[subprocess.Popen[str], threading.Thread]] = []
+    going: list[tuple[CompilerProcess, threading.Thread]] = []
     try:
         for _ in range(min(checked_threads(None), len(sizes))):
-            process = _process()
+            process = CompilerProcess()
             feeder = threading.Thread(target=_feed, args=(process, groups, done), daemon=True)
             going.append((process, feeder))
             feeder.start()
@@ -75,53 +72,29 @@ def compile_all() -> dict[str, float]:
                     one = done.get(timeout=_LOOK)
                 except queue.Empty:
                     continue
-                if one.failed:
-                    raise SynoviaError("a solver cannot be compiled", where=one.entry, value=one.failed)
+                if isinstance(one, SynoviaError):
+                    raise one
                 words = ENTRIES[one.entry].words
                 times[words] = one.seconds
                 ready += ENTRIES[one.entry].seconds
                 talk(f"{words}: ready after {one.seconds:.1f} s")
     finally:
         for process, _ in going:
-            process.kill()
-        for process, feeder in going:
+            process.stop()
+        for _, feeder in going:
             feeder.join()
-            with process:  # closes its pipes
-                process.wait()
     return times
 
 
-def _process() -> subprocess.Popen[str]:
-    """Start a process that compiles entry points, in its own session, so that Ctrl-C does not reach it."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "synovia.kernels.compiler.entries"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        start_new_session=True,
-    )
-
-
-def _feed(process: subprocess.Popen[str], groups: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[_Done]) -> None:
-    """Send one group after the other to a process and pass on its answers."""
-    if process.stdin is None or process.stdout is None or process.stderr is None:
-        return
-    name = ""
+def _feed(
+    process: CompilerProcess, groups: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[_Done | SynoviaError]
+) -> None:
+    """Have a process compile one group after the other, and pass on what it says."""
     try:
         while True:
             for name in groups.get_nowait():
-                process.stdin.write(name + "\n")
-                process.stdin.flush()
-                answer = process.stdout.readline()
-                if not answer:
-                    lines = process.stderr.read().split("\n")
-                    last = next((line.strip() for line in reversed(lines) if line.strip()), "its process ended")
-                    done.put(_Done(name, 0.0, last))
-                    return
-                done.put(_Done(name, json.loads(answer)["seconds"]))
+                done.put(_Done(name, process.compile(name)))
     except queue.Empty:
         return
-    except (OSError, ValueError) as error:  # the process was killed
-        done.put(_Done(name, 0.0, str(error)))
+    except SynoviaError as error:
+        done.put(error)

@@ -14,6 +14,7 @@ from synovia.io.base import optional_package
 from synovia.io.load import Clips
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
+from synovia.model.pose import inside_limits
 from synovia.solver import FullBody, Solver, as_solver
 from synovia.viewer.editing.clip import together
 from synovia.viewer.editing.first_goals import add_goals, first_goals, stands
@@ -144,7 +145,8 @@ def opening(
         session.mark_first()
         return session
 
-    make()  # raises errors of the arguments now, not in the browser
+    rest = make().pose  # raises errors of the arguments now, not in the browser
+    inside_limits(rest.skeleton, rest.q[None])  # so that what moves a body before its solver is ready is compiled now
     surface = surface_with(skeleton)
     if playing is not None:
         ends = (f"{clips[playing].name}: {note}" for note in find_ends(clips[playing]).notes)

@@ -142,6 +142,11 @@ try:
             except Exception as error:  # noqa: BLE001 - a full disk, or a numba that is built differently
                 _warn(file.parent.parent, error)
 
+        def stores(self, sig, target_context) -> bool:
+            """Return whether there is code for these types and this processor; it may yet be damaged."""
+            target_context.refresh()
+            return self._file(self._index_key(sig, target_context.codegen())).exists()
+
         def _file(self, key: Any) -> Path:
             """Return the file of these types and this processor."""
             number = hashlib.sha256(repr(key).encode()).hexdigest()[:16]

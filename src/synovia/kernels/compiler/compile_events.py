@@ -1,9 +1,12 @@
-"""Messages about compilations, deferred Ctrl-C, and the fallback to numba's own linking.
+"""How kernels are compiled: messages, compilation by another process, Ctrl-C, and the fallback to numba's own linking.
 
 **Messages.** A compilation takes seconds, so the logger ``synovia.kernels`` reports it at level INFO. Each record has
 the attributes ``compiling`` (True before, False after), ``solver`` (the purpose of the kernel) and ``seconds`` (an
 estimate before, None if unknown; the time taken after). If the logger has no handler, a compilation of more than two
 seconds prints one line on stderr, at a terminal or in a notebook. A log level above INFO silences both.
+
+**Another process.** The compiler is written in Python, so it slows down all other threads of its process. A thread can
+have another process compile what it needs (``delegated``); it then loads the result from the cache on disk.
 
 **Ctrl-C.** It is handled between two functions, where the compiler can be interrupted safely. An exception at any other
 moment can break numba for the rest of the process (it ends a generator that numba keeps), and an exception during a
@@ -24,7 +27,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from synovia.kernels.compiler.entries import entry_of
+from synovia.kernels.compiler.entries import entry_of, name_of_entry
 
 logger = logging.getLogger("synovia.kernels")
 PATIENCE = 2.0  # seconds of compiling before a line is printed
@@ -75,9 +78,7 @@ class _Listener:
             if linking.failure is not None:
                 _report_fallback(linking.failure)
                 linking.failure = None
-            words, seconds = purpose(function)
-            more: dict[str, Any] = {"compiling": True, "solver": words, "seconds": seconds}
-            logger.info("compiling %s%s, once for this version", words, about(seconds), extra=more)
+            words, seconds = _report_start(function)
             if _has_no_handler():
                 line = f"compiling {words}{about(seconds)}, once for this version"
                 self._timer = threading.Timer(PATIENCE, notice, (line,))
@@ -93,9 +94,21 @@ class _Listener:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        seconds = time.perf_counter() - begun
-        more: dict[str, Any] = {"compiling": False, "solver": purpose(function)[0], "seconds": seconds}
-        logger.info("compiled %s in %.1f s", more["solver"], seconds, extra=more)
+        _report_end(function, time.perf_counter() - begun)
+
+
+def _report_start(function: Any) -> tuple[str, float | None]:
+    """Log that a kernel is being compiled; return its purpose and an estimate of the seconds."""
+    words, seconds = purpose(function)
+    more: dict[str, Any] = {"compiling": True, "solver": words, "seconds": seconds}
+    logger.info("compiling %s%s, once for this version", words, about(seconds), extra=more)
+    return words, seconds
+
+
+def _report_end(function: Any, seconds: float) -> None:
+    """Log how long it took."""
+    more: dict[str, Any] = {"compiling": False, "solver": purpose(function)[0], "seconds": seconds}
+    logger.info("compiled %s in %.1f s", more["solver"], seconds, extra=more)
 
 
 def purpose(function: Any) -> tuple[str, float | None]:
@@ -125,6 +138,41 @@ def _has_no_handler() -> bool:
 def _is_ours(function: Any) -> bool:
     """Return whether a function is one of our kernels."""
     return (function.__module__ or "").startswith("synovia.kernels.")  # None if made by exec
+
+
+# Another process --------------------------------------------------------------------------------------------------
+
+_delegate = threading.local()
+
+
+@contextmanager
+def delegated(compile_elsewhere: Callable[[str], object]) -> Generator[None]:
+    """Have another process compile the entry points that this thread needs, if a cache can hold them.
+
+    Args:
+        compile_elsewhere: Compiles the entry point of a name, and returns when it is stored. What is not stored then is
+            compiled by this process.
+    """
+    _delegate.compile = compile_elsewhere
+    try:
+        yield
+    finally:
+        del _delegate.compile
+
+
+def _compile_elsewhere(dispatcher: Any, signature: Any) -> None:
+    """Compile an entry point by another process, if this thread wants that and no compiled code is stored."""
+    compile_elsewhere = getattr(_delegate, "compile", None)
+    function = dispatcher.py_func
+    stored = getattr(dispatcher._cache, "stores", None)
+    if compile_elsewhere is None or stored is None or entry_of(function) is None:
+        return
+    if signature in dispatcher.overloads or stored(signature, dispatcher.targetctx):
+        return
+    begun = time.perf_counter()
+    _report_start(function)
+    compile_elsewhere(name_of_entry(function))
+    _report_end(function, time.perf_counter() - begun)
 
 
 # Ctrl-C -----------------------------------------------------------------------------------------------------------
@@ -169,6 +217,7 @@ def guard(dispatcher: Any) -> None:
 
     @functools.wraps(type(dispatcher).compile)
     def compiling(signature: Any) -> Any:
+        _compile_elsewhere(dispatcher, signature)
         with interrupt_deferred():
             return _compile(dispatcher, signature)
 

@@ -100,7 +100,12 @@ _PRECISION: Final = ("like", "memory")  # the argument whose type is the precisi
 
 def entry_of(function: Any) -> Entry | None:
     """Return the ``Entry`` of one of our entry points, None for another function."""
-    return ENTRIES.get(f"{function.__module__.removeprefix('synovia.kernels.')}.{function.__name__}")
+    return ENTRIES.get(name_of_entry(function))
+
+
+def name_of_entry(function: Any) -> str:
+    """Return the name of an entry point: its module in the package of kernels, and its own."""
+    return f"{(function.__module__ or '').removeprefix('synovia.kernels.')}.{function.__name__}"
 
 
 def signatures(name: str) -> list[tuple[Any, ...]]:

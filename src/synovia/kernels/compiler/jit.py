@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from synovia.kernels.compiler import cache, mode, numba, prebuilt
-from synovia.kernels.compiler.entries import ENTRIES
+from synovia.kernels.compiler.entries import ENTRIES, name_of_entry
 from synovia.kernels.compiler.sources import name_of
 
 F = np.float64  # the float type of all kernels: F(0) is a zero of this type
@@ -64,7 +64,7 @@ def _decorator(cached: bool = False, **options: Any) -> Callable[..., Any]:
 
 def _other_entry(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an entry point where numba compiles nothing: the machine code that came with the package, if it did."""
-    name = f"{function.__module__.removeprefix('synovia.kernels.')}.{function.__name__}"
+    name = name_of_entry(function)
     if mode == "none" and name in ENTRIES:
 
         def entry(*arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Threads of the page: a registry of threads that may compile a solver, and the thread that solves a session."""
+"""Threads of the page: a registry of threads that may need a compiled solver, and the thread that solves a session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from synovia.compiling import Compiling
+from synovia.compiling import CompilerProcess, Compiling
+from synovia.errors import SynoviaError
+from synovia.kernels.compiler.compile_events import delegated
 from synovia.viewer.editing.engine import Engine, Frame
 from synovia.viewer.editing.session import Session
 
@@ -20,10 +22,11 @@ _LONGEST: Final = 0.1  # longest time step, seconds, also after a pause
 
 
 class Background:
-    """The threads of one view that may compile a solver.
+    """The threads of one view that may need a compiled solver.
 
-    Python cannot stop the compiler, and a process that ends while the compiler runs may crash. So ``stop`` waits for
-    these threads; it is called when the page stops and before the process ends.
+    Another process compiles it, so that the page answers meanwhile. If that process fails, this one compiles: Python
+    cannot stop the compiler, and a process that ends while the compiler runs may crash. So ``stop`` waits for these
+    threads; it is called when the page stops and before the process ends.
 
     Attributes:
         stopped: Event that is set when the threads should end; long work checks it between its steps.
@@ -34,13 +37,15 @@ class Background:
         self.stopped = threading.Event()
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
+        self._compiler = CompilerProcess()
 
     def start(self, name: str, action: Callable[[], None]) -> None:
         """Run an action in a new thread, unless ``stop`` was called."""
 
         def run() -> None:
             try:
-                action()
+                with delegated(self._compile):
+                    action()
             finally:
                 with self._lock:
                     self._threads.discard(thread)
@@ -52,6 +57,14 @@ class Background:
                 return
             self._threads.add(thread)
             thread.start()
+
+    def _compile(self, name: str) -> None:
+        """Have the other process compile an entry point."""
+        try:
+            self._compiler.compile(name)
+        except SynoviaError:
+            if self.stopped.is_set():
+                raise
 
     def running(self, name: str) -> int:
         """Return the number of running threads with a name."""
@@ -65,8 +78,9 @@ class Background:
             return bool(self._threads)
 
     def stop(self) -> None:
-        """Wait until every thread has ended, however long a compilation takes."""
+        """Wait until every thread has ended, also one that compiles."""
         self.stopped.set()
+        self._compiler.stop()
         while True:
             with self._lock:
                 others = self._threads - {threading.current_thread()}
