@@ -12,6 +12,7 @@ import synovia as sy
 from panels import make_page
 from synovia.viewer.editing.mirror import mirrored
 from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.undo import Undo
 from synovia.viewer.page.saving import pose_file, python_text
 from synovia.viewer.page.style import BRANDS, INKS, style
 from synovia.viewer.panel import controls
@@ -127,6 +128,7 @@ def test_typed_angles_stay_until_something_else_turns_the_target(arm):
 
 def test_a_range_is_set_by_its_slider_or_by_numbers(arm):
     """Degrees; what the limits rule out is refused; the ends of the slider are the joint's own; all is undone."""
+    arm.session._undo = Undo(now=lambda: 0.0)  # these edits are one step, however long the solver takes
     arm.session.change(arm.editor.key, enabled=False)
     editor = arm.session.add("range", "joint4")
     arm.page.select(editor.key)
@@ -341,6 +343,16 @@ def test_poses_are_kept_applied_mirrored_saved_and_read_again(name, mode, monkey
     assert at["Kept"].options == ("(none)",)
     body._use.type("Apply")
     assert "no pose was kept" in page.message.text
+    page.undo()
+    assert set(session.library) == {"wave"}
+    session.reset()
+    assert set(session.library) == {"wave"}, "poses that were kept are no part of the first state"
+    page.undo()
+    page.redo()
+    assert set(session.library) == {"wave"}
+    step()
+    body._use.type("Delete")
+    assert not session.library
     page.host = replace(page.host, folder=tmp_path)
     at["Open a file"].type(SimpleNamespace(name="poses.json", content=sent["poses.json"]))
     assert "wave" in page.message.text

@@ -51,6 +51,7 @@ class Snapshot:
     base: Array  # joint values underneath the clip
     solver: Solver
     play: Play
+    library: Mapping[str, Pose]
 
 
 @dataclass(slots=True, eq=False)
@@ -355,6 +356,7 @@ class Session:
             library = {**self.library, **poses}
             if len(library) > _MOST_POSES:
                 raise InputError("too many poses", value=len(library), expected=f"at most {_MOST_POSES}")
+            self.remember()
             self.library = library
             self.touch()
 
@@ -379,6 +381,7 @@ class Session:
     def drop_pose(self, name: str) -> None:
         """Remove a pose from the library."""
         with self.lock:
+            self.remember()
             self.library = {other: pose for other, pose in self.library.items() if other != name}
             self.touch()
 
@@ -699,19 +702,20 @@ class Session:
         return snapshot is not None
 
     def reset(self) -> None:
-        """Restore the first state."""
+        """Restore the first state, but for the library of poses."""
         with self.lock:
             if (first := self._undo.first) is not None:
                 self.remember()
                 self.play = replace(first.play)
-                self._restore(first)
+                self._restore(replace(first, library=self.library))
 
     def _snapshot(self) -> Snapshot:
         editors = tuple(editor.copy() for editor in self.editors)
-        return Snapshot(editors, self.rooted, self.pose.q.copy(), self._base, self.solver, replace(self.play))
+        play = replace(self.play)
+        return Snapshot(editors, self.rooted, self.pose.q.copy(), self._base, self.solver, play, self.library)
 
     def _restore(self, snapshot: Snapshot) -> None:
-        self._key_due = False
+        self._key_due, self.library = False, snapshot.library
         self.editors = [editor.copy() for editor in snapshot.editors]
         for editor in self.editors:
             editor.snap()
