@@ -23,7 +23,7 @@ from synovia.viewer.editing.worker import Background, Worker
 from synovia.viewer.live import opening
 from synovia.viewer.page.saving import Recording, command_line, goal_file, pose_file, python_text, solved_clip
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
-from synovia.viewer.panel.why import problem_of, race, trace
+from synovia.viewer.panel.why import _legend, problem_of, race, trace
 from synovia.viewer.scene.bodies import build, from_z
 
 GOOD = (0.35, 0.1, 0.7)  # reached from rest without a restart
@@ -478,6 +478,24 @@ def test_the_solver_that_holds_a_body_reaches_in_a_race_too() -> None:
     session.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.1)))
     assert session.solver.largest_move < 1.0  # the page moves no joint farther in a frame
     assert [run.status for run in race(session, ["full-body"])] == ["reached"]
+
+
+@pytest.mark.compiled
+def test_solvers_without_priorities_race_without_them() -> None:
+    session = opening("humanoid").make()
+    hand = session.editors[0]
+    session.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.1)))
+    goals, _ = problem_of(session)
+    assert any(goal.priority for goal in goals)
+    runs = {run.name: run for run in race(session, ["full-body", "lm", "fabrik", "aim"])}
+    assert runs["full-body"].without == ()
+    assert runs["lm"].without[0] == "priorities"
+    assert set(runs["fabrik"].without) > {"priorities"}  # nor does it know balance
+    for name in ("lm", "fabrik"):
+        assert runs[name].pose is not None
+        assert runs[name].trouble == ""
+        assert f"without {runs[name].without[0]}" in _legend([runs[name]])
+    assert runs["aim"].trouble
 
 
 def test_bones_lie_between_their_joints() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -49,6 +49,7 @@ class Run:
         pose: Last pose.
         status: Status as text.
         trouble: Why the solver does not support the problem, empty if it does.
+        without: What the solver does not support and went without, such as priorities or a goal.
     """
 
     name: str
@@ -57,13 +58,17 @@ class Run:
     pose: Pose | None
     status: str
     trouble: str = ""
+    without: tuple[str, ...] = ()
 
 
-def problem_of(session: Session) -> tuple[list[Goal], Pose]:
-    """Return the enabled goals on the given skeleton and the pose to start from."""
+def problem_of(session: Session, *, priorities: bool = True) -> tuple[list[Goal], Pose]:
+    """Return the enabled goals on the given skeleton, with or without priorities, and the pose to start from."""
     with session.lock:
         called = partial(address, session.given)
-        goals: list[Goal] = [editor.goal(called, eased=False) for editor in session.editors if editor.enabled]
+        editors = [editor.copy() for editor in session.editors if editor.enabled]
+        for editor in editors:
+            editor.priority *= priorities
+        goals: list[Goal] = [editor.goal(called, eased=False) for editor in editors]
         return goals, session.start()
 
 
@@ -91,15 +96,30 @@ def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose
 def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
     """Yield the results of several solvers on the same targets, from the rest pose; a first use compiles a solver.
 
+    A solver goes without the priorities and the goals that it does not support, if any goal is left.
+
     Args:
         session: The session.
         names: Names of the solvers. The page's own solver keeps its settings.
     """
-    goals, _ = problem_of(session)
     start = session.skeleton.rest_pose()
     for name in names:
         settings = session.solver if session.solver.name == name else as_solver(name)
-        yield trace(session, settings, goals, start)
+        goals, _ = problem_of(session, priorities=settings.supports_priorities)
+        kept = [goal for goal in goals if _supports(settings, goal)]
+        without = [goal.label for goal in goals if all(goal is not one for one in kept)]
+        if not settings.supports_priorities and any(editor.priority for editor in session.editors if editor.enabled):
+            without.insert(0, "priorities")
+        yield replace(trace(session, settings, kept or goals, start), without=tuple(without if kept else ()))
+
+
+def _supports(settings: Solver, goal: Goal) -> bool:
+    """Return whether a solver supports a goal."""
+    try:
+        settings.check([goal])
+    except SynoviaError:
+        return False
+    return True
 
 
 def _total(errors: Array, reach: float) -> float:
@@ -284,6 +304,8 @@ def _legend(runs: Sequence[Run]) -> str:
             mark = f'<span style="color:{_colour(i)}">■</span>'
             steps = f"{int(run.steps[-1])} step{'' if run.steps[-1] == 1 else 's'}"
             result = f"{safe(run.status)}, {steps}, 10<sup>{math.log10(run.errors[-1]):.1f}</sup>"
+            if run.without:
+                result += f'<br><span style="color:{DIM}">without {safe(", ".join(run.without))}</span>'
         rows.append(
             f'<tr style="vertical-align:top"><td style="padding-right:.5em">{mark}</td>'
             f'<td style="padding-right:.6em;white-space:nowrap">{safe(run.name)}</td><td>{result}</td></tr>'
