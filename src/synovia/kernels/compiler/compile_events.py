@@ -162,17 +162,21 @@ def delegated(compile_elsewhere: Callable[[str], object]) -> Generator[None]:
 
 def _compile_elsewhere(dispatcher: Any, signature: Any) -> None:
     """Compile an entry point by another process, if this thread wants that and no compiled code is stored."""
+    from synovia.kernels.compiler import cache
+
     compile_elsewhere = getattr(_delegate, "compile", None)
     function = dispatcher.py_func
-    stored = getattr(dispatcher._cache, "stores", None)
-    if compile_elsewhere is None or stored is None or entry_of(function) is None:
+    stored = getattr(getattr(dispatcher, "_cache", None), "stores", None)
+    if compile_elsewhere is None or stored is None or entry_of(function) is None or not cache.WRITABLE:
         return
     if signature in dispatcher.overloads or stored(signature, dispatcher.targetctx):
         return
     begun = time.perf_counter()
     _report_start(function)
-    compile_elsewhere(name_of_entry(function))
-    _report_end(function, time.perf_counter() - begun)
+    try:
+        compile_elsewhere(name_of_entry(function))
+    finally:
+        _report_end(function, time.perf_counter() - begun)
 
 
 # Ctrl-C -----------------------------------------------------------------------------------------------------------
