@@ -152,6 +152,7 @@ def test_other_kinds_of_archives(tmp_path, robot):
         ({"body_names": np.array(["x", "y", "z", "u", "v"])}, "lacks the base"),
         ({"body_quat_w": np.zeros((40, 5, 4))}, "no unit quaternions"),
         ({"body_pos_w": np.zeros((40, 4, 3))}, "do not fit each other"),
+        ({"joint_pos": np.array(1.0)}, "do not fit each other"),
         ({"joint_pos": np.full((40, 4), np.nan)}, "not finite"),
         ({"joint_pos": np.zeros((40, 3))}, "file has 3 joints"),
         ({"fps": np.array([-1.0])}, "fps"),

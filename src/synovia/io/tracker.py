@@ -123,9 +123,9 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     kind = next((kind for kind in _KINDS if kind.values in arrays), _KINDS[0])
     values, positions, quats = (_numbers(arrays, name, where) for name in (kind.values, kind.positions, kind.quats))
     fps = _numbers(arrays, "fps", where).reshape(-1)
-    count = len(values)
+    count = values.shape[0] if values.ndim == 2 else -1
     if (
-        values.ndim != 2
+        count < 0
         or positions.shape[:1] + positions.shape[2:] != (count, 3)
         or quats.shape != (*positions.shape[:2], 4)
         or not positions.shape[1]
