@@ -227,6 +227,8 @@ class Ledger:
 
     def _replay(self, line: bytes) -> None:
         """Read a line of the log; one that was cut when a process was killed, or was damaged, is left out."""
+        if line[:1] != b"{" or b"}" not in line[-2:]:  # a hundred thousand such lines would take a second to decode
+            return
         with suppress(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             event = json.loads(line)
             if event["event"] == "claim":
