@@ -129,7 +129,7 @@ class CompilerProcess:
 def _started() -> subprocess.Popen[str]:
     """Start a process that compiles the entry points whose names it reads."""
     return subprocess.Popen(
-        [sys.executable, "-m", "synovia.kernels.compiler.entries"],
+        [sys.executable, "-P", "-m", "synovia.kernels.compiler.entries"],  # no modules of the current folder
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
