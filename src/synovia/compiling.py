@@ -13,10 +13,15 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from tempfile import TemporaryFile
 from types import TracebackType
-from typing import Self
+from typing import IO, Final, Self
 
 from synovia.errors import SynoviaError
+
+_TRIES: Final = 2  # a process may be killed for lack of memory
+_PATIENCE: Final = 5.0  # seconds for a process to end by itself after it closed its pipe
 
 
 class CompileListener(logging.Handler):
@@ -73,13 +78,14 @@ class Compiling(CompileListener):
 class CompilerProcess:
     """A process that compiles entry points and stores them in the cache on disk, one after the other.
 
-    It is in a session of its own, so that Ctrl-C does not reach it: the compiler would ignore it.
+    It is in a session of its own, so that Ctrl-C does not reach it. It ends when this process does.
     """
 
     def __init__(self) -> None:
         """Begin without a process; the first entry point starts it."""
         self._lock = threading.Lock()  # held while it compiles
         self._process: subprocess.Popen[str] | None = None
+        self._errors: IO[str] | None = None
         self._stopped = False
 
     def compile(self, name: str) -> float:
@@ -89,51 +95,87 @@ class CompilerProcess:
             name: Module and function of the entry point, see ``kernels.compiler.entries``.
 
         Raises:
-            SynoviaError: If the process has ended.
+            SynoviaError: If the process has failed twice, or was stopped.
         """
         with self._lock:
+            problem = ""
+            for _ in range(_TRIES):
+                try:
+                    seconds = None if self._stopped else self._ask(name)
+                except OSError as error:  # no process can be started
+                    problem = str(error)
+                    self._ended()
+                    break
+                if seconds is not None:
+                    return seconds
+                problem = self._ended()
             if self._stopped:
-                raise SynoviaError("a solver cannot be compiled", where=name, value="its process was stopped")
-            if self._process is None:
-                self._process = _started()
-            process = self._process
-            if self._stopped:  # meanwhile
-                process.kill()
-            answer = ""
-            if process.stdin is None or process.stdout is None or process.stderr is None:
-                raise TypeError("expected pipes")
-            try:
-                process.stdin.write(name + "\n")
-                process.stdin.flush()
-                answer = process.stdout.readline()
-            except (OSError, ValueError):  # it was killed
-                pass
-            if not answer:
-                told = "" if self._stopped else process.stderr.read()
-                last = told.strip().rpartition("\n")[2].strip() or "its process ended"
-                raise SynoviaError("a solver cannot be compiled", where=name, value=last)
-            return float(json.loads(answer)["seconds"])
+                problem = "its process was stopped"
+            raise SynoviaError(f"the compiler of {_purpose(name)} has failed: {problem}")
 
     def stop(self) -> None:
         """Kill the process, also while it compiles."""
         self._stopped = True
-        if self._process is not None:
-            self._process.kill()
+        process = self._process
+        if process is not None:
+            process.kill()
         with self._lock:
-            if self._process is not None:
-                with self._process as process:  # closes its pipes
-                    process.kill()
-                    process.wait()
+            self._ended()
+
+    def _ask(self, name: str) -> float | None:
+        """Have the process, started if need be, compile an entry point; return the seconds, None if it has failed."""
+        if self._process is None:
+            self._errors = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - ``_ended`` closes it
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "synovia.kernels.compiler.entries"],  # no modules of the current folder
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+            if self._stopped:  # meanwhile
+                self._process.kill()
+        process = self._process
+        if process.stdin is None or process.stdout is None:
+            raise TypeError("expected pipes")
+        with suppress(OSError, ValueError):  # it was killed
+            process.stdin.write(name + "\n")
+            process.stdin.flush()
+            for line in process.stdout:
+                with suppress(ValueError, TypeError, KeyError):  # another line, for example of a ``sitecustomize``
+                    return float(json.loads(line)["seconds"])
+        return None
+
+    def _ended(self) -> str:
+        """Kill the process, if there is one, and return why it has ended."""
+        process, errors = self._process, self._errors
+        self._process = self._errors = None
+        if errors is not None and process is None:  # it could not be started
+            errors.close()
+        if process is None or errors is None:
+            return ""
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError, ValueError):  # what could not be written
+                if pipe is not None:
+                    pipe.close()
+        with errors:
+            errors.seek(0)
+            told = errors.read().strip().rpartition("\n")[2].strip()
+        if process.returncode < 0:
+            return f"its process was killed by signal {-process.returncode}, perhaps for lack of memory"
+        return told or f"its process ended with code {process.returncode}"
 
 
-def _started() -> subprocess.Popen[str]:
-    """Start a process that compiles the entry points whose names it reads."""
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "synovia.kernels.compiler.entries"],  # no modules of the current folder
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        start_new_session=True,
-    )
+def _purpose(name: str) -> str:
+    """Return what an entry point is for."""
+    from synovia.kernels.compiler.entries import ENTRIES
+
+    return ENTRIES[name].words if name in ENTRIES else name

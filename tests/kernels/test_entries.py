@@ -4,14 +4,19 @@ import ast
 import io
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Generator
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from browsing import until
+from synovia.compiling import CompilerProcess
+from synovia.errors import SynoviaError
 from synovia.kernels.compiler import compile_events, compiled, entries, sources
 
 pytestmark = [
@@ -125,13 +130,11 @@ def test_nothing_is_written_where_nobody_looks(terminal: io.StringIO) -> None:
 
 
 DELEGATED = """
-import logging, sys, threading, time
+import logging, sys
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-import numpy as np
 from numba.core import event
 from synovia.compiling import CompilerProcess
 from synovia.kernels.compiler.compile_events import delegated
-from synovia.kernels.tree import forward
 import synovia as sy
 
 here = []
@@ -180,3 +183,75 @@ def test_another_process_compiles_what_a_thread_needs(tmp_path) -> None:
     again = told()
     assert "compiling" not in again
     assert "compiled here: False" in again
+
+
+@pytest.fixture
+def compiler(tmp_path, monkeypatch) -> Generator[CompilerProcess]:
+    """A process that compiles into an empty cache."""
+    monkeypatch.setenv("SYNOVIA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("SYNOVIA_KERNELS", "jit")
+    process = CompilerProcess()
+    yield process
+    process.stop()
+
+
+@pytest.mark.jit
+def test_a_compiler_that_was_killed_is_started_again(compiler: CompilerProcess) -> None:
+    def kill() -> None:
+        until(lambda: compiler._process)
+        os.kill(compiler._process.pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    assert compiler.compile("tree.tables.clamp_rows") > 0.0
+    thread.join()
+
+
+@pytest.mark.jit
+def test_the_failure_of_a_compiler_says_why(compiler: CompilerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SynoviaError, match=r"No module named 'synovia\.kernels\.nowhere'"):
+        compiler.compile("nowhere.nothing")
+    assert compiler.compile("tree.tables.clamp_rows") > 0.0
+    compiler._process.kill()
+    compiler._process.wait()
+    assert compiler.compile("tree.tables.clamp_rows") > 0.0
+    monkeypatch.setattr(sys, "executable", os.devnull)
+    compiler._process.kill()
+    with pytest.raises(SynoviaError, match="poses within their limits"):
+        compiler.compile("tree.tables.clamp_rows")
+    compiler.stop()
+    with pytest.raises(SynoviaError, match="was stopped"):
+        compiler.compile("tree.tables.clamp_rows")
+
+
+ORPHAN = """
+import threading
+from synovia.compiling import CompilerProcess
+process = CompilerProcess()
+threading.Thread(target=process.compile, args=("hierarchy.full_body.full_body",), daemon=True).start()
+while process._process is None:
+    pass
+print(process._process.pid, flush=True)
+threading.Event().wait()
+"""
+
+
+@pytest.mark.jit
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGKILL", "SIGHUP"])
+def test_a_compiler_ends_with_its_parent(number: str, tmp_path) -> None:
+    env = {**os.environ, "SYNOVIA_CACHE_DIR": str(tmp_path), "SYNOVIA_KERNELS": "jit"}
+    with subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True, env=env) as parent:
+        compiler = int(parent.stdout.readline())
+        parent.send_signal(getattr(signal, number))
+    until(lambda: not _runs(compiler), seconds=60.0)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits for its parent does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"

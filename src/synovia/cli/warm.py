@@ -11,7 +11,7 @@ from typing import NamedTuple
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.compiling import CompilerProcess
-from synovia.errors import FileError, SynoviaError
+from synovia.errors import FileError, MissingExtraError
 from synovia.ik.parallel import checked_threads
 
 _LOOK = 0.25  # seconds between two updates of the bar
@@ -31,13 +31,16 @@ def compile_all() -> dict[str, float]:
 
     Raises:
         FileError: If compiled code cannot be stored.
+        MissingExtraError: If there is no compiler.
         SynoviaError: If a process ends too early.
     """
-    from synovia.kernels.compiler import cache, mode
+    from synovia.kernels.compiler import advice, cache, mode, prebuilt
     from synovia.kernels.compiler.entries import ENTRIES
 
+    if mode == "none":
+        raise MissingExtraError(f"the solvers cannot be compiled: {prebuilt.reason}", hint=advice)
     if mode != "jit":
-        talk("the kernels came compiled" if mode == "prebuilt" else "no kernels are compiled here")
+        talk("the kernels came compiled" if mode == "prebuilt" else "kernels run as plain Python by choice")
         return {}
     if not cache.WRITABLE:
         raise FileError(
@@ -51,7 +54,7 @@ def compile_all() -> dict[str, float]:
     sizes = [list(group) for _, group in groupby(ENTRIES, lambda name: name.rpartition(".")[0])]
     for group in sizes:
         groups.put(group)
-    done: queue.SimpleQueue[_Done | SynoviaError] = queue.SimpleQueue()
+    done: queue.SimpleQueue[_Done | Exception] = queue.SimpleQueue()
     total, begun, ready = sum(entry.seconds for entry in ENTRIES.values()), time.monotonic(), 0.0
     times: dict[str, float] = {}
     going: list[tuple[CompilerProcess, threading.Thread]] = []
@@ -72,7 +75,7 @@ def compile_all() -> dict[str, float]:
                     one = done.get(timeout=_LOOK)
                 except queue.Empty:
                     continue
-                if isinstance(one, SynoviaError):
+                if isinstance(one, Exception):
                     raise one
                 words = ENTRIES[one.entry].words
                 times[words] = one.seconds
@@ -87,7 +90,7 @@ def compile_all() -> dict[str, float]:
 
 
 def _feed(
-    process: CompilerProcess, groups: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[_Done | SynoviaError]
+    process: CompilerProcess, groups: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[_Done | Exception]
 ) -> None:
     """Have a process compile one group after the other, and pass on what it says."""
     try:
@@ -96,5 +99,5 @@ def _feed(
                 done.put(_Done(name, process.compile(name)))
     except queue.Empty:
         return
-    except SynoviaError as error:
+    except Exception as error:  # noqa: BLE001 - raised by the thread that waits
         done.put(error)

@@ -142,22 +142,41 @@ def compile_entry(name: str) -> float:
 
 
 def serve(names: TextIO, answers: TextIO) -> None:
-    """Read names of entry points, one a line, compile each, and write its seconds as JSON.
+    """Read names of entry points, one a line, compile each, and write its seconds as JSON, until the input ends.
 
-    Ignore Ctrl-C: the parent process ends this one.
+    The process then ends at once, also while it compiles: its parent has ended, or does not want it any more. It
+    ignores Ctrl-C, which is for the parent.
     """
     import gc
     import json
+    import os
+    import queue
     import signal
+    import threading
+    import traceback
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()  # see ``jit.ready``
-    for line in names:
-        name = line.strip()
-        answers.write(json.dumps({"entry": name, "seconds": compile_entry(name)}) + "\n")
-        answers.flush()
-        gc.collect()  # otherwise garbage of the compiler grows to gigabytes
+    wanted: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in names:
+            wanted.put(line.strip())
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        while True:
+            name = wanted.get()
+            answers.write(json.dumps({"entry": name, "seconds": compile_entry(name)}) + "\n")
+            answers.flush()
+            gc.collect()  # otherwise garbage of the compiler grows to gigabytes
+    except BaseException:  # noqa: BLE001 - the ordinary end of a process would wait for the thread that reads
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
 
 
 if __name__ == "__main__":
-    serve(sys.stdin, sys.stdout)
+    found, sys.stdout = sys.stdout, sys.stderr  # what else prints does not come between the answers
+    serve(sys.stdin, found)
