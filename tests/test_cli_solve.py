@@ -4,6 +4,8 @@ import json
 import math
 import os
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -284,24 +286,69 @@ def test_a_small_solve_does_not_wait_for_the_compiler(command: tuple[object, ...
     _check_against_kinematics(sy.bundled(str(command[0])).with_root(ran.data["root"]), ran)
 
 
-def test_without_compiler_a_solve_says_what_to_install(tmp_path: Path) -> None:
-    hidden = tmp_path / "hidden" / "numba"
-    hidden.mkdir(parents=True)
-    (tmp_path / "hidden" / "sitecustomize.py").write_text("import sys; sys.modules['numba'] = None\n")
-    env = _without_compiled_kernels(tmp_path, PYTHONPATH=str(tmp_path / "hidden"))
-    assert_refused(run_apart("solve", "arm7", "-t", "tool=0.4,0.1,0.5", env=env), "synovia[jit]", code=4)
+def _without_numba(folder: Path, error: str = "") -> dict[str, str]:
+    """The environment of a clone without a compiler, or with one that raises an ImportError."""
+    hidden = folder / "hidden"
+    hidden.mkdir()
+    if error:
+        (hidden / "numba").mkdir()
+        (hidden / "numba" / "__init__.py").write_text(f"raise ImportError({error!r})\n")
+    else:
+        (hidden / "sitecustomize.py").write_text("import sys; sys.modules['numba'] = None\n")
+    return _without_compiled_kernels(folder, PYTHONPATH=str(hidden))
+
+
+LITTLE = "import sys; from synovia.cli import main, uncompiled; uncompiled._WORK = 500; sys.exit(main())"
+
+
+def _with_little_work(*command: object, env: dict[str, str]) -> Ran:
+    """Run a command that soon needs the compiler."""
+    done = subprocess.run(
+        [sys.executable, "-c", LITTLE, *map(str, command)], capture_output=True, text=True, env=env, check=False
+    )
+    return Ran(done.returncode, done.stdout, re.sub(r"^Compiling .*\n", "", done.stderr, flags=re.MULTILINE))
+
+
+def test_without_compiler_small_solves_run_and_others_say_what_to_install(tmp_path: Path) -> None:
+    env = _without_numba(tmp_path)
+    ran = run_apart("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--json", env=env)
+    assert (ran.data["status"], ran.data["compiled"]) == ("REACHED", False)
+    ran = _with_little_work("solve", "arm7", "-t", "tool=5,5,5", env=env)
+    assert_refused(ran, "numba is not installed", "synovia[jit]", "SYNOVIA_KERNELS=python", code=4)
+    assert_refused(run_apart("doctor", "--warm", env=env), "cannot be compiled", "synovia[jit]", code=4)
+
+
+def test_a_numba_that_does_not_work_says_why(tmp_path: Path) -> None:
+    env = _without_numba(tmp_path, "Numba needs NumPy 2.2 or less")
+    ran = _with_little_work("solve", "arm7", "-t", "tool=5,5,5", env=env)
+    assert_refused(ran, "numba cannot be imported", "Numba needs NumPy 2.2 or less", code=4)
+
+
+@pytest.mark.parametrize("choice", ["nonsense", "none", "prebuilt", "x86_64_v9"])
+def test_kernels_that_cannot_be_chosen_name_the_variable(choice: str, tmp_path: Path) -> None:
+    env = {**_without_compiled_kernels(tmp_path), "SYNOVIA_KERNELS": choice}
+    ran = run_apart("solve", "arm7", "-t", "tool=0.4,0.1,0.5", env=env)
+    assert_refused(ran, f"SYNOVIA_KERNELS={choice}", "Unset SYNOVIA_KERNELS", code=4)
+
+
+def test_a_miss_does_not_wait_for_the_compiler(tmp_path: Path) -> None:
+    env = _without_compiled_kernels(tmp_path)
+    ran = run_apart("solve", "arm7", "-t", "tool=5,5,5", "--json", env=env)
+    assert (ran.code, ran.data["status"], ran.data["compiled"]) == (1, "UNREACHABLE", False)
+    alone = run("solve", "arm7", "-t", "tool=5,5,5", "--json")
+    assert ran.data["goals"][0]["position_error"] == pytest.approx(alone.data["goals"][0]["position_error"], rel=1e-3)
+    assert not list((tmp_path / "cache").rglob("*.nbc"))
 
 
 @pytest.mark.jit
 def test_what_takes_much_work_is_compiled(tmp_path: Path) -> None:
-    """A miss looks for a better pose from 25 random starts, which only compiled code does in good time."""
     env = _without_compiled_kernels(tmp_path)
     env["SYNOVIA_CACHE_DIR"] = os.environ.get("SYNOVIA_CACHE_DIR", "")  # what other tests have compiled serves here
-    ran = run_apart("solve", "arm7", "-t", "tool=5,5,5", "--json", env=env)
+    pose = tmp_path / "pose.json"
+    ran = _with_little_work("solve", "arm7", "-t", "tool=5,5,5", "--json", "-o", pose, env=env)
     assert (ran.code, ran.err) == (1, "")
     assert (ran.data["status"], ran.data["compiled"]) == ("UNREACHABLE", True)
-    alone = run("solve", "arm7", "-t", "tool=5,5,5", "--json")
-    assert ran.data["goals"][0]["position_error"] == pytest.approx(alone.data["goals"][0]["position_error"], rel=1e-3)
+    assert pose.exists()  # written once: a file that is there would be refused
 
 
 @cache

@@ -22,7 +22,7 @@ _MODES: Final = {
     "prebuilt": "compiled ahead, for {level}",
     "jit": "compiled by numba when they are first used",
     "python": "plain Python, correct and slow",
-    "none": 'none: run pip install "synovia[jit]"',
+    "none": "none: {advice}",
 }
 _GOOD: Final = "green"
 _BAD: Final = "yellow"
@@ -97,7 +97,8 @@ def _kernels() -> dict[str, Any]:
     """Return how kernels run, for which level of processors, and why not in the faster ways."""
     from synovia.kernels import compiler
 
-    return {"mode": compiler.mode, "level": compiler.prebuilt.level, "reason": compiler.prebuilt.reason}
+    found = compiler.prebuilt
+    return {"mode": compiler.mode, "level": found.level, "reason": found.reason, "advice": compiler.advice}
 
 
 def _cache() -> dict[str, Any]:

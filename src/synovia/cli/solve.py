@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -199,10 +200,11 @@ def solve(
         refuse("expected no --targets with this option.", *alone)
         return solve_tables(file, table, goals, _with_settings(solver, attempts, seed), tolerance, root, simd, options)
     refuse("expected --targets with this option.", "simd", *ONLY_MANY)
-    if not (positions or rotations or goals):
+    wants = bool(positions or rotations or goals)
+    plain = (deadline is None or not wants) and uncompiled.begin()  # before anything imports kernels
+    if not wants:
         raise _no_target(file)
     _check_files(options, picture)
-    plain = deadline is None and uncompiled.begin()  # before anything imports kernels
     from synovia.cli.report import solution_object, solution_text
     from synovia.facade import IK
 
@@ -215,13 +217,18 @@ def solve(
     ik = IK(skeleton, wanted, _with_settings(solver, attempts, seed), tolerance=tolerance, root=root)
     begin = _start_pose(start, ik.skeleton)
     seconds = time.perf_counter()
-    solution = uncompiled.solve(ik, begin) if plain else ik.solve(start=begin, deadline=deadline)
+    solution = ik.solve(start=begin, deadline=deadline)
     seconds = time.perf_counter() - seconds
     if not plain and (seconds < _QUICK or solution.steps < _FEW) and not solution.interrupted:
         # the first solve of a process loads or compiles code; the second has the same answer and shows the speed
         seconds = time.perf_counter()
         ik.solve(start=begin)
         seconds = time.perf_counter() - seconds
+    # before anything is written: what explains a miss may need the compiler, which runs the command again
+    if options.as_json:
+        report = partial(emit_json, solution_object(solution, ik, seconds))
+    else:
+        report = partial(emit_lines, solution_text(solution, ik, begin or ik.default_start, seconds))
     if options.path is not None:
         from synovia.files.poses import save_pose
 
@@ -231,10 +238,7 @@ def solve(
 
         title = f"{skeleton.name}: {solution.status.name.lower().replace('_', ' ')}"
         draw.picture(solution, path=picture, title=title, look=look, force=options.force)
-    if options.as_json:
-        emit_json(solution_object(solution, ik, seconds))
-    else:
-        emit_lines(solution_text(solution, ik, ik.default_start if begin is None else begin, seconds))
+    report()
     return REACHED if solution.reached else MISSED
 
 

@@ -1,7 +1,7 @@
 """One solve as plain Python, where its kernels would have to be compiled first, which takes up to half a minute.
 
 Most solves take less than a second as plain Python. Whether one does is decided by its work, not by the clock, so that
-a command gives the same answer every time. A solve that takes more work is repeated by a process that compiles.
+a command gives the same answer every time. A solve that takes more work is repeated with kernels that are compiled.
 """
 
 from __future__ import annotations
@@ -9,18 +9,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from synovia.cli.output import talk
+
 if TYPE_CHECKING:
-    from synovia.facade import IK
-    from synovia.ik import Solution
-    from synovia.model import Pose
+    from synovia.model.geometry import Array
 
 _CHOICE: Final = "SYNOVIA_KERNELS"
-_WORK: Final = 8000.0  # visits of joints: about two seconds as plain Python
+_NOTICE: Final = 80_000.0  # visits of joints: three to four seconds as plain Python
+_WORK: Final = 500_000.0  # 20 seconds; full-body, the only solver that comes near, takes a minute to compile
 
 
 class NeedsCompilerError(Exception):
@@ -30,42 +33,60 @@ class NeedsCompilerError(Exception):
 def begin() -> bool:
     """Have kernels run as plain Python, if nobody chose otherwise and they did not come compiled.
 
-    It must be called before kernels are imported, in a process that runs one command alone.
+    It must be called before kernels are imported, in a process that runs one command alone. Kernels then raise
+    ``NeedsCompilerError`` after some work.
 
     Returns:
         Whether they do.
     """
     alone = click.get_current_context().obj
-    if not alone or os.environ.get(_CHOICE) or "synovia.kernels.compiler" in sys.modules or find_spec("numba") is None:
+    if not alone or os.environ.get(_CHOICE) or "synovia.kernels.compiler" in sys.modules:
         return False
     os.environ[_CHOICE] = "uncompiled"
     try:
         from synovia.kernels import compiler
     finally:
         del os.environ[_CHOICE]
-    return compiler.mode == "python"
+    if compiler.mode != "python":
+        return False
+    from synovia.kernels.compiler import watch
+
+    watch.is_over = _limited(watch.is_over)  # type: ignore[assignment]  # looked up at each call in plain Python
+    return True
 
 
-def solve(ik: IK, start: Pose | None) -> Solution:
-    """Solve with little work.
+def _limited(is_over: Callable[[Array], bool]) -> Callable[[Array], bool]:
+    """Return ``is_over``, with a limit on the work of the whole process: explanations solve again, in threads."""
+    from synovia.kernels.compiler.watch import PORTION
+    from synovia.kernels.layout import WORK_LEFT
 
-    Args:
-        ik: The problem; its work limit is lowered.
-        start: Pose to start from.
+    done = 0.0
+    lock = threading.Lock()
 
-    Raises:
-        NeedsCompilerError: If the goals are missed: the answer might be another one with more work.
-    """
-    from synovia.kernels.layout import MOST_WORK
+    def limited(numbers: Array) -> bool:
+        nonlocal done
+        with lock:
+            before = done
+            done += PORTION - numbers[WORK_LEFT]
+        if before < _NOTICE <= done:
+            warm = "" if find_spec("numba") is None else " 'synovia doctor --warm' compiles all solvers now."
+            talk(f"Solving uncompiled, which takes some seconds.{warm}")
+        if done > _WORK:
+            raise NeedsCompilerError
+        return is_over(numbers)
 
-    ik.floats[MOST_WORK] = min(ik.floats[MOST_WORK], _WORK)
-    solution = ik.solve(start=start)
-    if not (solution.reached or ik.solver.closed):
-        raise NeedsCompilerError
-    return solution
+    return limited
 
 
 def run_compiled() -> int:
-    """Run the command of this process again, with kernels that are compiled, and return its exit code."""
-    command = [sys.executable, *sys.orig_argv[1:]]
-    return subprocess.run(command, env={**os.environ, _CHOICE: "jit"}, check=False).returncode  # noqa: S603 - this process's own command
+    """Run the command of this process again, with kernels that are compiled.
+
+    Returns:
+        Its exit code, on Windows alone: elsewhere the command takes the place of this process, and gets its signals.
+    """
+    command, chosen = [sys.executable, *sys.orig_argv[1:]], {**os.environ, _CHOICE: "compiled"}
+    if os.name != "nt":
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execve(sys.executable, command, chosen)  # noqa: S606 - this process's own command
+    return subprocess.run(command, env=chosen, check=False).returncode  # noqa: S603 - this process's own command

@@ -7,8 +7,9 @@ Kernels run in one of four ways, which ``SYNOVIA_KERNELS`` may choose:
 ``python``    as plain Python, slowly; NUMBA_DISABLE_JIT=1 means the same
 ``none``      not at all: they raise an error that tells what to install
 
-By default the first of ``prebuilt``, ``jit`` and ``none`` that is possible is taken. ``uncompiled`` chooses
-the first of ``prebuilt`` and ``python``, for one small solve, which takes less time than the compiler does.
+By default, or with ``compiled``, the first of ``prebuilt``, ``jit`` and ``none`` that is possible is taken.
+``uncompiled`` chooses the first of ``prebuilt`` and ``python``, for one small solve, which takes less time than the
+compiler does.
 
 numba is imported for ``jit`` alone, and without SciPy: numba imports its BLAS for functions that our kernels never
 call, which takes longer than everything else together. Otherwise ``numba`` is None.
@@ -38,8 +39,10 @@ def _scipy_hidden() -> Generator[None]:
         del sys.modules["scipy"]
 
 
-def _start_numba() -> Any:
-    """Import numba and load its implementations of NumPy."""
+def _start_numba() -> tuple[Any, str]:
+    """Import numba and load its implementations of NumPy; return it, or None and why it cannot be used."""
+    if find_spec("numba") is None:
+        return None, "numba is not installed"
     try:
         with _scipy_hidden():
             import numba
@@ -48,36 +51,41 @@ def _start_numba() -> Any:
             started: Any = numba  # its type stubs lack what follows
             target: Any = cpu_target
             target.target_context.refresh()
-    except ImportError:
-        return None
+    except Exception as error:  # noqa: BLE001 - a numba that does not fit NumPy or llvmlite raises anything
+        return None, f"numba cannot be imported ({type(error).__name__}: {error})"
     arrays: Any = sys.modules.get("numba.np.arraymath")
     if hasattr(arrays, "_HAVE_BLAS"):
         arrays._HAVE_BLAS = find_spec("scipy") is not None  # for kernels of users
-    return started
+    return started, ""
 
 
 CHOICE = os.environ.get("SYNOVIA_KERNELS", "")
 
 
-def _choose() -> tuple[str, Prebuilt, Any]:
-    """Return how kernels run, those that came compiled, and numba."""
+def _choose() -> tuple[str, Prebuilt, Any, str]:
+    """Return how kernels run, those that came compiled, numba, and what to do where they cannot run."""
     if CHOICE == "python" or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return "python", Prebuilt("", {}, "kernels run as plain Python by choice"), None
-    if CHOICE != "jit":
-        found = load("" if CHOICE in ("prebuilt", "uncompiled") else CHOICE)
-        if found.level:
-            return "prebuilt", found, None
-        if CHOICE == "uncompiled":
-            return "python", found, None
-        if CHOICE:
-            return "none", found, None
-    else:
+        return "python", Prebuilt("", {}, "kernels run as plain Python by choice"), None, ""
+    if CHOICE == "jit":
         found = Prebuilt("", {}, "SYNOVIA_KERNELS=jit")
-    started = _start_numba()
-    return ("none" if started is None else "jit"), found, started
+    else:
+        default = CHOICE in ("", "prebuilt", "uncompiled", "compiled")
+        found = Prebuilt("", {}, "no kernels are wanted") if CHOICE == "none" else load("" if default else CHOICE)
+        if found.level:
+            return "prebuilt", found, None, ""
+        if CHOICE == "uncompiled":
+            return "python", found, None, ""
+        if CHOICE not in ("", "compiled"):
+            advice = "unset SYNOVIA_KERNELS; it can be jit, python, prebuilt, or a level such as x86_64_v3"
+            return "none", Prebuilt("", {}, f"SYNOVIA_KERNELS={CHOICE}: {found.reason}"), None, advice
+    started, problem = _start_numba()
+    if started is not None:
+        return "jit", found, started, ""
+    advice = 'run pip install --upgrade "synovia[jit]"; SYNOVIA_KERNELS=python works without a compiler, but slowly'
+    return "none", Prebuilt("", {}, f"{found.reason}, and {problem}"), None, advice
 
 
-mode, prebuilt, numba = _choose()
+mode, prebuilt, numba, advice = _choose()
 
 
 def compiled() -> bool:

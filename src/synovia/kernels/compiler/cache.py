@@ -227,7 +227,7 @@ def _warn(folder: Path, error: Exception) -> None:
         _warned.append(True)
         logger.warning(
             "cannot cache compiled kernels in %s (%s), so every process compiles them again: set SYNOVIA_CACHE_DIR to "
-            "a writable folder, or fill the cache once with 'synovia doctor --warm'",
+            "a writable folder",
             folder,
             getattr(error, "strerror", None) or error,
         )

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from synovia.kernels.compiler import cache, mode, numba, prebuilt
+from synovia.kernels.compiler import advice, cache, mode, numba, prebuilt
 from synovia.kernels.compiler.entries import ENTRIES, name_of_entry
 from synovia.kernels.compiler.sources import name_of
 
@@ -70,9 +70,7 @@ def _other_entry(function: Callable[..., Any]) -> Callable[..., Any]:
         def entry(*arguments: Any) -> Any:
             from synovia.errors import MissingExtraError
 
-            raise MissingExtraError(
-                f"kernels need a compiler: {prebuilt.reason}", hint='run pip install "synovia[jit]"'
-            )
+            raise MissingExtraError(f"the solvers cannot run: {prebuilt.reason}", hint=advice)
 
         return entry
     return prebuilt.entries.get(name, function)
