@@ -91,6 +91,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
 def solution_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> list[str]:
     """Return the lines to print: status, goals, explanation and the joints that moved."""
     status = style(solution.status.name.replace("_", " "), fg="green" if solution.reached else "yellow", bold=True)
+    status += " at the deadline" if solution.interrupted and not solution.reached else ""
     times = "1 attempt" if solution.attempts == 1 else f"{solution.attempts} attempts"
     steps = "1 step" if solution.steps == 1 else f"{solution.steps} steps"
     status += f" in {steps}, {times}, {time_text(seconds)}{'' if compiled() else ' uncompiled'} ({ik.solver.name})"

@@ -216,6 +216,8 @@ def solve(
         wanted = [*read_goals(goals), *wanted]
     ik = IK(skeleton, wanted, _with_settings(solver, attempts, seed), tolerance=tolerance, root=root)
     begin = _start_pose(start, ik.skeleton)
+    if deadline is not None:
+        ik.precompile()  # cannot be interrupted
     seconds = time.perf_counter()
     solution = ik.solve(start=begin, deadline=deadline)
     seconds = time.perf_counter() - seconds
@@ -261,9 +263,17 @@ def _with_settings(name: str | None, attempts: int | None, seed: int | None) -> 
 
 def _no_target(file: str) -> click.UsageError:
     """Return the error for a solve without targets, with an example for the model."""
+    from synovia.model import Kind
+    from synovia.model.tree import ancestors
+
     skeleton = load_body(file)
-    joint = (skeleton.tips or skeleton.joint_names)[0]
-    place = ",".join(f"{value + 0.0:.4g}" for value in skeleton.rest_pose().position(joint))
+
+    def moving(joint: str) -> int:
+        above = ancestors(skeleton.parents, skeleton.index(joint))
+        return sum(skeleton.joints[row].kind is not Kind.FIXED for row in above)
+
+    joint = max(skeleton.tips or skeleton.joint_names, key=moving)
+    place = ",".join(f"{round(value, 4) + 0.0:.5g}" for value in skeleton.rest_pose().position(joint))
     return click.UsageError(
         f"expected at least one target (-t, -r, -g or --targets), got none. For example: synovia solve {file}"
         f" -t {joint}={place}"

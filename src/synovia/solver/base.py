@@ -139,7 +139,7 @@ class Solver(ChecksArguments, ABC):
         del reduced
         raise UnsupportedError(
             f"{self.name} finds one pose and lists no branches",
-            hint="solver='hinges' or 'segments' lists them, where a closed form exists",
+            hint="the solvers 'hinges' and 'segments' list them, where a closed form exists",
         )
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
@@ -207,7 +207,7 @@ class ClosedForm(Solver):
 
     closed: ClassVar[bool] = True
 
-    def refusal(self, goal: Goal, found: str, expected: str, hint: str = "use solver='lm'") -> UnsupportedError:
+    def refusal(self, goal: Goal, found: str, expected: str, hint: str = "use the solver 'lm'") -> UnsupportedError:
         """Return the error of a goal whose joints this algorithm does not support."""
         return UnsupportedError(
             f"{self.name} does not support these joints",

@@ -50,7 +50,7 @@ class Hinges(ClosedForm):
         ClosedForm.check(self, goals)
         if len(goals) != 1 or goals[0].constrained_parts not in (POSITION, ROTATION):
             expected = "one PositionGoal, or one RotationGoal for a single hinge"
-            hint = "use solver='segments' or 'lm'"
+            hint = "use the solver 'segments' or 'lm'"
             raise self.refused_goals(goals, "one goal: a position or a rotation", expected, hint)
 
     def restrict(
@@ -66,7 +66,11 @@ class Hinges(ClosedForm):
         same = found in ([Kind.HINGE], [Kind.SLIDE], [Kind.HINGE] * 2, [Kind.SLIDE] * 2)
         if not same or len(rows) > most or (goal.constrained_parts == ROTATION and found != [Kind.HINGE]):
             expected = "one hinge above it" if most == 1 else "one or two hinges above it, or one or two slides"
-            hint = "joints=1 or joints=2 moves the nearest alone" if len(rows) > most else "use solver='lm'"
+            hint = (
+                "Hinges(joints=1) or Hinges(joints=2) moves the nearest alone"
+                if len(rows) > most
+                else "use the solver 'lm'"
+            )
             raise self.refusal(goal, named(skeleton, reduced, rows), expected, hint)
         return self.hold_others(reduced, skeleton, goal, rows)
 

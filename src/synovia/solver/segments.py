@@ -89,7 +89,7 @@ class Segments(ClosedForm):
         """Check that there is one goal with a position."""
         ClosedForm.check(self, goals)
         if sum(bool(goal.constrained_parts & POSITION) for goal in goals) != 1:
-            hint = "use solver='two-bone' for several limbs, or 'lm'"
+            hint = "use the solver 'two-bone' for several limbs, or 'lm'"
             raise self.refused_goals(
                 goals, "one goal with a position", "one PoseGoal or, for a limb, PositionGoal", hint
             )
@@ -113,7 +113,7 @@ class Segments(ClosedForm):
             raise self.refusal(goal, f"{why}: {named(skeleton, reduced, rows)}", _EXPECTED)
         for pole in goals:
             if pole is not goal:
-                hint = "leave it out, or use solver='lm'"
+                hint = "leave it out, or use the solver 'lm'"
                 raise self.refusal(pole, "a pole of an arm of hinges", "the pole of a limb", hint)
         return held
 

@@ -73,11 +73,11 @@ class TwoBone(ClosedForm):
             if not limb or not own_variables(reduced, limb):
                 expected = _LIMB + (", and the tip a ball" if goal.constrained_parts & ROTATION else "")
                 found = named(skeleton, reduced, above(reduced, row)[:3])
-                raise self.refusal(goal, found, expected, "use solver='segments' or 'lm'")
+                raise self.refusal(goal, found, expected, "use the solver 'segments' or 'lm'")
             carries = any(set(above(reduced, r)) & set(limb) for r in moving)
             if carries or set(above(reduced, limb[0])) & set(moving):
                 found = f"a limb of {named(skeleton, reduced, limb)} that shares joints with another"
-                raise self.refusal(goal, found, "limbs that do not carry each other", "use solver='lm' for those")
+                raise self.refusal(goal, found, "limbs that do not carry each other", "use the solver 'lm' for those")
             moving += limb
             bends.append(limb[-2])
         for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
