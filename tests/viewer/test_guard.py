@@ -355,15 +355,20 @@ def _left(page: View) -> tuple[int, int]:
 
 def test_a_browser_that_goes_while_its_page_is_made_leaves_nothing(page: View, monkeypatch: pytest.MonkeyPatch) -> None:
     until(lambda: _left(page) == (0, 0), why="earlier browsers are still there")
-    begun, gone = threading.Event(), threading.Event()
-    make = page._opening.make
+    begun, gone, given = threading.Event(), threading.Event(), threading.Event()
+    opening = page._opening
 
     def slow() -> object:
         begun.set()
         gone.wait(PATIENCE)
-        return make()
+        return opening.make()
 
-    monkeypatch.setattr(page, "_opening", replace(page._opening, make=slow))
+    def give(*arguments: object) -> object:
+        made = opening.give(*arguments)
+        given.set()
+        return made
+
+    monkeypatch.setattr(page, "_opening", replace(opening, make=slow, give=give))
 
     async def go() -> None:
         async with await _open(page) as socket:
@@ -375,9 +380,7 @@ def test_a_browser_that_goes_while_its_page_is_made_leaves_nothing(page: View, m
 
     asyncio.run(asyncio.wait_for(go(), PATIENCE))
     gone.set()
-    until(lambda: page._waiting.empty() and _left(page) == (0, 0), why="a session was left behind")
-    time.sleep(0.3)  # made late, it would be there by now
-    assert _left(page) == (0, 0)
+    until(lambda: given.is_set() and _left(page) == (0, 0), why="a session was left behind")
 
 
 def test_quick_visits_leave_no_session_and_no_thread(page: View) -> None:

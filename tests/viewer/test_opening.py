@@ -157,13 +157,3 @@ def test_a_clip_of_another_body_plays_on_this_one_and_is_kept_with_keys():
 def test_an_option_that_no_page_has_is_an_error():
     with pytest.raises(TypeError, match="colour"):
         sy.view("arm7", port=0, colour="red")
-
-
-@pytest.mark.parametrize("shadows", [True, False])
-def test_a_page_without_shadows_has_plain_light(shadows, monkeypatch):
-    """The map of the surroundings is never made, and a light from sky and floor takes its place."""
-    told = []
-    monkeypatch.setattr("viser.SceneApi.configure_environment_map", lambda scene, hdri: told.append(hdri))
-    monkeypatch.setattr("viser.SceneApi.add_light_hemisphere", lambda scene, name, **_: told.append(name))
-    with live.view("arm7", port=0, shadows=shadows):
-        assert told == ([] if shadows else [None, "/surroundings"])

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 )
 @click.option("--token", metavar="SECRET", help="Secret of the page.", show_default="random, if needed")
 @click.option("--dark", is_flag=True, help="Start dark.")
-@click.option("--shadows/--no-shadows", default=True, help="Whether the body casts a shadow and reflects.")
+@click.option("--shadows/--no-shadows", default=True, help="Whether the body casts a shadow.")
 @click.option("--browser/--no-browser", default=True, help="Open a browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as a JSON object.")
 def view(

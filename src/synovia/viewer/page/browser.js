@@ -42,11 +42,14 @@
   const textures = {}; // by name
   const linear = (value) => Math.pow(value, 2.2);
 
-  // three.js's own classes are found on objects that it has made: the scene's, a skeleton's.
+  // three.js's own classes are found on objects that it has made: a skeleton's, those of many meshes in one, shadows.
   const textureClass = (mesh) => {
     let top = mesh;
     while (top.parent) top = top.parent;
-    const made = mesh.skeleton?.boneTexture ?? top.environment;
+    let made = mesh.skeleton?.boneTexture;
+    top.traverse((one) => {
+      made ??= one.shadow?.map?.texture ?? Object.values(one).find((value) => value?.isTexture);
+    });
     let kind = made && Object.getPrototypeOf(made);
     while (kind && !Object.hasOwn(kind, "transformUv")) kind = Object.getPrototypeOf(kind);
     return kind?.constructor;

@@ -19,13 +19,11 @@ from typing import Any, Final, Protocol, TypedDict
 
 from synovia.model.geometry import Array
 from synovia.viewer.editing.worker import SESSION, Background
+from synovia.viewer.serving.lights import add_lights, add_shadows
 from synovia.viewer.serving.server import Rules, check_address, guarded_server, is_local
 
 _FINISH: Final = 2.0  # seconds to wait for the thread of a page that is replaced
 _PANEL: Final = 384  # width of the controls, pixels
-_SKY: Final = (255, 255, 255)
-_GROUND: Final = (190, 190, 195)
-_SURROUNDINGS: Final = 3.0  # brightness of the light that stands for the surroundings
 
 
 class PageOptions(TypedDict, total=False):
@@ -36,8 +34,7 @@ class PageOptions(TypedDict, total=False):
         port: Port to try first (8080), 0 for any.
         token: Secret that browsers must send; None: a random one if the address needs it.
         dark: Whether the page starts dark (False).
-        shadows: Whether bodies cast a shadow and reflect their surroundings (True). Without both, the page is faster
-            on machines without a GPU.
+        shadows: Whether bodies cast a shadow (True). Without it, the page is faster on machines without a GPU.
         browser: Whether to open a browser (False).
     """
 
@@ -104,7 +101,7 @@ class Host:
     Args:
         background: Runner of the page's threads.
         dark: Whether the page starts dark.
-        shadows: Whether bodies cast a shadow and reflect their surroundings.
+        shadows: Whether bodies cast a shadow.
         folder: Folder for files that the browser sends, removed when the view stops.
         show: Function that replaces this browser's page.
     """
@@ -124,7 +121,7 @@ class View:
         rules: Rules of access.
         port: Port to try first, 0 for any.
         dark: Whether pages start dark.
-        shadows: Whether bodies cast a shadow and reflect their surroundings.
+        shadows: Whether bodies cast a shadow.
 
     Example:
         >>> import synovia as sy
@@ -151,23 +148,13 @@ class View:
         atexit.register(self.stop)
         aim = opening.aim(opening.make())
         self.server.scene.set_up_direction(_triple(aim.up))
-        self._add_lights(aim.up)
+        add_lights(self.server.scene, _triple(aim.up))
         first = self.server.initial_camera
         first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
         first.fov, first.near, first.far = aim.fov, aim.near, aim.far
         self._background.start("synovia-pages", self._make_pages)
         self.server.on_client_connect(self._connected)
         self.server.on_client_disconnect(self._gone)
-
-    def _add_lights(self, up: Array) -> None:
-        """Set the lights that all pages share; a browser compiles its shaders for them once."""
-        scene = self.server.scene
-        scene.configure_default_lights(True, cast_shadow=self._shadows)
-        if not self._shadows:  # a map of the surroundings costs more than shadows do, such a light nothing
-            scene.configure_environment_map(None)
-            scene.add_light_hemisphere(
-                "/surroundings", sky_color=_SKY, ground_color=_GROUND, intensity=_SURROUNDINGS, position=_triple(up)
-            )
 
     @property
     def url(self) -> str:
@@ -186,6 +173,8 @@ class View:
         """
         with self._lock:
             self._here.add(client.client_id)
+        if self._shadows:
+            add_shadows(client)
         self._waiting.put((client, self._opening))
 
     async def _gone(self, client: Any) -> None:
@@ -243,7 +232,7 @@ class View:
             pass
 
     def stop(self) -> None:
-        """Stop serving. If a solver is being compiled, wait for the compiler, which cannot be interrupted."""
+        """Stop serving, and what compiles solvers for the pages."""
         atexit.unregister(self.stop)
         self._stopped.set()
         with self._lock:
@@ -293,7 +282,7 @@ def serve(
         port: Port to try first, 0 for any.
         token: Secret that browsers must send.
         dark: Whether the page starts dark.
-        shadows: Whether bodies cast a shadow and reflect their surroundings.
+        shadows: Whether bodies cast a shadow.
         browser: Whether to open a browser.
 
     Raises:
