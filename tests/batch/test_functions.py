@@ -1,12 +1,14 @@
 """Functions of batches: what goes in comes out with a status, in every form that engines for data sets have."""
 
+import io
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
 
 import synovia as sy
-from cli_runs import run
+from cli_runs import assert_refused, run
 from synovia.batch import tables
 from synovia.batch.columns import TargetColumns
 from synovia.batch.folder import run_folder
@@ -189,7 +191,20 @@ def test_bad_tables_leave_nothing_behind(tmp_path):
         assert name in ran.err
         assert not list(tmp_path.glob("*out.npz*"))
     np.savez(tmp_path / "objects.npz", a=np.array([{}], object))
-    assert run("solve", "arm7", "--targets", tmp_path / "objects.npz", "-o", tmp_path / "out.npz").code == 3
+    np.savez(tmp_path / "bytes.npz", a=np.zeros(3, "V8"))
+    np.savez(tmp_path / "wide.npz", a=np.zeros((3, 10_000)))
+    with zipfile.ZipFile(tmp_path / "cut.npz", "w") as archive:  # a header that promises a gigabyte
+        head = io.BytesIO()
+        np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (10**8,)})
+        archive.writestr("a.npy", head.getvalue() + bytes(16))
+    for name, words in {
+        "objects": "numbers or texts",
+        "bytes": "numbers or texts",
+        "wide": "8192",
+        "cut": "16",
+    }.items():
+        path = tmp_path / f"{name}.npz"
+        assert_refused(run("solve", "arm7", "--targets", path, "-o", tmp_path / "out.npz"), path.name, words)
 
 
 class Inline:

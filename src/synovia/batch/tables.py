@@ -7,6 +7,7 @@ Arrow and Parquet need pyarrow, the extra ``data``.
 from __future__ import annotations
 
 import csv
+import math
 import os
 import tempfile
 import zipfile
@@ -26,6 +27,8 @@ PART: Final = 2**18  # rows of a part of a large table; a multiple of BLOCK
 ENDINGS: Final = (".parquet", ".arrow", ".npz", ".csv")
 _ARROW: Final = (".arrow", ".feather")
 _BUFFER: Final = 2**20  # bytes that are read of a column at once
+_KINDS: Final = "biufcmMSU"  # NumPy's kinds of numbers, times and texts
+_WIDEST: Final = 2**13  # bytes of a row of an array: a block of rows must fit into memory
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
 
@@ -133,19 +136,26 @@ class Source:
         """Open a NumPy archive, whose arrays are columns."""
         archive = self._close.enter_context(zipfile.ZipFile(self.path))
         heads: dict[str, tuple[tuple[int, ...], np.dtype[Any], int]] = {}
-        for entry in archive.namelist():
-            if not entry.endswith(".npy"):
-                raise FormatError(f"member {entry!r}", where=str(self.path), expected="arrays alone, as .npy")
+        for entry in archive.infolist():
+            if not entry.filename.endswith(".npy"):
+                raise FormatError(f"member {entry.filename!r}", where=str(self.path), expected="arrays alone, as .npy")
             with archive.open(entry) as file:
                 version = np.lib.format.read_magic(file)
                 reader = (
                     np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
                 )
                 shape, fortran, kind = reader(file)
-                name = entry.removesuffix(".npy")
-                if kind.hasobject or (fortran and len(shape) > 1) or not shape:
+                name = entry.filename.removesuffix(".npy")
+                if kind.kind not in _KINDS or (fortran and len(shape) > 1) or not shape:
                     raise FormatError(f"array {name!r}", where=str(self.path), expected="plain numbers or texts by row")
-                heads[name] = shape, kind, file.tell()
+                width, start = kind.itemsize * math.prod(shape[1:]), file.tell()
+                if width > _WIDEST:
+                    expected = f"at most {_WIDEST} bytes a row"
+                    raise FormatError(f"array {name!r}", where=str(self.path), value=width, expected=expected)
+                if entry.file_size - start != shape[0] * width:
+                    value, expected = entry.file_size - start, f"{shape[0] * width} bytes"
+                    raise FormatError(f"array {name!r}", where=str(self.path), value=value, expected=expected)
+                heads[name] = shape, kind, start
         sizes = {name: head[0][0] for name, head in heads.items()}
         if len(set(sizes.values())) != 1:
             raise FormatError("lengths of the arrays", where=str(self.path), value=sizes, expected="the same for all")

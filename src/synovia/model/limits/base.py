@@ -22,8 +22,11 @@ class Limit(ABC):
 
     @abstractmethod
     def row(self) -> NDArray[np.float64]:
-        """Return the limit as the kernels read it, shape (11,)."""
+        """Return the limit as the kernels read it, shape (11,).
+
+        The columns are those of ``kernels.layout``. The bounds are in radians or length units.
+        """
 
     @abstractmethod
     def describe(self) -> str:
-        """Return the limit as text."""
+        """Return the limit as text, for tables and messages."""
