@@ -237,7 +237,11 @@ def test_mistakes_are_named_and_leave_nothing_behind(tmp_path, six):
     with pytest.raises(FormatError, match="Parquet"):
         add_poses(source, tmp_path / "ee", arm)
     info = json.loads((source / "meta" / "info.json").read_text(encoding="utf-8"))
-    for change, word in (({"codebase_version": "v2.1"}, "another layout"), ({"fps": 10**400}, "fps are missing")):
+    for change, word in (
+        ({"codebase_version": "v2.1"}, "another layout"),
+        ({"fps": 10**400}, "fps are missing"),
+        ({"robot_type": "\ud800"}, "surrogate"),
+    ):
         (source / "meta" / "info.json").write_text(json.dumps(info | change), encoding="utf-8")
         with pytest.raises(FormatError, match=word):
             add_poses(source, tmp_path / "ee", arm)

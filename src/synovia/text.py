@@ -21,12 +21,13 @@ _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def parse_json(text: str, where: str) -> object:
+def parse_json(text: str, where: str, *, finite: bool = True) -> object:
     """Return the value of a JSON text.
 
     Args:
         text: The text.
         where: File that it comes from, for messages.
+        finite: Whether NaN and infinite numbers, which are not JSON, are refused.
 
     Raises:
         FormatError: If it is malformed or nested too deeply, an object repeats a name, a number is NaN or infinite, or
@@ -47,7 +48,7 @@ def parse_json(text: str, where: str) -> object:
         raise FormatError("number", where=where, value=word, expected="a finite number")
 
     try:
-        value = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=refuse if finite else None)
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:

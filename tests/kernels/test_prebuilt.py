@@ -72,7 +72,8 @@ def test_without_them_numba_compiles(tmp_path):
 def test_without_both_an_error_says_what_to_install(tmp_path):
     told = said(NO_NUMBA + CLAMP + TELL, tmp_path)
     assert told.returncode == 1
-    assert told.stderr.splitlines()[-1].endswith('pip install "synovia[jit]".')
+    assert "numba is not installed" in told.stderr.splitlines()[-1]
+    assert "synovia[jit]" in told.stderr.splitlines()[-1]
     shown = said(
         NO_NUMBA + 'from synovia.cli import main; sys.exit(main(["solve", "arm7", "--target", "tool=0.4,0,0.5"]))',
         tmp_path,

@@ -157,7 +157,7 @@ def test_the_search_in_the_text_finds_what_the_grammar_does():
             assert found == imported(file) - sources.CHANGE_NO_CODE.keys() - packages, own
 
 
-@pytest.mark.compiled
+@pytest.mark.jit
 @pytest.mark.slow
 def test_entry_points_in_subfolders_are_kept_by_content(tmp_path):
     """Two files of one name, in two folders, each with a kernel and an algorithm of the same name."""
@@ -183,7 +183,7 @@ from synovia.kernels.two import step as two
 print(one.step(1.0), two.step(1.0), type(one.go) is type(two.go), type(one.go).__name__ == type(two.go).__name__)
 print(*(sum(m.step.stats.cache_hits.values()) for m in (one, two)))
 """
-    env = {**os.environ, "SYNOVIA_CACHE_DIR": str(tmp_path / "cache")}
+    env = {**os.environ, "SYNOVIA_CACHE_DIR": str(tmp_path / "cache"), "SYNOVIA_KERNELS": "jit"}
 
     def run(text, **more):
         done = subprocess.run(

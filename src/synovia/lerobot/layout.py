@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from synovia.errors import FileError, FormatError, InputError, did_you_mean
 from synovia.io.base import as_path, optional_package, read_text
 from synovia.lerobot.statistics import Summary, of_all, of_episode
+from synovia.text import parse_json
 
 _VERSION: Final = "v3."
 _INFO: Final = Path("meta/info.json")
@@ -249,10 +250,7 @@ class DataSet:
 
 def _json(where: Path) -> dict[str, Any]:
     """Return the object of a JSON file."""
-    try:
-        content = json.loads(read_text(where))
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"is not JSON ({error})", where=str(where)) from error
+    content = parse_json(read_text(where), str(where), finite=False)  # statistics may be NaN
     if not isinstance(content, dict):
         raise FormatError("is not a JSON object", where=str(where))
     return cast("dict[str, Any]", content)
