@@ -23,9 +23,6 @@ SIBLING_FOLDERS = ("io", "goals", "solver", "model/limits")
 SHARED = {"base", "describe", "xmltree"}
 MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz"}  # choosers; an archive around the text format
 
-# Modules of less than 30 lines that are still to be merged into their neighbours.
-SHORT = ("model/limits/base.py",)
-
 # Imported where they are used, so that `import synovia` stays light and extras stay optional.
 HEAVY = {"ezc3d", "scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmpeg", "rich", "pyarrow", "ray"}
 
@@ -201,7 +198,7 @@ def test_a_file_is_worth_a_file() -> None:
         for path in MODULES
         if path.name not in ("__init__.py", "__main__.py") and len(path.read_text(encoding="utf-8").splitlines()) < 30
     ]
-    assert sorted(short) == sorted(SHORT)
+    assert not short
 
 
 @of_all_modules

@@ -385,6 +385,7 @@ def test_the_memory_that_old_files_ask_for(tmp_path: Path, size: str) -> None:
         ("", '<compiler><lengthrange inttotal="1e9"/></compiler>', "too many steps"),
         ("", '<compiler><lengthrange timestep="1e-9"/></compiler>', "too many steps"),
         (f'<replicate count="100000"><body>{BALL}</body></replicate>', "", ":4: <body> creates too many bodies"),
+        (400 * f'<replicate count="2"><body>{BALL}</body></replicate>', "", "too many <replicate>s for its size"),
         (f'<replicate count="1e9x"><body>{BALL}</body></replicate>', "", "MuJoCo cannot compile it"),
         ('<replicate count="90"><replicate count="90"><body/></replicate></replicate>', "", "creates too many bodies"),
         (f'<replicate count="2000"><body>{40 * BALL}</body></replicate>', "", "creates too many elements"),

@@ -207,6 +207,24 @@ def test_bad_tables_leave_nothing_behind(tmp_path):
         assert_refused(run("solve", "arm7", "--targets", path, "-o", tmp_path / "out.npz"), path.name, words)
 
 
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+def test_texts_that_are_no_unicode_are_refused(ending, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    offsets, broken = arrow.py_buffer(np.array([0, 2], np.int32).tobytes()), arrow.py_buffer(b"\x80a")
+    text = arrow.Array.from_buffers(arrow.string(), 1, [None, offsets, broken])
+    table = arrow.table({"id": text, **{f"tool.{axis}": [0.3] for axis in "xyz"}})
+    path = tmp_path / f"in.{ending}"
+    if ending == "parquet":
+        import pyarrow.parquet as parquet
+
+        parquet.write_table(table, path)
+    else:
+        with arrow.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+    assert_refused(run("solve", "arm7", "--targets", path, "-o", tmp_path / "out.csv"), path.name)
+    assert not (tmp_path / "out.csv").exists()
+
+
 class Inline:
     def run(self, task, jobs):
         for job in jobs:

@@ -194,7 +194,7 @@ class Source:
             end = int(self.count or 0) if last < 0 else last
             groups = [i for i in range(len(sizes)) if starts[i] < end and starts[i + 1] > first]
             skip = first - starts[groups[0]] if groups else 0
-            batches = file.iter_batches(BLOCK, row_groups=groups, use_threads=False)
+            batches = map(_checked, file.iter_batches(BLOCK, row_groups=groups, use_threads=False))
             yield from _regular(arrow, batches, file.schema_arrow, skip, end - first)
 
         return read
@@ -208,17 +208,18 @@ class Source:
         sizes = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
         self.count = sum(sizes)
 
-        def checked(number: int) -> Any:
-            batch = file.get_batch(number)
-            batch.validate(full=True)  # offsets of a damaged file lead anywhere
-            return batch
-
         def read(first: int, last: int) -> Generator[Any]:
             end = int(self.count or 0) if last < 0 else last
-            batches = (checked(i) for i in range(file.num_record_batches))
+            batches = (_checked(file.get_batch(i)) for i in range(file.num_record_batches))
             yield from _regular(arrow, batches, file.schema, first, end - first)
 
         return read
+
+
+def _checked(batch: Any) -> Any:
+    """Return an Arrow batch, if it is whole: offsets of a damaged file lead anywhere, and its texts are no Unicode."""
+    batch.validate(full=True)
+    return batch
 
 
 def _regular(arrow: Any, batches: Iterator[Any], schema: Any, skip: int, count: int) -> Generator[Any]:

@@ -18,6 +18,7 @@ MOST_POINTS: Final = 1000  # points of deformable objects; each becomes a body
 MOST_CELLS: Final = 2**24  # cells of textures and height fields
 MOST_CORNERS: Final = 50_000  # vertices of built-in meshes; each mesh counts as at least 1000
 MOST_STEPS: Final = 10_000  # simulated steps to find the length ranges of actuators
+MOST_COPIED: Final = 500_000  # elements times <replicate>s: each one copies the whole model
 MOST_EXTRA: Final = 10_000  # numbers of a sensor, of a custom field, or in <size>
 MOST_USER: Final = 100  # user data of each element
 MEMORY: Final = {"nstack": 10**8, "njmax": 10**6, "nconmax": 10**6}  # memory of a simulation, in <size> of old files
@@ -46,8 +47,15 @@ class Budget:
             element, times = waiting.pop()
             self.add(element, times)
             if element.tag == "replicate":
+                self.spend(element, "replicates", 1.0, MOST_ELEMENTS)
                 times *= max(1.0, *numbers(element, "count"))
             waiting += [(child, times) for child in element.children]
+        replicates, elements = self.spent.get("replicates", 0.0), self.spent["elements"]
+        if replicates * elements > MOST_COPIED:
+            most = int(MOST_COPIED // elements)
+            raise root.error(
+                "has too many <replicate>s for its size", value=int(replicates), expected=f"at most {most}"
+            )
 
     def add(self, element: Element, times: float) -> None:
         """Count one element that occurs ``times`` times."""
