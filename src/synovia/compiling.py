@@ -21,6 +21,7 @@ from typing import IO, Final, Self
 from synovia.errors import SynoviaError
 
 _TRIES: Final = 2  # a process may be killed for lack of memory
+_KILLED: Final = -9  # code of a process that was killed
 _PATIENCE: Final = 5.0  # seconds for a process to end by itself after it closed its pipe
 
 
@@ -95,7 +96,7 @@ class CompilerProcess:
             name: Module and function of the entry point, see ``kernels.compiler.entries``.
 
         Raises:
-            SynoviaError: If the process has failed twice, or was stopped.
+            SynoviaError: If the process has failed twice or was stopped, or the code cannot be stored.
         """
         with self._lock:
             problem = ""
@@ -145,8 +146,14 @@ class CompilerProcess:
             process.stdin.write(name + "\n")
             process.stdin.flush()
             for line in process.stdout:
-                with suppress(ValueError, TypeError, KeyError):  # another line, for example of a ``sitecustomize``
-                    return float(json.loads(line)["seconds"])
+                try:
+                    answer = json.loads(line)
+                    seconds, warnings = float(answer["seconds"]), answer["warnings"]
+                except (ValueError, TypeError, KeyError):  # another line, for example of a ``sitecustomize``
+                    continue
+                if warnings:
+                    raise SynoviaError(str(warnings[0]))
+                return seconds
         return None
 
     def _ended(self) -> str:
@@ -170,7 +177,8 @@ class CompilerProcess:
             errors.seek(0)
             told = errors.read().strip().rpartition("\n")[2].strip()
         if process.returncode < 0:
-            return f"its process was killed by signal {-process.returncode}, perhaps for lack of memory"
+            why = ", perhaps for lack of memory" if process.returncode == _KILLED else ""
+            return f"its process was killed by signal {-process.returncode}{why}"
         return told or f"its process ended with code {process.returncode}"
 
 

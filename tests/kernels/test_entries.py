@@ -224,6 +224,38 @@ def test_the_failure_of_a_compiler_says_why(compiler: CompilerProcess, monkeypat
         compiler.compile("tree.tables.clamp_rows")
 
 
+@pytest.mark.jit
+def test_code_that_cannot_be_stored_is_not_called_compiled(compiler: CompilerProcess, monkeypatch) -> None:
+    monkeypatch.setenv("SYNOVIA_CACHE_DIR", f"{os.devnull}/kernels")
+    with pytest.raises(SynoviaError, match="cannot cache compiled kernels"):
+        compiler.compile("tree.tables.clamp_rows")
+
+
+CHECKED = """
+from synovia.kernels.compiler.compile_events import delegated
+import synovia as sy
+
+def check():
+    raise sy.SynoviaError("the page has stopped")
+
+arm = sy.bundled("arm7")
+with delegated(lambda name: None, check):
+    try:
+        print(arm.rest_pose().positions.shape)
+    except sy.SynoviaError as error:
+        print(error)
+print(arm.rest_pose().positions.shape)
+"""
+
+
+@pytest.mark.jit
+def test_what_a_thread_compiles_itself_ends_between_two_functions(tmp_path) -> None:
+    env = {**os.environ, "SYNOVIA_CACHE_DIR": str(tmp_path), "SYNOVIA_KERNELS": "jit"}
+    done = subprocess.run([sys.executable, "-c", CHECKED], capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["the page has stopped", "(11, 3)"]
+
+
 ORPHAN = """
 import threading
 from synovia.compiling import CompilerProcess

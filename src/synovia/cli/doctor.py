@@ -154,7 +154,7 @@ def _text(state: dict[str, Any]) -> list[str]:
     size = f"{kept['files']} files, {kept['bytes'] / 1e6:.1f} MB"
     if kept["bytes_of_other_versions"]:
         size += f"; {kept['bytes_of_other_versions'] / 1e6:.1f} MB of other versions, removed after {kept['days']} days"
-    if not kept["files"] and state["kernels"]["mode"] == "jit":
+    if not kept["files"] and kept["writable"] and state["kernels"]["mode"] == "jit":
         size += "; 'synovia doctor --warm' compiles ahead"
     cache = [
         ("folder", kept["folder"]),

@@ -151,8 +151,11 @@ class CompileNotice(CompileListener):
 
 def compiling_text(solver: str, seconds: float | None) -> str:
     """Return the notice that a solver is being compiled."""
+    from synovia.kernels.compiler import cache
+
     about = "" if seconds is None else f" (about {seconds:.0f} s)"
-    return f"Compiling {solver}{about}. This happens once. 'synovia doctor --warm' compiles all solvers now."
+    once = " This happens once. 'synovia doctor --warm' compiles all solvers now." if cache.WRITABLE else ""
+    return f"Compiling {solver}{about}.{once}"
 
 
 def at_terminal() -> bool:

@@ -231,16 +231,18 @@ def solve(
         report = partial(emit_json, solution_object(solution, ik, seconds))
     else:
         report = partial(emit_lines, solution_text(solution, ik, begin or ik.default_start, seconds))
-    if options.path is not None:
-        from synovia.files.poses import save_pose
+    try:
+        if options.path is not None:
+            from synovia.files.poses import save_pose
 
-        save_pose(solution.pose, options.path, force=options.force)
-    if picture is not None:
-        from synovia import draw
+            save_pose(solution.pose, options.path, force=options.force)
+        if picture is not None:
+            from synovia import draw
 
-        title = f"{skeleton.name}: {solution.status.name.lower().replace('_', ' ')}"
-        draw.picture(solution, path=picture, title=title, look=look, force=options.force)
-    report()
+            title = f"{skeleton.name}: {solution.status.name.lower().replace('_', ' ')}"
+            draw.picture(solution, path=picture, title=title, look=look, force=options.force)
+    finally:
+        report()
     return REACHED if solution.reached else MISSED
 
 

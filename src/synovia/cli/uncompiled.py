@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from synovia.model.geometry import Array
 
 _CHOICE: Final = "SYNOVIA_KERNELS"
-_NOTICE: Final = 80_000.0  # visits of joints: three to four seconds as plain Python
-_WORK: Final = 500_000.0  # 20 seconds; full-body, the only solver that comes near, takes a minute to compile
+_WORK: Final = 500_000.0  # visits of joints: 20 seconds. full-body alone comes near; it takes a minute to compile
+_LITTLE: Final = 100_000.0  # where there is no compiler, the error should not come late
+_PATIENCE: Final = 3.0  # seconds before a notice
 
 
 class NeedsCompilerError(Exception):
@@ -60,18 +62,18 @@ def _limited(is_over: Callable[[Array], bool]) -> Callable[[Array], bool]:
     from synovia.kernels.compiler.watch import PORTION
     from synovia.kernels.layout import WORK_LEFT
 
-    done = 0.0
-    lock = threading.Lock()
+    left = _WORK if find_spec("numba") else _LITTLE
+    told, begun, lock = False, time.monotonic(), threading.Lock()
 
     def limited(numbers: Array) -> bool:
-        nonlocal done
+        nonlocal left, told
         with lock:
-            before = done
-            done += PORTION - numbers[WORK_LEFT]
-        if before < _NOTICE <= done:
-            warm = "" if find_spec("numba") is None else " 'synovia doctor --warm' compiles all solvers now."
-            talk(f"Solving uncompiled, which takes some seconds.{warm}")
-        if done > _WORK:
+            left -= PORTION - numbers[WORK_LEFT]
+            late = not told and time.monotonic() - begun > _PATIENCE
+            told = told or late
+        if late:
+            talk("Solving uncompiled, which may take half a minute.")
+        if left < 0.0:
             raise NeedsCompilerError
         return is_over(numbers)
 

@@ -146,18 +146,19 @@ _delegate = threading.local()
 
 
 @contextmanager
-def delegated(compile_elsewhere: Callable[[str], object]) -> Generator[None]:
+def delegated(compile_elsewhere: Callable[[str], object], check: Callable[[], object] | None = None) -> Generator[None]:
     """Have another process compile the entry points that this thread needs, if a cache can hold them.
 
     Args:
         compile_elsewhere: Compiles the entry point of a name, and returns when it is stored. What is not stored then is
             compiled by this process.
+        check: Called between two functions that this thread compiles all the same; it may raise to end that.
     """
-    _delegate.compile = compile_elsewhere
+    _delegate.compile, _delegate.check = compile_elsewhere, check
     try:
         yield
     finally:
-        del _delegate.compile
+        del _delegate.compile, _delegate.check
 
 
 def _compile_elsewhere(dispatcher: Any, signature: Any) -> None:
@@ -203,7 +204,14 @@ def interrupt_deferred() -> Generator[None]:
 
 
 def handle_interrupt() -> None:
-    """Call the user's handler if Ctrl-C was pressed; it may raise."""
+    """Call the user's handler if Ctrl-C was pressed, or the check of a thread that delegates; both may raise."""
+    check = getattr(_delegate, "check", None)
+    if check is not None:
+        try:
+            check()
+        except Exception as error:
+            _handler_errors.append(error)
+            raise
     if _interrupts and threading.current_thread() is threading.main_thread():
         _interrupts.clear()
         try:

@@ -144,11 +144,14 @@ def compile_entry(name: str) -> float:
 def serve(names: TextIO, answers: TextIO) -> None:
     """Read names of entry points, one a line, compile each, and write its seconds as JSON, until the input ends.
 
+    An answer also has the warnings so far: if code cannot be stored, there is one.
+
     The process then ends at once, also while it compiles: its parent has ended, or does not want it any more. It
     ignores Ctrl-C, which is for the parent.
     """
     import gc
     import json
+    import logging
     import os
     import queue
     import signal
@@ -158,6 +161,10 @@ def serve(names: TextIO, answers: TextIO) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()  # see ``jit.ready``
     wanted: queue.SimpleQueue[str] = queue.SimpleQueue()
+    warnings: list[str] = []  # why code is not stored
+    heard = logging.Handler(logging.WARNING)
+    heard.emit = lambda record: warnings.append(record.getMessage())
+    logging.getLogger("synovia.kernels").addHandler(heard)
 
     def read() -> None:
         for line in names:
@@ -168,7 +175,7 @@ def serve(names: TextIO, answers: TextIO) -> None:
     try:
         while True:
             name = wanted.get()
-            answers.write(json.dumps({"entry": name, "seconds": compile_entry(name)}) + "\n")
+            answers.write(json.dumps({"entry": name, "seconds": compile_entry(name), "warnings": warnings}) + "\n")
             answers.flush()
             gc.collect()  # otherwise garbage of the compiler grows to gigabytes
     except BaseException:  # noqa: BLE001 - the ordinary end of a process would wait for the thread that reads

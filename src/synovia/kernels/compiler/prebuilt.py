@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from synovia.kernels.compiler import sources
 
+LEVELS = "x86_64", "x86_64_v3", "x86_64_v4", "arm64"
 FOLDER = Path(os.environ.get("SYNOVIA_PREBUILT", Path(__file__).parents[1] / "prebuilt"))
 
 
@@ -33,6 +34,8 @@ def load(level: str = "") -> Prebuilt:
     Args:
         level: The level to take; "" for the highest that both the processor and the package have.
     """
+    if level and level not in LEVELS:
+        return Prebuilt("", {}, f"expected jit, python, prebuilt, or a level among {', '.join(LEVELS)}")
     try:
         made = json.loads((FOLDER / "made.json").read_bytes())
     except FileNotFoundError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -24,9 +25,9 @@ _LONGEST: Final = 0.1  # longest time step, seconds, also after a pause
 class Background:
     """The threads of one view that may need a compiled solver.
 
-    Another process compiles it, so that the page answers meanwhile. If that process fails, this one compiles: Python
-    cannot stop the compiler, and a process that ends while the compiler runs may crash. So ``stop`` waits for these
-    threads; it is called when the page stops and before the process ends.
+    Another process compiles it, so that the page answers meanwhile. If that process fails, this one compiles. A process
+    that ends while the compiler runs may crash, so ``stop`` waits until it has ended between two functions; it is
+    called when the page stops and before the process ends.
 
     Attributes:
         stopped: Event that is set when the threads should end; long work checks it between its steps.
@@ -44,7 +45,7 @@ class Background:
 
         def run() -> None:
             try:
-                with delegated(self._compile):
+                with delegated(self._compile, self._check):
                     action()
             finally:
                 with self._lock:
@@ -62,9 +63,18 @@ class Background:
         """Have the other process compile an entry point."""
         try:
             self._compiler.compile(name)
-        except SynoviaError:
-            if self.stopped.is_set():
-                raise
+        except SynoviaError as error:
+            self._check()
+            logging.getLogger("synovia.kernels").warning("%s. This process compiles it instead", error)
+
+    def _check(self) -> None:
+        """End what a thread compiles, once the page has stopped.
+
+        Raises:
+            SynoviaError: If it has.
+        """
+        if self.stopped.is_set():
+            raise SynoviaError("the page has stopped")
 
     def running(self, name: str) -> int:
         """Return the number of running threads with a name."""
@@ -78,7 +88,7 @@ class Background:
             return bool(self._threads)
 
     def stop(self) -> None:
-        """Wait until every thread has ended, also one that compiles."""
+        """End the compiler and all threads."""
         self.stopped.set()
         self._compiler.stop()
         while True:
