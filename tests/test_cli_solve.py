@@ -298,7 +298,12 @@ def _without_numba(folder: Path, error: str = "") -> dict[str, str]:
     return _without_compiled_kernels(folder, PYTHONPATH=str(hidden))
 
 
-LITTLE = "import sys; from synovia.cli import main, uncompiled; uncompiled._WORK = uncompiled._LITTLE = 500; sys.exit(main())"
+LITTLE = """
+import sys
+from synovia.cli import main, uncompiled
+uncompiled._WORK = uncompiled._LITTLE = 500.0
+sys.exit(main())
+"""
 
 
 def _with_little_work(*command: object, env: dict[str, str]) -> Ran:
