@@ -151,11 +151,11 @@ class CompileNotice(CompileListener):
 
 def compiling_text(solver: str, seconds: float | None) -> str:
     """Return the notice that a solver is being compiled."""
-    from synovia.kernels.compiler import cache
+    from synovia.kernels.compiler import cache, mode
 
     about = "" if seconds is None else f" (about {seconds:.0f} s)"
-    once = " This happens once. 'synovia doctor --warm' compiles all solvers now." if cache.WRITABLE else ""
-    return f"Compiling {solver}{about}.{once}"
+    once = " This happens once. 'synovia doctor --warm' compiles all solvers now."
+    return f"Compiling {solver}{about}.{'' if mode == 'jit' and not cache.WRITABLE else once}"
 
 
 def at_terminal() -> bool:
