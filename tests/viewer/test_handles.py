@@ -61,8 +61,8 @@ def client():
     return SimpleNamespace(scene=Scene(), camera=camera, nodes=nodes, atomic=nullcontext)
 
 
-def make(client, name, **options):
-    session = Session(sy.bundled(name), **options)
+def make(client, body, **options):
+    session = Session(sy.bundled(body) if isinstance(body, str) else body, **options)
     handles = Handles(0.05)
     more = {"scale": 1.0, "size": 1.7, "up": np.array((0.0, 1.0, 0.0))}
     targets = Targets(client, session, THEMES["light"], handles, on_select=lambda key: None, **more)
@@ -110,6 +110,40 @@ def test_a_hinge_has_one_ring(client):
     fixed = next(i for i, joint in enumerate(session.given.joints) if joint.kind.q_size == 0)
     with pytest.raises(sy.InputError, match="does not move"):
         rings.toggle(fixed)
+
+
+def test_a_slide_has_an_arrow_along_its_axis(client):
+    own, above = np.array((0.6, 0.8, 0.0)), np.eye(4)
+    above[2, 3] = 1.0
+    joints = [
+        sy.Joint(name="base", kind=sy.Kind.FIXED),
+        sy.Joint(name="turn", parent=0, kind=sy.Kind.HINGE, axis=(0.0, 0.0, 1.0)),
+        sy.Joint(name="slide", parent=1, kind=sy.Kind.SLIDE, axis=own, limit=sy.Interval(-0.2, 0.3)),
+        sy.Joint(name="tip", parent=2, kind=sy.Kind.FIXED, rest=above),
+    ]
+    session, handles, rings, _ = make(client, sy.Skeleton(joints, name="crane"))
+    session.set_joint(session.given.index("turn") + session.rooted.added, np.array([0.7]))
+    row = session.given.index("slide")
+
+    def dragged(along: float, across: float = 0.0) -> float:
+        rings.show(settled(session), row)
+        gizmo = client.nodes["/rings"]
+        axis = sy.Rotation.from_rotvec((0.0, 0.0, 0.7)).apply(own)
+        side = np.cross((0.0, 0.0, 1.0), axis)
+        gizmo.drag(gizmo.position + along * axis + across * side, sy.Rotation.identity())
+        return session.pose["slide"]
+
+    assert dragged(0.12, across=0.04) == pytest.approx(0.12)
+    gizmo = client.nodes["/rings"]
+    assert gizmo.active_axes == (False, False, True)
+    assert gizmo.disable_rotations
+    handles.snap = True
+    assert dragged(0.09) == pytest.approx(0.22)  # two steps of 0.05
+    handles.snap = False
+    assert dragged(1.0) == pytest.approx(0.3)  # its limit
+    assert dragged(-0.1) == pytest.approx(0.2)
+    session.undo()
+    assert session.pose["slide"] == pytest.approx(0.3)
 
 
 def test_a_target_goes_in_steps_along_the_axes_of_the_gizmo(client):
