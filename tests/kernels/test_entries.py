@@ -257,8 +257,10 @@ def test_what_a_thread_compiles_itself_ends_between_two_functions(tmp_path) -> N
 
 
 ORPHAN = """
-import threading
+import signal, threading
 from synovia.compiling import CompilerProcess
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)  # what runs the tests may ignore them
 process = CompilerProcess()
 threading.Thread(target=process.compile, args=("hierarchy.full_body.full_body",), daemon=True).start()
 while process._process is None:
