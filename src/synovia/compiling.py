@@ -96,7 +96,7 @@ class CompilerProcess:
             name: Module and function of the entry point, see ``kernels.compiler.entries``.
 
         Raises:
-            SynoviaError: If the process has failed twice or was stopped, or the code cannot be stored.
+            SynoviaError: If the process has failed, was killed twice, or was stopped, or the code cannot be stored.
         """
         with self._lock:
             problem = ""
@@ -109,7 +109,9 @@ class CompilerProcess:
                     break
                 if seconds is not None:
                     return seconds
-                problem = self._ended()
+                problem, killed = self._ended()
+                if not killed:
+                    break
             if self._stopped:
                 problem = "its process was stopped"
             raise SynoviaError(f"the compiler of {_purpose(name)} has failed: {problem}")
@@ -156,14 +158,14 @@ class CompilerProcess:
                 return seconds
         return None
 
-    def _ended(self) -> str:
-        """Kill the process, if there is one, and return why it has ended."""
+    def _ended(self) -> tuple[str, bool]:
+        """Kill the process, if there is one; return why it has ended, and whether it was killed."""
         process, errors = self._process, self._errors
         self._process = self._errors = None
         if errors is not None and process is None:  # it could not be started
             errors.close()
         if process is None or errors is None:
-            return ""
+            return "", False
         try:
             process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
@@ -178,8 +180,8 @@ class CompilerProcess:
             told = errors.read().strip().rpartition("\n")[2].strip()
         if process.returncode < 0:
             why = ", perhaps for lack of memory" if process.returncode == _KILLED else ""
-            return f"its process was killed by signal {-process.returncode}{why}"
-        return told or f"its process ended with code {process.returncode}"
+            return f"its process was killed by signal {-process.returncode}{why}", True
+        return told or f"its process ended with code {process.returncode}", not told
 
 
 def _purpose(name: str) -> str:
