@@ -217,7 +217,7 @@ class Source:
 
 
 def _checked(batch: Any) -> Any:
-    """Return an Arrow batch, if it is whole: offsets of a damaged file lead anywhere, and its texts are no Unicode."""
+    """Return a batch after a full check: a damaged file may have offsets outside it, or texts that are not Unicode."""
     batch.validate(full=True)
     return batch
 

@@ -68,7 +68,7 @@ class Background:
             logging.getLogger("synovia.kernels").warning("%s. This process compiles it instead", error)
 
     def _check(self) -> None:
-        """End what a thread compiles, once the page has stopped.
+        """Raise an error once the page has stopped, so that a thread stops compiling.
 
         Raises:
             SynoviaError: If it has.

@@ -232,7 +232,7 @@ class View:
             pass
 
     def stop(self) -> None:
-        """Stop serving, and what compiles solvers for the pages."""
+        """Stop serving, and stop the process that compiles solvers."""
         atexit.unregister(self.stop)
         self._stopped.set()
         with self._lock:
