@@ -23,6 +23,7 @@ _MODES: Final = {
     "jit": "compiled by numba when they are first used",
     "python": "plain Python, correct and slow",
     "none": "none: {advice}",
+    "small": "none, so 'synovia solve' alone runs, as plain Python, as far as its problem is small; {advice}",
 }
 _GOOD: Final = "green"
 _BAD: Final = "yellow"
@@ -162,7 +163,9 @@ def _text(state: dict[str, Any]) -> list[str]:
         ("compiled", size),
     ]
     run = state["kernels"]
-    mode = style(_MODES[run["mode"]].format(**run), fg=_GOOD if run["mode"] in ("prebuilt", "jit") else _BAD)
+    chosen = bool(os.environ.get("SYNOVIA_KERNELS"))
+    words = _MODES["small" if run["mode"] == "none" and not chosen else run["mode"]]
+    mode = style(words.format(**run), fg=_GOOD if run["mode"] in ("prebuilt", "jit") else _BAD)
     kernels = [("in use", mode), *([("why", run["reason"])] if run["reason"] else [])]
     tables = {"versions": versions, "extras": extras, "kernels": kernels, "cache of compiled code": cache}
     lines = [line for title, rows in tables.items() for line in (style(title, bold=True), *table(rows), "")]
