@@ -245,6 +245,10 @@ def test_mistakes_are_named_and_leave_nothing_behind(tmp_path, six):
         (source / "meta" / "info.json").write_text(json.dumps(info | change), encoding="utf-8")
         with pytest.raises(FormatError, match=word):
             add_poses(source, tmp_path / "ee", arm)
+    nested = "[" * 60 + "]" * 60  # a small file, which would be large with LeRobot's indents
+    (source / "meta" / "info.json").write_text(json.dumps(info)[:-1] + f', "notes": {nested}}}', encoding="utf-8")
+    with pytest.raises(FormatError, match="nested too deeply: expected at most 50 levels"):
+        add_poses(source, tmp_path / "ee", arm)
     assert [path.name for path in tmp_path.iterdir()] == ["pick"]
 
 

@@ -31,6 +31,7 @@ from synovia.text import parse_json
 _VERSION: Final = "v3."
 _INFO: Final = Path("meta/info.json")
 _STATS: Final = Path("meta/stats.json")
+_LEVELS: Final = 50  # of JSON: indented as LeRobot writes it, a line takes four bytes for each level that it is in
 _EPISODES: Final = Path("meta/episodes")
 _DATA: Final = Path("data")
 _EPISODE: Final = "episode_index"
@@ -253,7 +254,20 @@ def _json(where: Path) -> dict[str, Any]:
     content = parse_json(read_text(where), str(where), finite=False)  # statistics may be NaN
     if not isinstance(content, dict):
         raise FormatError("is not a JSON object", where=str(where))
+    if _levels(cast("dict[str, Any]", content)) > _LEVELS:
+        raise FormatError(f"is nested too deeply: expected at most {_LEVELS} levels", where=str(where))
     return cast("dict[str, Any]", content)
+
+
+def _levels(content: dict[str, Any]) -> int:
+    """Return how deeply objects and lists are nested."""
+    levels = 0
+    inside: list[Any] = [content]
+    while inside:
+        levels += 1
+        held: list[Any] = [one for value in inside for one in (value.values() if hasattr(value, "values") else value)]
+        inside = [one for one in held if type(one) in (dict, list)]
+    return levels
 
 
 def _write_json(where: Path, content: dict[str, Any]) -> None:
