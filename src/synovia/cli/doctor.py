@@ -23,7 +23,7 @@ _MODES: Final = {
     "jit": "compiled by numba when they are first used",
     "python": "plain Python, correct and slow",
     "none": "none: {advice}",
-    "small": "none, so 'synovia solve' alone runs, as plain Python, as far as its problem is small; {advice}",
+    "small": "none; only 'synovia solve' works, on small problems, as plain Python; {advice}",
 }
 _GOOD: Final = "green"
 _BAD: Final = "yellow"

@@ -31,7 +31,7 @@ from synovia.text import parse_json
 _VERSION: Final = "v3."
 _INFO: Final = Path("meta/info.json")
 _STATS: Final = Path("meta/stats.json")
-_LEVELS: Final = 50  # of JSON: indented as LeRobot writes it, a line takes four bytes for each level that it is in
+_LEVELS: Final = 50  # of nested JSON: indented as LeRobot does, a small file with more would be written as a large one
 _EPISODES: Final = Path("meta/episodes")
 _DATA: Final = Path("data")
 _EPISODE: Final = "episode_index"
