@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from archives import read_archive
 from cli_runs import run
 from synovia.errors import FormatError, UnsupportedError
 from synovia.io.smpl.model import NAMES
@@ -82,7 +83,7 @@ def test_archives_for_trackers_have_names_orders_and_velocities(tmp_path, robot)
     motion = walk(robot)
     sy.save_motion(motion, tmp_path / "w.isaac.npz")
     sy.save_motion(motion, tmp_path / "w.mujoco.npz")
-    isaac, mujoco = (dict(np.load(tmp_path / f"w.{kind}.npz")) for kind in ("isaac", "mujoco"))
+    isaac, mujoco = (read_archive(tmp_path / f"w.{kind}.npz") for kind in ("isaac", "mujoco"))
     base = ["base"] if motion.skeleton.joints[1].body == "base" else ["world_link"]
     assert isaac["joint_names"].tolist() == ["a1", "l1", "a2", "l2"]
     assert isaac["body_names"].tolist() == [*base, "arm1", "leg1", "arm2", "leg2"]
@@ -105,7 +106,7 @@ def test_archives_for_trackers_have_names_orders_and_velocities(tmp_path, robot)
 def test_a_single_frame_has_no_velocities(tmp_path, robot):
     motion = walk(robot, frames=1)
     sy.save_motion(motion, tmp_path / "one.isaac.npz")
-    arrays = np.load(tmp_path / "one.isaac.npz")
+    arrays = read_archive(tmp_path / "one.isaac.npz")
     for name in ("joint_vel", "body_lin_vel_w", "body_ang_vel_w"):
         np.testing.assert_array_equal(arrays[name], 0.0)
     again = sy.load_motion(tmp_path / "one.isaac.npz", skeleton=robot)
@@ -116,7 +117,7 @@ def test_a_single_frame_has_no_velocities(tmp_path, robot):
 def test_archives_without_names_find_their_order(tmp_path, robot, kind):
     motion = walk(robot)
     sy.save_motion(motion, tmp_path / f"w.{kind}.npz")
-    arrays = dict(np.load(tmp_path / f"w.{kind}.npz"))
+    arrays = read_archive(tmp_path / f"w.{kind}.npz")
     del arrays["joint_names"], arrays["body_names"]
     np.savez(tmp_path / "bare.npz", **arrays)
     again = sy.load_motion(tmp_path / "bare.npz", skeleton=robot)
@@ -126,7 +127,7 @@ def test_archives_without_names_find_their_order(tmp_path, robot, kind):
 def test_other_kinds_of_archives(tmp_path, robot):
     motion = walk(robot)
     sy.save_motion(motion, tmp_path / "w.isaac.npz")
-    arrays = dict(np.load(tmp_path / "w.isaac.npz"))
+    arrays = read_archive(tmp_path / "w.isaac.npz")
     amp = {
         "fps": np.array(50),
         "dof_names": arrays["joint_names"][::-1],
@@ -162,7 +163,7 @@ def test_other_kinds_of_archives(tmp_path, robot):
 )
 def test_wrong_archives(tmp_path, robot, change, message):
     sy.save_motion(walk(robot), tmp_path / "w.isaac.npz")
-    arrays = dict(np.load(tmp_path / "w.isaac.npz")) | change
+    arrays = read_archive(tmp_path / "w.isaac.npz") | change
     np.savez(tmp_path / "bad.npz", **arrays)
     with pytest.raises(FormatError, match=message):
         sy.load_motion(tmp_path / "bad.npz", skeleton=robot)
@@ -218,7 +219,7 @@ def test_lafan1_of_g1_has_the_order_of_its_model(tmp_path, shared_data):
     g1 = sy.load_skeleton(shared_data / "robot" / "g1_29dof.urdf")
     motion = walk(g1, frames=5)
     sy.save_motion(motion, tmp_path / "w.isaac.npz")
-    arrays = np.load(tmp_path / "w.isaac.npz")
+    arrays = read_archive(tmp_path / "w.isaac.npz")
     assert arrays["body_names"][0] == "pelvis"
     assert arrays["body_pos_w"].shape == (5, 30, 3)
     first = ("left_hip_pitch", "right_hip_pitch", "waist_yaw", "left_hip_roll", "right_hip_roll", "waist_roll")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from archives import read_archive
 from cli_runs import assert_refused, run
 from synovia.batch import tables
 from synovia.batch.columns import TargetColumns
@@ -165,7 +166,7 @@ def test_tables_on_the_command_line(tmp_path):
         ran = run("solve", "arm7", "--targets", tmp_path / f"in.{ending}", "-o", tmp_path / f"out.{ending}", "-j", 1)
         assert ran.code == 0, ran
         assert "reached in 24 of 24 rows" in ran.out
-    content = np.load(tmp_path / "out.npz")
+    content = read_archive(tmp_path / "out.npz")
     assert content["id"].tolist() == columns["id"].tolist()
     assert_reached(content)
     text = read_csv(tmp_path / "out.csv")
@@ -243,7 +244,7 @@ def test_large_tables_are_divided_at_fixed_rows(tmp_path, monkeypatch):
     task = SolveTable("arm7", None, as_solver(None), simd=False)
     result = run_folder(task, items, out, engine=Inline())
     assert (result.done, [row.input for row in result.failed]) == (3, ["broken.npz"])
-    parts = [np.load(out / f"t-0000{k}.npz") for k in range(3)]
+    parts = [read_archive(out / f"t-0000{k}.npz") for k in range(3)]
     whole = task.function(targets())
     for name in ("id", *JOINTS):
         assert np.array_equal(np.concatenate([part[name] for part in parts]), whole[name])
