@@ -96,9 +96,11 @@ class IK(CompiledProblem):
             InputError: If a value cannot be used, or ``follow`` has no start.
             UnknownNameError: If a target belongs to no goal.
         """
-        first = self.rest
+        ints, first = self.ints, self.rest
         if follow is not False:
             _check_follow(follow, start)
+            if follow:
+                ints = self._one_attempt
         if start is not None:
             if type(start) is not Pose or start.skeleton is not self.skeleton:
                 start = Pose.quick(self.skeleton, start) or self.as_start(start)
@@ -114,7 +116,6 @@ class IK(CompiledProblem):
                 set_deadline(workspace.scratch, deadline)
             self.writer.fill(targets, workspace)
             row = _empty(self.row_shape)
-            ints = self._one_attempt if follow else self.ints
             code = self.call(ints, self.floats, workspace.table, first, row, workspace.scratch, False, 0)
             if code < 0:
                 self.writer.refuse(code, targets)

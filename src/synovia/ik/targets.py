@@ -38,6 +38,7 @@ _POINT, _FRAME = (3,), (4, 4)
 _LAST_ROW: Final = (0.0, 0.0, 0.0, 1.0)  # of a transform
 _DOUBLE: Final = np.dtype(np.float64)
 _ndarray = np.ndarray  # one look-up less in each call
+_ALL: Final = slice(None)  # and no new one in each
 
 
 class Workspace:
@@ -111,7 +112,7 @@ class TargetWriter:
                 kind = type(value)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
                 if kind is _ndarray and value.dtype is _DOUBLE and value.shape == shape:
                     if shape is _FRAME:
-                        memory[:] = value.tobytes()  # a third faster than an assignment of arrays
+                        memory[_ALL] = value.tobytes()  # a third faster than an assignment of arrays
                     else:
                         view[...] = value
                 elif kind is not tuple or not _filled(view, shape, value):
