@@ -31,12 +31,13 @@ CHANGE_NO_CODE = {
     "compiler.sources": "this file, which decides what is hashed",
 }
 
-_JOINED = re.compile(rb"\\\r?\n")  # a line continued by a backslash
-_COMMENT = re.compile(rb"#[^\n]*")
+# Patterns, compiled at their first use: nothing looks for imports where kernels came compiled.
+_JOINED = rb"\\\r?\n"  # a line continued by a backslash
+_COMMENT = rb"#[^\n]*"
 _NAMES = rb"(\([^)]*\)|[^\n;]*)"
-_FROM = re.compile(rb"\bfrom\s+(\.*)\s*([\w.]*)\s+import\s*" + _NAMES)
-_IMPORT = re.compile(rb"(?:^|[;:])[ \t]*import\s+([^\n;]*)", re.MULTILINE)
-_WORD = re.compile(rb"[\w.]+")
+_FROM = rb"\bfrom\s+(\.*)\s*([\w.]*)\s+import\s*" + _NAMES
+_IMPORT = rb"(?m)(?:^|[;:])[ \t]*import\s+([^\n;]*)"
+_WORD = rb"[\w.]+"
 
 
 @functools.cache
@@ -69,13 +70,13 @@ def imports_of(text: bytes, package: str | None) -> set[str]:
         package: Dotted name (below ``synovia.kernels``) of the package that the file lies in, for relative imports;
             None for a file from elsewhere, whose relative imports are ignored.
     """
-    text = _JOINED.sub(b" ", _COMMENT.sub(b"", text))
+    text = re.sub(_JOINED, b" ", re.sub(_COMMENT, b"", text))
     found: set[str] = set()
-    for dots, module, names in _FROM.findall(text):
+    for dots, module, names in re.findall(_FROM, text):
         base = _absolute(len(dots), module.decode(), package)
         if base is None:
             continue
-        each = [word.decode() for word in _WORD.findall(names)]
+        each = [word.decode() for word in re.findall(_WORD, names)]
         if base == "synovia":
             found.update(modules() if "kernels" in each or "*" in names.decode() else ())
         elif base == PACKAGE or base.startswith(f"{PACKAGE}."):
@@ -85,7 +86,7 @@ def imports_of(text: bytes, package: str | None) -> set[str]:
                 found.update(_existing(f"{below}.{name}".lstrip(".")))
             if not below and "*" in names.decode():
                 found.update(modules())
-    for listed in _IMPORT.findall(text):
+    for listed in re.findall(_IMPORT, text):
         for one in listed.split(b","):
             name = one.split(b" as ")[0].strip().decode()
             if name == PACKAGE:
