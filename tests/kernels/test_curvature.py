@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import synovia as sy
@@ -44,13 +44,15 @@ def check(probe, rng, count=12):
     """The Hessian is that of second differences, along every column and along random directions."""
     H = hessian(probe)
     ways = np.concatenate([np.eye(probe.columns), rng.normal(size=(count, probe.columns))])
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)  # shorter ones would show the rounding of the residuals
     for way in ways:
-        np.testing.assert_allclose(way @ H @ way, bend(probe, way), atol=1e-4 * (1 + np.abs(H).max()) * (way @ way))
+        np.testing.assert_allclose(way @ H @ way, bend(probe, way), atol=1e-4 * (1 + np.abs(H).max()))
 
 
 @pytest.mark.parametrize("free", [False, True], ids=["fixed root", "free root"])
 @settings(max_examples=4 if UNCOMPILED else 30)
 @given(seed=st.integers(0, 2**31 - 1))
+@example(seed=15461)  # one column, and directions near zero
 def test_the_hessian_is_that_of_second_differences(free, seed):
     """On trees of all kinds of joints, with coupled ones, where several goals with other weights share joints."""
     rng = np.random.default_rng(seed)

@@ -23,17 +23,18 @@
   // skinned mesh is removed. A table that says undefined where it has null is what it expects.
   if (shared)
     shared.nodeRefFromName = new Proxy(shared.nodeRefFromName, { get: (table, name) => table[name] ?? undefined });
-  // viser applies the messages that have come since the last frame together: removals of controls at once, updates at the
-  // end. An update of a control that is removed in the same frame is then an error, so it leaves the queue before.
+  // An update of a control that is gone is an error, but it can follow the removal: viser applies what has come since the
+  // last frame together, removals at once and updates at the end, and threads of the server may send both. So it goes, too.
   const queue = shared?.messageQueue;
+  const gone = new Set();
+  const isLate = ({ type, uuid }) => type === "GuiUpdateMessage" && gone.has(uuid);
   if (queue)
     queue.push = (...messages) => {
-      for (const { type, uuid } of messages) {
-        if (type !== "GuiRemoveMessage") continue;
-        for (let i = queue.length - 1; i >= 0; i--)
-          if (queue[i].type === "GuiUpdateMessage" && queue[i].uuid === uuid) queue.splice(i, 1);
-      }
-      return Array.prototype.push.apply(queue, messages);
+      const removed = messages.filter(({ type }) => type === "GuiRemoveMessage");
+      for (const { uuid } of removed) gone.add(uuid);
+      if (removed.length)
+        for (let i = queue.length - 1; i >= 0; i--) if (isLate(queue[i])) queue.splice(i, 1);
+      return Array.prototype.push.apply(queue, messages.filter((message) => !isLate(message)));
     };
   window.synovia = { nodes: shared?.nodeRefFromName };
 
