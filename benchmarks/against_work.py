@@ -59,7 +59,8 @@ def near(n: int) -> np.ndarray:
 
 
 # What side by side solving is called: older versions say lanes.
-SIMD = {"simd" if "simd" in inspect.signature(sy.IK.solve_many).parameters else "lanes": True}
+_SIMD = "simd" if "simd" in inspect.signature(sy.IK.solve_many).parameters else "lanes"
+SIMD = {_SIMD: True}
 
 
 def many(ik, targets, **options) -> Callable[[], int]:
@@ -190,7 +191,7 @@ def _() -> Callable[[], int]:
     return lambda: int(ik.track(targets).reached.sum())
 
 
-for _way, _options in (("one by one", {}), ("in lanes", {"lanes": True}), ("in single precision", {"lanes": "single"})):
+for _way, _options in (("one by one", {}), ("in lanes", SIMD), ("in single precision", {_SIMD: "single"})):
     workload("bulk", f"2000 arms, all threads, {_way}")(lambda o=_options: arm_to_pose("lm", 2000, **o))
 
 
