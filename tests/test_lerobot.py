@@ -247,7 +247,7 @@ def test_mistakes_are_named_and_leave_nothing_behind(tmp_path, six):
             add_poses(source, tmp_path / "ee", arm)
     nested = "[" * 60 + "]" * 60  # a small file, which would be large with LeRobot's indents
     (source / "meta" / "info.json").write_text(json.dumps(info)[:-1] + f', "notes": {nested}}}', encoding="utf-8")
-    with pytest.raises(FormatError, match="nested too deeply: expected at most 50 levels"):
+    with pytest.raises(FormatError, match="nested too deeply: expected at most 50 levels, got 61"):
         add_poses(source, tmp_path / "ee", arm)
     assert [path.name for path in tmp_path.iterdir()] == ["pick"]
 

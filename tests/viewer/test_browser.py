@@ -274,7 +274,8 @@ def test_the_keyboard_alone_moves_a_target_and_reaches_the_controls(arm: Visit) 
     arm.page.select(session.editors[0].key)
     arm.wait(lambda: not arm.page.keys._next.disabled, "Tab has nowhere to go")
 
-    def next_target() -> bool:  # again, as nothing says when the browser knows that it may; the last target stays
+    # The browser learns later than the server that Tab is enabled, so it may take several; the last target stays.
+    def next_target() -> bool:
         arm.tab.evaluate("document.activeElement.blur()")
         keys.press("Tab")
         arm.tab.wait_for_timeout(500)

@@ -38,7 +38,7 @@ _POINT, _FRAME = (3,), (4, 4)
 _LAST_ROW: Final = (0.0, 0.0, 0.0, 1.0)  # of a transform
 _DOUBLE: Final = np.dtype(np.float64)
 _ndarray = np.ndarray  # one look-up less in each call
-_ALL: Final = slice(None)  # and no new one in each
+_ALL: Final = slice(None)  # created once, not in each call
 
 
 class Workspace:

@@ -254,13 +254,14 @@ def _json(where: Path) -> dict[str, Any]:
     content = parse_json(read_text(where), str(where), finite=False)  # statistics may be NaN
     if not isinstance(content, dict):
         raise FormatError("is not a JSON object", where=str(where))
-    if _levels(cast("dict[str, Any]", content)) > _LEVELS:
-        raise FormatError(f"is nested too deeply: expected at most {_LEVELS} levels", where=str(where))
+    levels = _levels(cast("dict[str, Any]", content))
+    if levels > _LEVELS:
+        raise FormatError(f"is nested too deeply: expected at most {_LEVELS} levels, got {levels}", where=str(where))
     return cast("dict[str, Any]", content)
 
 
 def _levels(content: dict[str, Any]) -> int:
-    """Return how deeply objects and lists are nested."""
+    """Return the number of levels of nested objects and lists, 1 for an object of plain values."""
     levels = 0
     inside: list[Any] = [content]
     while inside:

@@ -31,7 +31,7 @@ CHANGE_NO_CODE = {
     "compiler.sources": "this file, which decides what is hashed",
 }
 
-# Patterns, compiled at their first use: nothing looks for imports where kernels came compiled.
+# Not compiled here: ``re`` does that when they are first used, which is never if the kernels came compiled.
 _JOINED = rb"\\\r?\n"  # a line continued by a backslash
 _COMMENT = rb"#[^\n]*"
 _NAMES = rb"(\([^)]*\)|[^\n;]*)"

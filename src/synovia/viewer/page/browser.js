@@ -23,8 +23,9 @@
   // skinned mesh is removed. A table that says undefined where it has null is what it expects.
   if (shared)
     shared.nodeRefFromName = new Proxy(shared.nodeRefFromName, { get: (table, name) => table[name] ?? undefined });
-  // An update of a control that is gone is an error, but it can follow the removal: viser applies what has come since the
-  // last frame together, removals at once and updates at the end, and threads of the server may send both. So it goes, too.
+  // For viser's client, an update of a control that was removed is an error. Such updates come, and are dropped here: in
+  // each frame the client removes controls first and updates the others at the end, and on the server one thread may
+  // update a control while another removes it.
   const queue = shared?.messageQueue;
   const gone = new Set();
   const isLate = ({ type, uuid }) => type === "GuiUpdateMessage" && gone.has(uuid);
