@@ -1,5 +1,6 @@
 """Settings shared by all tests: the folder of real data, the hypothesis profiles, and what runs uncompiled."""
 
+import gc
 import os
 import signal
 import sys
@@ -98,6 +99,9 @@ def short_films(monkeypatch: pytest.MonkeyPatch) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse a SYNOVIA_DATA that leads nowhere: a typing error must not turn into skipped tests."""
     del config
+    # The garbage collector would walk all modules, tests and compiled kernels again and again. It is not told to leave
+    # them out (gc.freeze): then gc.get_referrers misses them, and hypothesis takes its generators for garbage.
+    gc.set_threshold(50_000, 20, 100)
     if os.environ.get("SYNOVIA_DATA") and _why_no_shared_data():
         raise pytest.UsageError(f"SYNOVIA_DATA={os.environ['SYNOVIA_DATA']} is not a folder")
 
