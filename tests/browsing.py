@@ -20,6 +20,24 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# Without a graphics card every frame is the processor's work, so a page draws about seven in a second.
+SELDOM = """(() => {
+  const draw = window.requestAnimationFrame.bind(window)
+  let asked = new Map(), last = 0, waits = false
+  const frame = time => {
+    const now = asked
+    asked = new Map()
+    waits = false
+    for (const each of now.values()) each(time)
+  }
+  window.requestAnimationFrame = each => {
+    asked.set(++last, each)
+    if (!waits) setTimeout(() => draw(frame), 130)
+    waits = true
+    return last
+  }
+  window.cancelAnimationFrame = number => asked.delete(number)
+})()"""
 
 
 def browser_path() -> str | None:
@@ -79,13 +97,20 @@ def _plain(value: object, buffers: list[bytes]) -> object:
 
 @contextmanager
 def chromium() -> Iterator[object]:
-    """A headless Chromium."""
+    """A headless Chromium; :func:`page_of` opens its pages."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=browser_path(), args=FLAGS)
         yield browser
         browser.close()
+
+
+def page_of(context: object, **options: object) -> object:
+    """A new page of a browser or of a context of it, which draws seldom."""
+    tab = context.new_page(**options)
+    tab.add_init_script(SELDOM)
+    return tab
 
 
 def pixel(camera: object, point: np.ndarray, width: int, height: int) -> tuple[float, float]:

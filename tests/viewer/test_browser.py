@@ -15,7 +15,7 @@ pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install pl
 from viser._messages import GuiUpdateMessage
 
 import synovia as sy
-from browsing import Heard, browser_path, chromium, pixel, until
+from browsing import Heard, browser_path, chromium, page_of, pixel, until
 from cli_runs import run
 from synovia.files.poses import load_pose
 from synovia.viewer import View, view
@@ -49,7 +49,7 @@ class Visit:
         self.view = running
         self.heard = Heard()
         self.mistakes: list[str] = []
-        self.tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, accept_downloads=True)
+        self.tab = page_of(browser, viewport={"width": WIDTH, "height": HEIGHT}, accept_downloads=True)
         self.tab.set_default_timeout(PATIENCE * 1000)
         self.tab.on("websocket", lambda ws: ws.on("framereceived", self.heard))
         self.tab.on("pageerror", lambda error: self.mistakes.append(str(error)))
@@ -595,7 +595,7 @@ def test_a_clip_plays_with_goals_on_top_and_as_a_page_without_a_network(
 def plays_from_disk(browser: object, path: Path) -> str:
     """A saved page plays and is scrubbed with the network blocked; its title."""
     context = browser.new_context(offline=True, viewport={"width": 560, "height": 360})
-    tab = context.new_page()
+    tab = page_of(context)
     asked: list[str] = []
     mistakes: list[object] = []
     tab.on("request", lambda request: asked.append(request.url))

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 import synovia as sy
-from browsing import browser_path, chromium, until
+from browsing import browser_path, chromium, page_of, until
 from synovia.model.geometry import frames_to_transforms
 from synovia.model.pose import inside_limits
 from synovia.surface import surface_of_skeleton
@@ -65,7 +65,7 @@ def browser() -> Iterator[object]:
 
 def opened(browser: object, path: Path, **size: int) -> object:
     """A tab that shows a page, whose errors make the test fail."""
-    tab = browser.new_page(viewport={"width": 640, "height": 420} | size)
+    tab = page_of(browser, viewport={"width": 640, "height": 420} | size)
     tab.mistakes = []
     tab.on("pageerror", lambda error: tab.mistakes.append(error))
     tab.on("console", lambda message: tab.mistakes.append(message.text) if message.type == "error" else None)

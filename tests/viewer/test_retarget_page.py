@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 pytest.importorskip("viser")
 
 import synovia as sy
-from browsing import browser_path, chromium
+from browsing import browser_path, chromium, page_of
 from cli_runs import assert_refused, run
 from panels import Gui, make_host
 from synovia.retargeting import read_map, retarget
@@ -242,7 +242,7 @@ def test_the_command_opens_the_page(monkeypatch):
 def test_a_person_edits_the_map_in_a_browser():
     pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
     with view_retarget(WALK, "humanoid", port=0, shadows=False) as running, chromium() as browser:
-        tab = browser.new_page(viewport={"width": 1100, "height": 900}, accept_downloads=True)
+        tab = page_of(browser, viewport={"width": 1100, "height": 900}, accept_downloads=True)
         tab.set_default_timeout(300_000)
         mistakes = []
         tab.on("pageerror", lambda error: mistakes.append(str(error)))
