@@ -14,7 +14,7 @@ from cli_runs import run
 from synovia.draw.camera import Camera, fit, look
 from synovia.draw.picture import skins_of
 from synovia.draw.surfaces import Mesh, Shadow, normals_of
-from synovia.draw.triangles import hits_of
+from synovia.draw.triangles import depths_of, hits_of
 from synovia.errors import UnknownNameError
 from synovia.model.angles import named_angles, value_text
 from synovia.model.geometry import rigid
@@ -31,37 +31,78 @@ def pixels(pose, **options) -> np.ndarray:
 # --- triangles ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("perspective", [True, False])
-@pytest.mark.parametrize("farthest", [True, False])
-def test_each_sample_sees_the_nearest_triangle_of_a_ray(perspective: bool, farthest: bool) -> None:
-    random = np.random.default_rng(5)
-    vertices = random.normal(size=(60, 3))
-    faces = random.integers(0, 60, (16, 3))
-    faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
-    camera = fit(look((30, 20), "y", "z"), vertices, np.zeros(60), (1, 1, 23, 17), perspective=perspective)
-    hits = hits_of(vertices, faces, camera, (24, 18), farthest=farthest)
-    seen = dict(zip(hits.at.tolist(), zip(hits.faces.tolist(), hits.depth.tolist(), strict=True), strict=True))
-    agree = 0
-    for at in range(24 * 18):
-        x, y = at % 24 + 0.5, at // 24 + 0.5
+def triangles_on_rays(vertices, faces, camera, size):
+    """Number and depth of all triangles that each sample's ray goes through, by brute force."""
+    found = {}
+    for at in range(size[0] * size[1]):
+        x, y = at % size[0] + 0.5, at // size[0] + 0.5
         near, far = (camera.points_at(np.array([x]), np.array([y]), np.array([d]))[0] for d in (1.0, 2.0))
         way = far - near
-        best = None
+        found[at] = []
         for number, (a, b, c) in enumerate(vertices[faces]):
             system = np.column_stack([b - a, c - a, -way])
             if abs(np.linalg.det(system)) < 1e-12:
                 continue
             u, v, t = np.linalg.solve(system, near - a)
-            depth = 1.0 + t
-            if min(u, v, 1.0 - u - v) >= 0.0 and depth > 0.0:
-                better = best is None or (depth > best[1] if farthest else depth < best[1])
-                best = (number, depth) if better else best
-        found = seen.get(at)
+            if min(u, v, 1.0 - u - v) >= 0.0 and 1.0 + t > 0.0:
+                found[at].append((number, 1.0 + t))
+    return found
+
+
+def random_triangles(perspective):
+    random = np.random.default_rng(5)
+    vertices = random.normal(size=(60, 3))
+    faces = random.integers(0, 60, (16, 3))
+    faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
+    return (
+        vertices,
+        faces,
+        fit(look((30, 20), "y", "z"), vertices, np.zeros(60), (1, 1, 23, 17), perspective=perspective),
+    )
+
+
+@pytest.mark.parametrize("perspective", [True, False])
+def test_each_sample_sees_the_nearest_triangle_of_a_ray(perspective: bool) -> None:
+    vertices, faces, camera = random_triangles(perspective)
+    hits = hits_of(vertices, faces, camera, (24, 18))
+    seen = dict(zip(hits.at.tolist(), zip(hits.faces.tolist(), hits.depth.tolist(), strict=True), strict=True))
+    agree = 0
+    for at, some in triangles_on_rays(vertices, faces, camera, (24, 18)).items():
+        best, found = min(some, key=lambda one: one[1], default=None), seen.get(at)
         if best is None or found is None:
             agree += best is None and found is None
         else:
             agree += found[0] == best[0] and abs(found[1] - best[1]) < 1e-6 * best[1]
     assert agree >= 24 * 18 - 2  # a ray through an edge may go either way
+
+
+def test_depths_are_those_of_the_nearest_and_of_the_farthest_triangle_of_a_ray() -> None:
+    vertices, faces, camera = random_triangles(perspective=False)
+    nearest, farthest = (image.reshape(-1) for image in depths_of(vertices, faces, camera, (24, 18)))
+    agree = 0
+    for at, some in triangles_on_rays(vertices, faces, camera, (24, 18)).items():
+        depths = [depth for _, depth in some]
+        expected = min(depths, default=np.inf), max(depths, default=-np.inf)
+        agree += np.allclose((nearest[at], farthest[at]), expected, rtol=1e-5)
+    assert agree >= 24 * 18 - 2
+    none = depths_of(vertices, faces[:0], camera, (24, 18))
+    assert np.all(none[0] == np.inf)
+    assert np.all(none[1] == -np.inf)
+
+
+def test_triangles_that_share_edges_cover_each_sample_once() -> None:
+    """A grid with level, upright and slanted edges, some of them through the middles of samples."""
+    n = 9
+    places = np.stack(np.meshgrid(np.arange(n), np.arange(n), indexing="ij"), axis=-1).reshape(-1, 2) * 1.25
+    vertices = np.column_stack([places, np.zeros(n * n)])
+    corner = (np.arange(n - 1)[:, None] * n + np.arange(n - 1)).reshape(-1)
+    faces = np.concatenate([np.stack([corner, corner + 1, corner + n], 1),
+                            np.stack([corner + n + 1, corner + n, corner + 1], 1)])  # fmt: skip
+    camera = Camera(np.array([0.0, 0.0, 5.0]), np.eye(3), 4.0, (0.0, 40.0), perspective=False, nearest=1e-9)
+    whole = hits_of(vertices, faces, camera, (40, 40))
+    assert len(whole.at) == 40 * 40
+    alone = [hits_of(vertices, faces[k : k + 1], camera, (40, 40)).at for k in range(len(faces))]
+    assert np.array_equal(np.sort(np.concatenate(alone)), np.arange(40 * 40))
 
 
 def test_shares_are_the_place_on_the_triangle() -> None:

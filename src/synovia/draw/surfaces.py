@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from synovia.draw.bodies import Bodies, Layer, Light
 from synovia.draw.camera import Camera
-from synovia.draw.triangles import Hits, hits_of
+from synovia.draw.triangles import Hits, depths_of, hits_of
 from synovia.model.geometry import Array, align_z, frames_to_transforms
 from synovia.surface.base import Part, Surface
 
@@ -220,22 +220,17 @@ class Shadow:
         position = axes.T @ np.array([middle[0], middle[1], high[2] + extent])
         focal = _MAP / (1.4 * extent)  # with a margin for soft edges
         self.camera = Camera(position, axes, focal, (_MAP / 2.0, _MAP / 2.0), perspective=False, nearest=1e-9 * extent)
-        self._mesh = mesh
-        self._depth: _Float | None = None
+        self._nearest, self._farthest = depths_of(mesh.vertices, mesh.faces, self.camera, (_MAP, _MAP))
 
     def lit(self, points: Array) -> _Float:
         """Return how much of the light reaches points, 0 to 1, (n,)."""
-        if self._depth is None:
-            hits = hits_of(self._mesh.vertices, self._mesh.faces, self.camera, (_MAP, _MAP))
-            self._depth = np.full(_MAP * _MAP, np.inf, np.float32)
-            self._depth[hits.at] = hits.depth
         pixels, depth, _ = self.camera.project(points)
         limit = (depth - self._bias).astype(np.float32)
         out = np.zeros(len(points), np.float32)
         for dx, dy in _TAPS:
             x = np.clip(pixels[:, 0] + dx, 0.0, _MAP - 1.0).astype(np.intp)
             y = np.clip(pixels[:, 1] + dy, 0.0, _MAP - 1.0).astype(np.intp)
-            out += self._depth[y * _MAP + x] > limit
+            out += self._nearest[y, x] > limit
         return out / np.float32(len(_TAPS))
 
     def on_floor(self, points: Array, soft: float, least: float, reach: float) -> _Float:
@@ -247,19 +242,16 @@ class Shadow:
             least: Width of the sharpest edge, length units.
             reach: Width of the softest edge, length units.
         """
-        hits = hits_of(self._mesh.vertices, self._mesh.faces, self.camera, (_MAP, _MAP), farthest=True)
-        covered = np.zeros(_MAP * _MAP, np.float32)
-        covered[hits.at] = 1.0
-        depth = np.zeros(_MAP * _MAP, np.float32)
-        depth[hits.at] = hits.depth
+        shown = np.isfinite(self._farthest)
+        covered = shown.astype(np.float32)
+        depth = np.where(shown, self._farthest, np.float32(0.0))
         scale = self.camera.focal
         widths = np.array([least, 0.35 * reach, reach])
-        covered = covered.reshape(_MAP, _MAP)
         layers = [_blurred(covered, 0.5 * width * scale) for width in widths]
         near = 0.2 * reach * scale
-        some, there = _blurred(depth.reshape(_MAP, _MAP), near), _blurred(covered, near)
+        some, there = _blurred(depth, near), _blurred(covered, near)
         # far from the body, the mean over a wide neighbourhood counts
-        some += 0.02 * _blurred(depth.reshape(_MAP, _MAP), 0.5 * reach * scale)
+        some += 0.02 * _blurred(depth, 0.5 * reach * scale)
         mean = some / np.maximum(there + 0.02 * layers[2], 1e-5)
         pixels, away, _ = self.camera.project(points)
         x, y = pixels[:, 0] - 0.5, pixels[:, 1] - 0.5

@@ -6,6 +6,7 @@ work of a whole body at once. The nearest triangle wins a sample.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -39,7 +40,7 @@ class Hits:
     depth: Floats
 
 
-def hits_of(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int], *, farthest: bool = False) -> Hits:
+def hits_of(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int]) -> Hits:
     """Return what each sample of an image sees.
 
     Args:
@@ -47,95 +48,154 @@ def hits_of(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, in
         faces: Vertices of the triangles, (f, 3). Both sides are visible.
         camera: The camera; its pixels are the samples.
         size: Width and height, samples.
-        farthest: Whether the farthest triangle wins a sample instead of the nearest.
     """
     width, height = size
-    pixels, depth, _ = camera.project(vertices)
-    # Over the image, the inverse of the depth is linear with perspective, and the depth without.
-    near = 1.0 / depth if camera.perspective else -depth
-    behind = depth <= camera.nearest
-    kept = np.flatnonzero(~behind[faces].any(axis=1)) if behind.any() else np.arange(len(faces))
-    corners = pixels[faces[kept]]
-    low, high = corners.min(axis=1), corners.max(axis=1)
-    top = np.maximum(np.ceil(low[:, 1] - 0.5), 0.0).astype(np.intp)
-    rows = np.minimum(np.ceil(high[:, 1] - 0.5), height).astype(np.intp) - top
-    seen = (rows > 0) & (high[:, 0] > 0.0) & (low[:, 0] < width)
-    kept, corners, top, rows = kept[seen], corners[seen], top[seen], rows[seen]
-    one, two, three = corners[:, 0], corners[:, 1], corners[:, 2]
-    area = (two[:, 0] - one[:, 0]) * (three[:, 1] - one[:, 1]) - (two[:, 1] - one[:, 1]) * (three[:, 0] - one[:, 0])
-    solid = np.abs(area) > 1e-9
-    kept, corners, top, rows, area = kept[solid], corners[solid], top[solid], rows[solid], area[solid]
-    if not len(kept):
-        return Hits(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((0, 3)), np.zeros(0))
-    slopes = _slopes(corners, near[faces[kept]], area)
-
+    seen = _seen(vertices, faces, camera, size)
     best = np.full(width * height, -np.inf, np.float32)
     winner = np.full(width * height, -1, np.intp)
-    sign = -1.0 if farthest else 1.0
-    for some in _portions(rows, high[seen][solid] - low[seen][solid]):
-        face, y, left, count = _spans(corners[some], area[some], top[some], rows[some], width)
-        span = np.repeat(np.arange(len(face)), count)
-        x = np.arange(len(span)) - np.repeat(np.cumsum(count) - count - left, count)
-        face = some[face]
-        start = slopes[face, 0] + slopes[face, 2] * (y + 0.5) + 0.5 * slopes[face, 1]
-        value = (sign * (start[span] + slopes[face, 1][span] * x)).astype(np.float32)
-        at = (y * width)[span] + x
+    for face, at, value in _samples(seen, width):
         np.maximum.at(best, at, value)
         won = value >= best[at]
-        winner[at[won]] = face[span[won]]
+        winner[at[won]] = face[won]
     at = np.flatnonzero(winner >= 0)
     face = winner[at]
     x, y = (at % width + 0.5), (at // width + 0.5)
-    value = slopes[face, 0] + slopes[face, 1] * x + slopes[face, 2] * y
-    shares = _shares(corners[face], area[face], x, y)
+    shares = _shares(seen.x[:, face], seen.y[:, face], seen.area[face], x, y)
+    value = seen.slopes[0, face] + seen.slopes[1, face] * x + seen.slopes[2, face] * y
     if camera.perspective:
-        shares = shares * near[faces[kept[face]]] / value[:, None]
+        shares = shares * seen.near[:, face] / value
         value = 1.0 / value
-    return Hits(at, kept[face], shares.astype(np.float32), value if camera.perspective else -value)
+    return Hits(at, seen.faces[face], shares.T.astype(np.float32), value if camera.perspective else -value)
 
 
-def _slopes(corners: Array, values: Array, area: Array) -> Array:
-    """Return constant, x and y coefficient of values (f, 3) at the corners (f, 3, 2) of triangles, (f, 3)."""
-    (x0, y0), (x1, y1), (x2, y2) = (corners[:, k].T for k in range(3))
-    a, b = values[:, 1] - values[:, 0], values[:, 2] - values[:, 0]
-    across = (a * (y2 - y0) - b * (y1 - y0)) / area
-    down = (b * (x1 - x0) - a * (x2 - x0)) / area
-    return np.stack([values[:, 0] - across * x0 - down * y0, across, down], axis=1)
+def depths_of(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int]) -> tuple[Floats, Floats]:
+    """Return the depths of the nearest and of the farthest triangle that each sample of an image sees, each (h, w).
+
+    Args:
+        vertices: World positions, (v, 3).
+        faces: Vertices of the triangles, (f, 3). Both sides are visible.
+        camera: A camera without perspective; its pixels are the samples.
+        size: Width and height, samples.
+
+    Returns:
+        The depths, length units; infinity and minus infinity where a sample sees nothing.
+    """
+    width, height = size
+    nearest = np.full(width * height, np.inf, np.float32)
+    farthest = np.full(width * height, -np.inf, np.float32)
+    for _, at, value in _samples(_seen(vertices, faces, camera, size), width):
+        np.minimum.at(nearest, at, -value)
+        np.maximum.at(farthest, at, -value)
+    return nearest.reshape(height, width), farthest.reshape(height, width)
 
 
-def _shares(corners: Array, area: Array, x: Floats, y: Floats) -> Floats:
-    """Return the weights of the corners of a triangle at points, (n, 3)."""
-    (x0, y0), (x1, y1), (x2, y2) = (corners[:, k].T for k in range(3))
-    second = ((x - x0) * (y2 - y0) - (y - y0) * (x2 - x0)) / area
-    third = ((x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)) / area
-    return np.clip(np.stack([1.0 - second - third, second, third], axis=1), 0.0, 1.0)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """The triangles that cover rows of samples of an image.
+
+    Over the image, the inverse of the depth is linear with perspective, and the depth without; nearness is the inverse
+    of the depth, or minus the depth.
+
+    Args:
+        faces: Their numbers, (n,).
+        x: Columns of their corners, (3, n).
+        y: Rows of their corners, (3, n).
+        area: Twice their areas, positive where the corners go around clockwise on the image, (n,).
+        near: Nearness of the corners, (3, n).
+        slopes: Constant, x and y coefficient of the nearness, (3, n).
+        top: The first row, (n,).
+        rows: The number of rows, (n,).
+    """
+
+    faces: Numbers
+    x: Array
+    y: Array
+    area: Array
+    near: Array
+    slopes: Array
+    top: Numbers
+    rows: Numbers
 
 
-def _portions(rows: Numbers, extent: Array) -> list[Numbers]:
+def _seen(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int]) -> _Seen:
+    """Return the triangles that cover rows of samples of an image."""
+    width, height = size
+    pixels, depth, _ = camera.project(vertices)
+    corners = np.ascontiguousarray(faces.T)
+    columns, rows = np.ascontiguousarray(pixels.T)
+    x, y = columns[corners], rows[corners]
+    low = np.minimum(np.minimum(y[0], y[1]), y[2])
+    high = np.maximum(np.maximum(y[0], y[1]), y[2])
+    top = np.maximum(np.ceil(low - 0.5), 0.0).astype(np.intp)
+    count = np.minimum(np.ceil(high - 0.5), height).astype(np.intp) - top
+    area = (x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0])
+    on = (count > 0) & (np.abs(area) > 1e-9) & ((x > 0.0).any(axis=0)) & ((x < width).any(axis=0))
+    behind = depth <= camera.nearest
+    if behind.any():
+        on &= ~behind[corners].any(axis=0)
+    kept = np.flatnonzero(on)
+    x, y, area, corners = x[:, kept], y[:, kept], area[kept], corners[:, kept]
+    near = (1.0 / depth if camera.perspective else -depth)[corners]
+    return _Seen(kept, x, y, area, near, _slopes(x, y, near, area), top[kept], count[kept])
+
+
+def _samples(seen: _Seen, width: int) -> Iterator[tuple[Numbers, Numbers, Floats]]:
+    """Yield the samples inside triangles in portions: the triangle's place, the sample's number, and the nearness."""
+    for some in _portions(seen):
+        face, y, left, count = _spans(seen, some, width)
+        start = seen.slopes[0, face] + seen.slopes[2, face] * (y + 0.5) + 0.5 * seen.slopes[1, face]
+        first = np.cumsum(count) - count
+        step = np.arange(int(count.sum()))
+        x = step - np.repeat(first - left, count)
+        value = np.repeat(start, count) + np.repeat(seen.slopes[1, face], count) * x
+        yield np.repeat(face, count), np.repeat(y * width - first + left, count) + step, value.astype(np.float32)
+
+
+def _slopes(x: Array, y: Array, values: Array, area: Array) -> Array:
+    """Return constant, x and y coefficient of values at the corners of triangles, each (3, n)."""
+    a, b = values[1] - values[0], values[2] - values[0]
+    across = (a * (y[2] - y[0]) - b * (y[1] - y[0])) / area
+    down = (b * (x[1] - x[0]) - a * (x[2] - x[0])) / area
+    return np.stack([values[0] - across * x[0] - down * y[0], across, down])
+
+
+def _shares(corner_x: Array, corner_y: Array, area: Array, x: Floats, y: Floats) -> Floats:
+    """Return the weights of the corners of triangles at points, (3, n)."""
+    dx, dy = x - corner_x[0], y - corner_y[0]
+    second = (dx * (corner_y[2] - corner_y[0]) - dy * (corner_x[2] - corner_x[0])) / area
+    third = ((corner_x[1] - corner_x[0]) * dy - (corner_y[1] - corner_y[0]) * dx) / area
+    return np.clip(np.stack([1.0 - second - third, second, third]), 0.0, 1.0)
+
+
+def _portions(seen: _Seen) -> list[slice]:
     """Return triangles in portions of at most ``_MOST`` samples, by the boxes around them."""
-    cost = np.cumsum(rows * (extent[:, 0] + 1.0))
+    if not len(seen.faces):
+        return []
+    cost = np.cumsum(seen.rows * (np.ptp(seen.x, axis=0) + 1.0))
     ends = np.searchsorted(cost, np.arange(_MOST, float(cost[-1]), _MOST)).tolist()
-    edges = sorted({0, *ends, len(rows)})
-    return [np.arange(a, b) for a, b in pairwise(edges)]
+    return [slice(a, b) for a, b in pairwise(sorted({0, *ends, len(seen.rows)}))]
 
 
-def _spans(
-    corners: Array, area: Array, top: Numbers, rows: Numbers, width: int
-) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Return the rows of samples inside triangles: triangle, row, first column and number of columns of each."""
-    face = np.repeat(np.arange(len(rows)), rows)
-    y = np.arange(len(face)) - np.repeat(np.cumsum(rows) - rows - top, rows)
-    middle = y + 0.5
-    left, right = np.full(len(face), -np.inf), np.full(len(face), np.inf)
-    for k in range(3):
-        a, b = corners[:, k], corners[:, (k + 1) % 3]
-        down = (b[:, 1] - a[:, 1]) * np.sign(area)
-        level = down == 0.0
-        slope = (b[:, 0] - a[:, 0]) / np.where(level, 1.0, b[:, 1] - a[:, 1])
-        x = a[face, 0] + (middle - a[face, 1]) * slope[face]
-        np.minimum(right, x, out=right, where=(down > 0.0)[face])
-        np.maximum(left, x, out=left, where=(down < 0.0)[face])
-    first = np.clip(np.ceil(left - 0.5), 0, width).astype(np.intp)
-    count = np.clip(np.ceil(right - 0.5), 0, width).astype(np.intp) - first
-    some = count > 0
-    return face[some], y[some], first[some], count[some]
+def _spans(seen: _Seen, some: slice, width: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return the rows of samples inside triangles: triangle's place, row, first column and number of columns of each.
+
+    The long edge of a triangle, from its top to its bottom corner, bounds all rows at one side; at the other the edge
+    from its top to its middle corner does, and then the one from its middle to its bottom corner.
+    """
+    order = np.argsort(seen.y[:, some], axis=0)
+    x, y = (np.take_along_axis(values[:, some], order, axis=0) for values in (seen.x, seen.y))
+    rise = np.stack([y[1] - y[0], y[2] - y[1], y[2] - y[0]])
+    slope = np.stack([x[1] - x[0], x[2] - x[1], x[2] - x[0]]) / np.where(rise > 0.0, rise, 1.0)
+    at_zero = x[[0, 1, 0]] - y[[0, 1, 0]] * slope
+
+    rows, total = seen.rows[some], int(seen.rows[some].sum())
+    place = np.repeat(np.arange(len(rows)), rows)
+    row = np.arange(total) - np.repeat(np.cumsum(rows) - rows - seen.top[some], rows)
+    middle = row + 0.5
+    lower = (middle >= y[1, place]).astype(np.intp)
+    long = at_zero[2, place] + middle * slope[2, place]
+    short = at_zero[lower, place] + middle * slope[lower, place]
+    first = np.clip(np.ceil(np.minimum(long, short) - 0.5), 0, width).astype(np.intp)
+    count = np.clip(np.ceil(np.maximum(long, short) - 0.5), 0, width).astype(np.intp) - first
+    on = count > 0
+    return place[on] + some.start, row[on], first[on], count[on]
