@@ -127,6 +127,7 @@ async def _open(page: View, **options: object) -> object:
 
     port = page.rules.port
     options.setdefault("origin", f"http://127.0.0.1:{port}")
+    options.setdefault("close_timeout", 0.5)  # of one that does not read, so that it does not hear the answer
     return await websockets.connect(
         f"ws://127.0.0.1:{port}/", subprotocols=[f"viser-v{viser.__version__}"], max_size=None, **options
     )

@@ -262,6 +262,7 @@ def _guarded_serve(rules: Rules) -> Generator[list[bool]]:
             "create_connection": connection,
             "max_size": _LARGEST,
             "open_timeout": 5,
+            "close_timeout": 1,  # the answer of a client that is cut off may lie behind a flood that nobody reads
             "server_header": None,
             "logger": quiet,
         }
