@@ -588,3 +588,146 @@ def test_a_damaged_ledger_is_told_and_damaged_lines_of_its_log_are_left_out(tmp_
         table.write('"' + "x" * 200_000)
     with pytest.raises(sy.FormatError, match=r"ledger\.csv: is no ledger"):
         Ledger(tmp_path)
+
+
+class Copy:
+    """A task that copies texts; it fails at empty ones."""
+
+    name = "copy"
+
+    def __init__(self, tag=""):
+        self.tag = tag
+
+    def settings(self):
+        return {"tag": self.tag}
+
+    def prepare(self):
+        pass
+
+    def run(self, item, output):
+        text = item.path.read_text()
+        if not text:
+            raise sy.FormatError("file is empty", where=str(item.path))
+        if text == "bug":
+            raise ValueError(f"{output}\nand {output.name}")
+        if text == "name":
+            raise sy.InputError("name cannot be written", where=str(output))
+        output.write_text(text + self.tag)
+        return {}
+
+    def picture(self, output, source):
+        return None
+
+
+def copy(folder, tag="", **options):
+    out = folder.parent / "out"
+    return run_folder(Copy(tag), inputs.collect([str(folder)], out, [".txt"]), out, engine=Inline(), **options)
+
+
+@pytest.fixture
+def texts(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a")
+    return folder
+
+
+@pytest.mark.parametrize("cut", ["before", "after"])
+def test_an_output_never_stands_beside_the_row_of_another_one(texts, monkeypatch, cut):
+    """The process ends before or after the new output is at its place; then the old settings come back."""
+    copy(texts, "1")
+    real = Path.replace
+
+    def killed(path, target):
+        if Path(target).suffix == ".txt":
+            if cut == "after":
+                real(path, target)
+            raise KeyboardInterrupt
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        copy(texts, "2")
+    monkeypatch.undo()
+    copy(texts, "1")
+    assert (texts.parent / "out" / "a.txt").read_text() == "a1"
+    assert copy(texts, "1").same == 1
+
+
+def test_a_full_log_leaves_the_output_that_its_row_tells_of(texts, monkeypatch):
+    copy(texts, "1")
+    real = Ledger.write_log
+
+    def full(ledger, events):
+        events = list(events)
+        if any(event["event"] == "replaced" for event in events):
+            raise sy.FileError("cannot be written (No space left on device)")
+        real(ledger, events)
+
+    monkeypatch.setattr(Ledger, "write_log", full)
+    with pytest.raises(sy.FileError, match="No space"):
+        copy(texts, "2")
+    monkeypatch.undo()
+    assert (texts.parent / "out" / "a.txt").read_text() == "a1"
+    assert copy(texts, "1").same == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are Unicode there")
+def test_names_that_are_no_unicode(texts):
+    for name, text in ((b"caf\xe9.txt", "c"), (b"bad\xe9.txt", "")):
+        (texts / os.fsdecode(name)).write_text(text)
+    for _ in range(2):
+        assert [len(copy(texts).rows), len(copy(texts).failed)] == [3, 1]
+    out = texts.parent / "out"
+    assert [row["input"] for row in table(out)] == ["a.txt", r"bad\udce9.txt", r"caf\udce9.txt"]
+    assert "href='caf%E9.txt'" in (out / "summary.html").read_text()
+
+
+def test_two_inputs_for_one_output_are_refused(tmp_path):
+    for name in ("walk.bvh", "walk.glb", "walk.bvh.glb"):
+        (tmp_path / name).write_text("")
+    items = inputs.collect([str(tmp_path)], tmp_path / "out", [".bvh", ".glb"], ".csv")
+    with pytest.raises(sy.FileError, match=r"same output.*walk\.bvh\.csv"):
+        run_folder(Copy(), items, tmp_path / "out", engine=Inline())
+
+
+def test_errors_are_one_line_and_the_same_in_every_run(texts):
+    (texts / "bug.txt").write_text("bug")
+    (texts / "name.txt").write_text("name")
+    result = copy(texts)
+    assert result.done == 1, "an error of one input does not end the run"
+    errors = [row.error for row in result.failed]
+    assert errors == ["bug.txt: ValueError: bug.txt and bug.txt", "name.txt: name cannot be written"]
+
+
+def test_a_name_that_is_too_long_is_told(texts):
+    for ending in ("txt", "csv"):
+        (texts / f"{'x' * 250}.{ending}").write_text("x")
+    out = texts.parent / "out"
+    items = inputs.collect([str(texts)], out, [".txt", ".csv"], ".json")
+    with pytest.raises(sy.FileError, match=r"cannot be written \(File name too long\)"):
+        run_folder(Copy(), items, out, engine=Inline())
+
+
+def test_what_a_shard_that_was_killed_leaves_is_removed(texts):
+    (texts.parent / "out" / ".unfinished.2-of-3").mkdir(parents=True)
+    copy(texts)
+    assert not list((texts.parent / "out").glob(".unfinished*"))
+
+
+def test_a_clip_is_chosen_by_number_or_name(clips):
+    motion, _ = ClipReader(0).read(clips / "a.bvh")
+    assert len(motion) == len(ClipReader("0").read(clips / "a.bvh")[0])
+    with pytest.raises(sy.SynoviaError, match="²"):
+        ClipReader("²").read(clips / "a.bvh")
+
+
+def test_a_disk_without_locks_is_not_taken_for_another_run(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(sy.FileError, match=r"ledger\.log: cannot be written \(No locks available\)"):
+        Ledger(tmp_path)

@@ -18,7 +18,7 @@ import numpy as np
 
 from synovia.batch.columns import ERROR, STATUS, Batch, Values, check_names, is_missing_number
 from synovia.batch.functions import skeleton_of
-from synovia.batch.tasks import JUDGED, ClipReader, judged, notes_of, target_of
+from synovia.batch.tasks import JUDGED, ClipReader, judged, notes_of, point_errors, target_of
 from synovia.batch.work import DONE, FAILED, joined, one_line, user_warnings
 from synovia.clips import fit_positions
 from synovia.errors import InputError, SynoviaError
@@ -60,9 +60,9 @@ class _ClipFunction(ABC):
         check_names(keep, self._new_columns())
         return keep
 
-    def _new_columns(self) -> list[str]:
-        """Return the further columns of an answer."""
-        return [STATUS, ERROR, "notes", "frames", "fps", "q", *self._figures]
+    def _new_columns(self) -> dict[str, type]:
+        """Return the further columns of an answer, with their types."""
+        return {STATUS: str, ERROR: str, "notes": str, "frames": int, "fps": float, "q": list, **self._figures}
 
     def answer_columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns of the answer to batches with these columns.
@@ -81,40 +81,31 @@ class _ClipFunction(ABC):
         rows = Batch(batch)
         keep = self._kept(rows.names)
         values = {name: rows.values(name) for name in self._used(rows.names)}
-        columns: dict[str, list[Any]] = {name: [] for name in self._new_columns()}
-        for i in range(rows.size):
-            made = self._row({name: column[i] for name, column in values.items()})
-            for name, column in columns.items():
-                column.append(made[name])
-        kinds = {STATUS: str, ERROR: str, "notes": str, "frames": int, "fps": float, **self._figures}
+        made = [self._row(dict(zip(values, row, strict=True))) for row in zip(*values.values(), strict=True)]
         new: dict[str, Any] = {}
-        for name, column in columns.items():
-            if name == "q":
-                new[name] = Values(column, "clip")
-            elif kinds[name] is str:
-                new[name] = Values(column, "text")
+        for name, kind in self._new_columns().items():
+            column = [row[name] for row in made]
+            if kind in (str, list):
+                new[name] = Values(column, "clip" if kind is list else "text")
             else:
-                new[name] = np.array(column, np.int64 if kinds[name] is int else np.float64)
+                new[name] = np.array(column, np.int64 if kind is int else np.float64)
         return rows.answer(keep, new)
 
     def _row(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the new columns of a row."""
+        values: dict[str, Any]
         found: Mapping[str, Any] = {}
         notes: Sequence[str] = ()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 motion, found, notes = self._clip(row)
-                values: dict[str, Any] = {STATUS: DONE, ERROR: None, "frames": len(motion), "fps": float(motion.fps)}
-                values["q"] = motion.q
+                values = {STATUS: DONE, ERROR: None, "frames": len(motion), "fps": float(motion.fps), "q": motion.q}
             except Exception as error:  # noqa: BLE001  a bug in one clip is a row, too
                 text = one_line(error) if isinstance(error, SynoviaError) else f"{type(error).__name__}: {error}"
                 values = {STATUS: FAILED, ERROR: text, "frames": 0, "fps": float("nan"), "q": np.zeros((0, 0))}
         values["notes"] = joined([*notes, *user_warnings(caught)]) or None
-        figures = {name: found.get(name) for name in self._figures}
-        return values | {
-            name: _EMPTY[self._figures[name]] if value is None else value for name, value in figures.items()
-        }
+        return values | {name: found.get(name, _EMPTY[kind]) for name, kind in self._figures.items()}
 
 
 class Retarget(_ClipFunction):
@@ -147,7 +138,7 @@ class Retarget(_ClipFunction):
         joint_map: Mapping[str, tuple[Any, Any]] | None = None,
         *,
         feet: bool = True,
-        clip: str | None = None,
+        clip: str | int | None = None,
     ) -> None:
         """Read the model and check the settings."""
         self._target = skeleton if isinstance(skeleton, Skeleton) else target_of(str(skeleton))
@@ -223,9 +214,7 @@ class Fit(_ClipFunction):
             confidence=None if is_missing_number(weights) else weights,
             fps=self._fps if rate is None or is_missing_number(rate) else rate, smoothness=self._smoothness, threads=1,
         )  # fmt: skip
-        seen = fitted.errors[np.isfinite(fitted.errors)]
-        figures = {"median_error": float(np.median(seen)), "p99_error": float(np.quantile(seen, 0.99))}
-        return fitted, figures, fitted.notes
+        return fitted, point_errors(fitted), fitted.notes
 
 
 def _points(given: Any) -> Any:

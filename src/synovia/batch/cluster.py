@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import pickle
 import queue
+from collections import deque
 from collections.abc import Generator, Iterable
 from typing import Any, Final
 
@@ -106,7 +107,7 @@ class _Actor:
 
     def __init__(self, task: bytes) -> None:
         """Create the worker; its process starts with the first job."""
-        self._worker = Worker(pickle.loads(task), [], queue.SimpleQueue())  # noqa: S301  from the process of the run
+        self._worker = Worker(pickle.loads(task), deque(), queue.SimpleQueue())  # noqa: S301  from the process of the run
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Return the outcomes of jobs."""

@@ -6,8 +6,10 @@ that it is done: every output is whole or absent, and a worker whose run was kil
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -19,7 +21,7 @@ from synovia.batch.inputs import Item, Shard, first_names
 from synovia.batch.ledger import Ledger, Row, as_text, parquet_bytes, settings_hash
 from synovia.batch.pool import Engine, Local
 from synovia.batch.summary import write_summary
-from synovia.batch.work import DONE, FAILED, GONE, SAME, Job, Outcome, Task, stat_of
+from synovia.batch.work import DONE, FAILED, GONE, SAME, Job, Outcome, Task
 from synovia.errors import FileError, SynoviaError
 from synovia.io.base import write_bytes
 
@@ -103,25 +105,29 @@ def run_folder(
         FileError: If the folder cannot be written, holds files of others with names of outputs, or is in use.
         SynoviaError: The first failure, with ``fail_fast``.
     """
+    twice = [output for output, times in Counter(item.output for item in items).items() if times > 1]
+    if twice:
+        raise FileError("inputs have the same output", where=str(output), value=first_names(twice), hint="rename one")
     mine = list(items) if shard is None else shard.of_items(items)
     settings = {"command": task.name, "version": version("synovia"), **task.settings()}
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot be written ({error.strerror})", where=str(output), expected="a folder") from error
+    _make(output)
     with Ledger(output, shard) as ledger:
         plan = _Plan(task, settings_hash(settings), mine, output, ledger)
         jobs = plan.jobs(force=force, retry_failed=retry_failed)
         ledger.write_log([{"event": "run", "time": time.time(), "settings": settings, "items": len(mine)}])
+        own = {item.output for item in mine}
         scratch = output / (_UNFINISHED if shard is None else f"{_UNFINISHED}.{shard.tag}")
         try:
-            _empty(scratch)
+            if shard is None:
+                _remove(*output.glob(f"{_UNFINISHED}.*-of-*"))  # of shards that were killed
+            _remove(scratch)
+            _make(scratch)
             plan.work(engine or Local(), jobs, scratch, fail_fast=fail_fast, notice=notice)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            _remove(scratch)
             with suppress(FileError):  # the disk is full: the log has everything
                 if shard is None:
-                    plan.part_with_others()
+                    ledger.part_with(ledger.rows.keys() - own)
                 ledger.write()
         rows = ledger.write()
         page = None
@@ -131,28 +137,27 @@ def run_folder(
                 write_bytes(output / "ledger.parquet", data, force=True)
             ledger.unite()
             page = write_summary(output, rows, settings, task.picture, {item.output: item.path for item in items})
-        own = {item.output for item in mine}
         failed = [row for row in rows if row.output in own and row.status != DONE]
         gone = [row for row in rows if row.status == GONE]
         return Run(rows, len(mine), plan.done, plan.same, failed, gone, ledger.path, page)
 
 
-def _empty(folder: Path) -> None:
-    """Create a folder without content.
+def _make(folder: Path) -> None:
+    """Create a folder, unless it is there.
 
     Raises:
         FileError: If it cannot be written.
     """
-    shutil.rmtree(folder, ignore_errors=True)
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"cannot be written ({error.strerror})", where=str(folder)) from error
+        raise FileError(f"cannot be written ({error.strerror})", where=str(folder), expected="a folder") from error
 
 
-def _is_open(row: Row, *, there: bool, retry_failed: bool) -> bool:
-    """Return whether the same input has to be done again; ``there`` if its output exists."""
-    return {DONE: not there, GONE: not there, FAILED: retry_failed}.get(row.status, True)
+def _remove(*folders: Path) -> None:
+    """Remove folders with their content, as far as possible."""
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Plan:
@@ -173,18 +178,17 @@ class _Plan:
         ledger, found = self._ledger, list[tuple[Item, str]]()
         others: list[str] = []
         for item in self._items:
-            there = (self._output / item.output).exists()
+            there = os.path.exists(self._output / item.output)  # noqa: PTH110  a path would raise for a long name
             if there and item.output not in ledger.claimed and not force:
                 others.append(item.output)
             row = ledger.rows.get(item.output)
-            again = row is None or row.settings != self._settings or row.input != item.name
-            if force or row is None or again or _is_open(row, there=there, retry_failed=retry_failed):
-                known = ""
-            elif ledger.stats.get(item.output) == stat_of(item.path) and row.sha256 and row.status != GONE:
-                self.same += 1
-                continue
-            else:
-                known = row.sha256
+            known = ""
+            if row is not None and not force and row.settings == self._settings and row.input == item.name:
+                is_open = {DONE: not there, GONE: not there, FAILED: retry_failed}.get(row.status, True)
+                known = "" if is_open else row.sha256
+                if known and row.status != GONE and ledger.is_unchanged(item.output, item.path):
+                    self.same += 1
+                    continue
             found.append((item, known))
         if others:
             what = f"{len(others)} outputs exist that this ledger does not name: {first_names(others)}"
@@ -238,6 +242,7 @@ class _Plan:
             row = replace(row, status=DONE) if row.status == GONE else row  # the input is back
             self.same += 1
         else:
+            self._ledger.replace(item.output)
             try:
                 if outcome.file is not None and outcome.status == DONE:
                     target.parent.mkdir(parents=True, exist_ok=True)
@@ -256,8 +261,3 @@ class _Plan:
             with suppress(OSError):
                 outcome.file.unlink(missing_ok=True)
         return row
-
-    def part_with_others(self) -> None:
-        """Mark or forget rows of other inputs that were deleted."""
-        own = {item.output for item in self._items}
-        self._ledger.part_with([output for output in self._ledger.rows if output not in own])

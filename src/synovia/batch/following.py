@@ -16,6 +16,7 @@ from synovia.batch.tasks import (
     ClipReader,
     LockFeet,
     drawn,
+    file_of,
     judged_alone,
     model_settings,
     motion_endings,
@@ -29,7 +30,7 @@ from synovia.files.tracks import read_track
 from synovia.goals import Goal, PositionGoal
 from synovia.goals.base import POSITION
 from synovia.ik.targets import targets_from
-from synovia.io.load import format_of, is_bundled, load_model
+from synovia.io.load import format_of, load_model
 from synovia.io.save import save_motion
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
@@ -162,7 +163,7 @@ class FollowTargets:
         motion = Motion(tracked.motion.skeleton, tracked.q, tracked.fps, name=item.path.stem)
         if self.lock is not None:
             motion = self.lock.locked(motion).motion
-        save_motion(motion, output, into=None if is_bundled(self.model) else self.model)
+        save_motion(motion, output, into=file_of(self.model))
         placed = [i for i, goal in enumerate(ik.goals) if goal.measures & POSITION]
         worst = float(np.max(tracked.errors[:, placed, 0])) if placed else None
         figures = {"frames": len(motion), "missed": len(tracked.missed_frames), "jumps": len(tracked.jumps)}
@@ -170,7 +171,6 @@ class FollowTargets:
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output, beside the clip that it follows."""
-        beside = None
-        if source is not None and not self.tracks and source.is_file():
-            beside = original(self._reader_of(source), source)
+        reader = None if source is None or self.tracks else self._reader_of(source)
+        beside = None if reader is None else original(reader, source)
         return drawn(output_motion(self.skeleton, output), beside)

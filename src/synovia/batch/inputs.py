@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -128,11 +129,11 @@ def _found(
         if not files:
             raise FileError("no file has this pattern", where=source)
         for file in files:
+            name = file.relative_to(base).as_posix()
             if file.is_file():
-                yield file.relative_to(base).as_posix(), file
+                yield name, file
             elif file.is_dir():
-                above = file.relative_to(base).as_posix()
-                yield from _files_below(file, output, endings, f"{above}/", closed)
+                yield from _files_below(file, output, endings, f"{name}/", closed)
         if "**" in source:  # glob passes over folders that it cannot open
             yield from _files_below(base, output, frozenset(), "", closed)
     elif os.path.exists(source):  # noqa: PTH110
@@ -143,12 +144,7 @@ def _found(
 
 def _fixed_part(pattern: str) -> Path:
     """Return the folders of a pattern before its first sign."""
-    fixed: list[str] = []
-    for part in Path(pattern).parts[:-1]:
-        if has_magic(part):
-            break
-        fixed.append(part)
-    return Path(*fixed)
+    return Path(*takewhile(lambda part: not has_magic(part), Path(pattern).parts[:-1]))
 
 
 def _files_below(
@@ -164,12 +160,12 @@ def _files_below(
         closed: Gets the names of folders that cannot be opened, which end in a slash, with the reasons.
     """
     left_out = output.resolve()
+    if folder.resolve() == left_out:
+        raise InputError("output folder", value=str(output), expected="another folder than that of the inputs")
     refused: list[OSError] = []
     seen = {folder.resolve()}  # a link may lead to a folder above it
     for place, folders, files in os.walk(folder, onerror=refused.append, followlinks=True):
         here = Path(place)
-        if here.resolve() == left_out:
-            raise InputError("output folder", value=str(output), expected="another folder than that of the inputs")
         for name in list(folders):
             real = (here / name).resolve()
             if name.startswith(".") or real == left_out or real in seen:
@@ -219,8 +215,7 @@ class Shard:
     @property
     def tag(self) -> str:
         """Return the part of file names that belong to this shard alone."""
-        width = len(str(self.of))
-        return f"{self.index:0{width}}-of-{self.of}"
+        return f"{self.index:0{len(str(self.of))}}-of-{self.of}"
 
     def of_items(self, items: Sequence[Item]) -> list[Item]:
         """Return the items of this shard; the others are left to the other shards."""

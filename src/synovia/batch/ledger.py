@@ -16,15 +16,15 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from synovia.batch.inputs import Shard
-from synovia.batch.work import CRASHED, DONE, FAILED, GONE, Figure
+from synovia.batch.work import CRASHED, DONE, FAILED, GONE, Figure, stat_of
 from synovia.errors import FileError, FormatError
 from synovia.io.base import read_text, write_bytes
 
@@ -33,6 +33,7 @@ _FIRST: Final = ("input", "status", "verdict", "error", "notes")
 _LAST: Final = ("output", "sha256", "settings")
 _SOME: Final = frozenset({"verdict", "notes"})  # figures that have a place among the first columns
 _STATUSES: Final = (DONE, FAILED, CRASHED, GONE)
+_REPLACED: Final = "replaced"  # event: a row does not hold any more
 _ANEW: Final = "remove it to begin anew"
 
 
@@ -106,7 +107,12 @@ def csv_bytes(rows: Sequence[Row]) -> bytes:
     writer = csv.DictWriter(out, columns_of(rows), restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(row.fields() for row in rows)
-    return out.getvalue().encode("utf-8", "backslashreplace")
+    return as_unicode(out.getvalue()).encode()
+
+
+def as_unicode(text: str) -> str:
+    """Return a text with escapes for the bytes of file names that are no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def parquet_bytes(rows: Sequence[Row]) -> bytes | None:
@@ -116,8 +122,9 @@ def parquet_bytes(rows: Sequence[Row]) -> bytes | None:
     except ImportError:
         return None
     table: dict[str, Any] = {}
+    fields = [row.fields() for row in rows]
     for name in columns_of(rows):
-        texts = [row.fields().get(name, "") for row in rows]
+        texts = [as_unicode(values.get(name, "")) for values in fields]
         table[name] = texts if name in _FIRST or name in _LAST else _numbers(texts)
     out = io.BytesIO()
     parquet.write_table(arrow.table(table), out, compression="zstd")
@@ -130,6 +137,20 @@ def _numbers(texts: list[str]) -> list[float | None] | list[str]:
         return [float(text) if text else None for text in texts]
     except ValueError:
         return texts
+
+
+class _Seen(NamedTuple):
+    """What the log tells about the input of a row.
+
+    Args:
+        when: Time of the event, 0 for a row of a ledger.
+        stat: Size and time of the input.
+        path: The input.
+    """
+
+    when: float = 0.0
+    stat: tuple[int, int] | None = None
+    path: str | None = None
 
 
 class Ledger:
@@ -150,28 +171,21 @@ class Ledger:
         self.folder = folder
         self._tag = "" if shard is None else f".{shard.tag}"
         self._log_path = folder / f"{NAME}{self._tag}.log"
-        self._above = None if shard is None else _locked(folder / f"{NAME}.log", shared=True)
-        try:
-            self._log = _locked(self._log_path)
-        except FileError:
-            self._close(self._above)
-            raise
         self.rows: dict[str, Row] = {}
         self.claimed: set[str] = set()  # outputs that belong to this ledger
-        self._times: dict[str, float] = {}  # of the rows that come from a log
+        self._seen: dict[str, _Seen] = {}  # by output
         self._foreign: set[str] = set()  # rows of a shard's run that the whole ledger has already
-        self.stats: dict[str, tuple[int, int]] = {}  # size and time of the inputs, by output
-        self._paths: dict[str, str] = {}  # the inputs, by output
-        try:
+        with ExitStack() as files:
+            if shard is not None:
+                files.enter_context(_locked(folder / f"{NAME}.log", shared=True))
+            self._log = files.enter_context(_locked(self._log_path))
             self._others = [] if shard is not None else self._shards()
             if shard is not None:
                 self._read(folder / f"{NAME}.csv")
                 self._foreign = set(self.rows)
             for path in (*self._others, self.path):
                 self._read(path)
-        except BaseException:
-            self._close(self._log, self._above)
-            raise
+            self._files = files.pop_all()
 
     @property
     def path(self) -> Path:
@@ -186,14 +200,7 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the log, which ends the lock."""
-        self._close(self._log, self._above)
-
-    @staticmethod
-    def _close(*files: BinaryIO | None) -> None:
-        """Close files, which ends their locks."""
-        for file in files:
-            if file is not None:
-                file.close()
+        self._files.close()
 
     def _shards(self) -> list[Path]:
         """Return the ledgers of shards in this folder.
@@ -218,7 +225,7 @@ class Ledger:
             for line, cells in enumerate(table[1:], 2):
                 if len(cells) != len(head) or not {*_FIRST, *_LAST} - _SOME <= set(head):
                     raise FormatError("is no ledger", where=f"{path}, line {line}", hint=_ANEW)
-                self._keep(row_of(dict(zip(head, cells, strict=True))), 0.0)
+                self._keep(row_of(dict(zip(head, cells, strict=True))), _Seen())
         log = path.with_suffix(".log")
         if log.exists():
             with log.open("rb") as file:
@@ -233,24 +240,34 @@ class Ledger:
             event = json.loads(line)
             if event["event"] == "claim":
                 self.claimed.add(str(event["output"]))
+            elif event["event"] == _REPLACED:
+                self._forget(str(event["output"]), _Seen(float(event["time"])))
             elif event["event"] in _STATUSES:
                 row = row_of({str(name): str(value) for name, value in event["row"].items()})
                 stat = int(event["size"]), int(event["modified"])
                 path = event.get("path")
-                self._keep(row, float(event["time"]), stat, None if path is None else str(path))
+                self._keep(row, _Seen(float(event["time"]), stat, None if path is None else str(path)))
 
-    def _keep(self, row: Row, when: float, stat: tuple[int, int] | None = None, path: str | None = None) -> None:
+    def _keep(self, row: Row, seen: _Seen) -> None:
         """Keep a row, unless a later one is known."""
         self.claimed.add(row.output)
-        if when < self._times.get(row.output, 0.0):
-            return
-        self.rows[row.output] = row
-        self._times[row.output] = when
-        self._foreign.discard(row.output)
-        if stat is not None:
-            self.stats[row.output] = stat
-        if path is not None:
-            self._paths[row.output] = path
+        if self._forget(row.output, seen):
+            self.rows[row.output] = row
+            self._foreign.discard(row.output)
+            if (written := as_unicode(row.output)) != row.output:
+                self.rows.pop(written, None)  # the same row, from a ledger
+
+    def _forget(self, output: str, seen: _Seen) -> bool:
+        """Forget a row, unless a later one is known; return whether it is forgotten."""
+        if seen.when < self._seen.get(output, _Seen()).when:
+            return False
+        self.rows.pop(output, None)
+        self._seen[output] = seen
+        return True
+
+    def is_unchanged(self, output: str, path: Path) -> bool:
+        """Return whether an input has the size and the time that it had when its row was recorded."""
+        return output in self._seen and self._seen[output].stat == stat_of(path)
 
     def write_log(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Append events to the log.
@@ -271,6 +288,13 @@ class Ledger:
         self.write_log({"event": "claim", "input": name, "output": output} for output, name in new.items())
         self.claimed.update(new)
 
+    def replace(self, output: str) -> None:
+        """Forget a row before its output is replaced, so that a run that is killed leaves no row of another output."""
+        if output in self.rows:
+            now = time.time()
+            self.write_log([{"event": _REPLACED, "output": output, "time": now}])
+            self._forget(output, _Seen(now))
+
     def record(self, row: Row, stat: tuple[int, int], path: Path, more: Mapping[str, Any]) -> None:
         """Record an outcome.
 
@@ -280,9 +304,9 @@ class Ledger:
             path: The input.
             more: What only the log tells: times, attempts, stacks.
         """
-        now, place = time.time(), os.path.abspath(path)  # noqa: PTH100  not resolved: a link may change
-        self.write_log([_event(row, stat, now, place) | dict(more)])
-        self._keep(row, now, stat, place)
+        seen = _Seen(time.time(), stat, os.path.abspath(path))  # noqa: PTH100  not resolved: a link may change
+        self.write_log([_event(row, seen) | dict(more)])
+        self._keep(row, seen)
 
     def part_with(self, others: Iterable[str]) -> None:
         """Mark rows whose input was deleted, and forget those without an output.
@@ -291,7 +315,7 @@ class Ledger:
             others: Outputs that are no outputs of this run.
         """
         for output in others:
-            row, place = self.rows[output], self._paths.get(output)
+            row, place = self.rows[output], self._seen[output].path
             there = _is_file(self.folder / output)
             deleted = place is not None and not _is_file(Path(place))
             if (row.status in (DONE, GONE) and not there) or (row.status not in (DONE, GONE) and deleted):
@@ -317,10 +341,7 @@ class Ledger:
         if not self._others:
             return
         self.write_log({"event": "claim", "output": output} for output in sorted(self.claimed))
-        self.write_log(
-            _event(row, self.stats.get(output, (0, 0)), self._times[output], self._paths.get(output))
-            for output, row in self.rows.items()
-        )
+        self.write_log(_event(row, self._seen[output]) for output, row in self.rows.items())
         for path in self._others:
             for file in (path, path.with_suffix(".log")):
                 file.unlink(missing_ok=True)
@@ -335,10 +356,11 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _event(row: Row, stat: tuple[int, int], when: float, path: str | None) -> dict[str, Any]:
+def _event(row: Row, seen: _Seen) -> dict[str, Any]:
     """Return a row as an event of the log."""
-    event = {"event": row.status, "row": row.fields(), "size": stat[0], "modified": stat[1], "time": when}
-    return event if path is None else event | {"path": path}
+    size, modified = seen.stat or (0, 0)
+    event = {"event": row.status, "row": row.fields(), "size": size, "modified": modified, "time": seen.when}
+    return event if seen.path is None else event | {"path": seen.path}
 
 
 def _locked(path: Path, *, shared: bool = False) -> BinaryIO:
@@ -351,41 +373,43 @@ def _locked(path: Path, *, shared: bool = False) -> BinaryIO:
     Raises:
         FileError: If another run has locked it, or it cannot be written.
     """
-    try:
-        file = path.open("a+b", buffering=0)
-    except OSError as error:
-        raise FileError(f"cannot be written ({error.strerror})", where=str(path)) from error
-    try:
-        _lock(file, shared=shared)
-    except OSError as error:
-        file.close()
-        hint = "wait for it, or give another output folder"
-        raise FileError("another run works in this folder", where=str(path.parent), hint=hint) from error
-    try:
-        size = file.seek(0, os.SEEK_END)
-        if size and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
-            file.write(b"\n")  # after a line that was cut
-    except OSError as error:
-        file.close()
-        raise FileError(f"cannot be written ({error.strerror})", where=str(path)) from error
-    return cast("BinaryIO", file)
+    with ExitStack() as files:
+        try:
+            file = files.enter_context(path.open("a+b", buffering=0))
+            if not _lock(file, shared=shared):
+                hint = "wait for it, or give another output folder"
+                raise FileError("another run works in this folder", where=str(path.parent), hint=hint)
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":  # a line was cut
+                    file.write(b"\n")
+        except FileError:
+            raise
+        except OSError as error:
+            raise FileError(f"cannot be written ({error.strerror})", where=str(path)) from error
+        files.pop_all()
+        return cast("BinaryIO", file)
 
 
-def _lock(file: Any, *, shared: bool) -> None:
-    """Lock a file until it is closed.
+def _lock(file: Any, *, shared: bool) -> bool:
+    """Lock a file until it is closed; return whether no other process has locked it.
 
     Raises:
-        OSError: If another process has locked it.
+        OSError: If the disk has no locks.
     """
     try:
         import fcntl
     except ImportError:  # Windows
         import msvcrt
 
-        if shared:  # Windows has no such locks
-            return
         windows: Any = msvcrt
         file.seek(2**40)  # bytes beyond the end of the log, so that it can still be read
-        windows.locking(file.fileno(), windows.LK_NBLCK, 1)
-        return
-    fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        with suppress(OSError):
+            if not shared:  # Windows has no shared locks
+                windows.locking(file.fileno(), windows.LK_NBLCK, 1)
+            return True
+        return False
+    with suppress(BlockingIOError):
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        return True
+    return False

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Generator, Iterable
 from contextlib import suppress
 from typing import Any, BinaryIO, Final, Protocol, cast
@@ -69,17 +70,15 @@ class Local:
         Raises:
             SynoviaError: If the task cannot be prepared.
         """
-        waiting = list(jobs)
-        waiting.reverse()
+        waiting = deque(jobs)
         if not waiting:
             return
         ended: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
         workers = [Worker(task, waiting, ended) for _ in range(min(self.workers, len(waiting)))]
         try:
             workers[0].start()
-            while not workers[0].ready.wait(_LISTEN):
-                if not workers[0].is_alive():
-                    break
+            while not workers[0].ready.wait(_LISTEN):  # set at its end, too
+                pass
             for worker in workers[1:]:
                 worker.start()
             left = len(workers)
@@ -105,18 +104,18 @@ class Worker(threading.Thread):
 
     Args:
         task: The task.
-        waiting: The jobs in reverse order.
+        waiting: The jobs.
         ended: Gets the outcomes, an exception if the task cannot be prepared, and None at the end.
     """
 
-    def __init__(self, task: Task, waiting: list[Job], ended: queue.SimpleQueue[Any]) -> None:
+    def __init__(self, task: Task, waiting: deque[Job], ended: queue.SimpleQueue[Any]) -> None:
         """Store the arguments."""
         super().__init__(daemon=True)
         self._task = pickle.dumps(task)
         self._waiting = waiting
         self._ended = ended
         self._process: subprocess.Popen[bytes] | None = None
-        self._words: BinaryIO | None = None  # what the process writes to stderr
+        self._words: BinaryIO  # what the process writes to stderr
         self._stopped = False
         self.ready = threading.Event()
 
@@ -125,7 +124,7 @@ class Worker(threading.Thread):
         try:
             while not self._stopped:
                 try:
-                    job = self._waiting.pop()  # atomic
+                    job = self._waiting.popleft()  # atomic
                 except IndexError:
                     break
                 outcome = self.do(job)
@@ -159,11 +158,10 @@ class Worker(threading.Thread):
 
     def _ask(self, process: subprocess.Popen[bytes], content: object) -> Any:
         """Send something to a process and return its answer."""
-        if process.stdin is None or process.stdout is None:
-            raise EOFError
-        pickle.dump(content, process.stdin)
-        process.stdin.flush()
-        return pickle.load(process.stdout)  # noqa: S301  from a process of ours
+        pipes = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stdout)
+        pickle.dump(content, pipes[0])
+        pipes[0].flush()
+        return pickle.load(pipes[1])  # noqa: S301  from a process of ours
 
     def _start(self) -> subprocess.Popen[bytes]:
         """Start a process and prepare the task in it.
@@ -211,8 +209,6 @@ class Worker(threading.Thread):
             how = f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         except ValueError:
             how = f"signal {-code}"
-        if self._words is None:
-            return how
         with self._words as words:
             words.seek(max(words.seek(0, os.SEEK_END) - _LAST_WORDS, 0))
             return f"{how}\n{words.read().decode(errors='replace')}".strip()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from synovia.batch.ledger import Row, columns_of, csv_bytes
+from synovia.batch.ledger import Row, as_unicode, csv_bytes
 from synovia.batch.work import DONE, GONE, Picture
 from synovia.errors import FileError, MissingExtraError, SynoviaError
 from synovia.io.base import write_text
@@ -144,9 +145,8 @@ def badness(row: Row) -> tuple[float, ...]:
 
 
 def worst_first(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of results, the worst first."""
-    done = sorted((row for row in rows if row.status in (DONE, GONE)), key=lambda row: (row.input, row.output))
-    return sorted(done, key=badness, reverse=True)
+    """Return the rows of results, the worst first, equal ones in their order."""
+    return sorted((row for row in rows if row.status in (DONE, GONE)), key=badness, reverse=True)
 
 
 def write_summary(
@@ -187,7 +187,7 @@ def write_summary(
         _settings(settings),
         f"<script>{_SCRIPT}</script></html>\n",
     ]
-    write_text(path, "\n".join(part for part in parts if part), force=True)
+    write_text(path, as_unicode("\n".join(filter(None, parts))), force=True)
     return path
 
 
@@ -237,19 +237,18 @@ def _gallery(
         cards.append(f"{_tagged('article', row)}<header>{_heading(row)}</header>{image}{_told(row)}</article>")
     how = "by verdict, then by the share of frames in which something is wrong"
     pairs = " Each still shows the source at the left and the result at the right." if paired else ""
-    head = f"<h2>The worst first</h2><p class='soft'>Ordered {how}.{pairs}{_how_to_view(rows[:1])}</p>"
+    head = f"<h2>The worst first</h2><p class='soft'>Ordered {how}.{pairs}{_how_to_view(rows[0]) if rows else ''}</p>"
     return f"<section>{head}{''.join(cards)}</section>" if cards else ""
 
 
-def _how_to_view(rows: Sequence[Row]) -> str:
+def _how_to_view(row: Row) -> str:
     """Return a sentence with the command that shows a result in motion; "" if its file needs a model beside it."""
-    known = [(ending, fmt.read_onto is None) for fmt in formats() if fmt.holds_motions for ending in fmt.extensions]
-    for row in rows:
-        fitting = [pair for pair in known if row.output.lower().endswith(pair[0])]
-        if fitting and max(fitting, key=lambda pair: len(pair[0]))[1]:  # the longest ending decides
-            command = escape(f"synovia view {shlex.quote(row.output)}")
-            return f" To see the first one move, run <code>{command}</code> in this folder."
-    return ""
+    known = {ending: fmt.read_onto is None for fmt in formats() if fmt.holds_motions for ending in fmt.extensions}
+    fitting = [ending for ending in known if row.output.lower().endswith(ending)]
+    if not fitting or not known[max(fitting, key=len)]:  # the longest ending decides
+        return ""
+    command = escape(f"synovia view {shlex.quote(row.output)}")
+    return f" To see the first one move, run <code>{command}</code> in this folder."
 
 
 def _drawn(output: Path, source: Path | None, picture: Callable[[Path, Path | None], Picture | None]) -> Picture | None:
@@ -275,7 +274,7 @@ def _drawn(output: Path, source: Path | None, picture: Callable[[Path, Path | No
 def _heading(row: Row) -> str:
     """Return name, verdict and findings of a result."""
     verdict = _kind(row)
-    name = f"<h3 class='name'><a href='{quote(row.output)}'>{escape(row.input)}</a></h3>"
+    name = f"<h3 class='name'><a href='{quote(os.fsencode(row.output))}'>{escape(row.input)}</a></h3>"
     gone = " <span class='soft'>(the input was deleted)</span>" if row.status == GONE else ""
     findings = escape(row.figures.get("findings", ""))
     return f"{name}<span class='verdict {escape(verdict)}'>{escape(verdict)}</span>{gone}<span>{findings}</span>"
@@ -338,10 +337,9 @@ def _table(rows: Sequence[Row]) -> str:
     """Return a table of the results."""
     if not rows:
         return ""
-    there = columns_of(rows)[5:-3]
-    texts = [name for name in ("verdict", "findings", "notes") if any(name in row.figures for row in rows)]
-    numbers = [name for name in (*_NAMED, *there) if name in there and name not in texts]
-    numbers = list(dict.fromkeys(numbers))[:_FIGURES]
+    there = sorted({name for row in rows for name in row.figures})
+    texts = [name for name in ("verdict", "findings", "notes") if name in there]
+    numbers = [name for name in dict.fromkeys((*_NAMED, *there)) if name in there and name not in texts][:_FIGURES]
     head = "".join(f"<th><button>{escape(name)}</button>" for name in ("input", *texts))
     head += "".join(
         f"<th class='n' title='{escape(_figure(name).told, quote=True)}'><button>{escape(_figure(name).title)}</button>"
@@ -351,7 +349,7 @@ def _table(rows: Sequence[Row]) -> str:
     for row in rows[:_MOST]:
         verdict = row.figures.get("verdict", "")
         mark = " <span class='soft'>(deleted)</span>" if row.status == GONE else ""
-        cells = f"<td class='name'><a href='{quote(row.output)}'>{escape(row.input)}</a>{mark}"
+        cells = f"<td class='name'><a href='{quote(os.fsencode(row.output))}'>{escape(row.input)}</a>{mark}"
         for name in texts:
             style = f" class='verdict {escape(verdict)}'" if name == "verdict" else ""
             cells += f"<td{style}>{escape(row.figures.get(name, ''))}"

@@ -22,7 +22,7 @@ from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
 if TYPE_CHECKING:
-    from synovia.clips import FootLocked
+    from synovia.clips import Fitted, FootLocked
     from synovia.retargeting import Judgement, Retargeted
 
 _PICTURE: Final = (144, 190)  # pixels of a body in a still on the summary page
@@ -57,6 +57,11 @@ def model_settings(name: str) -> dict[str, str]:
     return {"name": Path(name).name, "sha256": file_hash(Path(name))}
 
 
+def file_of(model: str | None) -> str | None:
+    """Return the file of a model, which the format of an output may copy; None for a bundled one."""
+    return None if model is None or is_bundled(model) else model
+
+
 @dataclass(frozen=True)
 class ClipReader:
     """How clips are read.
@@ -67,7 +72,7 @@ class ClipReader:
         trim: Whether to cut off calibration frames.
     """
 
-    clip: str | None = None
+    clip: str | int | None = None
     model: str | None = None
     trim: bool = False
 
@@ -85,11 +90,15 @@ class ClipReader:
         """Load the model."""
         _ = self._body
 
+    def copied(self, path: Path) -> Path | str:
+        """Return the file that a changed clip of a file is written into a copy of: that of the model, or its own."""
+        return file_of(self.model) or path
+
     def read(self, path: Path) -> tuple[Motion, list[str]]:
         """Return a clip of a file, and sentences about calibration frames at its ends."""
         from synovia.clips import find_ends
 
-        clip = int(self.clip) if self.clip and self.clip.isdigit() else self.clip
+        clip = int(self.clip) if isinstance(self.clip, str) and self.clip.isdecimal() else self.clip
         motion = load_motion(path, clip, skeleton=self._body)
         ends = find_ends(motion)
         what = "cut off" if self.trim else "--trim-tpose cuts this off"
@@ -224,8 +233,7 @@ class RetargetFile:
         motion, notes = self.reader.read(item.path)
         joint_map = None if self.joint_map is None else dict(self.joint_map)
         answer = retarget(motion, self.body, joint_map, feet=self.feet, threads=1, **self.options)
-        into = None if is_bundled(self.target) else self.target
-        save_motion(answer.motion, output, into=into)
+        save_motion(answer.motion, output, into=file_of(self.target))
         return {
             "frames": len(answer.motion), "missed": len(answer.missed_frames), "worst": float(answer.worst),
             "scale": float(answer.scale), **judged(answer.judgement), "notes": joined([*notes, *notes_of(answer)]),
@@ -315,8 +323,7 @@ class ConvertFile:
     def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the clip; return its figures."""
         motion, notes = self.reader.read(item.path)
-        model = self.reader.model
-        copied = self.into or (item.path if model is None or is_bundled(model) else model)
+        copied = self.into or self.reader.copied(item.path)
         if output.suffix.lower() == ".glb" and not format_of(Path(copied)).copies:
             what = "a clip in glTF needs a file of this format to copy"
             raise FormatError(what, where=str(item.path), expected="--into with a .glb file")
@@ -369,8 +376,7 @@ class LockFeet:
         """Write the clip; return its figures."""
         motion, notes = self.reader.read(item.path)
         locked = self.locked(motion)
-        model = self.reader.model
-        save_motion(locked.motion, output, into=item.path if model is None or is_bundled(model) else model)
+        save_motion(locked.motion, output, into=self.reader.copied(item.path))
         names = ("slide_before", "slide", "depth_before", "depth")
         figures = {name: float(getattr(locked, name)) for name in names}
         seen = judged_alone(locked.motion, self.up)
@@ -379,6 +385,12 @@ class LockFeet:
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output that holds its skeleton, beside its input."""
         return None if output.suffix.lower() == ".csv" else drawn(_last_clip(output), original(self.reader, source))
+
+
+def point_errors(fitted: Fitted) -> dict[str, float]:
+    """Return the median distance of the points from a fitted body, and the one that 99 % of them are within."""
+    errors = fitted.errors[np.isfinite(fitted.errors)]
+    return {"median_error": float(np.median(errors)), "p99_error": float(np.quantile(errors, 0.99))}
 
 
 def judged_alone(motion: Motion, up: str | None) -> dict[str, Figure]:
@@ -434,11 +446,10 @@ class FitPoints:
         )  # fmt: skip
         motion = fitted if self.lock is None else self.lock.locked(fitted).motion
         seen = judged_alone(motion, None)
-        save_motion(motion, output, into=None if self.model is None or is_bundled(self.model) else self.model)
-        errors = fitted.errors[np.isfinite(fitted.errors)]
-        far = float(np.quantile(errors, 0.99))
-        figures = {"median_error": float(np.median(errors)), "p99_error": far, "worst": far}
-        return {"frames": len(fitted), **figures, **seen, "notes": joined(fitted.notes)}
+        save_motion(motion, output, into=file_of(self.model))
+        errors = point_errors(fitted)
+        figures = {"frames": len(fitted), **errors, "worst": errors["p99_error"], **seen}
+        return {**figures, "notes": joined(fitted.notes)}
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output."""

@@ -9,7 +9,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, Protocol
 
 from synovia.batch.inputs import Item
@@ -22,7 +22,6 @@ GONE: Final = "gone"  # the input was deleted after it was done
 SAME: Final = "same"  # the input has not changed since the last run
 _HASHES: Final[dict[tuple[str, int, int], str]] = {}  # of the last file, by name, size and time
 _ENDING: Final = 60  # letters of an output's name in that of the unfinished file: systems limit its length
-_CHUNK: Final = 2**20  # bytes that are hashed at once
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})  # nothing else can be written either
 Figure = str | int | float | bool | None
 
@@ -119,12 +118,10 @@ def file_hash(path: Path) -> str:
     key = (str(path), *stat_of(path))
     if key in _HASHES:
         return _HASHES[key]
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     _HASHES.clear()  # the parts of a table come one after the other
-    return _HASHES.setdefault(key, digest.hexdigest())
+    return _HASHES.setdefault(key, digest)
 
 
 def stat_of(path: Path) -> tuple[int, int]:
@@ -157,14 +154,15 @@ def work_on(task: Task, job: Job) -> Outcome:
         if notes := joined([str(figures.get("notes") or ""), *user_warnings(caught)]):
             figures["notes"] = _portable(notes, job, file)
         status, error = DONE, ""
-    except SynoviaError as problem:
-        status, error = FAILED, _portable(one_line(problem), job, file)
-        fatal = _is_full(problem) or (problem.where or "").startswith(str(file))
     except MemoryError:
         status, error = FAILED, f"{job.item.name}: does not fit in memory"
     except Exception as problem:  # noqa: BLE001  a bug in one clip is a row of the ledger, too
-        status, error = FAILED, f"{job.item.name}: {type(problem).__name__}: {problem}"
-        trace, fatal = traceback.format_exc(), _is_full(problem)
+        status, error = FAILED, one_line(problem)
+        if not isinstance(problem, SynoviaError):
+            error, trace = f"{job.item.name}: {type(problem).__name__}: {error}", traceback.format_exc()
+        error = _portable(error, job, file)
+        unwritten = isinstance(problem, FileError) and (problem.where or "").startswith(str(file))
+        fatal = unwritten or _is_full(problem)
     seconds = time.perf_counter() - begun
     return Outcome(job.number, status, sha256, stat, figures, error, trace, seconds, 1, fatal, file)
 
@@ -175,12 +173,8 @@ def one_line(problem: BaseException) -> str:
 
 
 def user_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
-    """Return the warnings that concern a user's file, each once."""
-    return [
-        one_line(one.message)
-        for one in caught
-        if issubclass(one.category, UserWarning) and isinstance(one.message, Warning)
-    ]
+    """Return the warnings that concern a user's file."""
+    return [" ".join(str(one.message).split()) for one in caught if issubclass(one.category, UserWarning)]
 
 
 def joined(notes: Iterable[str]) -> str:
@@ -190,14 +184,12 @@ def joined(notes: Iterable[str]) -> str:
 
 def _portable(text: str, job: Job, file: Path) -> str:
     """Return a text without the folders, which differ between machines."""
-    return text.replace(str(job.item.path), job.item.name).replace(str(file), job.item.output)
+    text = text.replace(str(job.item.path), job.item.name).replace(str(file), job.item.output)
+    return text.replace(file.name, PurePath(job.item.output).name)
 
 
 def _is_full(problem: BaseException) -> bool:
     """Return whether an error comes from a full or read-only disk."""
-    at: BaseException | None = problem
-    while at is not None:
-        if isinstance(at, OSError) and at.errno in _FULL:
-            return True
-        at = at.__cause__
-    return False
+    if isinstance(problem, OSError) and problem.errno in _FULL:
+        return True
+    return problem.__cause__ is not None and _is_full(problem.__cause__)
