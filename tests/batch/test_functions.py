@@ -349,7 +349,7 @@ def test_values_made_ahead_end_with_their_error_and_their_thread():
     assert next(made) == 1
     with pytest.raises(ValueError, match="two"):
         next(made)
-    endless = ahead(iter(int, 1))
+    endless = ahead(zero for zero in iter(int, 1))
     assert next(endless) == 0
     endless.close()
 
@@ -502,10 +502,117 @@ def test_start_poses_in_a_table_on_the_command_line(tmp_path):
 
 
 def test_an_archive_with_other_files_is_no_table(tmp_path):
-    import zipfile
-
     np.savez(tmp_path / "a.npz", **targets())
     with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
         archive.writestr("notes.txt", "hello")
     with pytest.raises(sy.FormatError, match=r"notes\.txt"):
         tables.Source(tmp_path / "a.npz")
+
+
+def test_simd_is_chosen_for_each_problem():
+    solve = sy.batch.Solve(ARM)
+    assert_reached(solve(targets()))
+    both = solve({"tool.position": FRAMES[:2, :3, 3], "joint4.position": FRAMES[:2, :3, 3]})
+    assert "INVALID" not in both["status"]
+
+
+def test_columns_of_no_joint_are_kept_whatever_their_last_word():
+    answer = sy.batch.Solve(ARM)(targets() | {"camera.x": np.arange(24), "mouse.qw": np.zeros(24), 5: np.ones(24)})
+    assert_reached(answer)
+    assert answer["camera.x"].tolist() == list(range(24))
+    assert {"mouse.qw", "5"} <= set(answer)
+    with pytest.raises(sy.InputError, match=r"keep: expected a list of columns, got 'id'. Write \['id'\]"):
+        sy.batch.Solve(ARM, keep="id")
+
+
+def test_times_are_no_targets():
+    arrow = pytest.importorskip("pyarrow")
+    with pytest.raises(sy.InputError, match="real numbers, got 'datetime64"):
+        sy.batch.Solve(ARM)(arrow.table({f"tool.{axis}": arrow.array([1], arrow.timestamp("s")) for axis in "xyz"}))
+
+
+def solved(folder, name, columns, output):
+    """Solve a table that is written to a file; return the path of the answers."""
+    path = folder / name
+    if path.suffix == ".npz":
+        np.savez(path, **columns)
+    elif path.suffix == ".csv":
+        write_csv(path, columns)
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(arrow.table(columns), path)
+    SolveTable("arm7", None, as_solver(None)).run(Item(name, path, output), folder / output)
+    return folder / output
+
+
+PLACES = FRAMES[:3, :3, 3].tolist()
+
+
+def test_columns_that_are_kept_stay_as_they_are(tmp_path):
+    text = solved(tmp_path, "a.npz", {"tool.position": PLACES, "id": np.array([b"a", b"bc", b""])}, "a.csv")
+    assert read_csv(text)["id"] == ("a", "bc", "")
+    text = solved(tmp_path, "b.npz", {"tool.position": PLACES, "t": np.arange(3).astype("M8[ns]")}, "b.csv")
+    assert read_csv(text)["t"][1] == "1970-01-01T00:00:00.000000001"
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = solved(tmp_path, "c.npz", {"tool.position": PLACES, "more": np.eye(3)}, "c.parquet")
+    assert parquet.read_table(path)["more"].to_pylist() == np.eye(3).tolist()
+    whole = {"tool.position": PLACES, "id": [2**60 + 1, None, 3], "tags": [["a"], [], ["b", "c"]]}
+    assert f"\n{2**60 + 1},['a']," in solved(tmp_path, "d.parquet", whole, "d.csv").read_text()
+    with pytest.raises(sy.FormatError, match=r"column 'tags': expected lists of the same length in all rows"):
+        solved(tmp_path, "e.parquet", whole, "e.npz")
+    path = solved(tmp_path, "f.npz", {"tool.position": PLACES, "no": np.zeros(3, complex)}, "f.csv")
+    assert read_csv(path)["no"][0] == "0j"
+    with pytest.raises(sy.FormatError, match="a column cannot be stored"):
+        solved(tmp_path, "g.npz", {"tool.position": PLACES, "no": np.zeros(3, complex)}, "g.parquet")
+
+
+def test_blocks_of_another_type_are_not_mixed_in_an_archive(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK", 1)
+    with pytest.raises(sy.FormatError, match="column 'id' changes its type from block to block"):
+        solved(tmp_path, "a.parquet", {"tool.position": PLACES, "id": [1, None, 3]}, "a.npz")
+    path = solved(tmp_path, "b.parquet", {"tool.position": PLACES, "id": ["a", None, "bcd"]}, "b.npz")
+    assert read_archive(path)["id"].tolist() == ["a", "", "bcd"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_two_columns_of_one_name_are_refused(ending, tmp_path):
+    path = tmp_path / f"a.{ending}"
+    if ending == "csv":
+        path.write_text("tool.x,tool.y,tool.z,tool.x\n0.4,0.1,0.5,9\n")
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        names = ["tool.x", "tool.y", "tool.z", "tool.x"]
+        pytest.importorskip("pyarrow.parquet").write_table(arrow.table([[0.4], [0.1], [0.5], [9.0]], names=names), path)
+    with pytest.raises(sy.FormatError, match=r"names of columns: expected each name once, got \['tool.x'\]"):
+        tables.Source(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
+def test_an_answer_that_is_interrupted_leaves_nothing(ending, tmp_path):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    writing = tables.open_sink(tmp_path / f"a.{ending}")
+    writing.__enter__().write({"id": np.arange(3), "text": np.array(["a", "b", None], object)})
+    assert writing.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None) is False
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_table_that_cannot_be_read_is_a_row(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "gone.npz").symlink_to(tmp_path / "nowhere.npz")
+    np.savez(tmp_path / "in" / "good.npz", **targets())
+    items = collect_tables([str(tmp_path / "in")], tmp_path / "out", None)
+    result = run_folder(SolveTable("arm7", None, as_solver(None)), items, tmp_path / "out", engine=Inline())
+    assert (result.done, [row.error for row in result.failed]) == (1, ["gone.npz: file does not exist"])
+
+
+def test_a_goal_file_that_cannot_be_read_is_told(tmp_path):
+    np.savez(tmp_path / "a.npz", **targets())
+    (tmp_path / "bad.toml").write_bytes(b"# caf\xe9\n")
+    for name in ("bad.toml", "none.toml"):
+        ran = run(
+            "solve", "arm7", "--goals", tmp_path / name, "--targets", tmp_path / "a.npz", "-o", f"{tmp_path}/out/"
+        )
+        assert ran.code in (2, 3), ran
+        assert name in ran.err
+        assert "Traceback" not in ran.err

@@ -15,9 +15,10 @@ name of q in CSV files, such as ``start.joint1`` or ``start.hip.qx``; joints wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -65,10 +66,12 @@ class Batch:
         elif self._is_frame:
             self.names = [str(name) for name in given.columns]
             self.size = len(given)
+            if self.names != list(given.columns):  # names that are numbers
+                self._given = given.rename(columns=str)
         elif isinstance(given, Mapping):
-            columns = cast("Mapping[Any, Any]", given)
-            self.names = [str(name) for name in columns]
-            sizes = {name: _length(name, value) for name, value in columns.items()}
+            self._given = {str(name): value for name, value in cast("Mapping[Any, Any]", given).items()}
+            self.names = list(self._given)
+            sizes = {name: _length(name, value) for name, value in self._given.items()}
             if len(set(sizes.values())) > 1:
                 raise InputError("lengths of columns", value=sizes, expected="the same for all")
             self.size = next(iter(sizes.values()), 0)
@@ -87,14 +90,14 @@ class Batch:
             InputError: If it holds something else.
         """
         value = self.column(name)
+        if self.is_arrow and not width:
+            value = value.to_numpy() if hasattr(value, "num_chunks") else value.to_numpy(zero_copy_only=False)
         if getattr(getattr(value, "dtype", None), "kind", "f") in _NO_REALS:
             raise InputError(f"column {name!r}", value=str(value.dtype), expected="real numbers")
         try:
-            if not width:
-                if self.is_arrow:
-                    value = value.to_numpy() if hasattr(value, "num_chunks") else value.to_numpy(zero_copy_only=False)
-                return _cells(value).reshape(self.size)
-            return _lists(value, self.size, width, is_arrow=self.is_arrow)
+            if width:
+                return _lists(value, self.size, width, is_arrow=self.is_arrow)
+            return _cells(value).reshape(self.size)
         except (TypeError, ValueError) as error:
             expected = f"lists of {width} numbers" if width else "numbers"
             raise InputError(f"column {name!r}", expected=expected, hint=str(error).partition("\n")[0]) from error
@@ -112,18 +115,13 @@ class Batch:
             new: Further columns: arrays, ``Texts`` and ``Values``.
         """
         if self.is_arrow:
-            import importlib
-
-            arrow = importlib.import_module("pyarrow")
+            arrow: Any = import_module("pyarrow")
+            made = {name: _arrow_column(arrow, value) for name, value in new.items()}
             fields = [self._given.schema.field(name) for name in keep]
-            columns = [self._given.column(name) for name in keep]
-            for name, value in new.items():
-                made = _arrow_column(arrow, value)
-                fields.append(arrow.field(name, made.type))
-                columns.append(made)
-            schema = arrow.schema(fields)
+            fields += [arrow.field(name, column.type) for name, column in made.items()]
+            columns = [*map(self._given.column, keep), *made.values()]
             form = cast("Any", type(self._given))
-            return form.from_arrays(columns, schema=schema)
+            return form.from_arrays(columns, schema=arrow.schema(fields))
         if self._is_frame:
             return self._given[list(keep)].assign(**{name: _plain(value, "texts") for name, value in new.items()})
         out: dict[str, Any] = {name: self._given[name] for name in keep}
@@ -323,8 +321,7 @@ class TargetColumns:
         wrong = np.full(batch.size, -1, np.int32)
         reasons: list[str] = []
         for key, parts in self.parts.items():
-            place: Array | None = None
-            turn: Array | None = None
+            place = turn = None
             for part in parts:
                 values = self._values(batch, part)
                 finite = np.isfinite(values).all(1)
@@ -365,10 +362,7 @@ class TargetColumns:
         """Return the numbers of a part, (B, width)."""
         if part.word in _LISTS:
             return batch.numbers(part.columns[0], _LISTS[part.word])
-        out = np.empty((batch.size, len(part.columns)))
-        for i, name in enumerate(part.columns):
-            out[:, i] = batch.numbers(name)
-        return out
+        return np.stack([batch.numbers(name) for name in part.columns], axis=1)
 
 
 def _parts_of(key: str, words: Mapping[str, str]) -> tuple[_Part, ...]:
@@ -382,9 +376,8 @@ def _parts_of(key: str, words: Mapping[str, str]) -> tuple[_Part, ...]:
         if there:
             parts.append(_Part(group[0], tuple(words[word] for word in group)))
     parts += [_Part(word, (words[word],)) for word in _LISTS if word in words]
-    places = [part.word for part in parts if part.word in ("x", "position", "transform")]
-    turns = [part.word for part in parts if part.word in ("qx", "quat_xyzw", "quat_wxyz", "transform")]
-    for several in (places, turns):
+    for same in (("x", "position", "transform"), ("qx", "quat_xyzw", "quat_wxyz", "transform")):
+        several = [part.word for part in parts if part.word in same]
         if len(several) > 1:
             raise InputError(where, value=several, expected="one of these")
     return tuple(parts)
@@ -457,13 +450,12 @@ def _mark(wrong: NDArray[np.int32], reasons: list[str], rows: Any, reason: str) 
         reasons.append(reason)
 
 
-def check_names(keep: Sequence[str], new: Sequence[str]) -> None:
+def check_names(keep: Sequence[str], new: Collection[str]) -> None:
     """Check that no column of an answer has the name of one that is kept.
 
     Raises:
         InputError: If one has.
     """
-    both = [name for name in keep if name in set(new)]
+    both = [name for name in keep if name in new]
     if both:
-        hint = "rename it, or pass keep=() (--keep with other names)"
-        raise InputError(f"column {both[0]!r}", expected="a name that no column of the answer has", hint=hint)
+        raise InputError(f"column {both[0]!r}", expected="a name that no column of the answer has", hint="rename it")

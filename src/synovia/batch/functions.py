@@ -7,7 +7,7 @@ columns ``status`` and ``error``; a row that cannot be used has the status ``INV
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from synovia.batch.columns import (
     Texts,
     check_names,
 )
-from synovia.errors import InputError, UnknownNameError, UnsupportedError
+from synovia.errors import InputError, UnknownNameError
 from synovia.facade import IK
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.goals.base import POSITION, ROTATION
@@ -31,7 +31,6 @@ from synovia.ik.status import Status
 from synovia.io.csvfile import columns as joint_columns
 from synovia.io.load import load_model
 from synovia.model import Skeleton
-from synovia.model.geometry import Array
 from synovia.model.root import Root
 from synovia.solver import Solver, SolverName
 
@@ -45,9 +44,10 @@ def skeleton_of(model: Any) -> Skeleton:
 
 
 class _Problem(NamedTuple):
-    """A compiled problem, and the columns that give its targets and starts."""
+    """A compiled problem, whether SIMD solves it, and the columns that give its targets and starts."""
 
     ik: IK
+    simd: bool | str
     targets: TargetColumns
     starts: StartColumns
 
@@ -102,7 +102,10 @@ class Solve:
         self._goals = None if goals is None else (goals,) if isinstance(goals, Goal) else tuple(goals)
         self._solver: Solver | SolverName | None = solver
         self._tolerance, self._root = tolerance, root
-        self._simd, self._threads, self._keep = simd, threads, keep
+        self._simd, self._threads = simd, threads
+        if isinstance(keep, str):
+            raise InputError("keep", value=keep, expected="a list of columns", hint=f"write [{keep!r}]")
+        self._keep = keep
         self._built: dict[tuple[str, ...], _Problem] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -129,21 +132,21 @@ class Solve:
         """Build the problem."""
         begins = [name for name in names if name.startswith(START) and not self._is_goal(START[:-1])]
         others = [name for name in names if name not in begins]
-        if self._goals is not None:
-            goals = self._goals
+        goals = self._goals
+        if goals is not None:
             taking = [goal for goal in goals if goal.takes]
-            only = str(taking[0].label) if len(taking) == 1 else None
-            targets = TargetColumns.find(others, only)
+            targets = TargetColumns.find(others, str(taking[0].label) if len(taking) == 1 else None)
         else:
             tips = self.skeleton.tips
-            targets = TargetColumns.find(others, tips[0] if len(tips) == 1 else None)
-            targets = TargetColumns({key: parts for key, parts in targets.parts.items() if self._has(key)})
+            of_joints = [name for name in others if "." not in name or self._has(name.rpartition(".")[0])]
+            targets = TargetColumns.find(of_joints, tips[0] if len(tips) == 1 else None)
             goals = tuple(_GOALS[targets.takes(key)](key) for key in targets.parts)
         if not targets.parts:
             expected = "columns of targets, such as NAME.x, NAME.y, NAME.z with the name of a joint"
             raise InputError("columns", value=list(names), expected=expected)
         ik = IK(self.skeleton, goals, self._solver, tolerance=self._tolerance, root=self._root)
-        return _Problem(ik, targets, StartColumns.find(begins, ik.skeleton))
+        simd = ik.solver.simd_kernel(ik.reduced) is not None if self._simd is None else self._simd
+        return _Problem(ik, simd, targets, StartColumns.find(begins, ik.skeleton))
 
     def _is_goal(self, name: str) -> bool:
         """Return whether a goal, or a joint that may get one, has this name."""
@@ -180,26 +183,14 @@ class Solve:
         starts = problem.starts.read(rows, wrong, reasons)
         good = wrong < 0
         solved = None
-        if good.all():
-            solved = self._solved(ik, targets, starts) if rows.size else None
-        elif good.any():
-            some = {key: value[good] for key, value in targets.items()}
-            solved = self._solved(ik, some, None if starts is None else starts[good])
+        if good.any():
+            if not good.all():
+                targets = {key: value[good] for key, value in targets.items()}
+                starts = None if starts is None else starts[good]
+            solved = ik.solve_many(targets, starts, simd=problem.simd, threads=self._threads)
         new = _answer(ik, rows.size, solved, wrong, reasons)
-        check_names(keep, list(new))
+        check_names(keep, new)
         return rows.answer(keep, new)
-
-    def _solved(self, ik: IK, targets: Mapping[str, Any], starts: Array | None) -> Any:
-        """Return the solutions; find out whether the solver supports SIMD for this problem."""
-        if self._simd is None:
-            try:
-                found = ik.solve_many(dict(targets), starts, simd=True, threads=self._threads)
-            except UnsupportedError:
-                self._simd = False
-            else:
-                self._simd = True
-                return found
-        return ik.solve_many(dict(targets), starts, simd=self._simd, threads=self._threads)
 
 
 def _answer(ik: IK, size: int, solved: Any, wrong: Any, reasons: Sequence[str]) -> dict[str, Any]:
@@ -213,20 +204,19 @@ def _answer(ik: IK, size: int, solved: Any, wrong: Any, reasons: Sequence[str]) 
         reasons: The reasons.
     """
     good = wrong < 0
-    every = bool(good.all())
 
     def spread(values: Any, empty: float) -> Any:
         """Return a value for each row of the batch."""
-        if every and solved is not None:
+        if solved is not None and good.all():
             return values
-        out = np.full(size, empty, np.float64 if isinstance(empty, float) and np.isnan(empty) else np.int32)
+        out = np.full(size, empty, np.int32 if isinstance(empty, int) else np.float64)
         if solved is not None:
             out[good] = values
         return out
 
     codes = spread(None if solved is None else solved.status.astype(np.int32), len(_STATUSES) - 1)
     columns: dict[str, Any] = {
-        STATUS: Texts(np.asarray(codes, np.int32), _STATUSES),
+        STATUS: Texts(codes, _STATUSES),
         ERROR: Texts(wrong, list(reasons)),
         "steps": spread(None if solved is None else solved.steps.astype(np.int32), 0),
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import queue
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -18,9 +18,10 @@ from synovia.batch.inputs import Item, collect
 from synovia.batch.tables import ENDINGS, PART, Source, open_sink
 from synovia.batch.tasks import model_settings
 from synovia.batch.work import Figure, Picture
-from synovia.errors import FormatError, InputError, restated
+from synovia.errors import FileError, FormatError, InputError, restated
 from synovia.files.goals import read_goals
 from synovia.ik.status import Status
+from synovia.io.base import read_text
 from synovia.solver import Solver
 
 _AHEAD: Final = 2  # blocks that wait between two threads
@@ -37,7 +38,7 @@ def collect_tables(sources: Sequence[str], output: Path, ending: str | None) -> 
     """
     items: list[Item] = []
     for item in collect(sources, output, ENDINGS, ending):
-        count = _count_of(item.path)
+        count = None if item.problem else _count_of(item.path)
         if count is None or count <= PART:
             items.append(item)
             continue
@@ -50,11 +51,11 @@ def collect_tables(sources: Sequence[str], output: Path, ending: str | None) -> 
 
 
 def _count_of(path: Path) -> int | None:
-    """Return the number of rows of a table; None if it is unknown, also because the file is damaged."""
+    """Return the number of rows of a table; None if it is unknown, also because the file cannot be read."""
     try:
         with Source(path) as source:
             return source.count
-    except FormatError:
+    except (FileError, FormatError):
         return None  # a row of the ledger says why
 
 
@@ -100,7 +101,7 @@ class SolveTable:
         """Return what decides about the output beside the input."""
         return {
             "model": model_settings(self._model),
-            "goals": None if self._goals is None else self._goals.read_text(encoding="utf-8"),
+            "goals": None if self._goals is None else read_text(self._goals),
             "solver": repr(self._solver),
             "tolerance": None if self._tolerance is None else list(self._tolerance),
             "root": self._root,
@@ -158,7 +159,7 @@ def write_answers(
     """
     counts: Counter[str] = Counter()
 
-    def answers() -> Iterator[Any]:
+    def answers() -> Generator[Any]:
         with closing(ahead(blocks)) as ready:
             for block in ready:
                 try:
@@ -184,7 +185,7 @@ def _statuses(answer: Any) -> Counter[str]:
     return Counter(answer[STATUS].tolist())
 
 
-def ahead(values: Iterable[_T]) -> Generator[_T]:
+def ahead(values: Generator[_T]) -> Generator[_T]:
     """Yield values that another thread makes, a few ahead; closing the generator ends the thread.
 
     Raises:
@@ -195,21 +196,17 @@ def ahead(values: Iterable[_T]) -> Generator[_T]:
 
     def put(value: _T | None, error: BaseException | None = None) -> None:
         while not stopped.is_set():
-            try:
+            with suppress(queue.Full):
                 made.put((value, error), timeout=0.1)
                 return
-            except queue.Full:
-                continue
 
     def work() -> None:
         try:
-            for value in values:
-                put(value)
-                if stopped.is_set():
-                    break
-            close = getattr(values, "close", None)
-            if close is not None:
-                close()
+            with closing(values):
+                for value in values:
+                    put(value)
+                    if stopped.is_set():
+                        break
             put(None)
         except BaseException as error:  # noqa: BLE001  raised again by the other thread
             put(None, error)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import csv
 import math
 import os
+import shutil
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -18,6 +20,7 @@ from types import TracebackType
 from typing import IO, Any, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import FileError, FormatError, SynoviaError, UnsupportedError
 from synovia.io.base import optional_package
@@ -71,6 +74,9 @@ class Source:
         try:
             with _told(path):
                 self._read = opener()
+            twice = [name for name, times in Counter(self.names).items() if times > 1]
+            if twice:
+                raise FormatError("names of columns", where=str(path), value=twice, expected="each name once")
         except BaseException:
             self._close.close()
             raise
@@ -121,62 +127,60 @@ class Source:
                     raise FormatError("cells", where=where, value=len(line), expected=str(len(self.names)))
                 lines.append(line)
                 if len(lines) == BLOCK:
-                    yield self._csv_block(lines)
+                    yield block(lines)
                     lines = []
             if lines:
-                yield self._csv_block(lines)
+                yield block(lines)
+
+        def block(lines: list[list[str]]) -> dict[str, Any]:
+            """Return lines as columns of texts; those that are no targets are written as they were read."""
+            return dict(zip(self.names, map(list, zip(*lines, strict=True)), strict=True))
 
         return read
-
-    def _csv_block(self, lines: list[list[str]]) -> dict[str, Any]:
-        """Return lines as columns of texts; those that are no targets are written as they were read."""
-        return {name: list(cells) for name, cells in zip(self.names, zip(*lines, strict=True), strict=True)}
 
     def _open_npz(self) -> Callable[[int, int], Generator[Any]]:
         """Open a NumPy archive, whose arrays are columns."""
         archive = self._close.enter_context(zipfile.ZipFile(self.path))
-        heads: dict[str, tuple[tuple[int, ...], np.dtype[Any], int]] = {}
+        heads: dict[str, tuple[tuple[int, ...], np.dtype[Any], int, int]] = {}  # shape, type, bytes a row and before
         for entry in archive.infolist():
-            if not entry.filename.endswith(".npy"):
-                raise FormatError(f"member {entry.filename!r}", where=str(self.path), expected="arrays alone, as .npy")
+            name = entry.filename.removesuffix(".npy")
+            if name == entry.filename:
+                raise FormatError(f"member {name!r}", where=str(self.path), expected="arrays alone, as .npy")
             with archive.open(entry) as file:
                 version = np.lib.format.read_magic(file)
                 reader = (
                     np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
                 )
                 shape, fortran, kind = reader(file)
-                name = entry.filename.removesuffix(".npy")
-                if kind.kind not in _KINDS or (fortran and len(shape) > 1) or not shape:
-                    raise FormatError(f"array {name!r}", where=str(self.path), expected="plain numbers or texts by row")
-                width, start = kind.itemsize * math.prod(shape[1:]), file.tell()
-                if width > _WIDEST:
-                    expected = f"at most {_WIDEST} bytes a row"
-                    raise FormatError(f"array {name!r}", where=str(self.path), value=width, expected=expected)
-                if entry.file_size - start != shape[0] * width:
-                    value, expected = entry.file_size - start, f"{shape[0] * width} bytes"
-                    raise FormatError(f"array {name!r}", where=str(self.path), value=value, expected=expected)
-                heads[name] = shape, kind, start
+                start = file.tell()
+            if kind.kind not in _KINDS or (fortran and len(shape) > 1) or not shape:
+                raise FormatError(f"array {name!r}", where=str(self.path), expected="plain numbers or texts by row")
+            width = kind.itemsize * math.prod(shape[1:])
+            if width > _WIDEST:
+                expected = f"at most {_WIDEST} bytes a row"
+                raise FormatError(f"array {name!r}", where=str(self.path), value=width, expected=expected)
+            if entry.file_size - start != shape[0] * width:
+                value, expected = entry.file_size - start, f"{shape[0] * width} bytes"
+                raise FormatError(f"array {name!r}", where=str(self.path), value=value, expected=expected)
+            self.names.append(name)
+            heads[name] = shape, kind, width, start
         sizes = {name: head[0][0] for name, head in heads.items()}
         if len(set(sizes.values())) != 1:
             raise FormatError("lengths of the arrays", where=str(self.path), value=sizes, expected="the same for all")
-        self.names, self.count = list(heads), next(iter(sizes.values()))
+        count = self.count = next(iter(sizes.values()))
 
         def read(first: int, last: int) -> Generator[Any]:
-            end = int(self.count or 0) if last < 0 else last
+            end = count if last < 0 else last
             with ExitStack() as stack:
-                files: dict[str, tuple[IO[bytes], int]] = {}
-                for name, (shape, kind, start) in heads.items():
-                    file = stack.enter_context(archive.open(f"{name}.npy"))
-                    width = kind.itemsize * int(np.prod(shape[1:], dtype=np.int64))
-                    file.seek(start + first * width)
-                    files[name] = file, width
+                files = {name: stack.enter_context(archive.open(f"{name}.npy")) for name in heads}
+                for name, (_, _, width, start) in heads.items():
+                    files[name].seek(start + first * width)
                 for at in range(first, end, BLOCK):
                     size = min(BLOCK, end - at)
-                    block: dict[str, Any] = {}
-                    for name, (file, width) in files.items():
-                        data = file.read(size * width)
-                        block[name] = np.frombuffer(data, heads[name][1]).reshape(size, *heads[name][0][1:])
-                    yield block
+                    yield {
+                        name: np.frombuffer(files[name].read(size * width), kind).reshape(size, *shape[1:])
+                        for name, (shape, kind, width, _) in heads.items()
+                    }
 
         return read
 
@@ -258,7 +262,7 @@ def _told(path: Path) -> Generator[None]:
     """Turn errors of readers into ``FormatError`` and ``FileError``."""
     try:
         yield
-    except SynoviaError:
+    except (SynoviaError, MemoryError):
         raise
     except OSError as error:
         if error.errno is None:  # of pyarrow
@@ -272,11 +276,11 @@ class Sink(Protocol):
     """A file of rows for writing."""
 
     def write(self, block: Any) -> None:
-        """Write the answers to a block."""
-        ...
+        """Write the answers to a block.
 
-    def close(self) -> None:
-        """Complete the file."""
+        Raises:
+            FormatError: If the format cannot hold a column.
+        """
         ...
 
 
@@ -303,11 +307,11 @@ def open_sink(path: Path, *, force: bool = False) -> Generator[Sink]:
     try:
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
             temporary = Path(folder) / path.name
-            sink = kinds[ending](temporary)
-            try:
+            with ExitStack() as files:
+                sink = kinds[ending](temporary, files)
                 yield sink
-            finally:
-                sink.close()
+                if isinstance(sink, _NpzSink):
+                    sink.complete()
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             temporary.replace(path)
@@ -320,31 +324,27 @@ def open_sink(path: Path, *, force: bool = False) -> Generator[Sink]:
 class _CsvSink:
     """Comma-separated text."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, files: ExitStack) -> None:
         """Open the file."""
-        self._file = path.open("w", newline="", encoding="utf-8")
-        self._writer = csv.writer(self._file, lineterminator="\n")
+        file = files.enter_context(path.open("w", newline="", encoding="utf-8"))
+        self._writer = csv.writer(file, lineterminator="\n")
         self._begun = False
 
     def write(self, block: Any) -> None:
         """Write the answers to a block."""
-        columns = _plain(block)
+        columns = _columns(block)
         if not self._begun:
             self._writer.writerow(columns)
             self._begun = True
         self._writer.writerows(zip(*map(_cells, columns.values()), strict=True))
 
-    def close(self) -> None:
-        """Complete the file."""
-        self._file.close()
-
 
 class _NpzSink:
     """A NumPy archive, put together from a file for each column."""
 
-    def __init__(self, path: Path) -> None:
-        """Store the path."""
-        self._path = path
+    def __init__(self, path: Path, files: ExitStack) -> None:
+        """Begin without columns."""
+        self._path, self._stack = path, files
         self._files: dict[str, IO[bytes]] = {}
         self._heads: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
         self._count = 0
@@ -352,103 +352,126 @@ class _NpzSink:
     def write(self, block: Any) -> None:
         """Write the answers to a block."""
         size = 0
-        for i, (name, column) in enumerate(_plain(block).items()):
-            values = np.asarray(column)
+        for name, column in _columns(block).items():
+            values = self._array(name, column)
             size = len(values)
-            if values.dtype.kind in "OU":
-                texts = [str(text or "") for text in values.tolist()]
-                widest = max(map(len, texts), default=1)
-                before = self._heads[name][1].itemsize // 4 if name in self._heads else 1
-                if name in self._files and widest > before:
-                    self._widen(name, before, widest)
-                values = np.array(texts, f"<U{max(widest, before)}")
+            head = values.shape[1:], values.dtype
+            if self._heads.setdefault(name, head) != head:
+                raise FormatError(f"column {name!r} changes its type from block to block", where=self._path.name)
             if name not in self._files:
-                file = self._path.with_name(f"column{i}").open("w+b")
-                self._files[name] = file
-            self._heads[name] = values.shape[1:], values.dtype
+                self._files[name] = self._temporary()
             self._files[name].write(np.ascontiguousarray(values).tobytes())
         self._count += size
 
-    def _widen(self, name: str, before: int, after: int) -> None:
-        """Write the texts of a column anew with room for longer ones."""
-        old = self._files[name]
-        new = Path(old.name).with_suffix(".wide").open("w+b")
-        old.seek(0)
-        while data := old.read(BLOCK * 4 * before):
-            new.write(np.frombuffer(data, f"<U{before}").astype(f"<U{after}").tobytes())
-        old.close()
-        Path(new.name).replace(old.name)
-        self._files[name] = new
+    def _array(self, name: str, column: Any) -> NDArray[Any]:
+        """Return a column as an array; texts are as long as the longest so far.
 
-    def close(self) -> None:
-        """Complete the file."""
+        Raises:
+            FormatError: If its rows are lists of different lengths.
+        """
+        try:
+            values = np.asarray(_by_numpy(column))
+        except ValueError as error:
+            hint = "Parquet, Arrow and CSV files hold such lists"
+            expected = "lists of the same length in all rows"
+            raise FormatError(f"column {name!r}", where=self._path.name, expected=expected, hint=hint) from error
+        if values.dtype.kind not in "OU":
+            return values
+        values = np.array(["" if text is None else str(text) for text in values.tolist()] or [""])[: len(values)]
+        before = self._heads[name][1] if name in self._heads else values.dtype
+        if before.kind == "U" and before.itemsize < values.dtype.itemsize:
+            self._widen(name, before, values.dtype)
+        return values.astype(before) if before.kind == "U" and before.itemsize > values.dtype.itemsize else values
+
+    def _widen(self, name: str, before: np.dtype[Any], after: np.dtype[Any]) -> None:
+        """Write the texts of a column anew with room for longer ones."""
+        with self._files[name] as old:
+            self._files[name], self._heads[name] = self._temporary(), ((), after)
+            old.seek(0)
+            while data := old.read(BLOCK * before.itemsize):
+                self._files[name].write(np.frombuffer(data, before).astype(after).tobytes())
+
+    def _temporary(self) -> IO[bytes]:
+        """Return a file that exists until it is closed, on the disk of the archive."""
+        return self._stack.enter_context(tempfile.TemporaryFile(dir=self._path.parent))
+
+    def complete(self) -> None:
+        """Put the archive together."""
         with zipfile.ZipFile(self._path, "w", zipfile.ZIP_STORED) as archive:
             for name, file in self._files.items():
                 inner, kind = self._heads[name]
-                info = zipfile.ZipInfo(f"{name}.npy", _ZIP_TIME)
-                with archive.open(info, "w", force_zip64=True) as entry:
+                with archive.open(zipfile.ZipInfo(f"{name}.npy", _ZIP_TIME), "w", force_zip64=True) as entry:
                     head = {"descr": kind.str, "fortran_order": False, "shape": (self._count, *inner)}
                     np.lib.format.write_array_header_1_0(entry, head)
                     file.seek(0)
-                    while data := file.read(2**20):
-                        entry.write(data)
-                file.close()
+                    shutil.copyfileobj(file, entry, _BUFFER)
 
 
 class _ArrowSink:
     """An Arrow or Parquet file."""
 
-    def __init__(self, path: Path) -> None:
-        """Store the path."""
-        self._path = path
+    def __init__(self, path: Path, files: ExitStack) -> None:
+        """Import pyarrow."""
+        self._path, self._stack = path, files
         self._arrow = _arrow("pyarrow", path)
         self._writer: Any = None
         self._schema: Any = None
 
     def write(self, block: Any) -> None:
         """Write the answers to a block."""
-        table = block if hasattr(block, "schema") else self._arrow.table(dict(block))
-        if self._writer is None:
-            if self._path.suffix.lower() == ".parquet":
-                texts = [field.name for field in table.schema if self._arrow.types.is_string(field.type)]
-                parquet = _arrow("pyarrow.parquet", self._path)
-                # joint values hardly compress, and a dictionary of them costs more than the file
-                self._writer = parquet.ParquetWriter(
-                    self._path, table.schema, compression="lz4", use_dictionary=texts, write_statistics=False
-                )
-            else:
-                self._writer = _arrow("pyarrow.ipc", self._path).new_file(str(self._path), table.schema)
-            self._schema = table.schema
         try:
+            table = block if hasattr(block, "schema") else self._arrow.table(_listed(block))
+            if self._writer is None:
+                self._schema, self._writer = table.schema, self._open(table.schema)
+                self._stack.callback(self._writer.close)
             self._writer.write_table(table.cast(self._schema))
-        except ValueError as error:  # of pyarrow
-            hint = str(error).partition("\n")[0]
-            raise FormatError(
-                "a column changes its type from block to block", where=self._path.name, hint=hint
-            ) from error
+        except (ValueError, TypeError, NotImplementedError) as error:  # of pyarrow
+            what, hint = "a column cannot be stored, or changes its type from block to block", str(error)
+            raise FormatError(what, where=self._path.name, hint=hint.partition("\n")[0]) from error
 
-    def close(self) -> None:
-        """Complete the file."""
-        if self._writer is not None:
-            self._writer.close()
+    def _open(self, schema: Any) -> Any:
+        """Open the file for tables of a schema."""
+        if self._path.suffix.lower() != ".parquet":
+            return _arrow("pyarrow.ipc", self._path).new_file(str(self._path), schema)
+        texts = [field.name for field in schema if self._arrow.types.is_string(field.type)]
+        parquet = _arrow("pyarrow.parquet", self._path)
+        # joint values hardly compress, and a dictionary of them costs more than the file
+        return parquet.ParquetWriter(
+            self._path, schema, compression="lz4", use_dictionary=texts, write_statistics=False
+        )
 
 
-def _plain(block: Any) -> Mapping[str, Any]:
-    """Return a block as NumPy arrays or lists by column."""
+def _columns(block: Any) -> Mapping[str, Any]:
+    """Return the columns of a block: arrays and lists, or those of Arrow."""
     if not hasattr(block, "schema"):
-        return dict(block)
-    return {name: _plain_column(block.column(name)) for name in block.schema.names}
+        return block
+    return {name: block.column(name) for name in block.schema.names}
 
 
-def _plain_column(column: Any) -> Any:
-    """Return an Arrow column as an array, lists as rows of an array."""
-    kind = str(column.type)
-    if "list" in kind:
-        return np.array(column.to_pylist())
-    return column.to_pylist() if kind == "string" else column.to_numpy()
+def _listed(block: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns for Arrow: arrays of several dimensions as lists."""
+    return {
+        name: column.tolist() if isinstance(column, np.ndarray) and column.ndim > 1 else column
+        for name, column in block.items()
+    }
 
 
-def _cells(column: Any) -> list[Any]:
-    """Return the cells of a column; texts and numbers as they are read back exactly."""
-    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    return [repr(value) if isinstance(value, float) else "" if value is None else value for value in values]
+def _by_numpy(column: Any) -> Any:
+    """Return a column of Arrow as an array, lists as they are; other columns unchanged."""
+    if not hasattr(column, "to_pylist"):
+        return column
+    return column.to_pylist() if "list" in str(column.type) else column.to_numpy()
+
+
+def _cells(column: Any) -> Any:
+    """Return the cells of a column for ``csv``, which writes numbers exactly and nothing for None."""
+    if hasattr(column, "to_pylist"):
+        if str(column.type).startswith(("timestamp", "date", "time")):
+            column = column.cast("string")
+        # NumPy has no gaps among whole numbers
+        array = None if column.null_count else column.to_numpy()
+        column = column.to_pylist() if array is None or array.dtype.kind == "O" else array
+    kind = column.dtype.kind if hasattr(column, "dtype") else ""
+    if kind == "S":
+        return np.char.decode(column, "utf-8", "replace").tolist()
+    return column.astype(str) if kind == "M" else column.tolist() if kind else column
