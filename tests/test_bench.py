@@ -6,8 +6,9 @@ import pytest
 import synovia as sy
 from cli_runs import run
 from synovia.comparison import compare, make_problems
-from synovia.comparison.problems import angles_between, default_joints
+from synovia.comparison.problems import default_joints
 from synovia.errors import InputError, UnknownNameError
+from synovia.tracking.trajectory import all_variables
 
 
 @pytest.fixture(scope="module")
@@ -61,17 +62,39 @@ def test_a_solver_that_cannot_take_the_goals_is_a_row_with_a_reason():
     assert "priorit" in row.refused
 
 
-def test_angles_between():
+def test_angles_of_joints():
     body = sy.bundled("humanoid")
-    a, b = body.random_pose(1).q, body.random_pose(2).q
-    np.testing.assert_allclose(angles_between(body, a, a), 0.0, atol=1e-7)
-    assert angles_between(body, a, b).max() > 0.1
-    np.testing.assert_allclose(angles_between(body, a, b), angles_between(body, -np.abs(b) * 0 + b, a))
+    variables = all_variables(body)
+    a, b = body.random_pose(1).q[None], body.random_pose(2).q[None]
+    np.testing.assert_allclose(variables.angles(variables.difference(a, a)), 0.0, atol=1e-7)
+    there, back = (variables.angles(variables.difference(*ends)) for ends in ((a, b), (b, a)))
+    assert there.max() > 0.1
+    np.testing.assert_allclose(there, back, atol=1e-12)
+
+
+def test_a_joint_that_goes_to_and_fro_is_rough(monkeypatch):
+    """Each step of one degree has the same size, but the other direction."""
+    problems = make_problems(sy.bundled("arm7"), count=1, frames=11)
+    real = sy.IK.track
+
+    def shaken(ik, targets):
+        answer = real(ik, targets)
+        answer._rows[:, ik.places] = np.radians(np.arange(11) % 2)[:, None]
+        return answer
+
+    monkeypatch.setattr(sy.IK, "track", shaken)
+    row = compare(problems, ["lm"]).rows[0]
+    assert row.largest_step_deg == pytest.approx(1.0)
+    assert row.roughness_deg == pytest.approx(2.0)
 
 
 def test_bad_input():
     with pytest.raises(InputError, match="count is out of range"):
         make_problems(sy.bundled("arm7"), count=0)
+    with pytest.raises(InputError, match=r"frames is out of range.*whole number"):
+        make_problems(sy.bundled("arm7"), frames=5.5)
+    with pytest.raises(InputError, match="budget: expected seconds above 0"):
+        compare(make_problems(sy.bundled("arm7"), count=1, frames=3), ["lm"], budget=float("nan"))
     with pytest.raises(UnknownNameError, match="Did you mean"):
         make_problems(sy.bundled("arm7"), ["tol"])
 

@@ -332,8 +332,18 @@ def test_what_is_not_to_be_smoothed_is_not():
     ik = sy.IK(ARM, sy.AimGoal("tool"))
     targets = np.repeat([[1.0, 0.5, 0.3]], 4, axis=0)
     assert ik.track({"tool": targets}).reached.all()
-    with pytest.raises(UnsupportedError):
-        ik.track({"tool": targets}, smoothness=0.1)
+    told = []
+    for frames in (2, 4):
+        with pytest.raises(UnsupportedError):
+            ik.track({"tool": targets[:frames]}, smoothness=0.1, progress=lambda *done: told.append(done))
+    assert not told, "it is said before the frames are solved"
+
+
+@pytest.mark.parametrize("frames", [0, 1, 2])
+def test_short_tracks_take_every_option(frames):
+    options = {"smoothness": 0.1, "velocity": 1.0, "candidates": 2, "both_ways": True}
+    clip = sy.IK(ARM, sy.PositionGoal("tool")).track({"tool": np.full((frames, 3), 0.4)}, **options)
+    assert len(clip.q) == frames
 
 
 ELBOW = sy.Skeleton.chain([(0, 0, 0), (0.4, 0, 0.05), (0.8, 0, 0)])

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.comparison.problems import Problems, angles_between
-from synovia.errors import UnsupportedError
+from synovia.comparison.problems import Problems
+from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.ik import Status
 from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers
+from synovia.tracking.trajectory import all_variables
 
 _ROUNDS: Final = 3  # calls for each problem; the fastest one counts
 _CURVES: Final = 60  # problems for the convergence curves
@@ -115,6 +116,7 @@ def compare(
         A ``Comparison``: a row of figures for each solver (``rows``), and their curves for ``plot_convergence``.
 
     Raises:
+        InputError: If the budget is not positive.
         UnknownNameError: If a solver does not exist.
 
     Example:
@@ -123,6 +125,8 @@ def compare(
         >>> [row.solver for row in sy.compare(problems, ["lm", "dls"]).rows]
         ['lm', 'dls']
     """
+    if not budget > 0.0:
+        raise InputError("budget", value=budget, expected="seconds above 0")
     chosen: list[str | Solver] = list(names) if names else list(solvers)
     report: Watch = watch if watch is not None else lambda task, share: None
     rows: list[Row] = []
@@ -192,7 +196,8 @@ class _Runner:
         row.median_us, row.p99_us = (float(x) * 1e6 for x in np.percentile(self.best[done], (50, 99)))
         row.statuses = {status.name: n for status in Status if (n := int((facts[:, 0] == status).sum()))}
         if ok.any():
-            turned = angles_between(skeleton, q[ok], skeleton.rest_q)
+            variables, q = all_variables(skeleton), q[ok]
+            turned = variables.angles(variables.difference(np.broadcast_to(skeleton.rest_q, q.shape), q))
             row.from_rest_deg = float(np.degrees(np.median(turned.mean(1))))
 
 
@@ -219,12 +224,12 @@ def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, r
 def _track(row: Row, ik: IK, problems: Problems) -> None:
     """Track the path."""
     answer = ik.track(problems.of_kind(problems.path))
-    steps = angles_between(ik.skeleton, answer.q[1:], answer.q[:-1])
+    variables = all_variables(ik.skeleton)
+    steps = variables.difference(answer.q[:-1], answer.q[1:])[1:]  # the first step comes from rest
+    bends = variables.angles(np.diff(steps, axis=0))
     row.track_reached = float(answer.reached.mean())
-    row.largest_step_deg = float(np.degrees(steps[1:].max(initial=0.0)))  # the first step comes from rest
-    row.roughness_deg = (
-        float(np.degrees(np.sqrt(np.mean(np.square(np.diff(steps[1:], axis=0)))))) if len(steps) > 2 else 0.0
-    )
+    row.largest_step_deg = float(np.degrees(variables.angles(steps).max(initial=0.0)))
+    row.roughness_deg = float(np.degrees(np.sqrt(np.mean(np.square(bends))))) if bends.size else 0.0
 
 
 def _converge(row: Row, ik: IK, problems: Problems) -> None:

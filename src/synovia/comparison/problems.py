@@ -10,10 +10,10 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import Goal, PoseGoal, PositionGoal
-from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import inside_limits, world_frames
+from synovia.tracking.trajectory import all_variables
 
 _ROLES: Final = ("left_hand", "right_hand", "left_foot", "right_foot", "head")
 _MOST_GOALS: Final = 5
@@ -87,7 +87,7 @@ def make_problems(
         2
     """
     for name, value, least in (("count", count, 1), ("frames", frames, 3), ("seed", seed, 0)):
-        if isinstance(value, bool) or value < least:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{name} is out of range", value=value, expected=f"a whole number from {least}")
     names = tuple(joints) if joints else default_joints(skeleton)
     rows = [skeleton.index(name) for name in names]
@@ -133,35 +133,15 @@ def _smooth(skeleton: Skeleton, stops: Array, frames: int) -> Array:
     s = s * s * (3.0 - 2.0 * s)
     ends = rest + _AMPLITUDE * (_nearest_sign(skeleton, stops, rest) - rest)
     q = ends[first] + s[:, None] * (ends[first + 1] - ends[first])
-    for at in _turns(skeleton):
+    for at in all_variables(skeleton).turn_at.tolist():
         q[:, at : at + 4] /= np.linalg.norm(q[:, at : at + 4], axis=1, keepdims=True)
     return skeleton.follow(inside_limits(skeleton, np.ascontiguousarray(q)))
-
-
-def _turns(skeleton: Skeleton) -> list[int]:
-    """Return the indices in q at which quaternions begin."""
-    t = skeleton.tables
-    found: list[int] = t.variables[t.variables[:, BLOCK] == TURN, BLOCK_Q].tolist()
-    return found
 
 
 def _nearest_sign(skeleton: Skeleton, q: Array, rest: Array) -> Array:
     """Return joint values whose quaternions have the sign nearest to the rest pose."""
     q = q.copy()
-    for at in _turns(skeleton):
+    for at in all_variables(skeleton).turn_at.tolist():
         other = (q[:, at : at + 4] @ rest[at : at + 4]) < 0.0
         q[other, at : at + 4] *= -1.0
     return q
-
-
-def angles_between(skeleton: Skeleton, a: Array, b: Array) -> Array:
-    """Return the angle of each joint between joint values a and b (T, nq), (T, joints), radians, without slides."""
-    out: list[Array] = []
-    t = skeleton.tables
-    for (block, at, _), owner in zip(t.variables.tolist(), t.owner.tolist(), strict=True):
-        if block == TURN:
-            cosine = np.abs(np.einsum("...i,...i->...", a[..., at : at + 4], b[..., at : at + 4]))
-            out.append(2.0 * np.arccos(np.clip(cosine, 0.0, 1.0)))
-        elif skeleton.joints[int(owner)].kind is Kind.HINGE:
-            out.append(np.abs(a[..., at] - b[..., at]))
-    return np.stack(out, axis=-1) if out else np.zeros((*np.broadcast_shapes(a.shape[:-1], b.shape[:-1]), 0))

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import Array, cross, matrix_to_quat, rotation_between
 from synovia.model.pose import world_frames
-from synovia.tracking.trajectory.solve import Damping
+from synovia.tracking.trajectory.solve import Damping, solve_banded
 
 BEYOND: Final = 100.0  # weight of the part of a step beyond its bound; directions have weights of about 1
 _STEPS: Final = 30  # most steps of the least squares
@@ -113,9 +113,7 @@ class Chain:
         self.lower, self.upper = lower[self.at], upper[self.at]
         self._axes = np.array([joints[k].axis for k in self.hinges])
         self.length = float(self._own.lengths[2:].sum()) or 1.0
-        self.above = [
-            sum(h <= k for h in self.hinges) for k in range(len(rows))
-        ]  # number of hinges that move each joint
+        self.above = np.cumsum([is_hinge(joint) for joint in joints]).tolist()  # number of hinges that move each joint
 
     def __len__(self) -> int:
         """Return the number of hinges."""
@@ -261,7 +259,7 @@ def _nearby(
         held = side != 0.0
         band[0, held] += _HELD
         goal += _HELD * np.where(side > 0.0, high, np.where(side < 0.0, low, 0.0))
-        y = _solved(band.reshape(n + 1, -1), goal)
+        y = solve_banded(band.reshape(n + 1, -1).copy(), goal)
         way = np.diff(y, axis=0)
         new_far = np.where(way > bounds, 1.0, np.where(way < -bounds, -1.0, 0.0))
         new_side = np.where(y > high, 1.0, np.where(y < low, -1.0, 0.0))  # a held angle that wants back is inside
@@ -286,15 +284,6 @@ def _rotation_vector(a: Array, b: Array) -> Array:
     if (back := cosine < _BACK).any():  # the axis of a half turn is lost in the difference
         w[back] = -rotation_between(*(matrix_to_quat(np.swapaxes(R[back], 1, 2)) for R in (a, b)))
     return w
-
-
-def _solved(band: Array, right: Array) -> Array:
-    """Return the solution (T, n) of a system with a lower band (n + 1, T n)."""
-    from scipy import linalg
-
-    solve: Any = linalg.solveh_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    x = solve(band.copy(), right.ravel(), overwrite_ab=True, lower=True, check_finite=False)
-    return np.asarray(x, np.float64).reshape(right.shape)
 
 
 def keeps_steps(x: Array, bounds: Array) -> bool:

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
-from synovia.kernels.layout import GIVEN, IS_ANGLE, TRANSFORM_WIDTH, WINNER
+from synovia.kernels.layout import BLOCK, GIVEN, IS_ANGLE, TRANSFORM_WIDTH, TURN, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
 from synovia.model.pose import world_frames
+from synovia.tracking.trajectory import all_variables
 
 Bools = NDArray[np.bool_]
 Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
@@ -77,42 +78,23 @@ def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
 
 def changes(ik: CompiledProblem, a: Array, b: Array) -> Array:
     """Return the sum of squared changes of all joints, radians and reaches, between rows of joint values."""
-    tables = ik.skeleton.tables
-    total = np.zeros(len(a))
-    for (block, at, _), mark in zip(tables.variables.tolist(), tables.limits[:, IS_ANGLE].tolist(), strict=True):
-        if block == 0:
-            total += ((b[:, at] - a[:, at]) / (ik.reach if mark == 0.0 else 1.0)) ** 2
-        else:
-            total += np.sum(rotation_between(a[:, at : at + 4], b[:, at : at + 4]) ** 2, axis=1)
-    return total
+    return np.sum(all_variables(ik.skeleton, ik.reach).difference(a, b) ** 2, axis=1)
 
 
 def _flips(ik: CompiledProblem, rows: Array) -> Bools:
     """Return in which frames of a track a joint rotates by far more than its targets explain."""
     out = np.zeros(len(rows), bool)
-    q = rows[:, ik.places]
-    tables, targets = ik.skeleton.tables, ik.targets_in(rows)
-    joints = [
-        (slice(at, at + 4) if block else slice(at, at + 1), owner)
-        for (block, at, _), mark, owner in zip(
-            tables.variables.tolist(), tables.limits[:, IS_ANGLE].tolist(), tables.owner.tolist(), strict=True
-        )
-        if block or mark != 0.0
-    ]
-    if not joints:
-        return out
-    numbers = q[:, [at for place, _ in joints for at in range(place.start, place.stop)]]
-    suspects = np.flatnonzero(np.abs(np.diff(numbers, axis=0)).max(axis=1) > _SEEN) + 1
-    a, b = q[suspects - 1], q[suspects]
-    for place, owner in joints:
-        one, other = a[:, place], b[:, place]
-        turned = rotation_between(one, other) if one.shape[1] > 1 else other - one
-        turned = np.linalg.norm(turned, axis=1)
-        for i in np.flatnonzero(turned > _FLIP).tolist():
-            t = int(suspects[i])
-            if not out[t]:
-                joint = Pose.trusted(ik.skeleton, q[t - 1].copy()).position(owner)
-                out[t] = turned[i] > _MORE * _explained(ik, joint, targets[t - 1], targets[t])
+    q, targets, variables = rows[:, ik.places], ik.targets_in(rows), all_variables(ik.skeleton)
+    tables = ik.skeleton.tables
+    balls = tables.variables[:, BLOCK] == TURN
+    owners = [*tables.owner[~balls & (tables.limits[:, IS_ANGLE] != 0.0)], *tables.owner[balls]]  # as ``angles`` does
+    suspects = np.flatnonzero(np.abs(np.diff(q, axis=0)).max(axis=1, initial=0.0) > _SEEN) + 1
+    turned = variables.angles(variables.difference(q[suspects - 1], q[suspects]))
+    for i, joint in np.argwhere(turned > _FLIP).tolist():
+        t = int(suspects[i])
+        if not out[t]:
+            place = Pose.trusted(ik.skeleton, q[t - 1].copy()).position(owners[joint])
+            out[t] = turned[i, joint] > _MORE * _explained(ik, place, targets[t - 1], targets[t])
     return out
 
 

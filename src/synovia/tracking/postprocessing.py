@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synovia.errors import InputError, UnsupportedError
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import Status
-from synovia.kernels.layout import STATUS
+from synovia.kernels.layout import BLOCK, BLOCK_Q, SCALAR, STATUS
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.model.pose import inside_limits
@@ -26,18 +26,7 @@ _ROUNDED: Final = 1.0 + 1e-12  # slack for rounding of a rotation of exactly the
 _NO_SPEED: Final = "sy.FullBody(attempts=1, largest_move=velocity / fps) limits velocities for all kinds of goals"
 
 
-def _model(ik: CompiledProblem, threads: int) -> Model:
-    """Return the problem of each frame.
-
-    Raises:
-        UnsupportedError: If a goal is not a position, rotation or pose.
-    """
-    _check(ik, "smoothness")
-    free = ik.root == "free"
-    return Model(ik.skeleton, ik.goals, ik.goal_joints, free_root=free, tolerance=ik.tolerance, threads=threads)
-
-
-def _check(ik: CompiledProblem, option: str, hint: str | None = None) -> None:
+def check_goals(ik: CompiledProblem, option: str, hint: str | None = None) -> None:
     """Refuse goals that postprocessing does not support.
 
     Raises:
@@ -48,6 +37,12 @@ def _check(ik: CompiledProblem, option: str, hint: str | None = None) -> None:
             raise UnsupportedError(
                 f"{option}=", value=goal, expected="only position, rotation and pose goals", hint=hint
             )
+
+
+def _model(ik: CompiledProblem, threads: int) -> Model:
+    """Return the problem of each frame."""
+    free = ik.root == "free"
+    return Model(ik.skeleton, ik.goals, ik.goal_joints, free_root=free, tolerance=ik.tolerance, threads=threads)
 
 
 def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads: int, progress: Any = None) -> Bools:
@@ -78,17 +73,13 @@ def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) ->
     """
     model = _model(ik, threads=1)
     q, _ = _parts(ik, rows)
-    steps = [
-        (bool(block), int(at), float(most[row]) / fps)
-        for (block, at, _), row in zip(
-            ik.skeleton.tables.variables.tolist(), ik.skeleton.tables.owner.tolist(), strict=True
-        )
-    ]
-    balls = [(at, step) for block, at, step in steps if block]
+    tables = ik.skeleton.tables
+    scalar, at, step = tables.variables[:, BLOCK] == SCALAR, tables.variables[:, BLOCK_Q], most[tables.owner] / fps
+    numbers, largest = at[scalar], step[scalar]
+    balls = list(zip(at[~scalar].tolist(), step[~scalar].tolist(), strict=True))
     for t in range(1, len(q)):
-        for block, at, step in steps:
-            if not block:
-                q[t, at] = q[t - 1, at] + np.clip(q[t, at] - q[t - 1, at], -step, step)
+        before = q[t - 1, numbers]
+        q[t, numbers] = before + np.clip(q[t, numbers] - before, -largest, largest)
         q[t] = _turned(ik, q[t - 1], q[t], balls)
     return _replace(ik, model, rows, ik.skeleton.follow(q), Status.LIMITED)
 
@@ -153,7 +144,7 @@ def velocity_limits(ik: CompiledProblem, limits: Any) -> Array:
         UnsupportedError: If a goal is not a position, rotation or pose.
     """
     most = joint_velocities(ik.skeleton, limits)
-    _check(ik, "velocity", _NO_SPEED)
+    check_goals(ik, "velocity", _NO_SPEED)
     return most
 
 
@@ -195,7 +186,7 @@ def _replace(ik: CompiledProblem, model: Model, rows: Array, q: Array, why: Stat
     _, targets = _parts(ik, rows)
     _, _, errors = model.evaluate(q, targets, derivative=False)
     rows[:, ik.places] = q
-    rows[:, ik.places.stop : ik.places.stop + 2 * len(ik.goals)] = errors.reshape(len(rows), -1)
+    rows[:, ik.places.stop : ik.places.stop + 2 * len(ik.goals)] = errors.reshape(len(rows), 2 * len(ik.goals))
     reached = (errors <= np.array(ik.tolerance)).all((1, 2))
     was = rows[:, STATUS] == Status.REACHED
     rows[:, STATUS] = np.where(reached, Status.REACHED, np.where(was, why, rows[:, STATUS]))

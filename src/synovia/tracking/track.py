@@ -24,7 +24,7 @@ from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.tracking.frames import solve_frames
 from synovia.tracking.jumps import Bools, Follow, changes, complete, find_jumps
-from synovia.tracking.postprocessing import limit_velocity, smooth, velocity_limits
+from synovia.tracking.postprocessing import check_goals, limit_velocity, smooth, velocity_limits
 
 _MISS: Final = 1e6  # squared radians; cost of a miss, above that of any motion
 _FAR: Final = 9.0  # ratio to the squared change within a track, above which a change between tracks is a jump
@@ -158,6 +158,8 @@ def track(
         raise InputError("smoothness", value=smoothness, expected="seconds, 0 or more")
     if isinstance(candidates, bool) or not isinstance(candidates, (int, np.integer)) or candidates < 1:
         raise InputError("candidates", value=candidates, expected="a whole number from 1")
+    if seconds > 0.0:
+        check_goals(ik, "smoothness")
     most = None if velocity is None else velocity_limits(ik, velocity)
     follow: Follow = partial(CompiledProblem.solve_rows, targets=targets, threads=workers, watch=watch)
     if warm_start:

@@ -7,19 +7,63 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.goals import Goal
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.parallel import checked_threads
-from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, TURN, UPPER
+from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, UPPER
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, rotation_between, times_exp
 from synovia.problem import pack, reduce
 
+Ints = NDArray[np.int32]
 _BLOCK: Final = 32  # frames; starting a thread costs as much as a few frames
 
 
-class Model:
+class Variables:
+    """The variables of a skeleton or of a problem: where their values are in q, and their columns.
+
+    Args:
+        variables: (k, 3) variables, as in ``kernels.layout``.
+        limits: (k, ...) their limits.
+        reach: Length by which lengths are divided.
+    """
+
+    def __init__(self, variables: Ints, limits: Array, reach: float) -> None:
+        """Divide the variables into numbers and rotations."""
+        scalar = variables[:, BLOCK] == SCALAR
+        self.reach = reach
+        self.columns = int(scalar.sum() + 3 * (~scalar).sum())
+        _, self.number_at, self.number_column = variables[scalar].T
+        _, self.turn_at, self.turn_column = variables[~scalar].T
+        self._quats = self.turn_at[:, None] + np.arange(4)  # of all joints, in q
+        self._turns = self.turn_column[:, None] + np.arange(3)
+        angles = limits[scalar, IS_ANGLE] != 0.0
+        self.unit = np.where(angles, 1.0, reach)  # of each number, in the units of q
+        self.lower, self.upper = limits[scalar, LOWER], limits[scalar, UPPER]
+        self.is_length = np.zeros(self.columns, bool)
+        self.is_length[self.number_column[~angles]] = True
+        self._angles = self.number_column[angles]
+
+    def difference(self, a: Array, b: Array) -> Array:
+        """Return the step (T, columns) that takes joint values a (T, nq) to b."""
+        out = np.empty((len(a), self.columns))
+        out[:, self.number_column] = (b[:, self.number_at] - a[:, self.number_at]) / self.unit
+        out[:, self._turns] = rotation_between(a[:, self._quats], b[:, self._quats])
+        return out
+
+    def angles(self, steps: Array) -> Array:
+        """Return the angle of each joint, slides excepted, of steps (T, columns): (T, joints), hinges before balls."""
+        return np.hstack([np.abs(steps[:, self._angles]), np.linalg.norm(steps[:, self._turns], axis=2)])
+
+
+def all_variables(skeleton: Skeleton, reach: float = 1.0) -> Variables:
+    """Return the variables of all joints of a skeleton."""
+    return Variables(skeleton.tables.variables, skeleton.tables.limits, reach)
+
+
+class Model(Variables):
     """A skeleton with goals as a least-squares problem of each frame, in the units of the solvers.
 
     Columns are those of the variables between the root and the goals: radians, and lengths divided by ``reach``.
@@ -49,28 +93,15 @@ class Model:
         from synovia.kernels.tree.problem import work_size
 
         reduced = reduce(skeleton, goals, goal_joints, free_root=free_root, translate=translate)
+        super().__init__(reduced.variables, reduced.limits, reduced.reach)
         self.skeleton = skeleton
-        self.reach = reduced.reach
         self.rows = reduced.residuals
-        self.columns = reduced.columns
         self._goals = len(goals)
         self._ints, self._floats = pack(
             skeleton, reduced, tolerance=tolerance, max_steps=1, attempts=1, seed=0, patience=1, params={},
         )  # fmt: skip
         self._scratch_size = work_size(self._ints)
         self._threads = checked_threads(threads)
-        variables = reduced.variables
-        numbers, turns = variables[variables[:, BLOCK] == SCALAR], variables[variables[:, BLOCK] == TURN]
-        self.number_at, self.number_column = numbers[:, 1], numbers[:, 2]
-        self.turn_at, self.turn_column = turns[:, 1], turns[:, 2]
-        self._quats = self.turn_at[:, None] + np.arange(4)  # of all joints, in q
-        self._turns = self.turn_column[:, None] + np.arange(3)
-        angles = reduced.limits[variables[:, BLOCK] == SCALAR, IS_ANGLE] != 0.0
-        self.unit = np.where(angles, 1.0, self.reach)  # of each number, in the units of q
-        self.lower = reduced.limits[variables[:, BLOCK] == SCALAR, LOWER]
-        self.upper = reduced.limits[variables[:, BLOCK] == SCALAR, UPPER]
-        self.is_length = np.zeros(self.columns, bool)
-        self.is_length[self.number_column[~angles]] = True
 
     def evaluate(self, q: Array, targets: Array, *, derivative: bool = True) -> tuple[Array, Array, Array]:
         """Return (residuals (T, rows), their negative derivative (T, rows, columns), errors (T, goals, 2)).
@@ -94,7 +125,7 @@ class Model:
             evaluate_rows(self._ints, self._floats, targets[part], q[part], scratch, e[part], some, errors[part])
 
         self.in_blocks(one, count)
-        return e, J, errors.reshape(count, -1, 2)
+        return e, J, errors.reshape(count, self._goals, 2)
 
     def in_blocks(self, work: Callable[[slice], None], count: int) -> None:
         """Call a function on blocks of frames, on several threads if there are many frames."""
@@ -117,13 +148,6 @@ class Model:
         t = self.skeleton.tables
         clamp_rows(t.variables, t.limits, out)
         return self.skeleton.follow(out)
-
-    def difference(self, a: Array, b: Array) -> Array:
-        """Return the step (T, columns) that takes joint values a (T, nq) to b."""
-        out = np.empty((len(a), self.columns))
-        out[:, self.number_column] = (b[:, self.number_at] - a[:, self.number_at]) / self.unit
-        out[:, self._turns] = rotation_between(a[:, self._quats], b[:, self._quats])
-        return out
 
     def pressed(self, q: Array, gradient: Array) -> Any:
         """Return which columns (T, columns) are at an end of their interval with a gradient beyond it."""

@@ -320,12 +320,22 @@ def spread(model: Model, terms: Terms, q: Array, count: int) -> Array:
 
 def _solved(band: Array, right: Array, damping: float) -> Array:
     """Return damped steps (T, columns, ...) for right sides of that shape."""
+    band[0] *= 1.0 + damping  # Marquardt's damping, relative to the curvature of each variable
+    try:
+        return solve_banded(band, right)
+    except np.linalg.LinAlgError:  # a pivot was lost to rounding; the caller raises the damping
+        return np.zeros_like(right)
+
+
+def solve_banded(band: Array, right: Array) -> Array:
+    """Return the solution of a positive definite system of N equations.
+
+    Args:
+        band: The diagonal of the matrix and the ones below it, (k, N); overwritten.
+        right: N rows, in any shape, for example (T, columns) with N = T columns.
+    """
     from scipy import linalg
 
     solve: Any = linalg.solveh_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    band[0] *= 1.0 + damping  # Marquardt's damping, relative to the curvature of each variable
-    try:
-        x = solve(band, right.reshape(band.shape[1], -1), overwrite_ab=True, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:  # a pivot was lost to rounding; the caller raises the damping
-        return np.zeros_like(right)
+    x = solve(band, right.reshape(band.shape[1], -1), overwrite_ab=True, lower=True, check_finite=False)
     return np.asarray(x, np.float64).reshape(right.shape)
