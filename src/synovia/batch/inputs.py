@@ -96,7 +96,7 @@ def collect(sources: Sequence[str], output: Path, endings: Iterable[str], ending
     items = [
         Item(name, found[name], name + _CLOSED, problem=closed[name])
         if name in closed
-        else Item(name, found[name], _with_ending(name, ending))
+        else Item(name, found[name], str(PurePosixPath(name).with_suffix(ending)) if ending else name)
         for name in sorted(found)
     ]
     times = Counter(item.output for item in items)
@@ -179,11 +179,6 @@ def _files_below(
         name = f"{above}{path.relative_to(folder).as_posix()}/"
         closed[name] = f"folder cannot be opened ({error.strerror})"
         yield name, path
-
-
-def _with_ending(name: str, ending: str | None) -> str:
-    """Return a name with another ending."""
-    return name if ending is None else str(PurePosixPath(name).with_suffix(ending))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -17,14 +16,14 @@ from synovia.batch.functions import Solve
 from synovia.batch.inputs import Item, collect
 from synovia.batch.tables import ENDINGS, PART, Source, open_sink
 from synovia.batch.tasks import model_settings
-from synovia.batch.work import Figure, Picture
+from synovia.batch.work import Figure, Task
 from synovia.errors import FileError, FormatError, InputError, restated
 from synovia.files.goals import read_goals
 from synovia.ik.status import Status
 from synovia.io.base import read_text
 from synovia.solver import Solver
 
-_AHEAD: Final = 2  # blocks that wait between two threads
+_AHEAD: Final = 3  # blocks that another thread makes or has made
 _T = TypeVar("_T")
 
 
@@ -59,7 +58,7 @@ def _count_of(path: Path) -> int | None:
         return None  # a row of the ledger says why
 
 
-class SolveTable:
+class SolveTable(Task):
     """Solve a table of targets.
 
     Args:
@@ -117,11 +116,6 @@ class SolveTable:
         with Source(item.path) as source:
             blocks = source.blocks(item.rows)
             return figures_of(write_answers(self.function, blocks, output, item.path))
-
-    def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return None: a table has no picture."""
-        del output, source
-        return None
 
 
 def figures_of(counts: Counter[str]) -> dict[str, Figure]:
@@ -191,36 +185,12 @@ def ahead(values: Generator[_T]) -> Generator[_T]:
     Raises:
         BaseException: The exception of the other thread.
     """
-    made: queue.Queue[tuple[_T | None, BaseException | None]] = queue.Queue(_AHEAD)
-    stopped = threading.Event()
-
-    def put(value: _T | None, error: BaseException | None = None) -> None:
-        while not stopped.is_set():
-            with suppress(queue.Full):
-                made.put((value, error), timeout=0.1)
-                return
-
-    def work() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        waiting = deque(pool.submit(next, values, None) for _ in range(_AHEAD))
         try:
-            with closing(values):
-                for value in values:
-                    put(value)
-                    if stopped.is_set():
-                        break
-            put(None)
-        except BaseException as error:  # noqa: BLE001  raised again by the other thread
-            put(None, error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        while True:
-            value, error = made.get()
-            if error is not None:
-                raise error
-            if value is None:
-                return
-            yield value
-    finally:
-        stopped.set()
-        thread.join()
+            while (value := waiting.popleft().result()) is not None:
+                waiting.append(pool.submit(next, values, None))
+                yield value
+        finally:
+            pool.shutdown(cancel_futures=True)
+            values.close()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.batch.inputs import Item
-from synovia.batch.work import Figure, Picture, file_hash, joined
+from synovia.batch.work import Figure, Picture, Task, file_hash, joined
 from synovia.errors import FileError, FormatError, InputError, UnsupportedError
 from synovia.io.csvfile import read_csv
 from synovia.io.load import format_of, formats, has_shapes, is_bundled, load_model, load_motion
@@ -299,7 +299,7 @@ def output_motion(skeleton: Skeleton, path: Path) -> Motion:
 
 
 @dataclass(frozen=True)
-class ConvertFile:
+class ConvertFile(Task):
     """Write a clip in another format.
 
     Args:
@@ -330,11 +330,6 @@ class ConvertFile:
         save_motion(motion, output, into=copied)
         figures = {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
         return figures | {"notes": joined(notes)}
-
-    def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return None: a converted clip is as good as the original."""
-        del output, source
-        return None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import traceback
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from synovia.batch.inputs import Item
 from synovia.errors import FileError, SynoviaError
@@ -41,10 +41,7 @@ class Picture(NamedTuple):
 class Task(Protocol):
     """A function from an input file to an output file, with its settings; it can be pickled."""
 
-    @property
-    def name(self) -> str:
-        """Return the name of the command."""
-        ...
+    name: ClassVar[str]  # of the command
 
     def settings(self) -> dict[str, Any]:
         """Return everything that decides about the output beside the input, as values that JSON can hold."""
@@ -60,7 +57,8 @@ class Task(Protocol):
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output, beside its input if that is there; None if there is none."""
-        ...
+        del output, source
+        return None
 
 
 class Job(NamedTuple):
