@@ -203,6 +203,13 @@ def test_doctor_finds_a_broken_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "msgspec" in run("doctor", "--json").data["packages"]["msgspec"]["problem"]
 
 
+def test_doctor_survives_a_package_that_ends_the_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "numba.py").write_text("import sys\nsys.exit('no LLVM here')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    assert run("doctor", "--json").data["extras"]["jit"]["problem"] == "SystemExit: no LLVM here"
+
+
 FEW = ("tree.forward.forward_many", "tree.tables.validate", "tree.tables.random_rows")  # what takes a second or two
 
 

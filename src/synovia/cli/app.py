@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Final
 
@@ -117,7 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):  # stderr is full
+            error.show()
         return error.exit_code
     except SynoviaError as error:
         talk(f"synovia: {error}")

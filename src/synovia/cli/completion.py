@@ -30,11 +30,11 @@ def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     found = [name for name in bundled_names() if name.startswith(incomplete)]
     folder, slash, name = incomplete.rpartition("/")
     try:
-        entries = sorted(Path(folder + slash or ".").iterdir())[:_MOST]
+        entries = sorted(Path(folder + slash or ".").iterdir())
     except OSError:
         return found
     beside = [entry for entry in entries if entry.name.startswith(name) and (name or entry.name[0] != ".")]
-    return found + [f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}" for entry in beside]
+    return found + [f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}" for entry in beside[:_MOST]]
 
 
 def joints(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -110,7 +110,7 @@ def install(_ctx: click.Context) -> None:
     name, lines = _SETTINGS[_shell()]
     path = Path.home() / name
     try:
-        kept = path.read_text(encoding="utf-8") if path.exists() else ""
+        kept = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         if lines not in kept:
             path.parent.mkdir(parents=True, exist_ok=True)
             gap = "" if not kept or kept.endswith("\n") else "\n"

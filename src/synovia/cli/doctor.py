@@ -57,9 +57,12 @@ def _state() -> dict[str, Any]:
     extras: dict[str, Any] = {}
     for extra, names in _EXTRAS.items():
         packages = {name: _installed(name) for name in names}
+        installed = None not in packages.values()
         extras[extra] = {
-            "installed": None not in packages.values(),
+            "installed": installed,
             "packages": packages,
+            # the others take long to import, and no command needs them but their own
+            "problem": _imported("numba")["problem"] if installed and extra == "jit" else None,
             "install": f'pip install "synovia[{extra}]"',
         }
     return {
@@ -88,7 +91,7 @@ def _imported(package: str) -> dict[str, str | None]:
     """Return the version of a package and the error of importing it."""
     try:
         import_module(package)
-    except Exception as error:  # noqa: BLE001 - broken binaries raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - broken binaries raise anything, and some give up
         return {"version": _installed(package), "problem": f"{type(error).__name__}: {error}"}
     found = _installed(package)
     return {"version": found, "problem": None if found else "not installed"}
@@ -148,9 +151,12 @@ def _text(state: dict[str, Any]) -> list[str]:
     extras: list[tuple[str, ...]] = []
     for name, extra in found.items():
         listed = ", ".join(f"{package} {version or 'missing'}" for package, version in extra["packages"].items())
-        there = extra["installed"]
-        word = style("installed", fg=_GOOD) if there else style("missing", fg=_BAD)
-        extras.append((f"[{name}]", word, listed if there else f"{listed};  {extra['install']}"))
+        if not extra["installed"]:
+            extras.append((f"[{name}]", style("missing", fg=_BAD), f"{listed};  {extra['install']}"))
+        elif extra["problem"]:
+            extras.append((f"[{name}]", style("broken", fg=_BAD), f"{listed};  {extra['problem']}"))
+        else:
+            extras.append((f"[{name}]", style("installed", fg=_GOOD), listed))
     writable = "yes" if kept["writable"] else "no: every process compiles again; set SYNOVIA_CACHE_DIR"
     size = f"{kept['files']} files, {kept['bytes'] / 1e6:.1f} MB"
     if kept["bytes_of_other_versions"]:

@@ -25,7 +25,7 @@ from synovia.cli.inputs import (
 )
 from synovia.cli.many import ONLY_MANY, Options, format_option, many_options
 from synovia.cli.output import MISSED, REACHED, emit_json, emit_lines
-from synovia.cli.values import FILE, FILE_NAME, Checked, Number, numbers
+from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, numbers
 from synovia.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
     "--attempts",
     metavar="N",
     type=Number(1, 10**6, whole=True),
-    help="Attempts; all but the first start at random.",
+    help="Most attempts; all but the first start at random. A solve makes fewer if it proves that a goal cannot be"
+    " reached, or if the body is large.",
     show_default="the solver's",
 )
 @click.option(
@@ -200,6 +201,8 @@ def solve(
         refuse("expected no --targets with this option.", *alone)
         return solve_tables(file, table, goals, _with_settings(solver, attempts, seed), tolerance, root, simd, options)
     refuse("expected --targets with this option.", "simd", *ONLY_MANY)
+    if picture is None:
+        refuse("expected --picture with this option.", "look")
     wants = bool(positions or rotations or goals)
     plain = (deadline is None or not wants) and uncompiled.begin()  # before anything imports kernels
     if not wants:
@@ -357,7 +360,7 @@ def _by_row(
     """
     found: dict[int, _T] = {}
     for name, value in given:
-        joint = int(name) if name.isascii() and name.isdecimal() and len(name) < 10 else name
+        joint = int(name) if NUMBER.fullmatch(name) else name
         row = skeleton.index(name if name in skeleton.joint_names else joint)
         joints.setdefault(row, row if isinstance(joint, int) else name)
         if row in found:

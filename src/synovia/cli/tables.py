@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +43,7 @@ def solve_tables(
     """
     from synovia.batch.inputs import is_many
     from synovia.batch.solving import SolveTable, collect_tables
+    from synovia.io.base import check_writable
 
     if options.path is None:
         raise wrong("-o", "expected a file or a folder for the answers to --targets, got none.")
@@ -51,8 +53,10 @@ def solve_tables(
     if options.engine != "local":
         raise wrong("-o", f"expected an output folder with --engine ray, got {options.output!r}.")
     options.are_many([table])
-    if options.path.exists() and options.path.samefile(table):
-        raise wrong("-o", f"expected another file than the table of targets, got {options.output!r}.")
+    with suppress(OSError):  # one of them does not exist, or cannot be looked at
+        if options.path.samefile(table):
+            raise wrong("-o", f"expected another file than the table of targets, got {options.output!r}.")
+    check_writable(options.path, force=options.force)
     task = SolveTable(file, goals, solver, tolerance, root, simd, options.jobs)
     return _solve_one(task, Path(table), options.path, options)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,7 @@ from synovia.errors import InputError, SynoviaError, UnknownNameError, did_you_m
 # Whether a file can be read or written is checked when its format is known.
 FILE: Final = click.Path(path_type=Path)
 FILE_NAME: Final = click.Path()  # a text, which keeps a slash at its end
+NUMBER: Final = re.compile("[0-9]{1,9}")  # of a clip, joint or frame; Python refuses to read thousands of digits
 
 
 class Number(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # plain in click 8.2
