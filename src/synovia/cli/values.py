@@ -91,23 +91,20 @@ class Checked(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
             self.fail(text if text.endswith(("?", ".")) else f"{text}.", param, ctx)
 
 
-class Ending(Checked):
-    """The ending of a file name, with or without its dot; its value has the dot.
+def ending_type(known: Callable[[], Sequence[str]]) -> Checked:
+    """Return the type of an ending of file names, with or without its dot; its value has the dot.
 
     Args:
         known: Returns the endings that can be written, each with its dot.
     """
 
-    def __init__(self, known: Callable[[], Sequence[str]]) -> None:
-        """Store the function."""
+    def parse(text: str) -> str:
+        found = "." + text.lower().removeprefix(".")
+        if found not in known():
+            raise InputError("", value=text, expected=f"one of {', '.join(one[1:] for one in known())}")
+        return found
 
-        def parse(text: str) -> str:
-            found = "." + text.lower().removeprefix(".")
-            if found not in known():
-                raise InputError("", value=text, expected=f"one of {', '.join(one[1:] for one in known())}")
-            return found
-
-        super().__init__(parse)
+    return Checked(parse)
 
 
 def numbers(text: str, least: int, most: int, whole: str | None = None) -> tuple[float, ...]:
