@@ -13,7 +13,6 @@ import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
-from synovia.cli.doctor import examine
 from synovia.kernels.compiler.entries import ENTRIES, Entry
 
 
@@ -186,12 +185,12 @@ def test_doctor() -> None:
 
 
 def test_doctor_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    import synovia.cli.doctor as doctor
+    import synovia.cli.installation as installation
 
     def none_installed(_: str) -> None:
         return None
 
-    monkeypatch.setattr(doctor, "_installed", none_installed)
+    monkeypatch.setattr(installation, "_installed", none_installed)
     data = run("doctor", "--json").data
     assert data["extras"]["render"]["installed"] is False
     assert data["extras"]["render"]["install"] == 'pip install "synovia[render]"'
@@ -270,11 +269,6 @@ def test_ctrl_c_ends_compiling_ahead_at_once(tmp_path: Path) -> None:
     size = sum(path.stat().st_size for path in tmp_path.rglob("*"))
     time.sleep(1.0)
     assert size == sum(path.stat().st_size for path in tmp_path.rglob("*")), "a process still compiles"
-
-
-def test_examine_is_what_the_command_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    examine(as_json=False, warm=False)
-    assert capsys.readouterr().out.startswith("versions")
 
 
 def test_ambiguous_names(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ def test_a_bug_is_shown_and_asks_to_be_reported(monkeypatch: pytest.MonkeyPatch)
     def broken(_: object) -> int:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("synovia.cli.solve.load_body", broken)
+    monkeypatch.setattr("synovia.cli.commands.solve.load_body", broken)
     ran = run("solve", "arm7", "-t", "tool=1,2,3")
     assert ran.code == 70
     assert ran.out == ""
@@ -262,7 +262,7 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("synovia.cli.solve.load_body", interrupted)
+    monkeypatch.setattr("synovia.cli.commands.solve.load_body", interrupted)
     ran = run("solve", "arm7", "-t", "tool=1,2,3")
     assert (ran.code, ran.out) == (130, "")
     assert "Traceback" not in ran.err
@@ -309,10 +309,25 @@ def test_names_that_the_terminal_cannot_show(tmp_path: Path) -> None:
     ("arguments", "heavy"),
     [
         (["--help"], {"numpy", "numba", "scipy", "msgspec", "rich", "synovia.model", "synovia.ik"}),
-        (["solve", "--help"], {"numpy", "rich", "synovia.cli.animate", "synovia.cli.view", "synovia.cli.bench"}),
+        (
+            ["solve", "--help"],
+            {
+                "numpy",
+                "rich",
+                "synovia.cli.commands.animate",
+                "synovia.cli.commands.view",
+                "synovia.cli.commands.bench",
+            },
+        ),
         (
             ["solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--json"],
-            {"synovia.cli.animate", "synovia.retargeting", "synovia.viewer", "synovia.draw", "synovia.batch.folder"},
+            {
+                "synovia.cli.commands.animate",
+                "synovia.retargeting",
+                "synovia.viewer",
+                "synovia.draw",
+                "synovia.batch.folder",
+            },
         ),
     ],
 )

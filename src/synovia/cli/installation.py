@@ -1,4 +1,4 @@
-"""``synovia doctor``: show versions, extras and the cache of compiled code; ``--warm`` compiles all solvers."""
+"""The installation, for ``doctor``: versions, extras and the cache of compiled code; and compiling all solvers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from click import style
 
-from synovia.cli.output import emit_json, emit_lines, table, talk
+from synovia.cli.output import table, talk
 from synovia.cli.progress import Bar
 from synovia.compiling import CompilerProcess
 from synovia.errors import FileError, MissingExtraError
@@ -48,19 +48,7 @@ _EXTRAS: Final = {
 }
 
 
-def examine(*, as_json: bool, warm: bool) -> None:
-    """Print the state of this installation; with ``warm``, compile all solvers first."""
-    times = _compile_all() if warm else {}
-    state = _state()
-    if warm:
-        state["warmed"] = times
-    if as_json:
-        emit_json(state)
-    else:
-        emit_lines(_text(state))
-
-
-def _state() -> dict[str, Any]:
+def installation_object() -> dict[str, Any]:
     """Return versions, extras, and the cache of compiled code."""
     extras: dict[str, Any] = {}
     for extra, names in _EXTRAS.items():
@@ -143,7 +131,7 @@ def _nearest(folder: Path) -> Path:
     return folder
 
 
-def _text(state: dict[str, Any]) -> list[str]:
+def installation_text(state: dict[str, Any]) -> list[str]:
     """Return the lines to print."""
     kept, packages, found = state["cache"], state["packages"], state["extras"]
     versions = [
@@ -186,7 +174,7 @@ def _text(state: dict[str, Any]) -> list[str]:
     return lines[:-1]
 
 
-def _compile_all() -> dict[str, float]:
+def compile_all() -> dict[str, float]:
     """Compile the entry points of all solvers, the most used first; return the seconds of each, by its purpose.
 
     One process compiles one function at a time, so this uses several. Ctrl-C kills them, since the compiler ignores it.
