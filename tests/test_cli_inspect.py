@@ -204,6 +204,7 @@ def test_doctor_finds_a_broken_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_doctor_survives_a_package_that_ends_the_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "numba.py").write_text("import sys\nsys.exit('no LLVM here')\n")
+    monkeypatch.setattr("synovia.cli.installation._installed", lambda _: "1.0")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
     assert run("doctor", "--json").data["extras"]["jit"]["problem"] == "SystemExit: no LLVM here"
