@@ -182,6 +182,21 @@ def test_compiling_is_told_once_and_only_when_it_takes_long(monkeypatch):
     assert "fabrik (about 16 s)" in stream.getvalue()
 
 
+def test_every_kernel_that_takes_long_is_told_with_its_own_time(monkeypatch):
+    """The time of the first one alone would promise too much."""
+    kernels, stream = logging.getLogger("synovia.kernels"), io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("synovia.cli.progress._COMPILING", 0.05)
+    with CompileNotice():
+        for solver, seconds in (("lm", 10.0), ("the verdict on a miss", 11.0)):
+            kernels.info("compiling", extra={"compiling": True, "solver": solver, "seconds": seconds})
+            until(lambda solver=solver: f"{solver} (about" in stream.getvalue(), "it was not said")
+            kernels.info("compiled", extra={"compiling": False, "solver": solver, "seconds": seconds})
+    first, second = stream.getvalue().splitlines()
+    assert first == compiling_text("lm", 10.0)
+    assert second == "Compiling the verdict on a miss (about 11 s)."
+
+
 def test_at_a_terminal_a_line_counts_the_seconds_of_compiling_and_goes(monkeypatch):
     kernels, stream = logging.getLogger("synovia.kernels"), io.StringIO()
     stream.isatty = lambda: True

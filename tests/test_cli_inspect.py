@@ -13,7 +13,6 @@ import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
-from synovia.cli.doctor import examine
 from synovia.kernels.compiler.entries import ENTRIES, Entry
 
 
@@ -186,12 +185,12 @@ def test_doctor() -> None:
 
 
 def test_doctor_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    import synovia.cli.doctor as doctor
+    import synovia.cli.installation as installation
 
     def none_installed(_: str) -> None:
         return None
 
-    monkeypatch.setattr(doctor, "_installed", none_installed)
+    monkeypatch.setattr(installation, "_installed", none_installed)
     data = run("doctor", "--json").data
     assert data["extras"]["render"]["installed"] is False
     assert data["extras"]["render"]["install"] == 'pip install "synovia[render]"'
@@ -201,6 +200,14 @@ def test_doctor_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_doctor_finds_a_broken_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "msgspec", None)
     assert "msgspec" in run("doctor", "--json").data["packages"]["msgspec"]["problem"]
+
+
+def test_doctor_survives_a_package_that_ends_the_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "numba.py").write_text("import sys\nsys.exit('no LLVM here')\n")
+    monkeypatch.setattr("synovia.cli.installation._installed", lambda _: "1.0")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    assert run("doctor", "--json").data["extras"]["jit"]["problem"] == "SystemExit: no LLVM here"
 
 
 FEW = ("tree.forward.forward_many", "tree.tables.validate", "tree.tables.random_rows")  # what takes a second or two
@@ -263,11 +270,6 @@ def test_ctrl_c_ends_compiling_ahead_at_once(tmp_path: Path) -> None:
     size = sum(path.stat().st_size for path in tmp_path.rglob("*"))
     time.sleep(1.0)
     assert size == sum(path.stat().st_size for path in tmp_path.rglob("*")), "a process still compiles"
-
-
-def test_examine_is_what_the_command_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    examine(as_json=False, warm=False)
-    assert capsys.readouterr().out.startswith("versions")
 
 
 def test_ambiguous_names(tmp_path: Path) -> None:

@@ -115,6 +115,7 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         ([*SOLVE, "--look", "bonse"], "expected one of surface, bones, both, got 'bonse'. Did you mean 'bones'?"),
         ([*SOLVE, "--jobs", "0"], "expected a whole number from 1, got '0'."),
         ([*SOLVE, "--jobs", "9" * 5000], "expected a whole number"),
+        ([*SOLVE, "--look", "bones"], "'--look': expected --picture with this option."),
         ([*SOLVE, "--root", "loose"], "'--root': expected 'fixed', 'free', or axes"),
         ([*SOLVE, "--shard", "1/2"], "'--shard': expected --targets with this option."),
         ([*SOLVE, "--no-simd"], "expected --targets with this option."),
@@ -123,6 +124,7 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         (["solve", "arm7", "--targets", "t.csv"], "'-o': expected a file or a folder"),
         ([*RETARGET, "--up", "sideways"], "'--up': expected one of x, y, z, -x, -y, -z, got 'sideways'."),
         ([*RETARGET, "--rest", "lying"], "'--rest': expected file, bind, first, tpose, the number of a frame"),
+        ([*RETARGET, "--rest", "9" * 5000], "'--rest': expected file, bind, first, tpose, the number of a frame"),
         ([*RETARGET, "--shard", "4/3"], "'--shard': expected I/N with I from 1 to N, for example 3/10, got '4/3'."),
         ([*RETARGET, "--engine", "spark"], "expected one of local, ray, got 'spark'."),
         ([*RETARGET, "--format", "mp3"], "'--format': expected one of bvh"),
@@ -134,6 +136,10 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         ([*ANIMATE, "--candidates", "2"], "expected --goals or --follow with this option."),
         ([*TRACK, "--velocity", "fast"], "'--velocity': expected a number above 0, got 'fast'."),
         ([*TRACK, "--velocity", "a=1,b=0"], "expected a number above 0, got '0'."),
+        ([*TRACK, "--velocity", "1,2"], "'--velocity': expected one speed, or JOINT=SPEED once for each joint"),
+        ([*TRACK, "--velocity", "a=1,a=2"], "'--velocity': expected one speed, or JOINT=SPEED once for each joint"),
+        ([*TRACK, "--joints", "a"], "'--joints': expected --follow or --points with this option."),
+        ([*TRACK, "--joints", "a=b,a=c"], "'--joints': expected A,B=C, got 'a=b,a=c'. Name each joint once."),
         ([*TRACK, "--smooth", "x"], "'--smooth': expected a number from 0, got 'x'."),
         ([*TRACK, "--joints", "=a"], "'--joints': expected A,B=C, got '=a'."),
         ([*TRACK, "--feet", "a,b"], "expected --foot-lock with this option."),
@@ -142,16 +148,23 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         ([*POINTS, "--fps", "0"], "'--fps': expected a number from 0.001, got '0'."),
         ([*RENDER, "--size", "960"], "'--size': expected WIDTHxHEIGHT, for example 960x540, got '960'."),
         ([*RENDER, "--size", "0x10"], "'--size': expected WIDTHxHEIGHT"),
+        ([*RENDER, "--size", "9" * 5000 + "x10"], "'--size': expected WIDTHxHEIGHT"),
         ([*RENDER, "--view", "behind"], "'--view': expected one of three-quarter, front"),
         ([*RENDER, "--view", "10,100"], "'--view': expected"),
         ([*RENDER, "--theme", "drak"], "got 'drak'. Did you mean 'dark'?"),
         ([*RENDER, "--fps", "0"], "'--fps': expected a number from 0.1, got '0'."),
         ([*RENDER, "--json"], "'--json': expected a folder or several inputs with this option."),
         (["plot", "walk.bvh", "-o", "a.png", "--beside", "b.bvh"], "expected --judge with this option."),
+        (["plot", "walk.bvh", "-o", "a.png", "--feet", "--judge"], "expected one of --feet, --judge and --reach"),
+        (["plot", "walk.bvh", "-o", "a.png", "--feet", "--joint", "hips"], "'--joint': expected no --feet, --judge"),
+        (["plot", "arm7", "-o", "a.png", "--reach", "tool", "--clip", "1"], "'--clip': expected no --reach"),
         (["view", "arm7", "--port", "70000"], "'--port': expected a whole number from 0 to 65535, got '70000'."),
         (["view", "arm7", "--map", "map.toml"], "expected --onto MODEL with this option."),
+        (["view", "walk.bvh", "--onto", "arm7", "--goals", "g.toml"], "expected no --onto with this option."),
+        (["view", "walk.bvh", "--onto", "arm7", "--root", "free"], "'--root': expected no --onto with this option."),
         (["bench", "arm7", "--budget", "0"], "'--budget': expected a number from 0.01, got '0'."),
-        (["bench", "arm7", "--problems", "0"], "'--problems': expected a whole number from 1, got '0'."),
+        (["bench", "arm7", "--problems", "0"], "'--problems': expected a whole number from 1 to 1000000, got '0'."),
+        (["bench", "arm7", "--problems", "9" * 400], "expected a whole number from 1 to 1000000"),
         (["bench", "arm7", "--solver", "lmm"], "no solver named 'lmm'"),
         (["schema", "gaols"], "expected one of goals, track, got 'gaols'. Did you mean 'goals'?"),
     ],
@@ -236,7 +249,7 @@ def test_a_bug_is_shown_and_asks_to_be_reported(monkeypatch: pytest.MonkeyPatch)
     def broken(_: object) -> int:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("synovia.cli.solve.load_body", broken)
+    monkeypatch.setattr("synovia.cli.commands.solve.load_body", broken)
     ran = run("solve", "arm7", "-t", "tool=1,2,3")
     assert ran.code == 70
     assert ran.out == ""
@@ -249,7 +262,7 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("synovia.cli.solve.load_body", interrupted)
+    monkeypatch.setattr("synovia.cli.commands.solve.load_body", interrupted)
     ran = run("solve", "arm7", "-t", "tool=1,2,3")
     assert (ran.code, ran.out) == (130, "")
     assert "Traceback" not in ran.err
@@ -296,10 +309,25 @@ def test_names_that_the_terminal_cannot_show(tmp_path: Path) -> None:
     ("arguments", "heavy"),
     [
         (["--help"], {"numpy", "numba", "scipy", "msgspec", "rich", "synovia.model", "synovia.ik"}),
-        (["solve", "--help"], {"numpy", "rich", "synovia.cli.animate", "synovia.cli.view", "synovia.cli.bench"}),
+        (
+            ["solve", "--help"],
+            {
+                "numpy",
+                "rich",
+                "synovia.cli.commands.animate",
+                "synovia.cli.commands.view",
+                "synovia.cli.commands.bench",
+            },
+        ),
         (
             ["solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--json"],
-            {"synovia.cli.animate", "synovia.retargeting", "synovia.viewer", "synovia.draw", "synovia.batch.folder"},
+            {
+                "synovia.cli.commands.animate",
+                "synovia.retargeting",
+                "synovia.viewer",
+                "synovia.draw",
+                "synovia.batch.folder",
+            },
         ),
     ],
 )
@@ -348,6 +376,19 @@ def test_names_that_are_too_long(tmp_path: Path) -> None:
     assert_refused(run("retarget", f"{long}/", "humanoid", "-o", "out/"), "file or folder does not exist")
     assert_refused(run("retarget", f"{long}*", "humanoid", "-o", "out/"), "no file has this pattern")
     assert_refused(run("retarget", "walk.bvh", "humanoid", "-o", f"{long}/"), "'-o'", code=2)
+    (tmp_path / "t.csv").write_text("tool.x,tool.y,tool.z\n0.4,0.1,0.5\n")
+    assert_refused(run("solve", "arm7", "--targets", tmp_path / "t.csv", "-o", f"{long}.csv"), "cannot be written")
+    assert_refused(
+        run("solve", "arm7", "--targets", "no.csv", "-o", tmp_path / "t.csv", "--force"), "no.csv", "does not exist"
+    )
+
+
+def test_a_number_of_thousands_of_digits_is_no_clip(tmp_path: Path) -> None:
+    (tmp_path / "m.bvh").write_text(
+        "HIERARCHY\nROOT hips\n{\nOFFSET 0 0 0\nCHANNELS 3 Zrotation Xrotation Yrotation\n"
+        "End Site\n{\nOFFSET 0 1 0\n}\n}\nMOTION\nFrames: 1\nFrame Time: 0.1\n0 0 0\n"
+    )
+    assert_refused(run("convert", tmp_path / "m.bvh", tmp_path / "m.csv", "--clip", "9" * 5000), "no clip named")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
@@ -358,6 +399,15 @@ def test_a_full_disk_is_one_line():
     assert done.returncode == 3
     assert done.stderr.decode().startswith("synovia: standard output cannot be written")
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("lost", ["2>&-", "2>/dev/full"])
+def test_exit_codes_do_not_depend_on_messages_that_nobody_can_read(lost: str, tmp_path: Path) -> None:
+    for words, code in (("schema goals", 0), ("sove", 2), ("inspect arm8", 3), (f"convert arm7 {tmp_path}/a.toml", 0)):
+        command = f"{sys.executable} -m synovia {words} {lost}"
+        done = subprocess.run(command, shell=True, check=False, stdout=subprocess.DEVNULL, timeout=300)
+        assert done.returncode == code, command
 
 
 @pytest.mark.parametrize(
@@ -401,6 +451,26 @@ def test_completion_is_installed_once_beside_other_settings(shell, file, monkeyp
     assert len(lines) == 2
     assert f"_SYNOVIA_COMPLETE={shell}_source synovia" in lines[1]
     assert "synovia" in run("--show-completion").out
+
+
+def test_files_are_completed_in_a_folder_of_many(monkeypatch, tmp_path, capsys):
+    for number in range(250):
+        (tmp_path / f"a{number}.bvh").touch()
+    (tmp_path / "walk.bvh").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("_SYNOVIA_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "synovia view wal")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    assert main([]) == 0
+    assert capsys.readouterr().out.split() == ["plain,walk.bvh"]
+
+
+def test_completion_is_installed_beside_settings_of_another_encoding(monkeypatch, tmp_path):
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".bashrc").write_bytes(b"# caf\xe9\n")
+    assert run("--install-completion").code == 0
+    assert (tmp_path / ".bashrc").read_bytes().startswith(b"# caf\xe9\neval ")
 
 
 def test_completion_for_an_unknown_shell_is_refused(monkeypatch):

@@ -293,9 +293,12 @@ def _without_numba(folder: Path, error: str = "") -> dict[str, str]:
     if error:
         (hidden / "numba").mkdir()
         (hidden / "numba" / "__init__.py").write_text(f"raise ImportError({error!r})\n")
+        (hidden / "numba-1.0.dist-info").mkdir()
+        (hidden / "numba-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: numba\nVersion: 1.0\n")
     else:
         (hidden / "sitecustomize.py").write_text("import sys; sys.modules['numba'] = None\n")
-    return _without_compiled_kernels(folder, PYTHONPATH=str(hidden))
+    path = os.pathsep.join([str(hidden), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return _without_compiled_kernels(folder, PYTHONPATH=path)
 
 
 LITTLE = """
@@ -328,6 +331,9 @@ def test_a_numba_that_does_not_work_says_why(tmp_path: Path) -> None:
     env = _without_numba(tmp_path, "Numba needs NumPy 2.2 or less")
     ran = _with_little_work("solve", "arm7", "-t", "tool=5,5,5", env=env)
     assert_refused(ran, "numba cannot be imported", "Numba needs NumPy 2.2 or less", code=4)
+    extra = run_apart("doctor", "--json", env=env).data["extras"]["jit"]
+    assert (extra["packages"], extra["problem"]) == ({"numba": "1.0"}, "ImportError: Numba needs NumPy 2.2 or less")
+    assert "broken" in run_apart("doctor", env=env).out
 
 
 @pytest.mark.parametrize("choice", ["nonsense", "none", "prebuilt", "x86_64_v9"])

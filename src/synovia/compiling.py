@@ -32,7 +32,6 @@ class CompileListener(logging.Handler):
         """Create the handler; the context manager attaches it."""
         super().__init__(logging.INFO)
         self._logger = logging.getLogger("synovia.kernels")
-        self._level = self._logger.level
 
     def __enter__(self) -> Self:
         """Attach the handler to the logger of kernels."""

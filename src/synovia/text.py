@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections import Counter
 from typing import Any, Final, cast
 
 from synovia.errors import FormatError
@@ -37,11 +38,8 @@ def parse_json(text: str, where: str, *, finite: bool = True) -> object:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
         if len(out) < len(pairs):
-            left = dict.fromkeys(out, 1)
-            for name, _ in pairs:
-                left[name] -= 1
-                if left[name] < 0:
-                    raise FormatError(f"field {name!r}", where=where, expected="each name once in an object")
+            repeated = Counter(name for name, _ in pairs).most_common(1)[0][0]
+            raise FormatError(f"field {repeated!r}", where=where, expected="each name once in an object")
         return out
 
     def refuse(word: str) -> float:
@@ -84,18 +82,16 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         raise FormatError("dotted key", where=f"{where}, line {line}", expected=f"at most {_MOST_PARTS} parts")
     try:
         content = tomllib.loads(text)
-        if (long := _LONG_NUMBER.search(text)) and _holds_long_number(content):
-            line = text.count("\n", 0, long.start()) + 1  # or below, if this match is part of a text
-            raise FormatError("a number has too many digits", where=f"{where}, line {line}")
-        return content
-    except FormatError:
-        raise
     except RecursionError as error:
         raise FormatError("the content is nested too deeply", where=where) from error
     except tomllib.TOMLDecodeError as error:
         raise FormatError(f"is not TOML: {error}", where=where) from error
     except ValueError as error:  # a whole number of thousands of digits
         raise FormatError("a number has too many digits", where=where) from error
+    if (long := _LONG_NUMBER.search(text)) and _holds_long_number(content):
+        line = text.count("\n", 0, long.start()) + 1  # or below, if this match is part of a text
+        raise FormatError("a number has too many digits", where=f"{where}, line {line}")
+    return content
 
 
 def _holds_long_number(content: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The command line, ``synovia``: one file for each command, and shared files for inputs, output, progress and reports.
+"""The command line, ``synovia``: ``commands`` has a file for each command; the files here are shared.
 
 Data goes to stdout, messages to stderr. Exit codes: 0 all goals reached, 1 some goals missed, 2 wrong usage, 3 bad
 input, 4 an extra is not installed, 70 a bug, 130 interrupted.

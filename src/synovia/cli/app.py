@@ -1,22 +1,21 @@
-"""``synovia``: the application, its small commands, and ``main``, which runs a command."""
+"""``synovia``: the application, and ``main``, which runs a command."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Final
 
 import click
 
 from synovia.cli import completion
-from synovia.cli.command import Argument, Command, Commands, Decorator
-from synovia.cli.inputs import json_option, model_argument, model_option
-from synovia.cli.output import REACHED, emit, talk
+from synovia.cli.command import Commands, Decorator
+from synovia.cli.output import REACHED, talk
 from synovia.cli.progress import CompileNotice
 from synovia.cli.uncompiled import NeedsCompilerError, run_compiled
-from synovia.cli.values import Word
 from synovia.errors import MissingExtraError, SynoviaError
 
 _BAD_INPUT: Final = 3
@@ -27,8 +26,9 @@ _REPORT_BUG: Final = (
     "This is a bug in Synovia. Please report it with the lines above and the output of 'synovia doctor'."
 )
 _HOMES: Final = {
-    "inspect": "app", "solve": "solve", "animate": "animate", "view": "view", "retarget": "retarget",
-    "convert": "convert", "render": "pictures", "plot": "pictures", "bench": "bench", "schema": "app", "doctor": "app",
+    "inspect": "show", "solve": "solve", "animate": "animate", "view": "view", "retarget": "retarget",
+    "convert": "convert", "render": "pictures", "plot": "pictures", "bench": "bench", "schema": "show",
+    "doctor": "show",
 }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def _ending_flag(name: str, act: Callable[[click.Context], None], text: str) -> 
 
 @click.group(
     cls=Commands,
-    homes={name: f"synovia.cli.{home}" for name, home in _HOMES.items()},
+    homes={name: f"synovia.cli.commands.{home}" for name, home in _HOMES.items()},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True},
 )
 @click.version_option(package_name="synovia", message="%(package)s %(version)s", help="Print the version.")
@@ -63,36 +63,6 @@ def app() -> None:
     Exit codes: 0 all goals reached, 1 some goals missed, 2 wrong usage, 3 bad input, 4 an extra is not installed, 70 a
     bug, 130 interrupted.
     """
-
-
-@click.command(cls=Command)
-@model_argument
-@model_option
-@json_option
-def inspect(file: str, model: str | None, as_json: bool) -> None:
-    """Show a model: joints, kinds, limits, units, roles, tips and clips."""
-    from synovia.cli.inspect import inspect_model
-
-    inspect_model(file, model, as_json=as_json)
-
-
-@click.command(cls=Command)
-@click.argument("name", cls=Argument, type=Word(("goals", "track")), help="Which schema.")
-def schema(name: str) -> None:
-    """Print the JSON schema of goal files or track files."""
-    from importlib.resources import files
-
-    emit(files("synovia").joinpath("files", "schemas", f"{name}-1.json").read_text(encoding="utf-8"))
-
-
-@click.command(cls=Command)
-@json_option
-@click.option("--warm", is_flag=True, help="Compile the solvers now, so that first solves are fast.")
-def doctor(as_json: bool, warm: bool) -> None:
-    """Show versions, extras and the cache of compiled code."""
-    from synovia.cli.doctor import examine
-
-    examine(as_json=as_json, warm=warm)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -117,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):  # stderr is full
+            error.show()
         return error.exit_code
     except SynoviaError as error:
         talk(f"synovia: {error}")

@@ -22,26 +22,24 @@ _SETTINGS: Final = {
 }
 
 
-def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def models(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the bundled models, files and folders (with a slash) that begin with a text."""
     from synovia.io.bundled import bundled_names
 
-    del ctx, param
     found = [name for name in bundled_names() if name.startswith(incomplete)]
     folder, slash, name = incomplete.rpartition("/")
     try:
-        entries = sorted(Path(folder + slash or ".").iterdir())[:_MOST]
+        entries = sorted(Path(folder + slash or ".").iterdir())
     except OSError:
         return found
     beside = [entry for entry in entries if entry.name.startswith(name) and (name or entry.name[0] != ".")]
-    return found + [f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}" for entry in beside]
+    return found + [f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}" for entry in beside[:_MOST]]
 
 
-def joints(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def joints(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the joints and roles of the model on the command line."""
     from synovia.io.load import load_model
 
-    del param
     file = ctx.params.get("file") or next(iter(ctx.args), "")  # FILE is not parsed yet if an option has no value
     try:
         skeleton = load_model(file)
@@ -55,17 +53,15 @@ def targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return [f"{name}=" for name in joints(ctx, param, incomplete)]
 
 
-def solvers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def solvers(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the solvers."""
     from synovia.solver import solvers as known
 
-    del ctx, param
     return [name for name in known if name.startswith(incomplete)]
 
 
-def roots(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def roots(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return common root modes."""
-    del ctx, param
     return [word for word in ("fixed", "free", "x,y,yaw") if word.startswith(incomplete)]
 
 
@@ -110,7 +106,7 @@ def install(_ctx: click.Context) -> None:
     name, lines = _SETTINGS[_shell()]
     path = Path.home() / name
     try:
-        kept = path.read_text(encoding="utf-8") if path.exists() else ""
+        kept = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         if lines not in kept:
             path.parent.mkdir(parents=True, exist_ok=True)
             gap = "" if not kept or kept.endswith("\n") else "\n"

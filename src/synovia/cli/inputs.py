@@ -11,7 +11,7 @@ import click
 from synovia.cli import completion
 from synovia.cli.command import Argument, Decorator, bundle
 from synovia.cli.output import printable, talk
-from synovia.cli.values import FILE_NAME, Checked, Number, Word, numbers
+from synovia.cli.values import FILE_NAME, NUMBER, Checked, Number, Word, numbers
 from synovia.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class ClipOptions(NamedTuple):
     @property
     def number(self) -> str | int | None:
         """The clip, as a number if it is one."""
-        return int(self.clip) if self.clip and self.clip.isdecimal() else self.clip
+        return int(self.clip) if self.clip and NUMBER.fullmatch(self.clip) else self.clip
 
 
 def _root(text: str) -> str:
@@ -272,9 +272,13 @@ def velocity_option(text: str, share_of: str | None = None) -> Decorator:
         if share_of is not None and value.endswith("%"):
             positive.convert(value[:-1], None, None)
             return value
+        if "," not in value and "=" not in value:
+            return positive.convert(value, None, None)
         parts = [part.rpartition("=") for part in value.split(",")]
         found = {joint.strip(): positive.convert(speed, None, None) for joint, _, speed in parts}
-        return found[""] if len(found) == 1 and "" in found else found
+        if "" in found or len(found) < len(parts):
+            raise InputError("", value=value, expected="one speed, or JOINT=SPEED once for each joint")
+        return found
 
     metavar = "V|A=V,B=V" if share_of is None else "V|A=V,B=V|N%"
     return click.option("--velocity", metavar=metavar, type=Checked(velocities), help=text, show_default=share_of)

@@ -13,7 +13,7 @@ from synovia.cli.command import Decorator, bundle, refuse, wrong
 from synovia.cli.inputs import force_option, jobs_option, json_option
 from synovia.cli.output import MISSED, REACHED, emit, printable, talk
 from synovia.cli.progress import Bar
-from synovia.cli.values import Checked, Ending, Word
+from synovia.cli.values import Checked, Word, ending_type
 
 if TYPE_CHECKING:
     from synovia.batch.folder import Event, Run
@@ -139,7 +139,7 @@ def format_option(
         "--format",
         "file_format",
         metavar=metavar,
-        type=Ending(known),
+        type=ending_type(known),
         help="Format of the outputs, for folders.",
         show_default=default,
     )

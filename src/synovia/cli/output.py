@@ -87,8 +87,8 @@ def _width(text: str) -> int:
 
 
 def talk(text: str) -> None:
-    """Write a message to stderr."""
-    with suppress(BrokenPipeError):
+    """Write a message to stderr, unless that is closed or full: the exit code stays that of the command."""
+    with suppress(OSError, AttributeError):  # AttributeError: the shell closed it, so it is None
         sys.stderr.write(text if text.endswith("\n") else text + "\n")
         sys.stderr.flush()
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _PATIENCE: Final = 1.0  # seconds before a bar appears
-_COMPILING: Final = 2.0  # seconds of compiling before the notice
+_COMPILING: Final = 2.0  # seconds of compiling before the notice, and of one kernel before another notice
 _BRIEF: Final = 0.5  # seconds of compiling before a counter appears, after the notice
 _TICK: Final = 0.2  # seconds between two updates of the counter
 
@@ -90,7 +90,8 @@ class Bar:
 class CompileNotice(CompileListener):
     """A log handler that reports the compiling of solvers that takes more than two seconds.
 
-    It writes one notice to stderr. At a terminal it also counts the seconds on a line that it removes at the end.
+    It writes a notice to stderr, and another one for each further kernel that takes as long. At a terminal it writes
+    only the first, and counts the seconds on a line that it removes at the end.
     """
 
     def __init__(self) -> None:
@@ -132,11 +133,11 @@ class CompileNotice(CompileListener):
     def _show(self, done: threading.Event, solver: str, seconds: float | None) -> None:
         """Show the notice and the counter once compiling has taken long enough."""
         terminal = at_terminal() and not Bar.shown  # a bar draws its own line
-        if done.wait(max(self._left, _BRIEF if terminal else 0.0)):
+        if done.wait(max(self._left, _BRIEF if terminal else _COMPILING if self._announced else 0.0)):
             return
-        if not self._announced:
+        if not self._announced or not terminal:
+            talk(compiling_text(solver, seconds, again=self._announced))
             self._announced = True
-            talk(compiling_text(solver, seconds))
         if not terminal:
             return
         about = "" if seconds is None else f", about {seconds:.0f} s"
@@ -149,13 +150,20 @@ class CompileNotice(CompileListener):
             sys.stderr.flush()
 
 
-def compiling_text(solver: str, seconds: float | None) -> str:
-    """Return the notice that a solver is being compiled."""
+def compiling_text(solver: str, seconds: float | None, *, again: bool = False) -> str:
+    """Return the notice that a kernel is being compiled.
+
+    Args:
+        solver: What the kernel is for.
+        seconds: How long it takes; None if unknown.
+        again: Whether there was a notice before.
+    """
     from synovia.kernels.compiler import cache, mode
 
     about = "" if seconds is None else f" (about {seconds:.0f} s)"
-    once = " This happens once. 'synovia doctor --warm' compiles all solvers now."
-    return f"Compiling {solver}{about}.{'' if mode == 'jit' and not cache.WRITABLE else once}"
+    if again or (mode == "jit" and not cache.WRITABLE):
+        return f"Compiling {solver}{about}."
+    return f"Compiling {solver}{about}. This happens once. 'synovia doctor --warm' compiles all solvers now."
 
 
 def at_terminal() -> bool:

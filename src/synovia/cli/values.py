@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,7 @@ from synovia.errors import InputError, SynoviaError, UnknownNameError, did_you_m
 # Whether a file can be read or written is checked when its format is known.
 FILE: Final = click.Path(path_type=Path)
 FILE_NAME: Final = click.Path()  # a text, which keeps a slash at its end
+NUMBER: Final = re.compile("[0-9]{1,9}")  # of a clip, joint or frame; Python refuses to read thousands of digits
 
 
 class Number(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # plain in click 8.2
@@ -89,23 +91,20 @@ class Checked(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
             self.fail(text if text.endswith(("?", ".")) else f"{text}.", param, ctx)
 
 
-class Ending(Checked):
-    """The ending of a file name, with or without its dot; its value has the dot.
+def ending_type(known: Callable[[], Sequence[str]]) -> Checked:
+    """Return the type of an ending of file names, with or without its dot; its value has the dot.
 
     Args:
         known: Returns the endings that can be written, each with its dot.
     """
 
-    def __init__(self, known: Callable[[], Sequence[str]]) -> None:
-        """Store the function."""
+    def parse(text: str) -> str:
+        found = "." + text.lower().removeprefix(".")
+        if found not in known():
+            raise InputError("", value=text, expected=f"one of {', '.join(one[1:] for one in known())}")
+        return found
 
-        def parse(text: str) -> str:
-            found = "." + text.lower().removeprefix(".")
-            if found not in known():
-                raise InputError("", value=text, expected=f"one of {', '.join(one[1:] for one in known())}")
-            return found
-
-        super().__init__(parse)
+    return Checked(parse)
 
 
 def numbers(text: str, least: int, most: int, whole: str | None = None) -> tuple[float, ...]:

@@ -142,14 +142,10 @@ def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str) -> Pose:
 
 def _check(value: object, size: int, where: str) -> None:
     """Refuse a value that does not have the right number of finite numbers for its joint."""
-    listed: list[object] = [value]
-    if isinstance(value, list) and size != 1:
-        listed = cast(list[object], value)
-    if len(listed) == size and all(_is_finite(number) for number in listed):
-        return
-    expected = "a finite number" if size == 1 else f"a list of {size} finite numbers"
-    expected = expected if size else "none: the joint is fixed"
-    raise FormatError("", where=where, value=listed, expected=expected)
+    listed: list[object] = cast("list[object]", value) if isinstance(value, list) and size != 1 else [value]
+    if len(listed) != size or not all(map(_is_finite, listed)):
+        several = f"a list of {size} finite numbers" if size else "none: the joint is fixed"
+        raise FormatError("", where=where, value=listed, expected="a finite number" if size == 1 else several)
 
 
 def _is_finite(value: object) -> bool:

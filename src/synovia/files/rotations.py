@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from synovia.errors import InputError
-from synovia.model.geometry import Array, as_matrix, as_unit_quat, quat_to_matrix
+from synovia.model.geometry import Array, as_matrix, as_unit_quat, fixed_xyz, quat_to_matrix
 
 _Three = tuple[float, float, float]
 _Four = tuple[float, float, float, float]
@@ -77,10 +77,6 @@ def _euler_matrix(order: str, degrees: list[float], what: str) -> Array:
         raise InputError(f"Euler angles of {what}", value=degrees, expected=f"{len(order)} finite angles in degrees")
     out = np.eye(3)
     for axis, angle in zip(order, degrees, strict=True):
-        i = "xyz".index(axis.lower())
-        j, k = (i + 1) % 3, (i + 2) % 3
-        c, s = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-        one = np.eye(3)
-        one[j, j], one[j, k], one[k, j], one[k, k] = c, -s, s, c
+        one = fixed_xyz(*(math.radians(angle) if axis.lower() == other else 0.0 for other in "xyz"))
         out = one @ out if order.islower() else out @ one
     return out

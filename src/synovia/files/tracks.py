@@ -162,16 +162,15 @@ def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, An
             places = (
                 interpolate_positions([key.position for key in keys], at, times, interpolation) if moved[0] else None
             )
-            turns = interpolate_rotations(
-                [to_matrix(key.rotation) for key in keys if key.rotation is not None], at, times
-            )
+            rotations = [to_matrix(key.rotation) for key in keys if key.rotation is not None]
+            turns = interpolate_rotations(rotations, at, times) if rotations else None
     except InputError:
         raise
     except ValueError as error:  # SciPy refuses keys whose distances or slopes overflow
         raise InputError(f"no curve passes through the keys ({error})") from error
-    if (places is not None and not np.isfinite(places).all()) or (turned[0] and not np.isfinite(turns).all()):
+    if not all(np.isfinite(part).all() for part in (places, turns) if part is not None):
         raise InputError("keys", expected="keys further apart in time", hint="the curve through them overflows")
-    if places is None or not turned[0]:
+    if places is None or turns is None:
         return goal, turns if places is None else places
     frames = np.tile(np.eye(4), (len(times), 1, 1))
     frames[:, :3, :3] = turns
@@ -195,8 +194,6 @@ def interpolate_positions(points: Any, at: Array, times: Array, interpolation: s
 
 def interpolate_rotations(matrices: list[Array], at: Array, times: Array) -> Array:
     """Return rotation matrices (T, 3, 3) at times (T,), along the shortest rotations between keys."""
-    if not matrices:
-        return np.empty((len(times), 3, 3))
     from scipy.spatial.transform import Rotation, Slerp
 
     if len(matrices) == 1:

@@ -41,8 +41,8 @@ def _pairs(text: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for part in text.split(","):
         own, _, other = part.partition("=")
-        if not own.strip():
-            raise InputError("", value=text, expected="A,B=C")
+        if not own.strip() or own.strip() in pairs:
+            raise InputError("", value=text, expected="A,B=C", hint="name each joint once")
         pairs[own.strip()] = other.strip() or own.strip()
     return pairs
 
@@ -158,6 +158,8 @@ def animate(
     _check_sources([goals, follow, points], foot_lock=foot_lock)
     if points is None:
         refuse("expected --points with this option.", "body", "preset", "mirror", "fps")
+        if follow is None:
+            refuse("expected --follow or --points with this option.", "joints")
     if not foot_lock:
         refuse("expected --foot-lock with this option.", "feet", "blend")
     elif points is None and up is not None and up.startswith("-"):

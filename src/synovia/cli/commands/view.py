@@ -69,6 +69,7 @@ def view(
     from synovia.io.load import has_shapes
 
     if onto is not None:
+        refuse("expected no --onto with this option.", "goals", "solver", "root")
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
             file, clip, model = clip, None, file
         motion = ClipOptions(clip, model, trim).load(file)

@@ -1,20 +1,27 @@
-"""``synovia doctor``: show versions, extras and the cache of compiled code."""
+"""The installation, for ``doctor``: versions, extras and the cache of compiled code; and compiling all solvers."""
 
 from __future__ import annotations
 
 import os
 import platform
+import queue
 import sys
+import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 from click import style
 
-from synovia.cli.output import emit_json, emit_lines, table
-from synovia.cli.warm import compile_all
+from synovia.cli.output import table, talk
+from synovia.cli.progress import Bar
+from synovia.compiling import CompilerProcess
+from synovia.errors import FileError, MissingExtraError
+from synovia.ik.parallel import checked_threads
 
 SCHEMA: Final = "synovia.doctor/1"
 _CORE: Final = ("numpy", "scipy", "click", "rich", "msgspec")
@@ -25,6 +32,7 @@ _MODES: Final = {
     "none": "none: {advice}",
     "small": "none; only 'synovia solve' works, on small problems, as plain Python; {advice}",
 }
+_LOOK: Final = 0.25  # seconds between two updates of the bar
 _GOOD: Final = "green"
 _BAD: Final = "yellow"
 _EXTRAS: Final = {
@@ -40,26 +48,17 @@ _EXTRAS: Final = {
 }
 
 
-def examine(*, as_json: bool, warm: bool) -> None:
-    """Print the state of this installation; with ``warm``, compile all solvers first."""
-    times = compile_all() if warm else {}
-    state = _state()
-    if warm:
-        state["warmed"] = times
-    if as_json:
-        emit_json(state)
-    else:
-        emit_lines(_text(state))
-
-
-def _state() -> dict[str, Any]:
+def installation_object() -> dict[str, Any]:
     """Return versions, extras, and the cache of compiled code."""
     extras: dict[str, Any] = {}
     for extra, names in _EXTRAS.items():
         packages = {name: _installed(name) for name in names}
+        installed = None not in packages.values()
         extras[extra] = {
-            "installed": None not in packages.values(),
+            "installed": installed,
             "packages": packages,
+            # the others take long to import, and no command needs them but their own
+            "problem": _imported("numba")["problem"] if installed and extra == "jit" else None,
             "install": f'pip install "synovia[{extra}]"',
         }
     return {
@@ -88,7 +87,7 @@ def _imported(package: str) -> dict[str, str | None]:
     """Return the version of a package and the error of importing it."""
     try:
         import_module(package)
-    except Exception as error:  # noqa: BLE001 - broken binaries raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - broken binaries raise anything, and some give up
         return {"version": _installed(package), "problem": f"{type(error).__name__}: {error}"}
     found = _installed(package)
     return {"version": found, "problem": None if found else "not installed"}
@@ -132,7 +131,7 @@ def _nearest(folder: Path) -> Path:
     return folder
 
 
-def _text(state: dict[str, Any]) -> list[str]:
+def installation_text(state: dict[str, Any]) -> list[str]:
     """Return the lines to print."""
     kept, packages, found = state["cache"], state["packages"], state["extras"]
     versions = [
@@ -148,9 +147,12 @@ def _text(state: dict[str, Any]) -> list[str]:
     extras: list[tuple[str, ...]] = []
     for name, extra in found.items():
         listed = ", ".join(f"{package} {version or 'missing'}" for package, version in extra["packages"].items())
-        there = extra["installed"]
-        word = style("installed", fg=_GOOD) if there else style("missing", fg=_BAD)
-        extras.append((f"[{name}]", word, listed if there else f"{listed};  {extra['install']}"))
+        if not extra["installed"]:
+            extras.append((f"[{name}]", style("missing", fg=_BAD), f"{listed};  {extra['install']}"))
+        elif extra["problem"]:
+            extras.append((f"[{name}]", style("broken", fg=_BAD), f"{listed};  {extra['problem']}"))
+        else:
+            extras.append((f"[{name}]", style("installed", fg=_GOOD), listed))
     writable = "yes" if kept["writable"] else "no: every process compiles again; set SYNOVIA_CACHE_DIR"
     size = f"{kept['files']} files, {kept['bytes'] / 1e6:.1f} MB"
     if kept["bytes_of_other_versions"]:
@@ -170,3 +172,64 @@ def _text(state: dict[str, Any]) -> list[str]:
     tables = {"versions": versions, "extras": extras, "kernels": kernels, "cache of compiled code": cache}
     lines = [line for title, rows in tables.items() for line in (style(title, bold=True), *table(rows), "")]
     return lines[:-1]
+
+
+def compile_all() -> dict[str, float]:
+    """Compile the entry points of all solvers, the most used first; return the seconds of each, by its purpose.
+
+    One process compiles one function at a time, so this uses several. Ctrl-C kills them, since the compiler ignores it.
+
+    Raises:
+        FileError: If compiled code cannot be stored.
+        MissingExtraError: If there is no compiler.
+        SynoviaError: If a process ends too early.
+    """
+    from synovia.kernels.compiler import advice, cache, mode, prebuilt
+    from synovia.kernels.compiler.entries import ENTRIES
+
+    if mode == "none":
+        raise MissingExtraError(f"the solvers cannot be compiled: {prebuilt.reason}", hint=advice)
+    if mode != "jit":
+        talk("the kernels came compiled" if mode == "prebuilt" else "kernels run as plain Python by choice")
+        return {}
+    if not cache.WRITABLE:
+        raise FileError(
+            "compiled kernels cannot be stored",
+            where=str(cache.cache_root()),
+            expected="a folder that can be written",
+            hint="set SYNOVIA_CACHE_DIR",
+        )
+    times: dict[str, float] = {}
+    idle: queue.SimpleQueue[CompilerProcess] = queue.SimpleQueue()
+
+    def compile_group(names: list[str]) -> None:
+        process = idle.get()
+        try:
+            for name in names:
+                words = ENTRIES[name].words
+                times[words] = process.compile(name)
+                talk(f"{words}: ready after {times[words]:.1f} s")
+        finally:
+            idle.put(process)
+
+    # the functions of one file share helpers, so one process compiles them all
+    groups = [list(group) for _, group in groupby(ENTRIES, lambda name: name.rpartition(".")[0])]
+    processes = [CompilerProcess() for _ in range(min(checked_threads(None), len(groups)))]
+    for process in processes:
+        idle.put(process)
+    total, begun = sum(entry.seconds for entry in ENTRIES.values()), time.monotonic()
+    with ThreadPoolExecutor(len(processes)) as pool, Bar("compiling", unit="") as bar:
+        try:
+            waiting = {pool.submit(compile_group, group) for group in groups}
+            while waiting:
+                ready = sum(entry.seconds for entry in ENTRIES.values() if entry.words in times)
+                so_far = f"{len(times)} of {len(ENTRIES)} ({time.monotonic() - begun:.0f} s so far)"
+                bar(ready, total, text=f"compiling, {so_far}")
+                ended, waiting = wait(waiting, _LOOK, FIRST_COMPLETED)
+                for one in ended:
+                    one.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.stop()
+    return times

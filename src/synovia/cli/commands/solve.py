@@ -1,9 +1,10 @@
-"""``synovia solve``: solve for one pose; print it, or write it as JSON, a pose file or a picture."""
+"""``synovia solve``: solve for one pose, and print or write it; or for tables of targets, with ``--targets``."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -23,17 +24,20 @@ from synovia.cli.inputs import (
     root_option,
     tolerance_option,
 )
-from synovia.cli.many import ONLY_MANY, Options, format_option, many_options
-from synovia.cli.output import MISSED, REACHED, emit_json, emit_lines
-from synovia.cli.values import FILE, FILE_NAME, Checked, Number, numbers
+from synovia.cli.many import ONLY_MANY, Options, format_option, many_options, run_items
+from synovia.cli.output import MISSED, REACHED, emit, emit_json, emit_lines, talk, time_text
+from synovia.cli.progress import Bar
+from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, numbers
 from synovia.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
+    from synovia.batch.solving import SolveTable
     from synovia.goals import Goal
     from synovia.model import Pose, Skeleton
     from synovia.model.geometry import Array
     from synovia.solver import Solver as SolverSettings
 
+TABLE_SCHEMA: Final = "synovia.solve-table/1"
 _QUICK: Final = 2.0  # seconds; a slower solve is not repeated for its time, unless it took few steps
 _FEW: Final = 2000  # steps; fewer are only slow because of the compiler
 _POSE_SEED: Final = Number(0, 2**32 - 1, whole=True)
@@ -156,7 +160,8 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
     "--attempts",
     metavar="N",
     type=Number(1, 10**6, whole=True),
-    help="Attempts; all but the first start at random.",
+    help="Most attempts; all but the first start at random. A solve makes fewer if it proves that a goal cannot be"
+    " reached, or if the body is large.",
     show_default="the solver's",
 )
 @click.option(
@@ -194,12 +199,12 @@ def solve(
     For example: synovia solve arm7 -t tool=0.4,0.1,0.5 -r tool=xyz:180,0,0
     """
     if table is not None:
-        from synovia.cli.tables import solve_tables
-
         alone = ("positions", "rotations", "picture", "look", "deadline", "start")
         refuse("expected no --targets with this option.", *alone)
-        return solve_tables(file, table, goals, _with_settings(solver, attempts, seed), tolerance, root, simd, options)
+        return _solve_tables(file, table, goals, _with_settings(solver, attempts, seed), tolerance, root, simd, options)
     refuse("expected --targets with this option.", "simd", *ONLY_MANY)
+    if picture is None:
+        refuse("expected --picture with this option.", "look")
     wants = bool(positions or rotations or goals)
     plain = (deadline is None or not wants) and uncompiled.begin()  # before anything imports kernels
     if not wants:
@@ -357,10 +362,83 @@ def _by_row(
     """
     found: dict[int, _T] = {}
     for name, value in given:
-        joint = int(name) if name.isascii() and name.isdecimal() and len(name) < 10 else name
+        joint = int(name) if NUMBER.fullmatch(name) else name
         row = skeleton.index(name if name in skeleton.joint_names else joint)
         joints.setdefault(row, row if isinstance(joint, int) else name)
         if row in found:
             raise wrong(option, f"expected one target of this kind for each joint, got two for {name!r}.")
         found[row] = value
     return found
+
+
+def _solve_tables(
+    file: str,
+    table: str,
+    goals: Path | None,
+    solver: SolverSettings,
+    tolerance: tuple[float, float] | None,
+    root: str,
+    simd: bool | None,
+    options: Options,
+) -> int:
+    """Solve tables of targets, report, and return the exit code.
+
+    Args:
+        file: The model.
+        table: A table, or a folder or pattern of tables.
+        goals: Goal file.
+        solver: Settings.
+        tolerance: Tolerance of goals.
+        root: How the root may move.
+        simd: Whether to use SIMD.
+        options: The options for many inputs.
+    """
+    from synovia.batch.inputs import is_many
+    from synovia.batch.solving import SolveTable, collect_tables
+    from synovia.io.base import check_writable
+
+    if options.path is None:
+        raise wrong("-o", "expected a file or a folder for the answers to --targets, got none.")
+    if is_many([table], options.output) or not options.path.suffix:
+        task = SolveTable(file, goals, solver, tolerance, root, simd)
+        return run_items(task, collect_tables([table], options.folder(), options.file_format), options, "solving")
+    if options.engine != "local":
+        raise wrong("-o", f"expected an output folder with --engine ray, got {options.output!r}.")
+    options.are_many([table])
+    with suppress(OSError):  # one of them does not exist, or cannot be looked at
+        if options.path.samefile(table):
+            raise wrong("-o", f"expected another file than the table of targets, got {options.output!r}.")
+    check_writable(options.path, force=options.force)
+    task = SolveTable(file, goals, solver, tolerance, root, simd, options.jobs)
+    return _solve_one_table(task, Path(table), options.path, options)
+
+
+def _solve_one_table(task: SolveTable, path: Path, output: Path, options: Options) -> int:
+    """Solve one table to one file, report, and return the exit code."""
+    from synovia.batch.solving import write_answers
+    from synovia.batch.tables import Source
+
+    begun, done = time.perf_counter(), 0
+    with Source(path) as source, Bar("solving", "rows", source.count or 0) as bar:
+
+        def progress(rows: int) -> None:
+            nonlocal done
+            done += rows
+            if source.count:
+                bar(done, source.count)
+
+        blocks = source.blocks()
+        counts = write_answers(task.function, blocks, output, path, force=options.force, progress=progress)
+    seconds = time.perf_counter() - begun
+    rows, reached = counts.total(), counts["REACHED"]
+    if options.as_json:
+        emit_json(
+            {"schema": TABLE_SCHEMA, "targets": str(path), "output": str(output), "rows": rows, "status": dict(counts)}
+        )
+    else:
+        emit(f"reached in {reached} of {rows} rows")
+        for name, count in counts.most_common():
+            if name != "REACHED":
+                emit(f"  {name}: {count}")
+    talk(f"{output}: {rows} rows in {time_text(seconds)}")
+    return REACHED if reached == rows else MISSED

@@ -37,7 +37,7 @@ SCHEMA: Final = "synovia.bench/1"
 @joint_option("A joint with a goal", "hands, feet and head, else the tips")
 @solver_option("A solver; repeat for more.", "all", multiple=True)
 @click.option("--pose", is_flag=True, help="Ask for orientations too.")
-@click.option("--problems", metavar="N", type=Number(1, whole=True), default=200, help="Separate problems.")
+@click.option("--problems", metavar="N", type=Number(1, 10**6, whole=True), default=200, help="Separate problems.")
 @click.option("--seed", metavar="N", type=Number(0, whole=True), default=0, help="Seed of the problems.")
 @tolerance_option
 @root_option()

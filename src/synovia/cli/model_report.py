@@ -1,4 +1,4 @@
-"""``synovia inspect``: show the joints of a model."""
+"""Reports of ``inspect`` on a model: as a tree of joints, and as a JSON object."""
 
 from __future__ import annotations
 
@@ -7,43 +7,22 @@ from typing import Any, Final, cast
 
 from click import style
 
-from synovia.cli.output import emit_json, emit_lines, number, printable, unit_name
+from synovia.cli.output import number, printable, unit_name
 from synovia.clips import find_ends
 from synovia.ik.compiled import checked_tolerance, reach_of_tips
-from synovia.io.load import Clips, is_bundled, load_clips, load_model
+from synovia.io.load import Clips
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
 
 SCHEMA: Final = "synovia.inspect/1"
 
 
-def inspect_model(name: str, model: str | None = None, *, as_json: bool) -> None:
-    """Print a model, as one JSON object or as a tree.
-
-    Args:
-        name: File or bundled model.
-        model: Model of a file that holds only a clip; None for the skeleton of the file.
-        as_json: Whether to print JSON.
-
-    Raises:
-        SynoviaError: If the model cannot be read.
-    """
-    skeleton = load_model(name) if model is None else load_model(model, name)
-    clips = Clips([]) if is_bundled(name) else load_clips(name, None if model is None else skeleton)
-    if model is not None and clips.motions:
-        skeleton = clips.motions[0].skeleton
-    if as_json:
-        emit_json(_object(skeleton, clips))
-    else:
-        emit_lines(_text(skeleton, clips))
-
-
-def degrees_of_freedom(skeleton: Skeleton) -> int:
+def _degrees_of_freedom(skeleton: Skeleton) -> int:
     """Return the number of degrees of freedom, without those of mimic joints."""
     return sum(joint.kind.v_size for joint in skeleton.joints if joint.mimic is None)
 
 
-def _object(skeleton: Skeleton, clips: Clips) -> dict[str, Any]:
+def model_object(skeleton: Skeleton, clips: Clips) -> dict[str, Any]:
     """Return the model as plain values: radians and length units of the file, None for missing values."""
     return {
         "schema": SCHEMA,
@@ -57,7 +36,7 @@ def _object(skeleton: Skeleton, clips: Clips) -> dict[str, Any]:
         "mass": float(sum(joint.mass for joint in skeleton.joints)),
         "nq": skeleton.nq,
         "nv": skeleton.nv,
-        "degrees_of_freedom": degrees_of_freedom(skeleton),
+        "degrees_of_freedom": _degrees_of_freedom(skeleton),
         "tips": list(skeleton.tips),
         "roles": dict(skeleton.roles),
         "notes": list(skeleton.notes),
@@ -144,13 +123,13 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _text(skeleton: Skeleton, clips: Clips) -> list[str]:
+def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
     """Return the lines to print: heading, facts, tree and clips."""
     unit = unit_name(skeleton.meters_per_unit)
     known = unit if skeleton.meters_per_unit is not None else "unknown"
     tolerance, _ = checked_tolerance(None, reach_of_tips(skeleton))
     facts = [
-        f"joints {len(skeleton)}, degrees of freedom {degrees_of_freedom(skeleton)}, tips {len(skeleton.tips)}",
+        f"joints {len(skeleton)}, degrees of freedom {_degrees_of_freedom(skeleton)}, tips {len(skeleton.tips)}",
         f"unit {known}, up {skeleton.up or 'unknown'}, forward {skeleton.forward or 'unknown'}",
         f"longest chain {number(skeleton.size)} {unit}, tolerance of a goal {number(tolerance)} {unit}",
     ]

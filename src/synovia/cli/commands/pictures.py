@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -32,10 +33,10 @@ _VIEWS: Final = ("three-quarter", "front", "back", "left", "right", "top")
 
 def _size(text: str) -> tuple[int, int]:
     """Return width and height of ``WIDTHxHEIGHT``."""
-    parts = text.lower().split("x")
-    if len(parts) != 2 or not all(part.isascii() and part.isdecimal() and int(part) for part in parts):
+    found = re.fullmatch(r"([1-9][0-9]{0,8})x([1-9][0-9]{0,8})", text.lower())
+    if found is None:
         raise InputError("", value=text, expected="WIDTHxHEIGHT, for example 960x540")
-    return int(parts[0]), int(parts[1])
+    return int(found[1]), int(found[2])
 
 
 def _view(text: str) -> str | tuple[float, float]:
@@ -166,8 +167,14 @@ def plot(
     from synovia.plots import plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.plots.style import check_plot
 
+    if feet + judge + (reach is not None) > 1:
+        raise click.UsageError("expected one of --feet, --judge and --reach, got several.")
     if not judge:
         refuse("expected --judge with this option.", "beside")
+    if feet or judge or reach is not None:
+        refuse("expected no --feet, --judge or --reach with this option.", "joint")
+    if reach is not None:
+        refuse("expected no --reach with this option.", "clip", "model", "trim")
     check_plot(output, force=force)
     if reach is not None:
         plot_reach(load_body(file), reach, output, force=force)

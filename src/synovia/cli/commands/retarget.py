@@ -22,7 +22,7 @@ from synovia.cli.inputs import (
 from synovia.cli.many import Options, format_option, many_options, run_many
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
-from synovia.cli.values import FILE, Checked
+from synovia.cli.values import FILE, NUMBER, Checked
 from synovia.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _RESTS: Final = ("file", "bind", "first", "tpose")
 
 def _rest(text: str) -> str:
     """Return a word, the number of a frame or the name of a file, as ``retarget`` takes them."""
-    if text not in _RESTS and not text.removeprefix("-").isdecimal() and not Path(text).suffix:
+    if text not in _RESTS and not NUMBER.fullmatch(text.removeprefix("-")) and not Path(text).suffix:
         raise InputError("", value=text, expected=f"{', '.join(_RESTS)}, the number of a frame, or a pose file")
     return text
 
