@@ -231,7 +231,7 @@ class IK(CompiledProblem):
         with Watch().over(scratch):
             code = self.kernel(ints, floats, table, first, out, scratch, False, 0)
         if code < 0:
-            self.writer.refuse(code, targets)
+            self.writer.refuse(code, targets, many=True)
         return Solutions(self, out, first).errors
 
 

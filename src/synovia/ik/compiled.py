@@ -208,7 +208,7 @@ class CompiledProblem:
         problem = (kernel or self.kernel, self.ints, self.floats, table, starts, out, self.scratch_size)
         code = run_rows(*problem, self.classify, threads, simd=simd, progress=progress, watch=watch)
         if code < 0:
-            self.writer.refuse(code, targets)
+            self.writer.refuse(code, targets, many=True)
         return out
 
     def as_start(self, start: Any) -> Pose:
