@@ -103,7 +103,7 @@ class ContactGoal(Goal):
             place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
             if keep is None:
                 keep = "normal" if normal is not None or axis is not None else "pose"
-            if keep not in ("point", "normal", "pose"):
+            if not isinstance(keep, str) or keep not in ("point", "normal", "pose"):
                 raise InputError("keep", value=keep, expected="'point', 'normal' or 'pose'")
             if keep != "normal" and (normal is not None or axis is not None):
                 raise InputError("keep", value=keep, expected="'normal' where normal= or axis= is given")

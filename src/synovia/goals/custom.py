@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from synovia.arguments import as_call
 from synovia.errors import InputError
 from synovia.goals.base import Goal, Term
 from synovia.goals.describe import Sketch, View
@@ -73,6 +74,10 @@ class CustomGoal(Goal):
         if not is_number(number) or not 0.0 < number < math.inf:
             raise InputError("tolerance", where=self.label, value=tolerance, expected="a number above 0")
         self._keep(function=residual, derivative=jacobian, size=0, tolerance=float(number))
+
+    def __repr__(self) -> str:
+        """Return the call that makes it, without defaults."""
+        return as_call(self, {**self._values(), "residual": self.function, "jacobian": self.derivative})
 
     def residual(self, pose: Pose) -> Any:
         """Return the residual at a pose, (k,)."""

@@ -89,8 +89,10 @@ class RelativeGoal(Goal):
             if self.other == self.joint:
                 raise InputError("other", value=self.other, expected="another joint")
             given = POSITION * (place is not None) | ROTATION * (turn is not None)
-            parts = self.parts or next((word for word, bits in _PARTS.items() if bits == given), "pose")
-            if parts not in _PARTS:
+            parts = self.parts
+            if parts is None:
+                parts = next((word for word, bits in _PARTS.items() if bits == given), "pose")
+            if not isinstance(parts, str) or parts not in _PARTS:
                 raise InputError("parts", value=parts, expected="'position', 'rotation' or 'pose'")
             if given & ~_PARTS[parts]:
                 raise InputError("parts", value=parts, expected="no target for what parts leaves out")
