@@ -281,8 +281,11 @@ def frames_to_transforms(frames: Array) -> Array:
     return out
 
 
+AXES: Final = ("x", "-x", "y", "-y", "z", "-z")
+
+
 def axis_vector(name: str) -> Array:
-    """Return the unit vector (3,) of an axis such as ``"y"`` or ``"-z"``."""
+    """Return the unit vector (3,) of one of ``AXES``, such as ``"y"`` or ``"-z"``."""
     out = np.zeros(3)
     out["xyz".index(name[-1])] = -1.0 if name.startswith("-") else 1.0
     return out

@@ -6,6 +6,8 @@ import copy
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+
 from synovia.errors import InputError
 from synovia.model.joint import Joint
 
@@ -91,7 +93,7 @@ def _parent(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]], w
             )
         if found:
             return found[0]
-    elif 0 <= joint.parent < len(joints):
+    elif isinstance(joint.parent, int | np.integer) and 0 <= joint.parent < len(joints):
         return int(joint.parent)
     raise InputError(f"parent {joint.parent!r} of joint {joint.name!r} does not exist", where=where)
 

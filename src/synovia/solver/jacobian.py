@@ -100,12 +100,13 @@ class NullSpace(ChecksArguments):
                 if value is not None and not callable(value):
                     raise out_of_range(self, "gradient", "a function of a pose")
                 continue
-            most = 1.0 if setting.name == "margin" else LARGEST
-            if not is_number(value) or not 0.0 <= value <= most:
-                raise out_of_range(self, setting.name, "a finite number from 0" + (" to 1" if most == 1.0 else ""))
+            if not is_number(value) or not 0.0 <= value <= LARGEST:
+                raise out_of_range(self, setting.name, "a finite number from 0")
             object.__setattr__(self, setting.name, float(value))
         if self.gradient is None and not self.posture + self.center + self.margins + self.manipulability > 0.0:
             raise InputError("NullSpace has no objective", expected="at least one weight above 0, or a gradient")
+        if not 0.0 < self.margin <= 1.0:
+            raise out_of_range(self, "margin", "a number above 0, at most 1")
         if self.margin != _MARGIN and self.margins == 0.0:
             raise InputError(
                 "margin needs margins", where="NullSpace", value=self.margin, expected="margins= a weight above 0"
