@@ -45,10 +45,6 @@ if TYPE_CHECKING:
 _G = TypeVar("_G", bound="Goal")
 
 
-def _no_points() -> Array:
-    return np.zeros((0, 3))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Term:
     """A residual of a goal beside a world pose, as the kernels read it.
@@ -69,7 +65,7 @@ class Term:
     takes: int = 0
     frames: tuple[Array, ...] = ()
     numbers: tuple[float, ...] = ()
-    points: Array = field(default_factory=_no_points)
+    points: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
@@ -262,8 +258,7 @@ class Goal(_Immutable):
     @property
     def rows(self) -> int:
         """Number of residual rows."""
-        place = 3 * ((self.constrained_parts & POSITION > 0) + (self.constrained_parts & ROTATION > 0))
-        return place + sum(term.lengths + term.angles for term in self.terms)
+        return 3 * self.constrained_parts.bit_count() + sum(term.lengths + term.angles for term in self.terms)
 
     @property
     def preference(self) -> tuple[Array, Array] | None:
@@ -276,7 +271,6 @@ class Goal(_Immutable):
         Raises:
             InputError: If the skeleton lacks what the goal needs.
         """
-        del skeleton
         return self
 
     @classmethod
@@ -325,7 +319,6 @@ class Goal(_Immutable):
             row: Row of the goal's joint; other joints among the arguments are rows, too.
             up: Upward direction, (3,).
         """
-        del skeleton, row, up
         return {}
 
     @classmethod
@@ -336,7 +329,6 @@ class Goal(_Immutable):
             place: Where the joint is.
             values: The goal's arguments, which this method may complete; other joints as rows of ``place``.
         """
-        del values
         return place.at
 
     def __repr__(self) -> str:

@@ -331,7 +331,6 @@ class Solutions:
 
     def _frame(self, b: int) -> Frame | None:
         """Return the frame of a track that problem b is, None without a track."""
-        del b
         return None
 
     def __iter__(self) -> Iterator[Solution]:

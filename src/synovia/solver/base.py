@@ -123,7 +123,6 @@ class Solver(ChecksArguments, ABC):
         Raises:
             UnsupportedError: If the algorithm cannot solve for these joints.
         """
-        del skeleton, goals, goal_joints
         return reduced
 
     @abstractmethod
@@ -136,7 +135,6 @@ class Solver(ChecksArguments, ABC):
         Raises:
             UnsupportedError: If the algorithm finds one pose alone.
         """
-        del reduced
         raise UnsupportedError(
             f"{self.name} finds one pose and lists no branches",
             hint="the solvers 'hinges' and 'segments' list them, where a closed form exists",
@@ -144,12 +142,10 @@ class Solver(ChecksArguments, ABC):
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the entry point that solves many problems as a SIMD batch, None if this algorithm has none."""
-        del reduced
         return None
 
     def simd_size(self, reduced: Reduced) -> int:
         """Return the size of the memory that the SIMD batch needs for itself, in numbers."""
-        del reduced
         return 0
 
     def miss_kernel(self, pose_only: bool) -> Kernel:
@@ -168,7 +164,6 @@ class Solver(ChecksArguments, ABC):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the scratch memory of this algorithm alone (``Work.solver_scratch``), in numbers."""
-        del residuals, columns
         return 0
 
     def check(self, goals: Sequence[Goal]) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from synovia.model import Pose
 
 _NO_CLAMP = 1e100
+_LEAST_DAMPING = 1e-12  # keeps the equations of a step solvable
 _MARGIN = 0.1
 _FORMS = ("geometric", "partial")
 _LONG_CHAIN = 8  # bones; with fewer, the nearest pose often makes the turn of one bone vanish
@@ -195,17 +196,10 @@ class JacobianMethod(IteratingSolver):
 
         return scratch_size(residuals, columns)
 
-    def damping_terms(self) -> tuple[float, float]:
-        """Return the constant damping and the factor of the squared error."""
-        return (0.0, 0.0)
-
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
-        constant, of_error = self.damping_terms()
         return {
             PROGRESS: self.progress[1],
-            DAMPING: constant,
-            ERROR_DAMPING: of_error,
             METHOD: self.method,
             FORM: _FORMS.index(self.jacobian),
             LARGEST_ERROR: _NO_CLAMP if self.largest_error is None else self.largest_error,
@@ -363,9 +357,12 @@ class LevenbergMarquardt(_Damped):
             return chain_newton
         return _Damped.kernel(self, reduced)
 
-    def damping_terms(self) -> tuple[float, float]:
-        """Return the constant damping and the factor of the squared error."""
-        return (max(self.constant_damping, 1e-12), self.error_damping)
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return _Damped.params(self) | {
+            DAMPING: max(self.constant_damping, _LEAST_DAMPING),
+            ERROR_DAMPING: self.error_damping,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -392,6 +389,6 @@ class DampedLeastSquares(_Damped):
     name: ClassVar[str] = "dls"
     damping: float = 0.03
 
-    def damping_terms(self) -> tuple[float, float]:
-        """Return constant damping and no factor of the error."""
-        return (max(self.damping * self.damping, 1e-12), 0.0)
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return _Damped.params(self) | {DAMPING: max(self.damping * self.damping, _LEAST_DAMPING)}

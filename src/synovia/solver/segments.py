@@ -162,7 +162,6 @@ class Segments(ClosedForm):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the branches and of the roots of a polynomial."""
-        del residuals, columns
         return _SCRATCH
 
 

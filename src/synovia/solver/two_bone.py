@@ -90,7 +90,6 @@ class TwoBone(ClosedForm):
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""
-        del reduced
         from synovia.kernels.closed_form.two_bone import two_bone
 
         return two_bone
@@ -118,5 +117,4 @@ class TwoBone(ClosedForm):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the motion of the goals, one number, and of two sets of joint values."""
-        del residuals
         return 1 + 8 * columns
