@@ -293,11 +293,11 @@ class Goal(_Immutable):
         """Return the predicate of a sentence that says by how much the goal is missed.
 
         Args:
-            length: Its error, length units.
-            angle: Its error, radians.
+            length: Its error, length units; 0 if it is within the tolerance.
+            angle: Its error, radians; 0 if it is within the tolerance.
             say: Returns a length as text.
         """
-        parts = [say(length)] * (self.measures & POSITION > 0) + [degrees(angle)] * (self.measures & ROTATION > 0)
+        parts = [say(length)] * (length > 0.0) + [degrees(angle)] * (angle > 0.0)
         return f"is missed by {' and '.join(parts)}"
 
     def sketch(self, view: View) -> Sketch:

@@ -105,7 +105,7 @@ class Aim(ClosedForm):
         """Whether a miss, which only a limit or a hinge can cause, becomes the least-squares answer."""
         return self.weight >= 1.0
 
-    def reasons(self) -> Sequence[str]:
+    def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
         """Return the setting that keeps the joints from aiming."""
         return [f"weight={self.weight:g} goes only that part of the way from the start."] if self.weight < 1.0 else []
 

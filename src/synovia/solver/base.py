@@ -93,12 +93,17 @@ class Solver(ChecksArguments, ABC):
         return None
 
     @property
+    def bounds_motion(self) -> bool:
+        """Whether a solve ends where joints may move no farther, so that another one from there goes on."""
+        return False
+
+    @property
     def polishes(self) -> bool:
         """Whether Newton's method, within the limits, moves a miss to a minimum."""
         return False
 
-    def reasons(self) -> Sequence[str]:
-        """Return sentences for the explanation of a miss: the settings that may hold the pose back."""
+    def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
+        """Return sentences for the explanation of a miss: the settings that hold the pose back from these goals."""
         return ()
 
     def for_diagnosis(self) -> Solver:

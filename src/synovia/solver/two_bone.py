@@ -99,14 +99,14 @@ class TwoBone(ClosedForm):
         """Largest turn that ``pace`` allows, in words."""
         return f"pace={self.pace:g} radians for each reach that the goals move"
 
-    def reasons(self) -> Sequence[str]:
-        """Return the settings that keep the tip or the plane away from the goals."""
+    def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
+        """Return the settings that keep the tip away from missed positions, or the plane from missed poles."""
         reasons: list[str] = []
-        if self.softening:
+        if self.softening and any(goal.constrained_parts & POSITION for goal in missed):
             reasons.append(f"softening={self.softening:g} stops the tip short in the last part of the reach.")
         if self.weight < 1.0:
             reasons.append(f"weight={self.weight:g} goes only that part of the way from the start.")
-        if self.twist:
+        if self.twist and any(goal.kind == "pole" for goal in missed):
             reasons.append(f"twist={self.twist:g} turns the plane of the bend that far from a pole.")
         return reasons
 
