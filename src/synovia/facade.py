@@ -20,7 +20,7 @@ from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.root import Root
-from synovia.problem.pack import Ints
+from synovia.model.tables import Ints
 from synovia.solver import Solver, SolverName
 from synovia.solver.base import Kernel
 from synovia.tracking import track

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from synovia.arguments import as_call
+from synovia.arguments import ChecksArguments, as_call
 from synovia.errors import InputError, restated
 from synovia.model.geometry import Array, as_direction, as_matrix, as_numbers, as_transform, is_number, largest_number
 from synovia.model.limits import Interval, Limit, SwingTwist
@@ -50,7 +50,7 @@ DOF_NAMES: Final = ((), ("",), ("",), _TURNS, (".x", ".y", ".z", *_TURNS))
 
 
 @dataclass(frozen=True, slots=True)
-class Mimic:
+class Mimic(ChecksArguments):
     """This joint follows another: value = ratio * leader + offset (URDF mimic, MJCF equality).
 
     A mimic joint may leave its own limits: as in ROS, MoveIt and Pinocchio, only its leader is limited. In URDF, the
@@ -78,10 +78,6 @@ class Mimic:
     offset: float = 0.0
     binds: bool = False
 
-    def __repr__(self) -> str:
-        """Return the constructor call, without defaults."""
-        return as_call(self)
-
 
 LONGEST: Final = 1e15  # largest number of a joint, in any unit; products of several do not overflow
 _EYE: Final = np.eye(4)
@@ -89,7 +85,7 @@ _EYE.setflags(write=False)  # all joints without a rest transform share it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Joint:
+class Joint(ChecksArguments):
     """A joint and the rigid body that it carries.
 
     Args:

@@ -27,7 +27,9 @@ def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...],
     Raises:
         InputError: If a parent does not exist or is ambiguous, or joints form a cycle.
     """
-    rows = _rows_by_name(joints)
+    rows: dict[str, list[int]] = {}
+    for i, joint in enumerate(joints):
+        rows.setdefault(joint.name, []).append(i)
     above = [_parent(joint, joints, rows, where) for joint in joints]
     place: dict[int, int] = {-1: -1}
     order: list[int] = []
@@ -67,14 +69,6 @@ def ancestors(parents: Sequence[int], row: int) -> list[int]:
     rows = [row]
     while parents[rows[-1]] >= 0:
         rows.append(parents[rows[-1]])
-    return rows
-
-
-def _rows_by_name(joints: Sequence[Joint]) -> dict[str, list[int]]:
-    """Return the indices of each name in the list."""
-    rows: dict[str, list[int]] = {}
-    for i, joint in enumerate(joints):
-        rows.setdefault(joint.name, []).append(i)
     return rows
 
 

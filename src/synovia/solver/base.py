@@ -269,6 +269,10 @@ class IteratingSolver(Solver):
         """Return the same settings with one attempt."""
         return self.replace(attempts=1)
 
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return {PROGRESS: self.progress[1]}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heuristic(IteratingSolver):
@@ -309,10 +313,6 @@ class Heuristic(IteratingSolver):
     def polishes(self) -> bool:
         """Whether another method continues from a miss."""
         return self.finish is not None
-
-    def params(self) -> dict[int, float]:
-        """Return the settings by their places."""
-        return {PROGRESS: self.progress[1]}
 
     def check_limbs(self, reduced: Reduced) -> None:
         """Check that a moving ball joint turns each limb with a pole, unless another method finishes.

@@ -14,7 +14,6 @@ from synovia.kernels.layout import (
     ERROR_DAMPING,
     LARGEST_MOVE,
     LARGEST_STEP,
-    PROGRESS,
     SETTLED,
     SOFT,
 )
@@ -112,8 +111,7 @@ class FullBody(IteratingSolver):
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
-        return {
-            PROGRESS: self.progress[1],
+        return IteratingSolver.params(self) | {
             DAMPING: max(self.constant_damping, 1e-14),
             ERROR_DAMPING: self.error_damping,
             LARGEST_STEP: self.largest_step,

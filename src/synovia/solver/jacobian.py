@@ -22,7 +22,6 @@ from synovia.kernels.layout import (
     MARGIN_WEIGHT,
     METHOD,
     POSTURE_WEIGHT,
-    PROGRESS,
     REST_WEIGHT,
 )
 from synovia.model.geometry import is_number
@@ -198,8 +197,7 @@ class JacobianMethod(IteratingSolver):
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
-        return {
-            PROGRESS: self.progress[1],
+        return IteratingSolver.params(self) | {
             METHOD: self.method,
             FORM: _FORMS.index(self.jacobian),
             LARGEST_ERROR: _NO_CLAMP if self.largest_error is None else self.largest_error,
