@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from inspect import cleandoc, get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
@@ -72,16 +73,30 @@ class Term:
 def goal_class(cls: type[_G]) -> type[_G]:
     """Make a frozen dataclass of a kind of goal: its constructor takes the common arguments and its own fields.
 
-    A field of type ``InitVar`` is an argument of ``__post_init__`` only; the goal has no attribute of that name. The
-    docstring of the class describes the arguments of its own kind; those that kinds share are added to it.
+    A field of type ``InitVar`` is an argument of ``__post_init__`` only; the goal has no attribute of that name. An
+    error of ``__post_init__`` names the goal. The docstring of the class describes the arguments of its own kind; those
+    that kinds share are added to it.
     """
     made = dataclass(frozen=True, eq=False, repr=False)(cls)
+    if "__post_init__" in vars(made):
+        made.__post_init__ = _with_name(made.__post_init__)
     made.__doc__ = _documented(made)
     names = [name for name, kind in get_annotations(cls).items() if str(kind).startswith("InitVar")]
     made.__init__.__annotations__ |= dict.fromkeys(names, "Any")  # as signatures and documents show them
     for name in {"__setattr__", "__delattr__", *names} & vars(made).keys():
         delattr(made, name)
     return made
+
+
+def _with_name(check: Callable[..., None]) -> Callable[..., None]:
+    """Return the check of a goal's values whose errors name the goal."""
+
+    @wraps(check)
+    def named(self: Goal, *arguments: Any) -> None:
+        with self._named_in_errors():  # pyright: ignore[reportPrivateUsage]  # it becomes a method of the goal
+            check(self, *arguments)
+
+    return named
 
 
 def _documented(cls: type[Goal]) -> str | None:
@@ -157,16 +172,15 @@ class Goal(_Immutable):
     def __post_init__(self) -> None:
         """Check the common arguments, and make a frame of the offset."""
         weight, priority, ancestors = self.weight, self.priority, self.ancestors
-        with self._named_in_errors():
-            if not is_number(weight) or not 0.0 < weight <= sys.float_info.max:
-                raise InputError("weight", value=weight, expected="a finite number above 0")
-            if not _is_count(priority):
-                raise InputError("priority", value=priority, expected="a whole number from 0, the highest")
-            frame = as_offset(self.offset)
-            if self.name is not None and not isinstance(self.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InputError("name", value=self.name, expected="text, or None for the joint's name")
-            if ancestors is not None and not _is_count(ancestors):
-                raise InputError("ancestors", value=ancestors, expected="a whole number from 0, or None for all")
+        if not is_number(weight) or not 0.0 < weight <= sys.float_info.max:
+            raise InputError("weight", value=weight, expected="a finite number above 0")
+        if not _is_count(priority):
+            raise InputError("priority", value=priority, expected="a whole number from 0, the highest")
+        frame = as_offset(self.offset)
+        if self.name is not None and not isinstance(self.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError("name", value=self.name, expected="text, or None for the joint's name")
+        if ancestors is not None and not _is_count(ancestors):
+            raise InputError("ancestors", value=ancestors, expected="a whole number from 0, or None for all")
         ancestors = None if ancestors is None else int(ancestors)
         self._keep(weight=float(weight), priority=int(priority), offset=frame, ancestors=ancestors)
 
@@ -183,9 +197,8 @@ class Goal(_Immutable):
 
     def _aim_at(self, position: Any = None, rotation: Any = None) -> None:
         """Set the target; without a position or rotation, the goal keeps that of the start."""
-        with self._named_in_errors():
-            place = None if position is None else as_lengths(position, (3,), "position")
-            turn = None if rotation is None else as_matrix(rotation)
+        place = None if position is None else as_lengths(position, (3,), "position")
+        turn = None if rotation is None else as_matrix(rotation)
         if place is not None or turn is not None:
             given = POSITION * (place is not None) | ROTATION * (turn is not None)
             self._keep(target=rigid((0.0, 0.0, 0.0) if place is None else place, turn), given=given)

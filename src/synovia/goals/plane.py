@@ -67,8 +67,7 @@ class PlaneGoal(Goal):
     def __post_init__(self, point: Any, normal: Any) -> None:
         """Check the values; the normal becomes the z axis of the target."""
         super().__post_init__()
-        with self._named_in_errors():
-            turn = None if normal is None else align_z(as_direction(normal, "normal"))
+        turn = None if normal is None else align_z(as_direction(normal, "normal"))
         self._aim_at(point, turn)
 
     @property

@@ -169,7 +169,7 @@ class Joint(ChecksArguments):
         axis = as_direction(self.axis, "axis") if scalar else as_numbers(self.axis, (3,), "axis")
         object.__setattr__(self, "axis", axis)
         object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
-        for what, place in (("rest position", self.rest[:3, 3]), ("centre of mass", self.com)):
+        for what, place in (("rest position", self.rest[:3, 3]), ("com", self.com)):
             if largest_number(place) > LONGEST:
                 raise InputError(what, value=place.tolist(), expected=f"numbers of at most {LONGEST:g}")
         if self.limit is not None and not isinstance(self.limit, _LIMITS.get(self.kind, ())):
