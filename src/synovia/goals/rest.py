@@ -118,9 +118,9 @@ class RestGoal(Goal):
         super().__init__(None, weight=weight, name=name)
         pairs: list[tuple[Any, Any]] = []
         if isinstance(joints, Mapping):
-            pairs = list(joints.items())
+            pairs = list(cast("Mapping[Any, Any]", joints).items())
         elif isinstance(joints, Iterable) and not isinstance(joints, str):
-            pairs = [(joint, 1.0) for joint in joints]
+            pairs = [(joint, 1.0) for joint in cast("Iterable[Any]", joints)]
         elif joints is not None:
             pairs = [(joints, 1.0)]
         for joint, part in pairs:

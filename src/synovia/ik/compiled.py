@@ -36,12 +36,15 @@ class Diagnosis(Protocol):
 
     def explain(self, solution: Any, /) -> list[str]:
         """Return the sentences of ``Solution.explain``."""
+        ...
 
     def find_reasons(self, solution: Any, /) -> tuple[Any, ...]:
         """Return the reasons of ``Solution.reasons``."""
+        ...
 
     def unit_hint(self, solution: Any, /) -> str | None:
         """Return a question if a target looks like millimetres where lengths are metres."""
+        ...
 
 
 class CompiledProblem:

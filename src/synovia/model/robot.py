@@ -8,7 +8,7 @@ import numpy as np
 
 from synovia.errors import UnsupportedError
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, rotation_between
+from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, rigid, rotation_between
 from synovia.model.pose import world_frames
 from synovia.model.root import free_root, root_of
 
@@ -80,8 +80,7 @@ def floating(skeleton: Skeleton, base: int, poses: Array) -> Array:
     rest = frames_to_transforms(world_frames(skeleton, skeleton.rest_q[None]))[0]
     parent = skeleton.parents[free]
     own = skeleton.joints[free].rest
-    above = own if parent < 0 else rest[parent] @ own
-    moved: Array = np.linalg.inv(above) @ poses @ np.linalg.inv(rest[base]) @ rest[free]
+    moved: Array = _back(own if parent < 0 else rest[parent] @ own) @ poses @ _back(rest[base]) @ rest[free]
     return np.concatenate([moved[:, :3, 3], matrix_to_quat(moved[:, :3, :3])], axis=1)
 
 
@@ -104,6 +103,12 @@ def mounted(skeleton: Skeleton, rooted: Skeleton, q: Array) -> tuple[Skeleton, A
     turns = rotation_between(np.broadcast_to(rest[3:], (len(q), 4)), base[:, 3:])
     still = np.abs(base[:, :3] - rest[:3]).max() <= _STILL * rooted.size and np.abs(turns).max() <= _STILL
     return (skeleton, np.delete(q, free_slice(rooted), axis=1)) if still else (rooted, q)
+
+
+def _back(transform: Array) -> Array:
+    """Return the inverse of a rigid transform (4, 4)."""
+    back = transform[:3, :3].T
+    return rigid(-back @ transform[:3, 3], back)
 
 
 def _base(skeleton: Skeleton) -> int:
