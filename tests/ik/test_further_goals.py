@@ -317,7 +317,7 @@ def test_what_cannot_be_is_refused():
         ((np.nan, 0.5), "lower <= upper"),
         ((np.inf, np.inf), "lower <= upper"),
         ((), "a finite lower="),
-        (("wide", 0.5), "lower: expected numbers"),
+        (("wide", 0.5), "lower: expected a number, got 'wide'"),
     ):
         with pytest.raises(sy.InputError, match=f"goal on 'knee'.*{word}"):
             sy.RangeGoal("knee", *bounds)
@@ -334,6 +334,13 @@ def test_what_cannot_be_is_refused():
         sy.ContactGoal("foot", keep="point", normal=(0, 1, 0))
     with pytest.raises(sy.InputError, match=r"up: expected polygon= too, got .*no direction"):
         sy.CenterOfMassGoal((0, 1, 0), up=(0, 1, 0))
+    for goal in (
+        sy.DistanceGoal("left_hand", body.index("left_hand"), minimum=0.1),
+        sy.RelativeGoal("left_hand", body.index("left_hand")),
+        sy.PoleGoal("left_lower_arm", root="left_elbow"),
+    ):
+        with pytest.raises(sy.InputError, match=r"goal 'left_\w+': joints: expected different joints, got \['left_"):
+            sy.IK(body, goal)
     for words in (["pose"], "", np.array(["pose", "point"])):
         with pytest.raises(sy.InputError, match="parts: expected 'position', "):
             sy.RelativeGoal("left_hand", "hips", parts=words)

@@ -106,6 +106,8 @@ class CustomGoal(Goal):
         what = "residual" if shape is None or len(shape) == 1 else "jacobian"
         single = dimensions(value) == 0 and what == "residual"
         with self._named_in_errors():
+            if value is None:
+                raise InputError(what, expected="numbers", hint="the function returns None")
             given = as_numbers([value] if single else value, shape or (-1,), what)
             if given.size == 0:
                 raise InputError(what, expected="at least one number")

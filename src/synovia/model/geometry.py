@@ -63,7 +63,8 @@ def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
     try:
         return np.array(one if plain else _as_own_type(one, kinds), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(what, value=one, expected=f"numbers of shape {_shape(shape)}") from error
+        expected = f"numbers of shape {_shape(shape)}" if shape else "a number"
+        raise InputError(what, value=one, expected=expected) from error
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
@@ -15,7 +15,7 @@ import numpy as np
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal, kinds
-from synovia.kernels.layout import KIND, PROGRESS, VARIABLE
+from synovia.kernels.layout import GOAL_ROW, KIND, PROGRESS, VARIABLE
 from synovia.model import Kind, Skeleton
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import named, own_variables
@@ -223,6 +223,32 @@ class ClosedForm(Solver):
         return UnsupportedError(
             f"{self.name} takes {takes}", where=where, value=list(goals), expected=expected, hint=hint
         )
+
+    def check_poles(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], limbs: Mapping[int, int]
+    ) -> None:
+        """Check that each pole is that of a moving limb, and the only one of it.
+
+        Args:
+            reduced: The problem.
+            skeleton: The skeleton.
+            goals: The goals.
+            limbs: Row of the root of each limb, by the row of its middle joint.
+
+        Raises:
+            UnsupportedError: If a pole is on another joint, about another root, or the second of its limb.
+        """
+        seen: set[int] = set()
+        for g, root in reduced.limbs:
+            row = int(reduced.goals.table[g, GOAL_ROW])
+            found = "a second pole of its limb" if row in seen else ""
+            if limbs.get(row) != root:
+                found = "a pole about another root" if row in limbs else "a pole on another joint"
+            if found:
+                expected = f"one on {named(skeleton, reduced, [*limbs][::-1])}"
+                hint = "the pole's joint is the elbow or knee, and its root the shoulder or hip"
+                raise self.refusal(goals[g], found, expected, hint)
+            seen.add(row)
 
     def hold_others(self, reduced: Reduced, skeleton: Skeleton, goal: Goal, rows: Sequence[int]) -> Reduced:
         """Return the problem in which only these rows move.

@@ -105,6 +105,7 @@ class Segments(ClosedForm):
         )
         rows = above(reduced, row)
         if limb := limb_rows(reduced, goal, row, end):
+            self.check_poles(reduced, skeleton, goals, {limb[-2]: limb[-1]})
             return self.hold_others(reduced, skeleton, goal, limb)
         why = self._why_no_arm(reduced, goal, rows)
         held = reduced if why else self.hold_others(reduced, skeleton, goal, rows)

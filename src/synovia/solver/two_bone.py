@@ -65,7 +65,7 @@ class TwoBone(ClosedForm):
     ) -> Reduced:
         """Return the problem in which only the limbs move."""
         moving: list[int] = []
-        bends: list[int] = []
+        limbs: dict[int, int] = {}
         for goal, row, joints in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), goal_joints, strict=True):
             if not goal.constrained_parts & POSITION:
                 continue
@@ -79,13 +79,10 @@ class TwoBone(ClosedForm):
                 found = f"a limb of {named(skeleton, reduced, limb)} that shares joints with another"
                 raise self.refusal(goal, found, "limbs that do not carry each other", "use the solver 'lm' for those")
             moving += limb
-            bends.append(limb[-2])
-        for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
-            if goal.kind == "pole" and row not in bends:
-                expected = f"one on {named(skeleton, reduced, bends[::-1])}"
-                raise self.refusal(goal, "a pole on another joint", expected, "the pole's joint is the elbow or knee")
+            limbs[limb[-2]] = limb[-1]
         if not moving:
             raise self.refusal(goals[0], "poles alone", "a PositionGoal or PoseGoal for the tip", "add one")
+        self.check_poles(reduced, skeleton, goals, limbs)
         return hold_all_but(skeleton, reduced, moving)
 
     def kernel(self, reduced: Reduced) -> Kernel:
