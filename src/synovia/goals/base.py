@@ -83,7 +83,7 @@ def goal_class(cls: type[_G]) -> type[_G]:
     made.__doc__ = _documented(made)
     names = [name for name, kind in get_annotations(cls).items() if str(kind).startswith("InitVar")]
     made.__init__.__annotations__ |= dict.fromkeys(names, "Any")  # as signatures and documents show them
-    for name in {"__setattr__", "__delattr__", *names} & vars(made).keys():
+    for name in {"__setattr__", *names} & vars(made).keys():
         delattr(made, name)
     return made
 
