@@ -165,6 +165,9 @@ class Goal(_Immutable):
     name: str | None = field(default=None, kw_only=True)
     ancestors: int | None = field(default=None, init=False)  # joints above its own that may move for it; None for all
     target: Array | None = field(default=None, init=False)  # (4, 4)
+    preference: tuple[Array, Array] | None = field(
+        default=None, init=False
+    )  # of a rest goal, once it is resolved: weight of each joint (n,), and the joint values (nq,) that it prefers
     given: int = field(
         default=0, init=False
     )  # parts of the target that the goal itself gives; the start has the others
@@ -272,11 +275,6 @@ class Goal(_Immutable):
     def rows(self) -> int:
         """Number of residual rows."""
         return 3 * self.constrained_parts.bit_count() + sum(term.lengths + term.angles for term in self.terms)
-
-    @property
-    def preference(self) -> tuple[Array, Array] | None:
-        """Weight of each joint (n,) and joint values (nq,) that it prefers where other goals leave a choice."""
-        return None
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal completed by values that depend on the skeleton.

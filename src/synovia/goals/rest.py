@@ -13,7 +13,7 @@ from synovia.errors import InputError
 from synovia.goals import describe
 from synovia.goals.base import Goal
 from synovia.model import Kind, Pose
-from synovia.model.geometry import Array, is_number
+from synovia.model.geometry import is_number
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
@@ -103,8 +103,6 @@ class RestGoal(Goal):
 
     parts: dict[str | int, float] | None
     pose: Any
-    reference: Array | None  # (nq,), once it is resolved
-    shares: Array | None  # (n,) weight of each joint, once it is resolved
 
     def __init__(
         self,
@@ -129,16 +127,11 @@ class RestGoal(Goal):
             if not is_number(part) or not 0.0 <= part < math.inf:
                 raise InputError(f"factor of {joint!r}", where="rest goal", value=part, expected="0 or more")
         parts = None if joints is None else {joint: float(part) for joint, part in pairs}
-        self._keep(parts=parts, pose=pose, reference=None, shares=None)
+        self._keep(parts=parts, pose=pose)
 
     def __repr__(self) -> str:
         """Return the call that makes it, without defaults."""
         return as_call(self, {**self._values(), "joints": self.parts})
-
-    @property
-    def preference(self) -> tuple[Array, Array] | None:
-        """Weight of each joint and the reference, once it is resolved."""
-        return None if self.shares is None or self.reference is None else (self.shares, self.reference)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with the reference values and the weight of each joint."""
@@ -165,4 +158,4 @@ class RestGoal(Goal):
             for joint, part in self.parts.items():
                 shares[skeleton.index(joint)] = part
         shares *= [self.weight * (1.0 + joint.stiffness) for joint in skeleton.joints]
-        return self._with(reference=q.copy(), shares=shares)
+        return self._with(preference=(shares, q))
