@@ -168,7 +168,7 @@ def test_motion_agrees_with_its_poses():
         np.testing.assert_array_equal(pose.positions, motion.positions()[t])
     np.testing.assert_array_equal(motion.pose(-1).q, motion.q[3])
     assert repr(motion) == "Motion('walk', 4 frames at 30 fps, 'leg')"
-    for frame in (4, -5):
+    for frame in (4, -5, 0.5, True, "first"):
         with pytest.raises(InputError, match="frame: expected 0 to 3"):
             motion.pose(frame)
 
@@ -176,9 +176,11 @@ def test_motion_agrees_with_its_poses():
 def test_an_empty_motion():
     motion = Motion(BODY, np.empty((0, BODY.nq)), 30)
     assert (len(motion), motion.duration, motion.frames().shape) == (0, 0.0, (0, 6, 12))
+    with pytest.raises(InputError, match="frame: expected a clip with frames"):
+        motion.pose(0)
 
 
-@pytest.mark.parametrize("fps", [0, -1, np.nan, np.inf])
+@pytest.mark.parametrize("fps", [0, -1, np.nan, np.inf, "30", None, True])
 def test_fps_is_positive(fps):
     with pytest.raises(InputError, match="fps"):
         Motion(BODY, clip().q, fps)

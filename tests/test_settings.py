@@ -91,5 +91,7 @@ def test_settings_without_effect_are_refused():
         sy.Aim(top=(0, 0, 1))
     with pytest.raises(InputError, match="NullSpace: margin needs margins: expected margins= a weight"):
         sy.NullSpace(center=1.0, margin=0.3)
+    with pytest.raises(InputError, match="NullSpace: margin is out of range: expected a number above 0, at most 1"):
+        sy.NullSpace(margins=1.0, margin=0.0)
     assert sy.Aim(up=(0, 1, 0), top=(0, 0, 1)).top == (0.0, 0.0, 1.0)
     assert sy.NullSpace(margins=1.0, margin=0.3).margin == 0.3

@@ -78,6 +78,9 @@ def test_parents_by_index_stay_right_when_the_list_is_reordered():
         ([hinge("a", "b")], "parent 'b' of joint 'a' does not exist"),
         ([hinge("a", 3)], "parent 3 of joint 'a' does not exist"),
         ([hinge("a", -1)], "parent -1 of joint 'a' does not exist"),
+        ([hinge("a"), hinge("b", 0.5)], "parent 0.5 of joint 'b' does not exist"),
+        ([hinge("a"), hinge("b", [0])], "of joint 'b' does not exist"),
+        ([hinge("a"), "b"], r"joints\[1\]: expected a Joint, got str"),
         ([hinge("a", "a")], "'a' is its own ancestor"),
         ([hinge("c", "a"), hinge("a", "b"), hinge("b", "a")], "'[ab]' is its own ancestor"),
         ([hinge("a"), hinge("a"), hinge("b", "a")], "parent 'a' of joint 'b' means several"),
@@ -98,7 +101,19 @@ def test_an_unknown_leader_is_an_unknown_name():
         Skeleton([hinge("a"), hinge("b", "a", mimic=Mimic("bb"))])
 
 
-@pytest.mark.parametrize("unit", [0.0, -1.0, np.nan, np.inf])
+def test_a_joint_has_a_name_in_letters():
+    with pytest.raises(InputError, match="joint 5: name: expected text, got 5"):
+        Joint(5)
+
+
+@pytest.mark.parametrize("axis", ["w", "", "Y", "+y", 1])
+def test_axes_of_a_skeleton_have_known_names(axis):
+    for name in ("up", "forward"):
+        with pytest.raises(InputError, match=f"skeleton: {name}: expected one of x, -x, y, -y, z, -z"):
+            Skeleton([hinge("a")], **{name: axis})
+
+
+@pytest.mark.parametrize("unit", [0.0, -1.0, np.nan, np.inf, "cm"])
 def test_units_are_positive(unit):
     with pytest.raises(InputError, match="meters_per_unit"):
         Skeleton([hinge("a")], meters_per_unit=unit)
@@ -124,6 +139,14 @@ def test_too_many_joints():
         ({"rest": 2 * np.eye(4)}, "rest transform"),
         ({"com": (1, 2)}, "centre of mass"),
         ({"mass": -1.0}, "mass"),
+        ({"mass": "heavy"}, "mass"),
+        ({"velocity": "fast"}, "velocity"),
+        ({"kind": Kind.HINGE, "axis": Z, "preferred": [0.1]}, "preferred"),
+        ({"kind": Kind.BALL, "preferred": 0.1}, "preferred: expected a HINGE or SLIDE joint, got 'BALL'"),
+        ({"kind": 1, "axis": Z}, "kind: expected a Kind"),
+        ({"kind": "hinge", "axis": Z}, "kind: expected a Kind"),
+        ({"kind": Kind.HINGE, "axis": Z, "mimic": "knee"}, "mimic: expected a Mimic"),
+        ({"kind": Kind.HINGE, "axis": Z, "mimic": Mimic("b", "x")}, "coupling"),
         ({"stiffness": np.inf}, "stiffness"),
         ({"kind": Kind.HINGE, "axis": Z, "mimic": Mimic("b", np.nan)}, "coupling"),
     ],

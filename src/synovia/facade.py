@@ -20,7 +20,7 @@ from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.root import Root
-from synovia.problem.pack import Ints
+from synovia.model.tables import Ints
 from synovia.solver import Solver, SolverName
 from synovia.solver.base import Kernel
 from synovia.tracking import track
@@ -231,7 +231,7 @@ class IK(CompiledProblem):
         with Watch().over(scratch):
             code = self.kernel(ints, floats, table, first, out, scratch, False, 0)
         if code < 0:
-            self.writer.refuse(code, targets)
+            self.writer.refuse(code, targets, many=True)
         return Solutions(self, out, first).errors
 
 

@@ -8,7 +8,7 @@ import pytest
 import synovia as sy
 from synovia.diagnosis.explain import _limits_in_the_way
 from synovia.ik import Reason, Relief
-from synovia.ik.solution import GoalError
+from synovia.ik.solution import GoalError, length_text
 from synovia.model.geometry import as_direction
 
 
@@ -67,6 +67,37 @@ def test_a_hole_is_told_as_a_hole():
     text = " ".join(sy.solve(chain, sy.PositionGoal("joint2", (0.0, 1.0, 0.0))).explain())
     assert "is 1 unit from 'joint0'" in text
     assert "comes no nearer than 2 units" in text
+
+
+@pytest.mark.parametrize("solver", ["two-bone", "segments", "lm"])
+def test_a_limb_alone_is_told_from_a_body_that_bends_too(solver):
+    """Closed forms hold the spine: the explanation says so, and which solver moves it."""
+    goal = sy.PoseGoal("left_hand", (1.0, 1.3, 0.5), np.eye(3))
+    first = sy.solve(sy.bundled("humanoid"), goal, solver).explain()[0]
+    assert first.startswith("Unreachable: the target of 'left_hand'")
+    held = f"The joints above it stay as they are with {solver!r}; the solver 'lm' moves them too." in first
+    assert held == (solver != "lm")
+    arm = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0), (2, 0, 0)])
+    assert "stay as they are" not in " ".join(sy.solve(arm, sy.PositionGoal("joint2", (9, 0, 0)), "two-bone").explain())
+
+
+def test_only_the_missed_part_of_a_pose_is_told():
+    arm = sy.bundled("arm7")
+    start = arm.rest_pose()
+    far = sy.PoseGoal("joint1", start.position("joint1"), sy.Rotation.from_euler("x", 90, degrees=True))
+    assert any(line == "Goal 'joint1' is missed by 90 deg." for line in sy.solve(arm, far).explain())
+
+
+def test_settings_are_told_where_they_hold_back_a_missed_goal():
+    position, pole = sy.PositionGoal("left_hand"), sy.PoleGoal("left_lower_arm")
+    solver = sy.TwoBone(softening=0.1, twist=0.5)
+    assert [reason[:9] for reason in solver.reasons([position])] == ["softening"]
+    assert [reason[:5] for reason in solver.reasons([pole])] == ["twist"]
+    assert not sy.FullBody(softening=0.1).reasons([sy.RotationGoal("left_hand")])
+
+
+def test_a_length_that_rounds_to_a_metre_is_a_metre():
+    assert [length_text(x, 1.0) for x in (0.9994, 0.9996, 1.0)] == ["999 mm", "1 m", "1 m"]
 
 
 def test_what_nothing_moves_is_told():

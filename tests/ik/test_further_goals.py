@@ -317,7 +317,7 @@ def test_what_cannot_be_is_refused():
         ((np.nan, 0.5), "lower <= upper"),
         ((np.inf, np.inf), "lower <= upper"),
         ((), "a finite lower="),
-        (("wide", 0.5), "lower: expected numbers"),
+        (("wide", 0.5), "lower: expected a number, got 'wide'"),
     ):
         with pytest.raises(sy.InputError, match=f"goal on 'knee'.*{word}"):
             sy.RangeGoal("knee", *bounds)
@@ -332,8 +332,47 @@ def test_what_cannot_be_is_refused():
         sy.IK(body, sy.RangeGoal("left_lower_leg", upper=1.0), "ccd")
     with pytest.raises(sy.InputError, match="where normal= or axis= is given"):
         sy.ContactGoal("foot", keep="point", normal=(0, 1, 0))
+    with pytest.raises(sy.InputError, match=r"up: expected polygon= too, got .*no direction"):
+        sy.CenterOfMassGoal((0, 1, 0), up=(0, 1, 0))
+    for goal in (
+        sy.DistanceGoal("left_hand", body.index("left_hand"), minimum=0.1),
+        sy.RelativeGoal("left_hand", body.index("left_hand")),
+        sy.PoleGoal("left_lower_arm", root="left_elbow"),
+    ):
+        with pytest.raises(sy.InputError, match=r"goal 'left_\w+': joints: expected different joints, got \['left_"):
+            sy.IK(body, goal)
+    for words in (["pose"], "", np.array(["pose", "point"])):
+        with pytest.raises(sy.InputError, match="parts: expected 'position', "):
+            sy.RelativeGoal("left_hand", "hips", parts=words)
+        with pytest.raises(sy.InputError, match="keep: expected 'point', "):
+            sy.ContactGoal("left_foot", keep=words)
+    for joints in (3.5, [["left_hand"]], {2.5: 1.0}):
+        with pytest.raises(sy.InputError, match=r"rest goal: joints: expected names or rows of joints, got"):
+            sy.RestGoal(joints=joints)
+    with pytest.raises(sy.InputError, match="factor of 'head': expected 0 or more, got -1"):
+        sy.RestGoal(joints={"head": -1})
     with pytest.raises(sy.InputError, match="two rest goals concern"):
         sy.IK(body, [sy.PositionGoal("head"), sy.RestGoal(), sy.RestGoal()], _All())
+
+
+def test_rest_goals_take_joints_in_every_fair_form():
+    """One joint, several of any collection, numbers of NumPy; and what is printed makes the same goal again."""
+    names = ("joint1", "joint3")
+    for joints in (names, list(names), iter(names), dict.fromkeys(names, np.float32(1.0))):
+        assert sy.RestGoal(joints=joints).parts == {"joint1": 1.0, "joint3": 1.0}
+    assert sy.RestGoal(joints="joint1").parts == {"joint1": 1.0}
+    assert sy.RestGoal(joints=np.int64(3)).parts == {3: 1.0}
+    assert repr(sy.RestGoal({"a": 0.5}, joints=["a"])) == "RestGoal(pose={'a': 0.5}, joints={'a': 1.0})"
+    assert repr(sy.CustomGoal(np.sum, tolerance=1.0)) == "CustomGoal(residual=sum, tolerance=1)"
+
+
+def test_a_plane_without_normal_and_point_is_level_through_the_start():
+    """The normal is the upward direction, and not the axis of the joint, wherever the point comes from."""
+    arm = sy.bundled("arm7")
+    solution = sy.solve(arm, sy.PlaneGoal("joint4", None))
+    start = arm.rest_pose().position("joint4")
+    np.testing.assert_allclose(solution.targets[0, :3, 2], (0, 0, 1), atol=1e-12)
+    np.testing.assert_allclose(solution.targets[0, :3, 3], start, atol=1e-12)
 
 
 class _All(sy.LevenbergMarquardt):

@@ -70,6 +70,9 @@ def _same(a: object, b: object) -> None:
         assert list(a) == list(b)
         for key in a:
             _same(a[key], b[key])
+    elif isinstance(a, tuple) and isinstance(b, tuple):
+        for one, other in zip(a, b, strict=True):
+            _same(one, other)
     else:
         assert a == b
 

@@ -296,6 +296,18 @@ def test_the_row_of_a_wrong_target_is_found_in_a_batch():
             ik.solve_many({"tool": (bad[:, :3, 3], bad[:, :3, :3]), "elbow": frames})
 
 
+def test_the_error_of_a_batch_of_three_positions_is_that_of_its_position():
+    """Three positions (3, 3) look like one rotation, and a pair of batches like one pair."""
+    far = np.repeat(wanted()[None, :3, 3], 3, 0)
+    far[2, 0] = 1e300
+    turns = sy.Rotation.from_matrix(np.repeat(wanted()[None, :3, :3], 3, 0))
+    for goal, targets in ((sy.PositionGoal("tool"), far), (sy.PoseGoal("tool"), (far, turns))):
+        ik = sy.IK(ARM, goal)
+        for solve in (ik.solve_many, ik.track, lambda given, ik=ik: ik.errors_after(1, given)):
+            with pytest.raises(InputError, match=r"within 1e\+15 length units of the origin, got \[1e\+300"):
+                solve(targets)
+
+
 @pytest.mark.parametrize("threads", [0, -1, 2.5, "a", True, NAN])
 def test_threads_is_a_whole_number(threads):
     """Anything else is refused."""

@@ -179,6 +179,7 @@ def test_a_function_that_raises_ends_the_solve_with_its_exception():
         (lambda pose: np.array([1j]), "expected numbers"),
         (lambda pose: [True], "expected numbers"),
         (lambda pose: [], "at least one number"),
+        (lambda pose: None, "residual: expected numbers. The function returns None"),
         (lambda pose: np.zeros((2, 2)), "shape of residual"),
         (lambda pose: float("nan"), "finite numbers"),
         (lambda pose: np.zeros(1 if pose.q[0] == 0.0 else 2), "shape of residual"),

@@ -279,6 +279,26 @@ def test_limits_of_a_body_hold_and_the_wrist_takes_its_rotation():
         np.testing.assert_array_equal(solution.pose.q[held], start.q[held])
 
 
+@pytest.mark.parametrize("solver", ["two-bone", "segments"])
+def test_a_pole_that_the_limb_cannot_follow_is_refused(solver):
+    """On another limb, about another root, or the second of one limb: each is named, as is a pole without a tip."""
+    body = sy.bundled("humanoid")
+    hand, elbow = sy.PositionGoal("left_hand"), sy.PoleGoal("left_lower_arm")
+    for poles, found in (
+        ([sy.PoleGoal("right_lower_arm")], "a pole on another joint"),
+        ([sy.PoleGoal("left_lower_arm", root="chest")], "a pole about another root"),
+        ([elbow, sy.PoleGoal("left_lower_arm", name="second")], "a second pole of its limb"),
+    ):
+        with pytest.raises(sy.UnsupportedError, match=f"expected one on 'left_lower_arm'.*{found}"):
+            sy.IK(body, [hand, *poles], solver)
+    assert sy.IK(body, [hand, elbow], solver).moving == {body.index("left_upper_arm"), body.index("left_lower_arm")}
+    if solver == "two-bone":
+        with pytest.raises(
+            sy.UnsupportedError, match="expected a PositionGoal or PoseGoal for the tip, got 'poles alone'"
+        ):
+            sy.IK(body, elbow, solver)
+
+
 def test_joints_that_are_no_limb_and_goals_that_are_no_place_are_refused():
     """With the goal, what was found, what is needed and what to use instead."""
     arm, body = sy.bundled("arm7"), sy.bundled("humanoid")

@@ -22,7 +22,7 @@ from synovia.problem.structure import freedoms
 _MOST_JOINTS = 6  # names in one sentence
 _POSITION_ROWS = 3  # residual rows of a position
 _STALLED = "Stalled: no small step lowers the error."
-_SPENT = "Out of steps: the step limit or largest_move stopped the solve. To continue, solve again from this pose."
+_SPENT = "Out of steps: the error was still decreasing. To continue, solve again from this pose."
 _LATE = "Out of time: the deadline stopped the solve. Allow more time, or solve again from this pose."
 _CUT = "Limited: joint limits changed the closed-form answer. Another pose within the limits may be nearer."
 _UNREACHABLE = "Unreachable: no pose within the joint limits meets the goals; this is proved."
@@ -42,11 +42,12 @@ def explain(solution: Solution) -> list[str]:
     """
     ik = solution.ik
     say = partial(length_text, meters_per_unit=ik.skeleton.meters_per_unit)
-    misses = [
-        f"Goal {goal.label!r} {goal.describe_miss(*solution.errors[i], say)}."
-        for i in solution.missed
-        for goal in [solution.goals[i]]
-    ]
+    misses: list[str] = []
+    for i in solution.missed:
+        goal = solution.goals[i]
+        most = (goal.own_tolerance or ik.tolerance[0], ik.tolerance[1])
+        length, angle = (error if error > bound else 0.0 for error, bound in zip(solution.errors[i], most, strict=True))
+        misses.append(f"Goal {goal.label!r} {goal.describe_miss(length, angle, say)}.")
     if solution.frame is not None and solution.frame.held is not None:
         return [_HELD[solution.frame.held], *misses]
     causes = [] if solution.reached else _causes(solution)
@@ -84,7 +85,7 @@ def _ending(solution: Solution, causes: Sequence[str], joints: Sequence[str]) ->
     if solution.interrupted and not solution.reached:
         return [_LATE]
     if status is Status.MAX_STEPS:
-        return [_SPENT if solution.ik.solver.reasons() else f"{status.meaning} It took {solution.steps} steps."]
+        return [_SPENT if solution.ik.solver.bounds_motion else f"{status.meaning} It took {solution.steps} steps."]
     if status is Status.LIMITED and (closed or joints):
         held = f"Limited: {_listed(joints)} at a limit. No small step within the limits lowers the error."
         return [_CUT if closed else held]
@@ -123,8 +124,9 @@ def unit_hint(solution: Solution) -> str | None:
 def _causes(solution: Solution) -> list[str]:
     """Return the causes of a miss that need no search: too few joints, settings, a limited turn towards a pole."""
     ik = solution.ik
-    lines = [*_too_few(solution), *ik.solver.reasons()]
-    poles = any(solution.goals[i].turns_slowly for i in solution.missed)
+    missed = [solution.goals[i] for i in solution.missed]
+    lines = [*_too_few(solution), *ik.solver.reasons(missed)]
+    poles = any(goal.turns_slowly for goal in missed)
     if solution.frame is not None and solution.frame.follows and poles and (pace := ik.solver.pole_pace):
         lines.append(f"In a track, the plane of a limb turns towards its pole by at most {pace}.")
     return lines
@@ -221,9 +223,18 @@ def _reach_sentences(solution: Solution) -> list[str]:
             first = skeleton.joint_names[rows[-1]]
             lines.append(
                 f"the target of {goal.label!r} is {length_text(away, unit)} from {first!r}, "
-                f"the first joint that moves; the chain from there {bound}."
+                f"the first joint that moves; the chain from there {bound}.{_held(ik, i, rows[-1])}"
             )
     return lines
+
+
+def _held(ik: CompiledProblem, i: int, row: int) -> str:
+    """Return a sentence if the closed form of goal i holds joints above a row that other solvers move, else ""."""
+    above = ancestors(ik.skeleton.parents, row)[1:]
+    held = any(ik.skeleton.joints[k].kind not in (Kind.FIXED, Kind.FREE) for k in above)
+    if not (held and ik.solver.closed and ik.goals[i].ancestors is None):
+        return ""
+    return f" The joints above it stay as they are with {ik.solver.name!r}; the solver 'lm' moves them too."
 
 
 def _reason_sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:

@@ -56,9 +56,8 @@ class AimGoal(Goal):
 
     def __post_init__(self, point: Any, axis: Any) -> None:
         """Check the values; the axis becomes the z axis of the goal's frame."""
-        with self._named_in_errors():
-            place = (0.0, 0.0, 0.0) if self.offset is None else as_lengths(self.offset, (3,), "offset")
-            self._keep(offset=rigid(place, align_z(as_direction(axis, "axis"))))
+        place = (0.0, 0.0, 0.0) if self.offset is None else as_lengths(self.offset, (3,), "offset")
+        self._keep(offset=rigid(place, align_z(as_direction(axis, "axis"))))
         super().__post_init__()
         self._aim_at(point)
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from inspect import cleandoc, get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
@@ -45,10 +46,6 @@ if TYPE_CHECKING:
 _G = TypeVar("_G", bound="Goal")
 
 
-def _no_points() -> Array:
-    return np.zeros((0, 3))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Term:
     """A residual of a goal beside a world pose, as the kernels read it.
@@ -69,23 +66,37 @@ class Term:
     takes: int = 0
     frames: tuple[Array, ...] = ()
     numbers: tuple[float, ...] = ()
-    points: Array = field(default_factory=_no_points)
+    points: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def goal_class(cls: type[_G]) -> type[_G]:
     """Make a frozen dataclass of a kind of goal: its constructor takes the common arguments and its own fields.
 
-    A field of type ``InitVar`` is an argument of ``__post_init__`` only; the goal has no attribute of that name. The
-    docstring of the class describes the arguments of its own kind; those that kinds share are added to it.
+    A field of type ``InitVar`` is an argument of ``__post_init__`` only; the goal has no attribute of that name. An
+    error of ``__post_init__`` names the goal. The docstring of the class describes the arguments of its own kind; those
+    that kinds share are added to it.
     """
     made = dataclass(frozen=True, eq=False, repr=False)(cls)
+    if "__post_init__" in vars(made):
+        made.__post_init__ = _with_name(made.__post_init__)
     made.__doc__ = _documented(made)
     names = [name for name, kind in get_annotations(cls).items() if str(kind).startswith("InitVar")]
     made.__init__.__annotations__ |= dict.fromkeys(names, "Any")  # as signatures and documents show them
-    for name in {"__setattr__", "__delattr__", *names} & vars(made).keys():
+    for name in {"__setattr__", *names} & vars(made).keys():
         delattr(made, name)
     return made
+
+
+def _with_name(check: Callable[..., None]) -> Callable[..., None]:
+    """Return the check of a goal's values whose errors name the goal."""
+
+    @wraps(check)
+    def named(self: Goal, *arguments: Any) -> None:
+        with self._named_in_errors():  # pyright: ignore[reportPrivateUsage]  # it becomes a method of the goal
+            check(self, *arguments)
+
+    return named
 
 
 def _documented(cls: type[Goal]) -> str | None:
@@ -154,6 +165,9 @@ class Goal(_Immutable):
     name: str | None = field(default=None, kw_only=True)
     ancestors: int | None = field(default=None, init=False)  # joints above its own that may move for it; None for all
     target: Array | None = field(default=None, init=False)  # (4, 4)
+    preference: tuple[Array, Array] | None = field(
+        default=None, init=False
+    )  # of a rest goal, once it is resolved: weight of each joint (n,), and the joint values (nq,) that it prefers
     given: int = field(
         default=0, init=False
     )  # parts of the target that the goal itself gives; the start has the others
@@ -161,16 +175,15 @@ class Goal(_Immutable):
     def __post_init__(self) -> None:
         """Check the common arguments, and make a frame of the offset."""
         weight, priority, ancestors = self.weight, self.priority, self.ancestors
-        with self._named_in_errors():
-            if not is_number(weight) or not 0.0 < weight <= sys.float_info.max:
-                raise InputError("weight", value=weight, expected="a finite number above 0")
-            if not _is_count(priority):
-                raise InputError("priority", value=priority, expected="a whole number from 0, the highest")
-            frame = as_offset(self.offset)
-            if self.name is not None and not isinstance(self.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InputError("name", value=self.name, expected="text, or None for the joint's name")
-            if ancestors is not None and not _is_count(ancestors):
-                raise InputError("ancestors", value=ancestors, expected="a whole number from 0, or None for all")
+        if not is_number(weight) or not 0.0 < weight <= sys.float_info.max:
+            raise InputError("weight", value=weight, expected="a finite number above 0")
+        if not _is_count(priority):
+            raise InputError("priority", value=priority, expected="a whole number from 0, the highest")
+        frame = as_offset(self.offset)
+        if self.name is not None and not isinstance(self.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError("name", value=self.name, expected="text, or None for the joint's name")
+        if ancestors is not None and not _is_count(ancestors):
+            raise InputError("ancestors", value=ancestors, expected="a whole number from 0, or None for all")
         ancestors = None if ancestors is None else int(ancestors)
         self._keep(weight=float(weight), priority=int(priority), offset=frame, ancestors=ancestors)
 
@@ -187,9 +200,8 @@ class Goal(_Immutable):
 
     def _aim_at(self, position: Any = None, rotation: Any = None) -> None:
         """Set the target; without a position or rotation, the goal keeps that of the start."""
-        with self._named_in_errors():
-            place = None if position is None else as_lengths(position, (3,), "position")
-            turn = None if rotation is None else as_matrix(rotation)
+        place = None if position is None else as_lengths(position, (3,), "position")
+        turn = None if rotation is None else as_matrix(rotation)
         if place is not None or turn is not None:
             given = POSITION * (place is not None) | ROTATION * (turn is not None)
             self._keep(target=rigid((0.0, 0.0, 0.0) if place is None else place, turn), given=given)
@@ -262,13 +274,7 @@ class Goal(_Immutable):
     @property
     def rows(self) -> int:
         """Number of residual rows."""
-        place = 3 * ((self.constrained_parts & POSITION > 0) + (self.constrained_parts & ROTATION > 0))
-        return place + sum(term.lengths + term.angles for term in self.terms)
-
-    @property
-    def preference(self) -> tuple[Array, Array] | None:
-        """Weight of each joint (n,) and joint values (nq,) that it prefers where other goals leave a choice."""
-        return None
+        return 3 * self.constrained_parts.bit_count() + sum(term.lengths + term.angles for term in self.terms)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal completed by values that depend on the skeleton.
@@ -276,7 +282,6 @@ class Goal(_Immutable):
         Raises:
             InputError: If the skeleton lacks what the goal needs.
         """
-        del skeleton
         return self
 
     @classmethod
@@ -299,11 +304,11 @@ class Goal(_Immutable):
         """Return the predicate of a sentence that says by how much the goal is missed.
 
         Args:
-            length: Its error, length units.
-            angle: Its error, radians.
+            length: Its error, length units; 0 if it is within the tolerance.
+            angle: Its error, radians; 0 if it is within the tolerance.
             say: Returns a length as text.
         """
-        parts = [say(length)] * (self.measures & POSITION > 0) + [degrees(angle)] * (self.measures & ROTATION > 0)
+        parts = [say(length)] * (length > 0.0) + [degrees(angle)] * (angle > 0.0)
         return f"is missed by {' and '.join(parts)}"
 
     def sketch(self, view: View) -> Sketch:
@@ -325,7 +330,6 @@ class Goal(_Immutable):
             row: Row of the goal's joint; other joints among the arguments are rows, too.
             up: Upward direction, (3,).
         """
-        del skeleton, row, up
         return {}
 
     @classmethod
@@ -336,7 +340,6 @@ class Goal(_Immutable):
             place: Where the joint is.
             values: The goal's arguments, which this method may complete; other joints as rows of ``place``.
         """
-        del values
         return place.at
 
     def __repr__(self) -> str:

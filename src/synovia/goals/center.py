@@ -63,13 +63,14 @@ class CenterOfMassGoal(Goal):
     def __post_init__(self, position: Any) -> None:
         """Check the values."""
         super().__post_init__()
-        with self._named_in_errors():
-            if position is not None and self.polygon is not None:
-                raise InputError("polygon", expected="either a position or a polygon")
-            corners = None if self.polygon is None else as_lengths(self.polygon, (-1, 3), "polygon")
-            if corners is not None and not len(corners):
-                raise InputError("polygon", expected="at least one point (3,)", value=self.polygon)
-            self._keep(polygon=corners, up=None if self.up is None else as_direction(self.up, "up"))
+        if position is not None and self.polygon is not None:
+            raise InputError("polygon", expected="either a position or a polygon")
+        if self.up is not None and self.polygon is None:
+            raise InputError("up", value=self.up, expected="polygon= too", hint="a position needs no direction")
+        corners = None if self.polygon is None else as_lengths(self.polygon, (-1, 3), "polygon")
+        if corners is not None and not len(corners):
+            raise InputError("polygon", expected="at least one point (3,)", value=self.polygon)
+        self._keep(polygon=corners, up=None if self.up is None else as_direction(self.up, "up"))
         self._aim_at(position)
 
     @property

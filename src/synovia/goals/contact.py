@@ -99,19 +99,18 @@ class ContactGoal(Goal):
         """Check the values; a normal becomes the z axis of the target."""
         super().__post_init__()
         keep, axis = self.keep, self.axis
-        with self._named_in_errors():
-            place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
-            if keep is None:
-                keep = "normal" if normal is not None or axis is not None else "pose"
-            if keep not in ("point", "normal", "pose"):
-                raise InputError("keep", value=keep, expected="'point', 'normal' or 'pose'")
-            if keep != "normal" and (normal is not None or axis is not None):
-                raise InputError("keep", value=keep, expected="'normal' where normal= or axis= is given")
-            if keep != "pose" and turn is not None:
-                raise InputError("keep", value=keep, expected="'pose' where a rotation is given")
-            if normal is not None:
-                turn = align_z(as_direction(normal, "normal"))
-            self._keep(keep=keep, axis=None if axis is None else as_direction(axis, "axis"))
+        place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
+        if keep is None:
+            keep = "normal" if normal is not None or axis is not None else "pose"
+        if not isinstance(keep, str) or keep not in ("point", "normal", "pose"):
+            raise InputError("keep", value=keep, expected="'point', 'normal' or 'pose'")
+        if keep != "normal" and (normal is not None or axis is not None):
+            raise InputError("keep", value=keep, expected="'normal' where normal= or axis= is given")
+        if keep != "pose" and turn is not None:
+            raise InputError("keep", value=keep, expected="'pose' where a rotation is given")
+        if normal is not None:
+            turn = align_z(as_direction(normal, "normal"))
+        self._keep(keep=keep, axis=None if axis is None else as_direction(axis, "axis"))
         self._aim_at(place, turn)
 
     @property

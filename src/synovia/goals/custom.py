@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from synovia.arguments import as_call
 from synovia.errors import InputError
 from synovia.goals.base import Goal, Term
 from synovia.goals.describe import Sketch, View
@@ -74,6 +75,10 @@ class CustomGoal(Goal):
             raise InputError("tolerance", where=self.label, value=tolerance, expected="a number above 0")
         self._keep(function=residual, derivative=jacobian, size=0, tolerance=float(number))
 
+    def __repr__(self) -> str:
+        """Return the call that makes it, without defaults."""
+        return as_call(self, {**self._values(), "residual": self.function, "jacobian": self.derivative})
+
     def residual(self, pose: Pose) -> Any:
         """Return the residual at a pose, (k,)."""
         if self.function is None:
@@ -101,6 +106,8 @@ class CustomGoal(Goal):
         what = "residual" if shape is None or len(shape) == 1 else "jacobian"
         single = dimensions(value) == 0 and what == "residual"
         with self._named_in_errors():
+            if value is None:
+                raise InputError(what, expected="numbers", hint="the function returns None")
             given = as_numbers([value] if single else value, shape or (-1,), what)
             if given.size == 0:
                 raise InputError(what, expected="at least one number")

@@ -55,9 +55,8 @@ class DirectionGoal(Goal):
 
     def __post_init__(self, axis: Any, direction: Any) -> None:
         """Check the values; the axis becomes the z axis of the goal's frame."""
-        with self._named_in_errors():
-            self._keep(offset=rigid((0.0, 0.0, 0.0), align_z(as_direction(axis, "axis"))))
-            way = None if direction is None else as_direction(direction, "direction")
+        self._keep(offset=rigid((0.0, 0.0, 0.0), align_z(as_direction(axis, "axis"))))
+        way = None if direction is None else as_direction(direction, "direction")
         super().__post_init__()
         self._aim_at(way)
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term, as_lengths, goal_class
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, as_offset, goal_class
 from synovia.goals.describe import Sketch, View
-from synovia.model.geometry import Array, as_numbers, rigid
+from synovia.model.geometry import Array, as_numbers
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
@@ -78,24 +78,20 @@ class DistanceGoal(Goal):
         """Check the values."""
         super().__post_init__()
         other = self.other
-        with self._named_in_errors():
-            if other is not None and not isinstance(other, str | int | np.integer):
-                raise InputError("other", value=other, expected="a joint", hint="use point= for a place in the world")
-            if other == self.joint:
-                raise InputError("other", value=other, expected="another joint")
-            if other is not None and point is not None:
-                raise InputError("point", expected="either another joint or a point")
-            bounds = (self.minimum, self.maximum)
-            least, most = (float(as_numbers(bound, (), "bound", finite=False)) for bound in bounds)
-            if not 0.0 <= least <= most or math.isinf(least):
-                raise InputError("bounds", value=(least, most), expected="0 <= minimum <= maximum")
-            as_lengths(least, (), "minimum")
-            if least == 0.0 and math.isinf(most):
-                raise InputError("bounds", expected="minimum= above 0, a finite maximum=, or both")
-            place = (
-                (0.0, 0.0, 0.0) if self.other_offset is None else as_lengths(self.other_offset, (3,), "other_offset")
-            )
-        self._keep(minimum=least, maximum=most, other_offset=rigid(place))
+        if other is not None and not isinstance(other, str | int | np.integer):
+            raise InputError("other", value=other, expected="a joint", hint="use point= for a place in the world")
+        if other == self.joint:
+            raise InputError("other", value=other, expected="another joint")
+        if other is not None and point is not None:
+            raise InputError("point", expected="either another joint or a point")
+        ends = ("minimum", "maximum")
+        least, most = (float(as_numbers(getattr(self, name), (), name, finite=False)) for name in ends)
+        if not 0.0 <= least <= most or math.isinf(least):
+            raise InputError("bounds", value=(least, most), expected="0 <= minimum <= maximum")
+        as_lengths(least, (), "minimum")
+        if least == 0.0 and math.isinf(most):
+            raise InputError("bounds", expected="minimum= above 0, a finite maximum=, or both")
+        self._keep(minimum=least, maximum=most, other_offset=as_offset(self.other_offset, "other_offset"))
         self._aim_at(point)
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from synovia.goals import describe
 from synovia.goals.base import POSITION, ROTATION, Goal, Term, goal_class
 from synovia.goals.describe import Sketch, View
-from synovia.model.geometry import Array, align_z, as_direction
+from synovia.model.geometry import Array, align_z, as_direction, rigid
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
@@ -34,7 +34,7 @@ class PlaneGoal(Goal):
     Residual: max(0, n·(c - p)), the depth of the point p behind the plane through c (1 row, length units); 0 in front.
 
     Args:
-        point: World point (3,) on the plane, length units.
+        point: World point (3,) on the plane, length units; None for the joint's own position at the start.
         normal: World direction (3,) to the allowed side; None for the upward direction.
         offset: Point on the joint, (3,), in its frame.
 
@@ -67,8 +67,7 @@ class PlaneGoal(Goal):
     def __post_init__(self, point: Any, normal: Any) -> None:
         """Check the values; the normal becomes the z axis of the target."""
         super().__post_init__()
-        with self._named_in_errors():
-            turn = None if normal is None else align_z(as_direction(normal, "normal"))
+        turn = None if normal is None else align_z(as_direction(normal, "normal"))
         self._aim_at(point, turn)
 
     @property
@@ -78,9 +77,9 @@ class PlaneGoal(Goal):
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with its normal."""
-        if self.target is None or self.given & ROTATION:
+        if self.given & ROTATION:
             return self
-        target = self.target.copy()
+        target = rigid() if self.target is None else self.target.copy()
         target[:3, :3] = align_z(skeleton.up_vector("normal="))
         return self._with(target=target, given=self.given | ROTATION)
 

@@ -56,9 +56,8 @@ class PoseGoal(Goal):
     def __post_init__(self, position: Any, rotation: Any, transform: Any, quat_xyzw: Any, quat_wxyz: Any) -> None:
         """Check the values."""
         super().__post_init__()
-        with self._named_in_errors():
-            place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
-            if (place is None) != (turn is None):
-                missing, other = ("rotation", "PositionGoal") if turn is None else ("position", "RotationGoal")
-                raise InputError(missing, expected="position and rotation together", hint=f"use {other} for one")
+        place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
+        if (place is None) != (turn is None):
+            missing, other = ("rotation", "PositionGoal") if turn is None else ("position", "RotationGoal")
+            raise InputError(missing, expected="position and rotation together", hint=f"use {other} for one")
         self._aim_at(place, turn)

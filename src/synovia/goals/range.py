@@ -70,17 +70,14 @@ class RangeGoal(Goal):
     def __post_init__(self) -> None:
         """Check the values."""
         super().__post_init__()
-        with self._named_in_errors():
-            lower, upper = (
-                float(as_numbers(getattr(self, name), (), name, finite=False)) for name in ("lower", "upper")
-            )
-            for value, what in ((lower, "lower"), (upper, "upper")):
-                if math.isfinite(value):
-                    as_lengths(value, (), what)
-            if not lower <= upper or lower == math.inf or upper == -math.inf:
-                raise InputError("bounds", value=(lower, upper), expected="lower <= upper")
-            if math.isinf(lower) and math.isinf(upper):
-                raise InputError("bounds", expected="a finite lower=, a finite upper=, or both")
+        lower, upper = (float(as_numbers(getattr(self, name), (), name, finite=False)) for name in ("lower", "upper"))
+        for value, what in ((lower, "lower"), (upper, "upper")):
+            if math.isfinite(value):
+                as_lengths(value, (), what)
+        if not lower <= upper or lower == math.inf or upper == -math.inf:
+            raise InputError("bounds", value=(lower, upper), expected="lower <= upper")
+        if math.isinf(lower) and math.isinf(upper):
+            raise InputError("bounds", expected="a finite lower=, a finite upper=, or both")
         self._keep(lower=lower, upper=upper)
 
     @property
@@ -96,7 +93,7 @@ class RangeGoal(Goal):
             InputError: If the joint has no value of its own, or cannot have one within the range.
         """
         with self._named_in_errors():
-            row = skeleton.index(self.joint if self.joint is not None else 0)
+            row = skeleton.index(self.joints[0])
             joint = skeleton.joints[row]
             if joint.kind in (Kind.FIXED, Kind.FREE):
                 raise InputError(

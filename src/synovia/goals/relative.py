@@ -84,17 +84,18 @@ class RelativeGoal(Goal):
     def __post_init__(self, position: Any, rotation: Any, transform: Any, quat_xyzw: Any, quat_wxyz: Any) -> None:
         """Check the values."""
         super().__post_init__()
-        with self._named_in_errors():
-            place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
-            if self.other == self.joint:
-                raise InputError("other", value=self.other, expected="another joint")
-            given = POSITION * (place is not None) | ROTATION * (turn is not None)
-            parts = self.parts or next((word for word, bits in _PARTS.items() if bits == given), "pose")
-            if parts not in _PARTS:
-                raise InputError("parts", value=parts, expected="'position', 'rotation' or 'pose'")
-            if given & ~_PARTS[parts]:
-                raise InputError("parts", value=parts, expected="no target for what parts leaves out")
-            self._keep(parts=parts, other_offset=as_offset(self.other_offset, "other_offset"))
+        place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
+        if self.other == self.joint:
+            raise InputError("other", value=self.other, expected="another joint")
+        given = POSITION * (place is not None) | ROTATION * (turn is not None)
+        parts = self.parts
+        if parts is None:
+            parts = next((word for word, bits in _PARTS.items() if bits == given), "pose")
+        if not isinstance(parts, str) or parts not in _PARTS:
+            raise InputError("parts", value=parts, expected="'position', 'rotation' or 'pose'")
+        if given & ~_PARTS[parts]:
+            raise InputError("parts", value=parts, expected="no target for what parts leaves out")
+        self._keep(parts=parts, other_offset=as_offset(self.other_offset, "other_offset"))
         self._aim_at(place, turn)
 
     @property

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from synovia.arguments import as_call
 from synovia.errors import InputError
 from synovia.goals import describe
 from synovia.goals.base import Goal
 from synovia.model import Kind, Pose
-from synovia.model.geometry import Array
+from synovia.model.geometry import is_number
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
@@ -102,8 +103,6 @@ class RestGoal(Goal):
 
     parts: dict[str | int, float] | None
     pose: Any
-    reference: Array | None  # (nq,), once it is resolved
-    shares: Array | None  # (n,) weight of each joint, once it is resolved
 
     def __init__(
         self,
@@ -115,22 +114,24 @@ class RestGoal(Goal):
     ) -> None:
         """Check and keep the values."""
         super().__init__(None, weight=weight, name=name)
-        parts: dict[str | int, float] | None = None
+        pairs: list[tuple[Any, Any]] = []
         if isinstance(joints, Mapping):
-            parts = dict(cast("Mapping[str | int, float]", joints))
-        elif isinstance(joints, str | int):
-            parts = {joints: 1.0}
+            pairs = list(cast("Mapping[Any, Any]", joints).items())
+        elif isinstance(joints, Iterable) and not isinstance(joints, str):
+            pairs = [(joint, 1.0) for joint in cast("Iterable[Any]", joints)]
         elif joints is not None:
-            parts = dict.fromkeys(cast("list[str | int]", list(joints)), 1.0)
-        for joint, part in (parts or {}).items():
-            if isinstance(part, bool) or not isinstance(part, int | float) or not 0.0 <= part < math.inf:
-                raise InputError(f"part of {joint!r}", where="rest goal", value=part, expected="0 or more")
-        self._keep(parts=parts, pose=pose, reference=None, shares=None)
+            pairs = [(joints, 1.0)]
+        for joint, part in pairs:
+            if not isinstance(joint, str | int | np.integer):
+                raise InputError("joints", where="rest goal", value=joint, expected="names or rows of joints")
+            if not is_number(part) or not 0.0 <= part < math.inf:
+                raise InputError(f"factor of {joint!r}", where="rest goal", value=part, expected="0 or more")
+        parts = None if joints is None else {joint: float(part) for joint, part in pairs}
+        self._keep(parts=parts, pose=pose)
 
-    @property
-    def preference(self) -> tuple[Array, Array] | None:
-        """Weight of each joint and the reference, once it is resolved."""
-        return None if self.shares is None or self.reference is None else (self.shares, self.reference)
+    def __repr__(self) -> str:
+        """Return the call that makes it, without defaults."""
+        return as_call(self, {**self._values(), "joints": self.parts})
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with the reference values and the weight of each joint."""
@@ -157,4 +158,4 @@ class RestGoal(Goal):
             for joint, part in self.parts.items():
                 shares[skeleton.index(joint)] = part
         shares *= [self.weight * (1.0 + joint.stiffness) for joint in skeleton.joints]
-        return self._with(reference=q.copy(), shares=shares)
+        return self._with(preference=(shares, q))

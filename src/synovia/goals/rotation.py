@@ -45,6 +45,5 @@ class RotationGoal(Goal):
     def __post_init__(self, rotation: Any, quat_xyzw: Any, quat_wxyz: Any) -> None:
         """Check the values."""
         super().__post_init__()
-        with self._named_in_errors():
-            _, turn = as_pose(None, rotation, None, quat_xyzw, quat_wxyz)
+        _, turn = as_pose(None, rotation, None, quat_xyzw, quat_wxyz)
         self._aim_at(None, turn)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from synovia.kernels.layout import IS_ANGLE
 from synovia.model import Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, times_exp
 from synovia.problem import Reduced
 
 NUDGE: Final = 1e-6  # radians or reaches, for differences
@@ -21,19 +21,16 @@ NUDGE: Final = 1e-6  # radians or reaches, for differences
 
 def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
     """Return the velocities of all joints, mimic joints included, for one unit of each column, (nv, columns)."""
-    first = np.concatenate([[0], np.cumsum([joint.kind.v_size for joint in skeleton.joints])])
+    first = np.cumsum([0, *(joint.kind.v_size for joint in skeleton.joints)]).tolist()
     unit = column_units(reduced)
     out = np.zeros((skeleton.nv, reduced.columns))
     for (block, at, column), joint in zip(reduced.variables.tolist(), reduced.owner.tolist(), strict=True):
         inside = at - skeleton.q_slice(joint).start  # in a free joint translation comes first, in q as in velocities
         for c in range(3 if block else 1):
             out[first[joint] + inside + c, column + c] = unit[column]
-        for (follower, leader), (ratio, _) in zip(
-            skeleton.tables.followers.tolist(), skeleton.tables.coupling.tolist(), strict=True
-        ):
-            if leader == at:
-                row = next(i for i in range(len(skeleton)) if skeleton.q_slice(i).start == follower)
-                out[first[row], column] = ratio * unit[column]
+    for own, (leader, ratio) in zip(first, skeleton.dof_columns, strict=False):
+        if leader != own:
+            out[own] = ratio * out[leader]
     return out
 
 
@@ -53,14 +50,8 @@ def moved(q: Array, variables: NDArray[np.int32], unit: Array, step: Array) -> A
     for block, at, column in variables.tolist():
         if not any(parts[column : column + (3 if block else 1)]):
             continue  # differences take steps along one column at a time
-        if not block:
+        if block:
+            out[at : at + 4] = times_exp(q[at : at + 4], step[column : column + 3])
+        else:
             out[at] += step[column] * unit[column]
-            continue
-        half = 0.5 * step[column : column + 3]
-        size = float(np.linalg.norm(half))
-        turn, c = np.sinc(size / np.pi) * half, np.cos(size)
-        v, w = q[at : at + 3], q[at + 3]
-        out[at : at + 3] = c * v + w * turn + np.cross(v, turn)
-        out[at + 3] = c * w - v @ turn
-        out[at : at + 4] /= np.linalg.norm(out[at : at + 4])
     return out

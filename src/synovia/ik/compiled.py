@@ -102,6 +102,10 @@ class CompiledProblem:
         self.goal_joints: tuple[tuple[int, ...], ...] = tuple(
             tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
         )
+        for goal, rows in zip(self.goals, self.goal_joints, strict=True):
+            if len(set(rows)) < len(rows):
+                names = [self.skeleton.joint_names[row] for row in rows]
+                raise InputError("joints", where=f"goal {goal.label!r}", value=names, expected="different joints")
         whole = reduce(self.skeleton, self.goals, self.goal_joints, free_root=root == "free", before=before)
         self.reduced = reduced = self.solver.restrict(whole, self.skeleton, self.goals, self.goal_joints)
         self.moving = reduced.moving
@@ -208,7 +212,7 @@ class CompiledProblem:
         problem = (kernel or self.kernel, self.ints, self.floats, table, starts, out, self.scratch_size)
         code = run_rows(*problem, self.classify, threads, simd=simd, progress=progress, watch=watch)
         if code < 0:
-            self.writer.refuse(code, targets)
+            self.writer.refuse(code, targets, many=True)
         return out
 
     def as_start(self, start: Any) -> Pose:

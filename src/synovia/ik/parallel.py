@@ -95,11 +95,11 @@ def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -
         raise InputError("simd", value=choice, expected="False, True (double precision) or 'single'")
     lanes = solver.simd_kernel(reduced)
     if lanes is None:
-        hint = (
-            "SIMD supports lm and dls with one goal on an arm of at most 16 joints, and fabrik with one position goal "
+        raise UnsupportedError(
+            f"{solver.name} has no SIMD kernel for this problem",
+            hint="SIMD supports lm and dls with one goal on an arm of at most 16 joints, and fabrik with one position "
+            "goal on a chain of three or more balls without limits",
         )
-        hint += "on a chain of three or more balls without limits"
-        raise UnsupportedError(f"{solver.name} has no SIMD kernel for this problem", hint=hint)
     size = solver.simd_size(reduced)
     precision = np.float32 if choice == "single" else np.float64
 
@@ -114,7 +114,6 @@ def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -
         first: int,
     ) -> int:
         """Solve a batch of problems; see ``kernels.search.multistart``."""
-        del warm, first
         left = lanes(ints, floats, targets, starts, out, scratch, np.empty(size, precision))
         if left == 0:
             return 2 * len(out)

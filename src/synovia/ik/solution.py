@@ -20,6 +20,7 @@ from synovia.model.geometry import Array
 from synovia.model.notebook import Pictured
 
 _EVERY_STATUS = tuple(Status)
+_METRE = 0.9995  # metres; lengths from here on round to 1000 mm
 
 
 class GoalError(NamedTuple):
@@ -331,7 +332,6 @@ class Solutions:
 
     def _frame(self, b: int) -> Frame | None:
         """Return the frame of a track that problem b is, None without a track."""
-        del b
         return None
 
     def __iter__(self) -> Iterator[Solution]:
@@ -379,4 +379,4 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
     if meters_per_unit is None:
         return f"{length:.4g} {'unit' if length == 1.0 else 'units'}"
     meters = length * meters_per_unit
-    return f"{1000 * meters:.3g} mm" if meters < 1.0 else f"{meters:.3g} m"
+    return f"{1000 * meters:.3g} mm" if meters < _METRE else f"{meters:.3g} m"

@@ -142,8 +142,8 @@ class TargetWriter:
             _write_many(table[:, i], self.goals[i], value)
         return table
 
-    def refuse(self, code: int, targets: Targets | None) -> NoReturn:
-        """Raise the error for a target that the kernel refused.
+    def refuse(self, code: int, targets: Targets | None, *, many: bool = False) -> NoReturn:
+        """Raise the error for a target that the kernel refused; ``many`` for targets with a leading axis.
 
         Writing it again with all checks finds the error. A target that passes them is too far away.
         """
@@ -151,7 +151,7 @@ class TargetWriter:
         goal, target = self.goals[i], self.own[0, i].copy()
         for key, value in _checked_table({} if targets is None else targets, self.goals).items():
             one = value
-            if not parts_of(value):  # of many problems
+            if many:
                 one = tuple(part[row] for part in value) if _is_pair(value, many=True) else value[row]
             if self._goal_of(key, parts_of(one)) == i:
                 _write(target, goal, one)

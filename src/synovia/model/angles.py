@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
-from synovia.model.geometry import Array
+from synovia.model.geometry import rotation_between
 from synovia.model.joint import Kind
 from synovia.model.limits import SwingTwist
 from synovia.model.pose import Pose
+
+_REST: Final = np.array([0.0, 0.0, 0.0, 1.0])  # the quaternion of no rotation
 
 
 def named_angles(pose: Pose, row: int) -> dict[str, float]:
@@ -26,15 +29,14 @@ def named_angles(pose: Pose, row: int) -> dict[str, float]:
         return {}
     quat = values[-4:] if values[-1] >= 0.0 else -values[-4:]
     if not isinstance(joint.limit, SwingTwist):
-        return dict(zip("xyz", np.degrees(_vector(quat)).tolist(), strict=True))
+        return dict(zip("xyz", np.degrees(rotation_between(_REST, quat)).tolist(), strict=True))
     frame = np.asarray(joint.limit.frame)
     x, y, z = (frame.T @ quat[:3]).tolist()  # in the frame of the limit
     w = float(quat[3])
     twist = 2.0 * math.atan2(z, w)
-    twist -= 2.0 * math.pi * round(twist / (2.0 * math.pi))
     c, s = math.cos(0.5 * twist), math.sin(0.5 * twist)
     # swing = rotation · twist⁻¹, which has no part along z
-    swing = _vector(np.array([x * c - y * s, y * c + x * s, 0.0, w * c + z * s]))
+    swing = rotation_between(_REST, np.array([x * c - y * s, y * c + x * s, 0.0, w * c + z * s]))
     return {"swing x": math.degrees(swing[0]), "swing y": math.degrees(swing[1]), "twist": math.degrees(twist)}
 
 
@@ -46,7 +48,7 @@ def value_text(pose: Pose, row: int) -> str:
         row: The joint.
     """
     angles = named_angles(pose, row)
-    parts = [f"{name} {_plain(angle)}°".strip() for name, angle in angles.items()]
+    parts = [f"{name} {angle:z.1f}°".strip() for name, angle in angles.items()]  # z: no minus zero
     kind, values = pose.skeleton.joints[row].kind, np.atleast_1d(pose[row])
     if kind is Kind.SLIDE:
         parts = [f"{values[0]:.4g}"]
@@ -54,15 +56,3 @@ def value_text(pose: Pose, row: int) -> str:
         place = ", ".join(f"{value:.4g}" for value in np.round(values[:3], 6).tolist())
         parts = [f"({place})", *parts]
     return ", ".join(parts)
-
-
-def _plain(value: float) -> str:
-    """Return a number with one digit after the point, never minus zero."""
-    text = f"{value:.1f}"
-    return "0.0" if text == "-0.0" else text
-
-
-def _vector(quat: Array) -> Array:
-    """Return the rotation vector, radians, of a unit quaternion (xyzw) with w >= 0 or nearly."""
-    sine = float(np.linalg.norm(quat[:3]))
-    return quat[:3] * (2.0 * math.atan2(sine, float(quat[3])) / sine if sine > 1e-12 else 2.0)

@@ -63,7 +63,8 @@ def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
     try:
         return np.array(one if plain else _as_own_type(one, kinds), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(what, value=one, expected=f"numbers of shape {_shape(shape)}") from error
+        expected = f"numbers of shape {_shape(shape)}" if shape else "a number"
+        raise InputError(what, value=one, expected=expected) from error
 
 
 def _shape(shape: tuple[int, ...]) -> str:
@@ -281,8 +282,11 @@ def frames_to_transforms(frames: Array) -> Array:
     return out
 
 
+AXES: Final = ("x", "-x", "y", "-y", "z", "-z")
+
+
 def axis_vector(name: str) -> Array:
-    """Return the unit vector (3,) of an axis such as ``"y"`` or ``"-z"``."""
+    """Return the unit vector (3,) of one of ``AXES``, such as ``"y"`` or ``"-z"``."""
     out = np.zeros(3)
     out["xyz".index(name[-1])] = -1.0 if name.startswith("-") else 1.0
     return out

@@ -9,9 +9,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from synovia.arguments import as_call
+from synovia.arguments import ChecksArguments, as_call
 from synovia.errors import InputError, restated
-from synovia.model.geometry import Array, as_direction, as_matrix, as_numbers, as_transform, largest_number
+from synovia.model.geometry import Array, as_direction, as_matrix, as_numbers, as_transform, is_number, largest_number
 from synovia.model.limits import Interval, Limit, SwingTwist
 
 
@@ -50,7 +50,7 @@ DOF_NAMES: Final = ((), ("",), ("",), _TURNS, (".x", ".y", ".z", *_TURNS))
 
 
 @dataclass(frozen=True, slots=True)
-class Mimic:
+class Mimic(ChecksArguments):
     """This joint follows another: value = ratio * leader + offset (URDF mimic, MJCF equality).
 
     A mimic joint may leave its own limits: as in ROS, MoveIt and Pinocchio, only its leader is limited. In URDF, the
@@ -78,22 +78,14 @@ class Mimic:
     offset: float = 0.0
     binds: bool = False
 
-    def __repr__(self) -> str:
-        """Return the constructor call, without defaults."""
-        return as_call(self)
-
 
 LONGEST: Final = 1e15  # largest number of a joint, in any unit; products of several do not overflow
 _EYE: Final = np.eye(4)
 _EYE.setflags(write=False)  # all joints without a rest transform share it
 
 
-def _no_vector() -> Array:
-    return np.zeros(3)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Joint:
+class Joint(ChecksArguments):
     """A joint and the rigid body that it carries.
 
     Args:
@@ -137,12 +129,12 @@ class Joint:
     parent: str | int | None = None
     kind: Kind = Kind.FIXED
     rest: Array = field(default_factory=lambda: _EYE)
-    axis: Array = field(default_factory=_no_vector)
+    axis: Array = field(default_factory=lambda: np.zeros(3))
     limit: Limit | None = None
     preferred: float | None = None
     stiffness: float = 0.0
     mass: float = 0.0
-    com: Array = field(default_factory=_no_vector)
+    com: Array = field(default_factory=lambda: np.zeros(3))
     mimic: Mimic | None = None
     body: str | None = None
     role: str | None = None
@@ -153,44 +145,50 @@ class Joint:
 
     def __post_init__(self) -> None:
         """Check the values of this joint; the skeleton checks relations to other joints."""
-        place = f"joint {self.name!r}"
         try:
-            object.__setattr__(
-                self, "rest", as_transform(self.rest, "rest transform") if self.rest is not _EYE else _EYE
-            )
-            if largest_number(self.rest[:3, 3]) > LONGEST:
-                raise InputError(
-                    "rest position", value=self.rest[:3, 3].tolist(), expected=f"numbers of at most {LONGEST:g}"
-                )
-            object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
-            if self.bind is not None:
-                object.__setattr__(self, "bind", as_matrix(self.bind, "bind rotation"))
-            if largest_number(self.com) > LONGEST:
-                raise InputError("com", value=self.com.tolist(), expected=f"numbers of at most {LONGEST:g}")
-            moves_along = self.kind in (Kind.HINGE, Kind.SLIDE)
-            axis = as_direction(self.axis, "axis") if moves_along else as_numbers(self.axis, (3,), "axis")
+            self._check()
         except InputError as error:
-            raise restated(error, InputError, place) from error
-        object.__setattr__(self, "axis", axis)
+            raise restated(error, InputError, f"joint {self.name!r}") from error
         self._protect()
+
+    def _check(self) -> None:
+        """Check the values, and convert those that are arrays.
+
+        Raises:
+            InputError: If a value cannot be used; the message does not name the joint.
+        """
+        if not isinstance(self.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError("name", value=self.name, expected="text")
+        if not isinstance(self.kind, Kind):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError("kind", value=self.kind, expected="a Kind, such as Kind.HINGE")
+        if self.rest is not _EYE:
+            object.__setattr__(self, "rest", as_transform(self.rest, "rest transform"))
+        if self.bind is not None:
+            object.__setattr__(self, "bind", as_matrix(self.bind, "bind rotation"))
+        scalar = self.kind in (Kind.HINGE, Kind.SLIDE)
+        axis = as_direction(self.axis, "axis") if scalar else as_numbers(self.axis, (3,), "axis")
+        object.__setattr__(self, "axis", axis)
+        object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
+        for what, place in (("rest position", self.rest[:3, 3]), ("com", self.com)):
+            if largest_number(place) > LONGEST:
+                raise InputError(what, value=place.tolist(), expected=f"numbers of at most {LONGEST:g}")
         if self.limit is not None and not isinstance(self.limit, _LIMITS.get(self.kind, ())):
-            raise InputError(
-                f"limit of a {self.kind.name} joint",
-                where=place,
-                value=type(self.limit).__name__,
-                expected=_LIMITS[self.kind].__name__ if self.kind in _LIMITS else "none",
-            )
-        if self.mimic is not None and self.kind not in (Kind.HINGE, Kind.SLIDE):
-            raise InputError("mimic", where=place, value=self.kind.name, expected="a HINGE or SLIDE joint")
-        if self.velocity is not None and not 0.0 < self.velocity <= LONGEST:
-            raise InputError("velocity", where=place, value=self.velocity, expected=f"above 0, at most {LONGEST:g}")
+            expected = _LIMITS[self.kind].__name__ if self.kind in _LIMITS else "none"
+            raise InputError(f"limit of a {self.kind.name} joint", value=type(self.limit), expected=expected)
+        if self.mimic is not None and not isinstance(self.mimic, Mimic):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError("mimic", value=self.mimic, expected="a Mimic, such as Mimic('leader')")
+        for name in ("mimic", "preferred"):
+            if getattr(self, name) is not None and not scalar:
+                raise InputError(name, value=self.kind.name, expected="a HINGE or SLIDE joint")
+        if self.velocity is not None and not (is_number(self.velocity) and 0.0 < self.velocity <= LONGEST):
+            raise InputError("velocity", value=self.velocity, expected=f"above 0, at most {LONGEST:g}")
         numbers = [self.stiffness, self.mass, 0.0 if self.preferred is None else self.preferred]
         if self.mimic is not None:
             numbers += [self.mimic.ratio, self.mimic.offset]
-        if not all(abs(number) <= LONGEST for number in numbers) or self.mass < 0.0 or self.stiffness < 0.0:
+        usable = all(is_number(number) and abs(number) <= LONGEST for number in numbers)
+        if not usable or self.mass < 0.0 or self.stiffness < 0.0:
             raise InputError(
                 "mass, stiffness, preferred value or coupling",
-                where=place,
                 value=numbers,
                 expected=f"numbers of at most {LONGEST:g}, mass and stiffness not negative",
             )

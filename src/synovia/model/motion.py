@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -51,12 +52,13 @@ class Motion:
         """Check and copy the values."""
         if dimensions(q) != 2:
             as_numbers(q, (-1, skeleton.nq), "q")
-        if not (np.isfinite(fps) and fps > 0.0):
+        rate = float(as_numbers(fps, (), "fps", finite=False))
+        if not 0.0 < rate < math.inf:
             raise InputError("fps", where=name, value=fps, expected="frames per second above 0")
         self.skeleton = skeleton
         self._q = checked_q(skeleton, q)
         self._q.setflags(write=False)
-        self.fps = float(fps)
+        self.fps = rate
         self.name = name
         if stretch is not None:
             stretch = as_numbers(stretch, (len(self._q), len(skeleton), 3), "stretch")
@@ -88,8 +90,9 @@ class Motion:
 
     def pose(self, frame: int) -> Pose:
         """Return the pose of one frame; negative frames count from the end."""
-        if not -len(self) <= frame < len(self):
-            raise InputError("frame", where=self.name, value=frame, expected=f"0 to {len(self) - 1}")
+        if not isinstance(frame, int | np.integer) or isinstance(frame, bool) or not -len(self) <= frame < len(self):
+            expected = f"0 to {len(self) - 1}" if len(self) else "a clip with frames"
+            raise InputError("frame", where=self.name, value=frame, expected=expected)
         return Pose.trusted(self.skeleton, self._q[frame].copy())
 
     def on(self, skeleton: Skeleton) -> Motion:
@@ -110,9 +113,8 @@ class Motion:
         root = root_of(own.joint_names[: max(len(own) - len(skeleton), 0)])
         rooted = skeleton if root is None else skeleton.with_root(root)
         before = len(rooted) - len(own)  # joints of a root that this motion lacks
-        if before < 0 or rooted.joint_names[before:] != own.joint_names:
-            raise self._foreign(skeleton)
-        if before and root_of(rooted.joint_names[:before]) is None:
+        others = before < 0 or rooted.joint_names[before:] != own.joint_names
+        if others or (before and root_of(rooted.joint_names[:before]) is None):
             raise self._foreign(skeleton)
         joints, shared = list(rooted.joints), min(len(own), len(skeleton)) - 1  # the first joint has no bone of its own
         for row, here in enumerate(own.joints):

@@ -47,7 +47,7 @@ def as_root(value: Any) -> str:
             words += word if set(word) <= set("xyz") else [word]
     elif isinstance(value, list | tuple):
         words += cast("Sequence[object]", value)
-    if not words or len(set(map(str, words))) < len(words) or any(word not in _AXES for word in words):
+    if not words or len(set(map(str, words))) < len(words) or any(str(word) not in _AXES for word in words):
         raise InputError(
             "root",
             value=cast("object", value),

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.kernels import layout
-from synovia.model.geometry import Array, as_numbers, axis_vector, rigid
+from synovia.model.geometry import AXES, Array, as_numbers, axis_vector, is_number, rigid
 from synovia.model.joint import DOF_NAMES, Joint, Kind
 from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.model.names import ALIASES
@@ -38,7 +38,7 @@ class Skeleton(Pictured):
         joints: The joints in any order; they are sorted so that parents come before children.
         name: Name in messages and pictures, usually the file's name.
         meters_per_unit: Length of the file's unit in metres, None if unknown.
-        up: Axis that points up, ``"x"``, ``"y"`` or ``"z"``, None if unknown.
+        up: Axis that points up, for example ``"y"``, None if unknown.
         forward: Axis that the body faces, for example ``"-z"``, None if unknown.
         notes: Parts of the file that were not read, one sentence each.
         source: File that the skeleton was read from; pictures and the live page take the surface of the body from it.
@@ -69,8 +69,14 @@ class Skeleton(Pictured):
             raise InputError("joints", where=name, expected="at least one joint")
         if len(given) > MAX_JOINTS:
             raise InputError("number of joints", where=name, value=len(given), expected=f"at most {MAX_JOINTS}")
-        if meters_per_unit is not None and not (np.isfinite(meters_per_unit) and meters_per_unit > 0.0):
+        for i, joint in enumerate(given):
+            if not isinstance(joint, Joint):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InputError(f"joints[{i}]", where=name, value=type(joint), expected="a Joint")
+        if meters_per_unit is not None and not (is_number(meters_per_unit) and 0.0 < meters_per_unit < math.inf):
             raise InputError("meters_per_unit", where=name, value=meters_per_unit, expected="a number above 0")
+        for what, axis in (("up", up), ("forward", forward)):
+            if axis is not None and axis not in AXES:
+                raise InputError(what, where=name, value=axis, expected=f"one of {', '.join(AXES)}, or None")
         self.name = name
         self.meters_per_unit = meters_per_unit
         self.up = up

@@ -6,6 +6,8 @@ import copy
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+
 from synovia.errors import InputError
 from synovia.model.joint import Joint
 
@@ -25,7 +27,9 @@ def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...],
     Raises:
         InputError: If a parent does not exist or is ambiguous, or joints form a cycle.
     """
-    rows = _rows_by_name(joints)
+    rows: dict[str, list[int]] = {}
+    for i, joint in enumerate(joints):
+        rows.setdefault(joint.name, []).append(i)
     above = [_parent(joint, joints, rows, where) for joint in joints]
     place: dict[int, int] = {-1: -1}
     order: list[int] = []
@@ -68,14 +72,6 @@ def ancestors(parents: Sequence[int], row: int) -> list[int]:
     return rows
 
 
-def _rows_by_name(joints: Sequence[Joint]) -> dict[str, list[int]]:
-    """Return the indices of each name in the list."""
-    rows: dict[str, list[int]] = {}
-    for i, joint in enumerate(joints):
-        rows.setdefault(joint.name, []).append(i)
-    return rows
-
-
 def _parent(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]], where: str) -> int:
     """Return the index of a joint's parent in the list, -1 for a root."""
     if joint.parent is None:
@@ -91,7 +87,7 @@ def _parent(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]], w
             )
         if found:
             return found[0]
-    elif 0 <= joint.parent < len(joints):
+    elif isinstance(joint.parent, int | np.integer) and 0 <= joint.parent < len(joints):
         return int(joint.parent)
     raise InputError(f"parent {joint.parent!r} of joint {joint.name!r} does not exist", where=where)
 

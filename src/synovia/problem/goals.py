@@ -13,8 +13,7 @@ from synovia.goals import Goal
 from synovia.kernels import layout
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
-
-Ints = NDArray[np.int32]
+from synovia.model.tables import Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,15 +6,13 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels import layout
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
+from synovia.model.tables import Ints
 from synovia.problem.reduced import Reduced
-
-Ints = NDArray[np.int32]
 
 
 def pack(

@@ -41,10 +41,10 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.tables import Ints
 from synovia.model.tree import ancestors
 from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
 
-Ints = NDArray[np.int32]
 SHORTEST = 1e-15  # length units; squares and cubes of smaller numbers come near underflow
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.kernels.layout import BLEND, COUNT, GOAL_ROW, SHARES, TOP_AXIS, TWIST, UP
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import as_numbers
+from synovia.model.geometry import as_direction, as_numbers
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import TURNING, above, kinds, named, own_variables
 from synovia.solver.base import ClosedForm, Kernel, Solver, out_of_range
@@ -62,13 +62,12 @@ class Aim(ClosedForm):
     def __post_init__(self) -> None:
         """Check the settings."""
         Solver.__post_init__(self)
-        for name in ("shares", "top", *(("up",) if self.up is not None else ())):
-            object.__setattr__(self, name, _as_numbers(getattr(self, name), name))
+        object.__setattr__(self, "shares", tuple(as_numbers(self.shares, (-1,), "shares of Aim").tolist()))
         if not 1 <= len(self.shares) <= _MOST or min(self.shares) < 0.0 or not self.shares[0] > 0.0:
             raise out_of_range(self, "shares", f"one to {_MOST} numbers from 0, the first above 0")
-        for name, direction in (("top", self.top), ("up", self.up)):
-            if direction is not None and (len(direction) != 3 or not any(direction)):
-                raise out_of_range(self, name, "(x, y, z), not zero")
+        for name in ("top",) if self.up is None else ("top", "up"):
+            direction = as_direction(getattr(self, name), f"{name} of Aim")
+            object.__setattr__(self, name, tuple(direction.tolist()))
         for name, alone in (("top", _TOP), ("twist", 0.0)):
             if self.up is None and getattr(self, name) != alone:
                 raise InputError(
@@ -80,7 +79,6 @@ class Aim(ClosedForm):
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
         """Return the problem in which only the joints that share the turns move."""
-        del goal_joints
         moving: list[int] = []
         for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
             rows = above(reduced, row)[: len(self.shares)]
@@ -107,43 +105,21 @@ class Aim(ClosedForm):
         """Whether a miss, which only a limit or a hinge can cause, becomes the least-squares answer."""
         return self.weight >= 1.0
 
-    def reasons(self) -> Sequence[str]:
+    def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
         """Return the setting that keeps the joints from aiming."""
         return [f"weight={self.weight:g} goes only that part of the way from the start."] if self.weight < 1.0 else []
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
-        up, top = _unit(self.up or (0.0, 0.0, 0.0)), _unit(self.top)
         return {
             BLEND: self.weight,
             TWIST: math.remainder(self.twist, 2.0 * math.pi),
             COUNT: len(self.shares),
-            **dict(enumerate(up, UP)),
-            **dict(enumerate(top, TOP_AXIS)),
+            **dict(enumerate(self.up or (0.0, 0.0, 0.0), UP)),
+            **dict(enumerate(self.top, TOP_AXIS)),
             **dict(enumerate(self.shares, SHARES)),
         }
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of two sets of joint values."""
-        del residuals
         return 1 + 8 * columns
-
-
-def _unit(direction: tuple[float, float, float]) -> tuple[float, ...]:
-    """Return a direction of length one, or zero as it is."""
-    size = math.hypot(*direction)
-    return tuple(number / size for number in direction) if size > 0.0 else direction
-
-
-def _as_numbers(value: Any, name: str) -> tuple[float, ...]:
-    """Return a setting of several numbers as plain floats.
-
-    Raises:
-        InputError: If it is not a row of finite numbers.
-    """
-    try:
-        return tuple(as_numbers(value, (-1,), name).tolist())
-    except InputError as error:
-        raise InputError(
-            f"{name} is out of range", where="Aim", value=value, expected="several finite numbers"
-        ) from error

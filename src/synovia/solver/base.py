@@ -6,7 +6,7 @@ import dataclasses
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
@@ -15,7 +15,7 @@ import numpy as np
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal, kinds
-from synovia.kernels.layout import KIND, PROGRESS, VARIABLE
+from synovia.kernels.layout import GOAL_ROW, KIND, PROGRESS, VARIABLE
 from synovia.model import Kind, Skeleton
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import named, own_variables
@@ -93,12 +93,17 @@ class Solver(ChecksArguments, ABC):
         return None
 
     @property
+    def bounds_motion(self) -> bool:
+        """Whether a solve ends where joints may move no farther, so that another one from there goes on."""
+        return False
+
+    @property
     def polishes(self) -> bool:
         """Whether Newton's method, within the limits, moves a miss to a minimum."""
         return False
 
-    def reasons(self) -> Sequence[str]:
-        """Return sentences for the explanation of a miss: the settings that may hold the pose back."""
+    def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
+        """Return sentences for the explanation of a miss: the settings that hold the pose back from these goals."""
         return ()
 
     def for_diagnosis(self) -> Solver:
@@ -123,7 +128,6 @@ class Solver(ChecksArguments, ABC):
         Raises:
             UnsupportedError: If the algorithm cannot solve for these joints.
         """
-        del skeleton, goals, goal_joints
         return reduced
 
     @abstractmethod
@@ -136,7 +140,6 @@ class Solver(ChecksArguments, ABC):
         Raises:
             UnsupportedError: If the algorithm finds one pose alone.
         """
-        del reduced
         raise UnsupportedError(
             f"{self.name} finds one pose and lists no branches",
             hint="the solvers 'hinges' and 'segments' list them, where a closed form exists",
@@ -144,12 +147,10 @@ class Solver(ChecksArguments, ABC):
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the entry point that solves many problems as a SIMD batch, None if this algorithm has none."""
-        del reduced
         return None
 
     def simd_size(self, reduced: Reduced) -> int:
         """Return the size of the memory that the SIMD batch needs for itself, in numbers."""
-        del reduced
         return 0
 
     def miss_kernel(self, pose_only: bool) -> Kernel:
@@ -168,7 +169,6 @@ class Solver(ChecksArguments, ABC):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the scratch memory of this algorithm alone (``Work.solver_scratch``), in numbers."""
-        del residuals, columns
         return 0
 
     def check(self, goals: Sequence[Goal]) -> None:
@@ -224,6 +224,32 @@ class ClosedForm(Solver):
             f"{self.name} takes {takes}", where=where, value=list(goals), expected=expected, hint=hint
         )
 
+    def check_poles(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], limbs: Mapping[int, int]
+    ) -> None:
+        """Check that each pole is that of a moving limb, and the only one of it.
+
+        Args:
+            reduced: The problem.
+            skeleton: The skeleton.
+            goals: The goals.
+            limbs: Row of the root of each limb, by the row of its middle joint.
+
+        Raises:
+            UnsupportedError: If a pole is on another joint, about another root, or the second of its limb.
+        """
+        seen: set[int] = set()
+        for g, root in reduced.limbs:
+            row = int(reduced.goals.table[g, GOAL_ROW])
+            found = "a second pole of its limb" if row in seen else ""
+            if limbs.get(row) != root:
+                found = "a pole about another root" if row in limbs else "a pole on another joint"
+            if found:
+                expected = f"one on {named(skeleton, reduced, [*limbs][::-1])}"
+                hint = "the pole's joint is the elbow or knee, and its root the shoulder or hip"
+                raise self.refusal(goals[g], found, expected, hint)
+            seen.add(row)
+
     def hold_others(self, reduced: Reduced, skeleton: Skeleton, goal: Goal, rows: Sequence[int]) -> Reduced:
         """Return the problem in which only these rows move.
 
@@ -269,6 +295,10 @@ class IteratingSolver(Solver):
         """Return the same settings with one attempt."""
         return self.replace(attempts=1)
 
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return {PROGRESS: self.progress[1]}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heuristic(IteratingSolver):
@@ -309,10 +339,6 @@ class Heuristic(IteratingSolver):
     def polishes(self) -> bool:
         """Whether another method continues from a miss."""
         return self.finish is not None
-
-    def params(self) -> dict[int, float]:
-        """Return the settings by their places."""
-        return {PROGRESS: self.progress[1]}
 
     def check_limbs(self, reduced: Reduced) -> None:
         """Check that a moving ball joint turns each limb with a pole, unless another method finishes.

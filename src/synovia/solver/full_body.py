@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synovia.errors import InputError
+from synovia.goals import Goal
+from synovia.goals.base import POSITION
 from synovia.kernels.layout import (
     DAMPING,
     ERROR_DAMPING,
     LARGEST_MOVE,
     LARGEST_STEP,
-    PROGRESS,
     SETTLED,
     SOFT,
 )
@@ -72,7 +73,7 @@ class FullBody(IteratingSolver):
     def __post_init__(self) -> None:
         """Check the settings."""
         Solver.__post_init__(self)
-        if self.largest_move < LARGEST and self.attempts > 1:
+        if self.bounds_motion and self.attempts > 1:
             raise InputError(
                 "a restart would jump",
                 where="FullBody",
@@ -80,12 +81,17 @@ class FullBody(IteratingSolver):
                 expected="attempts=1 with largest_move",
             )
 
-    def reasons(self) -> Sequence[str]:
+    @property
+    def bounds_motion(self) -> bool:
+        """Whether ``largest_move`` bounds the motion."""
+        return self.largest_move < LARGEST
+
+    def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
         """Return how the settings limit the motion."""
         lines: list[str] = []
-        if self.largest_move < LARGEST:
+        if self.bounds_motion:
             lines.append(f"No joint goes farther than largest_move={self.largest_move:g} in one solve.")
-        if self.softening > 0.0:
+        if self.softening > 0.0 and any(goal.constrained_parts & POSITION for goal in missed):
             lines.append(f"Of a limb's reach softening={self.softening:g} keeps the last {100 * self.softening:g} %.")
         return lines
 
@@ -105,8 +111,7 @@ class FullBody(IteratingSolver):
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
-        return {
-            PROGRESS: self.progress[1],
+        return IteratingSolver.params(self) | {
             DAMPING: max(self.constant_damping, 1e-14),
             ERROR_DAMPING: self.error_damping,
             LARGEST_STEP: self.largest_step,

@@ -57,7 +57,6 @@ class Hinges(ClosedForm):
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
         """Return the problem in which only the chosen joints move."""
-        del goal_joints
         goal, row = goals[0], int(reduced.goals.table[0, GOAL_ROW])
         rows = [r for r in above(reduced, row) if not self._idle(reduced, r, row, goal)]
         rows = rows[: self.joints] if self.joints else rows
@@ -94,7 +93,6 @@ class Hinges(ClosedForm):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the candidates and of the roots of a polynomial."""
-        del residuals, columns
         from synovia.kernels.closed_form.hinges import TABLE_SIZE
 
         return TABLE_SIZE

@@ -22,7 +22,6 @@ from synovia.kernels.layout import (
     MARGIN_WEIGHT,
     METHOD,
     POSTURE_WEIGHT,
-    PROGRESS,
     REST_WEIGHT,
 )
 from synovia.model.geometry import is_number
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from synovia.model import Pose
 
 _NO_CLAMP = 1e100
+_LEAST_DAMPING = 1e-12  # keeps the equations of a step solvable
 _MARGIN = 0.1
 _FORMS = ("geometric", "partial")
 _LONG_CHAIN = 8  # bones; with fewer, the nearest pose often makes the turn of one bone vanish
@@ -100,12 +100,13 @@ class NullSpace(ChecksArguments):
                 if value is not None and not callable(value):
                     raise out_of_range(self, "gradient", "a function of a pose")
                 continue
-            most = 1.0 if setting.name == "margin" else LARGEST
-            if not is_number(value) or not 0.0 <= value <= most:
-                raise out_of_range(self, setting.name, "a finite number from 0" + (" to 1" if most == 1.0 else ""))
+            if not is_number(value) or not 0.0 <= value <= LARGEST:
+                raise out_of_range(self, setting.name, "a finite number from 0")
             object.__setattr__(self, setting.name, float(value))
         if self.gradient is None and not self.posture + self.center + self.margins + self.manipulability > 0.0:
             raise InputError("NullSpace has no objective", expected="at least one weight above 0, or a gradient")
+        if not 0.0 < self.margin <= 1.0:
+            raise out_of_range(self, "margin", "a number above 0, at most 1")
         if self.margin != _MARGIN and self.margins == 0.0:
             raise InputError(
                 "margin needs margins", where="NullSpace", value=self.margin, expected="margins= a weight above 0"
@@ -194,17 +195,9 @@ class JacobianMethod(IteratingSolver):
 
         return scratch_size(residuals, columns)
 
-    def damping_terms(self) -> tuple[float, float]:
-        """Return the constant damping and the factor of the squared error."""
-        return (0.0, 0.0)
-
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
-        constant, of_error = self.damping_terms()
-        return {
-            PROGRESS: self.progress[1],
-            DAMPING: constant,
-            ERROR_DAMPING: of_error,
+        return IteratingSolver.params(self) | {
             METHOD: self.method,
             FORM: _FORMS.index(self.jacobian),
             LARGEST_ERROR: _NO_CLAMP if self.largest_error is None else self.largest_error,
@@ -362,9 +355,12 @@ class LevenbergMarquardt(_Damped):
             return chain_newton
         return _Damped.kernel(self, reduced)
 
-    def damping_terms(self) -> tuple[float, float]:
-        """Return the constant damping and the factor of the squared error."""
-        return (max(self.constant_damping, 1e-12), self.error_damping)
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return _Damped.params(self) | {
+            DAMPING: max(self.constant_damping, _LEAST_DAMPING),
+            ERROR_DAMPING: self.error_damping,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,6 +387,6 @@ class DampedLeastSquares(_Damped):
     name: ClassVar[str] = "dls"
     damping: float = 0.03
 
-    def damping_terms(self) -> tuple[float, float]:
-        """Return constant damping and no factor of the error."""
-        return (max(self.damping * self.damping, 1e-12), 0.0)
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return _Damped.params(self) | {DAMPING: max(self.damping * self.damping, _LEAST_DAMPING)}

@@ -105,6 +105,7 @@ class Segments(ClosedForm):
         )
         rows = above(reduced, row)
         if limb := limb_rows(reduced, goal, row, end):
+            self.check_poles(reduced, skeleton, goals, {limb[-2]: limb[-1]})
             return self.hold_others(reduced, skeleton, goal, limb)
         why = self._why_no_arm(reduced, goal, rows)
         held = reduced if why else self.hold_others(reduced, skeleton, goal, rows)
@@ -162,7 +163,6 @@ class Segments(ClosedForm):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the branches and of the roots of a polynomial."""
-        del residuals, columns
         return _SCRATCH
 
 

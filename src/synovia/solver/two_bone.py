@@ -65,7 +65,7 @@ class TwoBone(ClosedForm):
     ) -> Reduced:
         """Return the problem in which only the limbs move."""
         moving: list[int] = []
-        bends: list[int] = []
+        limbs: dict[int, int] = {}
         for goal, row, joints in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), goal_joints, strict=True):
             if not goal.constrained_parts & POSITION:
                 continue
@@ -79,18 +79,14 @@ class TwoBone(ClosedForm):
                 found = f"a limb of {named(skeleton, reduced, limb)} that shares joints with another"
                 raise self.refusal(goal, found, "limbs that do not carry each other", "use the solver 'lm' for those")
             moving += limb
-            bends.append(limb[-2])
-        for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
-            if goal.kind == "pole" and row not in bends:
-                expected = f"one on {named(skeleton, reduced, bends[::-1])}"
-                raise self.refusal(goal, "a pole on another joint", expected, "the pole's joint is the elbow or knee")
+            limbs[limb[-2]] = limb[-1]
         if not moving:
             raise self.refusal(goals[0], "poles alone", "a PositionGoal or PoseGoal for the tip", "add one")
+        self.check_poles(reduced, skeleton, goals, limbs)
         return hold_all_but(skeleton, reduced, moving)
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""
-        del reduced
         from synovia.kernels.closed_form.two_bone import two_bone
 
         return two_bone
@@ -100,14 +96,14 @@ class TwoBone(ClosedForm):
         """Largest turn that ``pace`` allows, in words."""
         return f"pace={self.pace:g} radians for each reach that the goals move"
 
-    def reasons(self) -> Sequence[str]:
-        """Return the settings that keep the tip or the plane away from the goals."""
+    def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
+        """Return the settings that keep the tip away from missed positions, or the plane from missed poles."""
         reasons: list[str] = []
-        if self.softening:
+        if self.softening and any(goal.constrained_parts & POSITION for goal in missed):
             reasons.append(f"softening={self.softening:g} stops the tip short in the last part of the reach.")
         if self.weight < 1.0:
             reasons.append(f"weight={self.weight:g} goes only that part of the way from the start.")
-        if self.twist:
+        if self.twist and any(goal.kind == "pole" for goal in missed):
             reasons.append(f"twist={self.twist:g} turns the plane of the bend that far from a pole.")
         return reasons
 
@@ -118,5 +114,4 @@ class TwoBone(ClosedForm):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the motion of the goals, one number, and of two sets of joint values."""
-        del residuals
         return 1 + 8 * columns

@@ -48,7 +48,7 @@ def solve_frames(
         part = slice(known, last)
         code = ik.kernel(ints, ik.floats, table[part], first, out[part], scratch, True, frame - known)
         if code < 0:
-            ik.writer.refuse(code - len(ik.goals) * known, targets)
+            ik.writer.refuse(code - len(ik.goals) * known, targets, many=True)
         return known + (code >> 1), bool(code & 1)
 
     def classify(frame: int) -> None:

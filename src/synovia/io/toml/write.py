@@ -11,7 +11,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.io.base import as_path, write_text
-from synovia.io.toml.table import AXES, SCHEMA
+from synovia.io.toml.table import SCHEMA
 from synovia.model import Joint, Mimic, Skeleton
 from synovia.model.geometry import matrix_to_quat
 from synovia.model.limits import Interval, SwingTwist
@@ -28,7 +28,7 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
-        InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is not an axis.
+        InputError: If a name cannot be written as UTF-8.
 
     Example:
         >>> import synovia as sy
@@ -41,14 +41,8 @@ def skeleton_text(skeleton: Skeleton) -> str:
     """Return the content of a skeleton file.
 
     Raises:
-        InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is not an axis.
+        InputError: If a name cannot be written as UTF-8.
     """
-    for key in ("up", "forward"):
-        axis = getattr(skeleton, key)
-        if axis is not None and axis not in AXES:
-            raise InputError(
-                f"{key} is not an axis", where=skeleton.name, value=axis, expected="one of " + ", ".join(AXES)
-            )
     head: dict[str, Any] = {"schema": SCHEMA, "name": skeleton.name, "meters_per_unit": skeleton.meters_per_unit}
     head |= {"up": skeleton.up, "forward": skeleton.forward, "notes": list(skeleton.notes) or None}
     blocks = [_block(head)]

@@ -7,10 +7,12 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.arguments import ChecksArguments
+
 FARTHEST = 1e15  # radians or length units; joint values are smaller, so larger bounds have no effect
 
 
-class Limit(ABC):
+class Limit(ChecksArguments, ABC):
     """A hard bound on the value of one joint.
 
     Example:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import as_call
 from synovia.errors import InputError
 from synovia.kernels.layout import LIMIT_WIDTH, LOWER, UPPER
 from synovia.model.geometry import as_numbers
@@ -41,10 +40,6 @@ class Interval(Limit):
         object.__setattr__(self, "upper", upper)
         if not lower <= upper or lower == math.inf or upper == -math.inf:
             raise InputError("limits", value=(lower, upper), expected="lower <= upper, with a finite number between")
-
-    def __repr__(self) -> str:
-        """Return the constructor call, without defaults."""
-        return as_call(self)
 
     def contains(self, value: float, slack: float = 1e-9) -> bool:
         """Return whether the value is inside, with the slack of all results."""

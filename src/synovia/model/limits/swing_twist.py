@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from synovia.arguments import as_call
 from synovia.errors import InputError
 from synovia.kernels import layout
 from synovia.model.geometry import as_direction, as_matrix, as_numbers, matrix_to_quat
@@ -63,10 +62,6 @@ class SwingTwist(Limit):
             raise InputError("twist limit", value=self.twist, expected="-pi <= lower <= upper <= pi radians")
         matrix = as_matrix(self.frame, "limit frame")  # without rounding, since kernels read a quaternion
         object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
-
-    def __repr__(self) -> str:
-        """Return the constructor call, without defaults."""
-        return as_call(self)
 
     @classmethod
     def about(
