@@ -20,12 +20,12 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from synovia.errors import InputError, SynoviaError
 
@@ -153,30 +153,27 @@ class Rules:
         if name == "localhost":
             return is_local(self.host)
         # no DNS server can redirect a bare address; a server with a token accepts every address of this machine
-        return name == self.host or (_is_address(name) and (is_local(name) or not is_local(self.host)))
+        return name == self.host.lower() or (_is_address(name) and (is_local(name) or not is_local(self.host)))
 
     def _has_token(self, path: str, headers: Mapping[str, str]) -> bool:
         """Return whether a request has the token, in its query or in the cookie that the page sets."""
-        given = parse_qs(urlsplit(path).query).get("token", [""])[0]
-        try:
+        given = parse_qs(path.partition("?")[2]).get("token", [])
+        with suppress(CookieError):
             cookie = SimpleCookie(headers.get("Cookie", "")).get(_COOKIE)
-        except CookieError:
-            cookie = None
-        return any(
-            hmac.compare_digest(value.encode(), (self.token or "").encode())
-            for value in (given, cookie.value if cookie else "")
-        )
+            given += [] if cookie is None else [unquote(cookie.value)]
+        wanted = (self.token or "").encode()
+        return any(hmac.compare_digest(value.encode(errors="replace"), wanted) for value in given)
 
 
 def is_local(host: str) -> bool:
     """Return whether only this machine can reach an address."""
-    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host.strip("[]")).is_loopback)
+    return host.lower() == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def _is_address(host: str) -> bool:
     """Return whether a host is an IP address."""
     try:
-        ipaddress.ip_address(host.strip("[]"))
+        ipaddress.ip_address(host)
     except ValueError:
         return False
     return True
@@ -343,7 +340,9 @@ def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, An
                 answer.headers[name] = value
             answer.headers["Content-Security-Policy"] = "frame-ancestors 'self' http://127.0.0.1:* http://localhost:*"
             if rules.token is not None:
-                answer.headers["Set-Cookie"] = f"{_COOKIE}={rules.token}; Path=/; HttpOnly; SameSite=Strict"
+                answer.headers["Set-Cookie"] = (
+                    f"{_COOKIE}={quote(rules.token, safe='')}; Path=/; HttpOnly; SameSite=Strict"
+                )
         return answer
 
     return process

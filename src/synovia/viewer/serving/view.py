@@ -16,6 +16,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final, Protocol, TypedDict
+from urllib.parse import quote
 
 from synovia.model.geometry import Array
 from synovia.viewer.editing.worker import SESSION, Background
@@ -159,12 +160,10 @@ class View:
     @property
     def url(self) -> str:
         """Address of the page, with its token if it needs one."""
-        host = self.rules.host
-        if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-            host = "127.0.0.1"
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.rules.host, self.rules.host)  # noqa: S104 - not bound
         host = f"[{host}]" if ":" in host else host
-        token = f"/?token={self.rules.token}" if self.rules.token else "/"
-        return f"http://{host}:{self.rules.port}{token}"
+        token = f"?token={quote(self.rules.token, safe='')}" if self.rules.token else ""
+        return f"http://{host}:{self.rules.port}/{token}"
 
     async def _connected(self, client: Any) -> None:
         """Queue a browser that needs a page.
@@ -289,8 +288,8 @@ def serve(
         InputError: If the host is not an address of this machine.
     """
     check_address(host)
-    if token is None and not is_local(host):
-        token = secrets.token_urlsafe(24)
+    if not token:  # an empty one protects nothing
+        token = None if is_local(host) else secrets.token_urlsafe(24)
     out = View(opening, Rules(host=host, token=token), port, dark=dark, shadows=shadows)
     if browser:
         webbrowser.open(out.url)
