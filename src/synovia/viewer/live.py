@@ -123,7 +123,7 @@ def opening(
     if clip is not None:
         clips, playing = _with_clip(clips, clip, own)
     skeleton, clips = together(own, clips)
-    wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
+    wanted = None if goals is None else list(goals) if isinstance(goals, Iterable) else [goals]
     if solver is None and wanted is None and stands(skeleton):
         solver = FullBody(attempts=1, largest_move=_LARGEST_MOVE)
     settings = as_solver(solver)

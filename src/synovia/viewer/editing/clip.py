@@ -58,6 +58,7 @@ class Play:
         holds: Whether the first and the last key hold to the ends of the clip, as in one that begins empty; else the
             layer fades within ``FADE`` seconds.
         loose: What a person has changed on top of clip and layer and not keyed yet, as in ``Key``; None for nothing.
+        paused: Keys of the goals that are off because a clip plays.
     """
 
     motion: Motion | None = None
@@ -70,6 +71,7 @@ class Play:
     keys: tuple[Key, ...] = ()
     holds: bool = False
     loose: Array | None = None
+    paused: frozenset[int] = frozenset()
 
     @property
     def span(self) -> tuple[float, float]:

@@ -140,6 +140,11 @@ class GoalEditor:
         """Whether the target has a rotation. If the goal keeps a normal, this is the z axis."""
         return bool(kind_of(self.kind).rotation) and self.values.get("keep") != "point"
 
+    @property
+    def has_target(self) -> bool:
+        """Whether the scene shows a target of the goal."""
+        return self.has_position or self.has_rotation
+
     def copy(self) -> GoalEditor:
         """Return an independent copy. It shares the arrays, which are replaced and never written to."""
         return replace(self, values=dict(self.values))
@@ -207,7 +212,7 @@ class GoalEditor:
         if normal and not kept:
             values["axis"] = self.offset[
                 :3, 2
-            ]  # the default comes from the rest pose of a skeleton, here of the given one
+            ]  # not the default, which comes from the rest pose of the goal's skeleton
         if kind.goal.within_other:
             for name, part in (("position", POSITION), ("rotation", ROTATION)):
                 if not given & part:

@@ -10,6 +10,7 @@ import numpy as np
 from synovia.clips.feet import feet_of
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
+from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, align_z
@@ -29,8 +30,11 @@ def add_goals(session: Session, goals: Iterable[Goal]) -> None:
 
     Raises:
         UnknownNameError: If a joint does not exist, or the page does not support a kind of goal.
+        InputError: If one is not a goal.
     """
-    for goal in goals:
+    for number, goal in enumerate(goals):
+        if not isinstance(goal, Goal):
+            raise InputError(f"goals[{number}]", value=type(goal), expected="a Goal")
         editor = session.add(goal.kind.replace("_", " "), goal.joint, label=goal.name)
         editor_from(editor, goal, session.given, session.to_current)
     session.touch(structure=True)

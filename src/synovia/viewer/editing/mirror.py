@@ -29,7 +29,9 @@ def counterparts(skeleton: Skeleton) -> list[int]:
     for role in skeleton.roles:
         for mine, other in _SIDES:
             if role.startswith(mine) and (name := other + role.removeprefix(mine)) in skeleton.roles:
-                by_role[skeleton.index(role)] = skeleton.index(name)
+                row, pair = skeleton.index(role), skeleton.index(name)
+                if skeleton.joints[row].kind is skeleton.joints[pair].kind:
+                    by_role[row] = pair
     taken: set[int] = set()
     for row, above in enumerate(skeleton.parents):
         if above < 0:

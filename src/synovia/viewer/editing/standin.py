@@ -51,20 +51,17 @@ def follow(pose: Pose, editors: Iterable[GoalEditor], added: int) -> Pose:
 
 def limb_of(skeleton: Skeleton, row: int) -> list[int]:
     """Return the hinges and balls of the limb above a joint, from the tip upwards."""
+    moves = [joint.kind is not Kind.FIXED for joint in skeleton.joints]  # whether anything at or below a joint moves
+    for child, above in reversed(list(enumerate(skeleton.parents))):
+        if moves[child] and above >= 0:
+            moves[above] = True
     out: list[int] = []
     below, row = row, skeleton.parents[row]
-    while row >= 0 and len([child for child in skeleton.children[row] if _moves(skeleton, child)]) <= 1:
+    while row >= 0 and sum(moves[child] for child in skeleton.children[row]) <= 1:
         if skeleton.joints[row].kind in (Kind.HINGE, Kind.BALL) and skeleton.lengths[below] > 0.0:
             out.append(row)
         below, row = row, skeleton.parents[row]
     return out
-
-
-def _moves(skeleton: Skeleton, row: int) -> bool:
-    """Return whether anything at a joint or below it moves."""
-    return skeleton.joints[row].kind is not Kind.FIXED or any(
-        _moves(skeleton, child) for child in skeleton.children[row]
-    )
 
 
 def _turned(pose: Pose, row: int, tip: Array, target: Array) -> Pose:

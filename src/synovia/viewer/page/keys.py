@@ -133,7 +133,7 @@ class Keys:
 
     def _targets(self) -> list[GoalEditor]:
         """Return the goals whose targets are in the scene."""
-        return [editor for editor in self._session.editors if editor.has_position or editor.has_rotation]
+        return [editor for editor in self._session.editors if editor.has_target]
 
     def _chosen(self) -> GoalEditor:
         """Return the selected goal, which has a target in the scene.
@@ -144,7 +144,7 @@ class Keys:
         editor = self._session.find(self._page.selected)
         if editor is None:
             raise InputError("no target is selected", hint="Tab, or a click on a ball, selects one")
-        if not (editor.has_position or editor.has_rotation):
+        if not editor.has_target:
             raise InputError("this goal has no target in the scene", value=editor.label)
         return editor
 

@@ -167,7 +167,7 @@ class Page:
 
     def select_joint(self, row: int) -> None:
         """Select a joint, a row of the given skeleton, and the goal that it has, if any."""
-        goals = (one.key for one in self.session.editors if one.row == row and (one.has_position or one.has_rotation))
+        goals = (editor.key for editor in self.session.editors if editor.row == row and editor.has_target)
         self._select(next(goals, None), row)
 
     def _select(self, key: int | None, row: int | None) -> None:
@@ -251,7 +251,8 @@ class Page:
     def _next_update(self) -> float | None:
         """Return the seconds until the next update of the text, None to wait for a change."""
         now = time.monotonic()
-        self._updates = [due for due in self._updates if due > now]
+        for due in [due for due in self._updates if due <= now]:
+            self._updates.remove(due)  # in place, because another thread may be adding one
         return min(self._updates) - now + 0.02 if self._updates else None
 
     def set_dark(self, dark: bool) -> None:
