@@ -17,7 +17,7 @@ from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.goals.describe import Field
 from synovia.model import Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +236,8 @@ def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
     """Return a rotation moved by a share of the way to another, and whether it still has to move."""
     if at is to:
         return to, False
-    from scipy.spatial.transform import Rotation
-
-    step = Rotation.from_matrix(to @ at.T).as_rotvec()
+    quat = matrix_to_quat(at)
+    step = rotation_between(quat, matrix_to_quat(to))
     if float(np.abs(step).max()) <= 1e-4:
         return to, False
-    return Rotation.from_rotvec(part * step).as_matrix() @ at, True
+    return quat_to_matrix(times_exp(quat, part * step)), True

@@ -232,18 +232,17 @@ class Session:
         Args:
             row: Row of the solved skeleton.
         """
-        changed = False
-        own = row - self.rooted.added
-        for editor in self.editors:
+        structure, added = False, self.rooted.added
+        for editor in (one for one in self.editors if one.enabled):
             if editor.row is not None:
-                moves = row in ancestors(self.skeleton.parents, editor.row + self.rooted.added)
                 follows = editor.follows and self.play.motion is not None
-                if moves and editor.enabled and not follows and editor.has_target:
-                    place_at_current(editor, self.pose, self.rooted.added, self.size)
-            elif own >= 0 and editor.enabled and holds(editor, self.given, own):
-                changed = True
-                editor.values["pose"] = with_reference(editor, self.given, own, self.pose[row])
-        self.touch(structure=changed)
+                moves = row in ancestors(self.skeleton.parents, editor.row + added)
+                if moves and editor.has_target and not follows:
+                    place_at_current(editor, self.pose, added, self.size)
+            elif row >= added and holds(editor, self.given, row - added):
+                structure = True
+                editor.values["pose"] = with_reference(editor, self.given, row - added, self.pose[row])
+        self.touch(structure=structure)
 
     def put(self, q: Array) -> None:
         """Set the pose by joint values of the solved skeleton, (nq,), clamped to its limits."""
@@ -559,7 +558,7 @@ class Session:
                 raise InputError("the key is at this frame", value=to, hint="go to the frame where it should be")
             self.remember()
             new = replace(key, frame=to, joints=key.of(part))
-            there = next((other for other in play.keys if other.frame == to), None)
+            there = play.key_at(to)
             if there is not None and new.joints is not None:
                 change = there.change.copy()
                 for place in map(self.skeleton.q_slice, new.joints):
@@ -583,7 +582,7 @@ class Session:
         Raises:
             InputError: If there is none.
         """
-        key = next((key for key in self.play.keys if key.frame == frame), None)
+        key = self.play.key_at(frame)
         if key is None or key.of(part) == frozenset[int]():
             raise InputError("there is no key", value=frame, expected="the frame of a key")
         return key
@@ -598,8 +597,10 @@ class Session:
 
     def _put_keys(self, frame: int, key: Key | None) -> None:
         """Replace what is keyed at a frame; None: nothing."""
-        others = [other for other in self.play.keys if other.frame != frame]
-        self.play.keys = tuple(sorted((*others, *([] if key is None else [key])), key=lambda one: one.frame))
+        keys = [other for other in self.play.keys if other.frame != frame]
+        if key is not None:
+            keys.append(key)
+        self.play.keys = tuple(sorted(keys, key=lambda one: one.frame))
         self.touch()
 
     def _clip(self) -> tuple[Play, Motion]:

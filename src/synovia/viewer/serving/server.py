@@ -18,6 +18,7 @@ import logging
 import socket
 import threading
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -172,11 +173,10 @@ def is_local(host: str) -> bool:
 
 def _is_address(host: str) -> bool:
     """Return whether a host is an IP address."""
-    try:
+    with suppress(ValueError):
         ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
 
 
 def _is_same(origin: str, host: str) -> bool:
@@ -310,10 +310,8 @@ def _brief_report(rules: Rules) -> Callable[[Any, dict[str, Any]], None]:
 
 def _is_raised_by_viser(error: BaseException) -> bool:
     """Return whether an error was raised by viser itself."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0] == "viser"
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(modules) and modules[-1].partition(".")[0] == "viser"
 
 
 def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -148,8 +148,8 @@ class View:
         self.server.gui.main_panel.set_width(_PANEL)
         atexit.register(self.stop)
         aim = opening.aim(opening.make())
-        self.server.scene.set_up_direction(_triple(aim.up))
-        add_lights(self.server.scene, _triple(aim.up))
+        self.server.scene.set_up_direction(aim.up)
+        add_lights(self.server.scene, aim.up)
         first = self.server.initial_camera
         first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
         first.fov, first.near, first.far = aim.fov, aim.near, aim.far
@@ -206,7 +206,7 @@ class View:
         session = opening.make()
         if old is not None:
             aim, camera = opening.aim(session), client.camera
-            client.scene.set_up_direction(_triple(aim.up))
+            client.scene.set_up_direction(aim.up)
             with client.atomic():
                 camera.fov, camera.near, camera.far = aim.fov, aim.near, aim.far
                 camera.up_direction, camera.position, camera.look_at = aim.up, aim.position, aim.look_at
@@ -294,9 +294,3 @@ def serve(
     if browser:
         webbrowser.open(out.url)
     return out
-
-
-def _triple(vector: Array) -> tuple[float, float, float]:
-    """Return a vector, (3,), as a tuple."""
-    x, y, z = vector.tolist()
-    return x, y, z
