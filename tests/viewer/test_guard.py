@@ -528,6 +528,17 @@ def test_an_address_of_another_machine_is_refused_at_once(host: str) -> None:
         view("arm7", host=host, port=0)
 
 
+@pytest.mark.parametrize("port", [2**16, -1, "x", 0.5])
+def test_a_port_that_does_not_exist_is_refused_at_once(port: object) -> None:
+    with pytest.raises(sy.InputError, match="port"):
+        view("arm7", port=port)
+
+
+def test_after_the_last_port_any_port_will_do() -> None:
+    with suppress(OSError), socket.create_server(("127.0.0.1", 2**16 - 1)), view("arm7", port=2**16 - 1) as running:
+        assert status(get(running)) == 200
+
+
 def test_a_browser_sends_files_more_slowly_than_the_server_allows() -> None:
     from synovia.viewer.page.style import UPLOAD
     from synovia.viewer.serving.server import BYTES

@@ -195,15 +195,11 @@ def _handles(skeleton: Skeleton) -> list[dict[str, Any]]:
     ]
     if out:
         return out[:_MOST_HANDLES]
-    tips: list[tuple[int, int]] = []
-    for row in range(len(skeleton)):
-        moving = [
-            at for at in ancestors(skeleton.parents, row) if skeleton.joints[at].kind not in (Kind.FIXED, Kind.FREE)
-        ]
-        if not skeleton.children[row] and moving:
-            tips.append((len(moving), row))
-    longest = max((count for count, _ in tips), default=0)
-    kept = [row for count, row in tips if count >= 0.5 * longest][:_MOST_HANDLES]
+    moves = [joint.kind not in (Kind.FIXED, Kind.FREE) for joint in skeleton.joints]
+    tips = [row for row in range(len(skeleton)) if not skeleton.children[row]]
+    counts = {row: sum(moves[at] for at in ancestors(skeleton.parents, row)) for row in tips}
+    least = max(1.0, 0.5 * max(counts.values(), default=0))
+    kept = [row for row, count in counts.items() if count >= least][:_MOST_HANDLES]
     return [{"row": row, "label": skeleton.joint_names[row], "carries": False} for row in kept]
 
 

@@ -69,12 +69,10 @@ def first_goals(session: Session) -> None:
         dragged[-1].values["axis"] = face
         session.to_current(dragged[-1])
     for editor in dragged:
-        editor.enabled, editor.idle = False, True
+        editor.enabled, editor.idle, editor.priority = False, True, _DRAGGED if levels else 0
     for row in feet:
         session.add("pose", row)
     if levels:
-        for editor in dragged:
-            editor.priority = _DRAGGED
         if any(joint.mass > 0.0 for joint in skeleton.joints):
             balance = session.add("center of mass", None, label="balance")
             corners = soles(session.given, feet)

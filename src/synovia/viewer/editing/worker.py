@@ -184,6 +184,6 @@ class Worker:
             while not ready.wait(patience) and not (self._stopped.is_set() or self._background.stopped.is_set()):
                 now = time.perf_counter()
                 frame = self.engine.stand_in(min(now - last, _LONGEST))
-                told = (compiling.words, compiling.spent, compiling.seconds)
-                self._listener(dataclasses.replace(frame, busy=True, compiling=told))
+                progress = compiling.words, compiling.spent, compiling.seconds
+                self._listener(dataclasses.replace(frame, busy=True, compiling=progress))
                 last, patience = now, 1.0 / RATE

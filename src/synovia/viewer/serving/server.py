@@ -45,6 +45,7 @@ _PENALTY: Final = 15.0  # new connections that a closed one costs, so that a flo
 _PRINTED: Final = 160  # printed characters of an error message
 _CONTROL: Final = 8  # WebSocket operation codes from here on are control frames: close, ping, pong
 
+_PORTS: Final = 2**16
 _STARTING: Final = threading.Lock()
 _READ: Final = ("Host", "Origin", "Cookie", "Sec-Fetch-Site")
 _HEADERS: Final = {
@@ -221,12 +222,14 @@ def guarded_server(rules: Rules, port: int) -> ViserServer:
     return server
 
 
-def check_address(host: str) -> None:
+def check_address(host: str, port: int) -> None:
     """Check that a server can listen at an address: viser's would wait for ever where it cannot.
 
     Raises:
-        InputError: If it is not an address of this machine.
+        InputError: If the host is not an address of this machine, or there is no such port.
     """
+    if port not in range(_PORTS):
+        raise InputError("port", value=port, expected=f"a whole number from 0 to {_PORTS - 1}")
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as trial:
@@ -251,8 +254,8 @@ def _guarded_serve(rules: Rules) -> Generator[list[bool]]:
     quiet.addHandler(logging.NullHandler())
     quiet.propagate = False
 
-    def serve(handler: Any, *args: Any, **options: Any) -> Any:
-        """Serve with checks before the given handler."""
+    def serve(handler: Any, host: str, port: int, **options: Any) -> Any:
+        """Serve with checks before the given handler, at any port once viser has tried the last one."""
         used.append(True)
         options |= {
             "process_request": _checked(rules, options["process_request"]),
@@ -263,7 +266,7 @@ def _guarded_serve(rules: Rules) -> Generator[list[bool]]:
             "server_header": None,
             "logger": quiet,
         }
-        return plain(_counted(rules, handler), *args, **options)
+        return plain(_counted(rules, handler), host, port if port < _PORTS else 0, **options)
 
     module.serve = serve  # type: ignore[assignment,misc]
     try:

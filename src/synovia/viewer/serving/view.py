@@ -285,12 +285,12 @@ def serve(
         browser: Whether to open a browser.
 
     Raises:
-        InputError: If the host is not an address of this machine.
+        InputError: If the host is not an address of this machine, or there is no such port.
     """
-    check_address(host)
+    check_address(host, port)
     if not token:  # an empty one protects nothing
         token = None if is_local(host) else secrets.token_urlsafe(24)
-    out = View(opening, Rules(host=host, token=token), port, dark=dark, shadows=shadows)
+    out = View(opening, Rules(host=host, token=token), int(port), dark=dark, shadows=shadows)
     if browser:
         webbrowser.open(out.url)
     return out
