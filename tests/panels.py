@@ -11,6 +11,7 @@ import numpy as np
 from synovia.surface import Surface
 from synovia.viewer.editing.engine import Engine
 from synovia.viewer.editing.worker import Background
+from synovia.viewer.page.keys import Keys
 from synovia.viewer.page.page import Page
 from synovia.viewer.panel import TABS
 from synovia.viewer.scene.handles import Handles
@@ -104,7 +105,7 @@ def make_page(session, monkeypatch):
     monkeypatch.setattr("synovia.viewer.page.page.Worker", lambda *_: None)
     gui = Gui()
     client = SimpleNamespace(gui=gui, flush=lambda: None)
-    page = Page(client, session, "arm7", make_host(), Surface(), TABS, SimpleNamespace())
+    page = Page(client, session, "arm7", make_host(), Surface(), TABS, Keys, SimpleNamespace())
     engine = Engine(session)
 
     def step():

@@ -29,7 +29,7 @@ from synovia.viewer.editing.worker import (  # noqa: E402
     Background,
     Worker,
 )
-from synovia.viewer.serving.server import Bucket, Rules  # noqa: E402
+from synovia.viewer.serving.server import Bucket, Rules, is_local  # noqa: E402
 
 PATIENCE = 120.0  # seconds
 
@@ -54,7 +54,7 @@ def _no_grudge(page: View) -> None:
 def ask(page: View, text: str) -> bytes:
     """What a raw request gets."""
     with socket.create_connection(("127.0.0.1", page.rules.port), timeout=60) as plain:
-        plain.sendall(text.encode())
+        plain.sendall(text.encode(errors="surrogateescape"))
         got = b""
         while len(got) < 65536:
             try:
@@ -333,6 +333,45 @@ def test_other_addresses_need_the_token() -> None:
         assert status(get(running, Cookie=f"synovia_token={running.rules.token}")) == 200
 
 
+def test_an_empty_token_is_none() -> None:
+    with view("arm7", host="0.0.0.0", port=0, token="") as running:
+        assert "?token=" in running.url
+        assert status(get(running)) == 401
+    with view("arm7", port=0, token="") as running:
+        assert "token" not in running.url
+        assert status(get(running)) == 200
+
+
+def test_a_token_may_have_any_characters() -> None:
+    with view("arm7", host="0.0.0.0", port=0, token="a+b &c;d=é") as running:
+        answer = get(running, running.url.split(str(running.rules.port))[1])
+        assert status(answer) == 200
+        cookie = answer.split(b"Set-Cookie: ")[1].split(b";")[0].decode()
+        assert status(get(running, Cookie=cookie)) == 200
+        assert status(get(running, Cookie='synovia_token="\udcff"')) == 401
+        assert status(get(running, "/?token=\udcff")) == 401
+        assert status(get(running, "//[?token=a")) == 401
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 on this machine")
+def test_the_address_of_a_page_for_ipv6_leads_to_it() -> None:
+    from urllib.request import urlopen
+
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 on this machine")
+    with view("arm7", host="::", port=0) as running, urlopen(running.url, timeout=60) as answer:
+        assert answer.status == 200
+
+
+def test_the_name_of_a_host_has_no_case() -> None:
+    rules = Rules(host="My-Machine.local", port=8080)
+    assert rules.refusal("/", {"Host": "my-machine.local:8080"}, socket=False) is None
+    assert rules.refusal("/", {"Host": "other.local:8080"}, socket=False) is not None
+    assert is_local("LocalHost")
+
+
 def test_two_browsers_keep_their_own_state(page: View) -> None:
     async def go() -> None:
         async with await _open(page) as one, await _open(page) as two:
@@ -474,6 +513,10 @@ def test_a_page_that_cannot_be_made_is_refused_before_it_opens() -> None:
         ({"model": "arm7", "solver": "nothing"}, sy.UnknownNameError),
         ({"model": "arm7", "goals": sy.PositionGoal("nothing")}, sy.UnknownNameError),
         ({"model": "arm7", "clip": 3}, sy.InputError),
+        ({"model": "arm7", "goals": ["tool"]}, sy.InputError),
+        ({"model": "arm7", "goals": 7}, sy.InputError),
+        ({"model": "arm7", "tolerance": (0.0, 0.1)}, sy.InputError),
+        ({"model": sy.Motion(sy.bundled("arm7"), np.zeros((0, 7)), 30.0)}, sy.InputError),
     ):
         with pytest.raises(error):
             view(**arguments, port=0)
@@ -483,6 +526,17 @@ def test_a_page_that_cannot_be_made_is_refused_before_it_opens() -> None:
 def test_an_address_of_another_machine_is_refused_at_once(host: str) -> None:
     with pytest.raises(sy.InputError, match="an address of this machine"):
         view("arm7", host=host, port=0)
+
+
+@pytest.mark.parametrize("port", [2**16, -1, "x", 0.5])
+def test_a_port_that_does_not_exist_is_refused_at_once(port: object) -> None:
+    with pytest.raises(sy.InputError, match="port"):
+        view("arm7", port=port)
+
+
+def test_after_the_last_port_any_port_will_do() -> None:
+    with suppress(OSError), socket.create_server(("127.0.0.1", 2**16 - 1)), view("arm7", port=2**16 - 1) as running:
+        assert status(get(running)) == 200
 
 
 def test_a_browser_sends_files_more_slowly_than_the_server_allows() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import synovia as sy
 from panels import make_page, settled
+from synovia.model.geometry import rigid
 from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.mirror import counterparts, mirrored
@@ -137,6 +138,17 @@ def test_a_mirror_image_keeps_all_distances_and_twice_is_the_pose(name):
     np.testing.assert_allclose(apart[0], apart[1], atol=1e-9 * skeleton.size)
     np.testing.assert_allclose(sy.Pose(skeleton, mirrored(image)).positions, pose.positions, atol=1e-9)
     assert any(pair != row for row, pair in enumerate(pairs)) == (name != "arm7")
+
+
+def test_hands_of_different_kinds_are_no_counterparts():
+    joints = [
+        sy.Joint("hips", kind=sy.Kind.BALL, role="hips"),
+        sy.Joint("left", "hips", sy.Kind.SLIDE, rigid((0.3, 0.0, 0.0)), (1.0, 0.0, 0.0), role="left_hand"),
+        sy.Joint("right", "hips", sy.Kind.BALL, rigid((-0.3, 0.0, 0.0)), role="right_hand"),
+    ]
+    skeleton = sy.Skeleton(joints)
+    assert counterparts(skeleton) == [0, 1, 2]
+    assert np.isfinite(mirrored(skeleton.random_pose(1))).all()
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,17 @@ def test_a_page_is_a_few_hundred_kilobytes_and_loads_nothing(tmp_path: Path) -> 
     assert "/*" not in text.split("</style>")[0]  # all parts are in their places
 
 
+def test_a_motion_without_frames_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(sy.InputError, match="no frames"):
+        sy.write_page(sy.Motion(sy.bundled("arm7"), np.zeros((0, 7)), 30.0), tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("targets", ["ab", [[1.0, 2.0, 3.0], [1.0]], [[0.0, 0.0, np.nan]], 1.0])
+def test_targets_that_are_no_positions_are_refused(tmp_path: Path, targets: object) -> None:
+    with pytest.raises(sy.InputError, match="targets"):
+        sy.write_page(some_motion("arm7"), tmp_path / "page.html", targets=targets)
+
+
 @pytest.mark.parametrize("shape", [(3,), (2, 1, 3), (4, 2)])
 def test_targets_of_another_shape_are_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
     with pytest.raises(sy.InputError, match="targets"):

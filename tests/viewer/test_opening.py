@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ import synovia as sy
 from browsing import until
 from panels import make_page
 from synovia.compiling import Compiling
+from synovia.model.geometry import rigid
 from synovia.viewer import live
 from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.engine import Engine
@@ -87,6 +89,12 @@ def test_a_stand_in_keeps_limits_and_ends_at_the_edge_of_reach(model, joint):
     assert np.linalg.norm(tip_of(frame.pose, editor, 0)[0] - editor.position) < before
 
 
+def test_a_limb_may_end_in_more_fixed_links_than_python_can_recurse_into():
+    joints = [sy.Joint("0", kind=sy.Kind.HINGE, axis=(0.0, 0.0, 1.0))]
+    joints += [sy.Joint(str(i), str(i - 1), rest=rigid((0.0, 0.1, 0.0))) for i in range(1, 1500)]
+    assert limb_of(sy.Skeleton(joints), 1499) == [0]
+
+
 def test_the_page_says_what_is_compiled():
     with Compiling() as compiling:
         more = {"compiling": True, "solver": "full-body", "seconds": 35.0}
@@ -107,6 +115,16 @@ def test_recent_models_are_listed_newest_first(tmp_path, monkeypatch):
     assert [path.name for path in recent()] == ["a.bvh", "c.bvh", "b.bvh"]
     Path(paths[0]).unlink()
     assert [path.name for path in recent()] == ["c.bvh", "b.bvh"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not allow such names")
+def test_recent_models_may_have_any_name_and_may_be_out_of_reach(tmp_path, monkeypatch):
+    monkeypatch.setenv("SYNOVIA_CACHE_DIR", str(tmp_path / "cache"))
+    for name in ("a\u2028b.bvh", "caf\udce9.bvh", f"{'x' * 300}.bvh"):  # the last one is too long for a file
+        if len(name) < 255:
+            shutil.copy(WALK, tmp_path / name)
+        note_recent(tmp_path / name)
+    assert [path.name for path in recent()] == ["caf\udce9.bvh", "a\u2028b.bvh"]
 
 
 def opened(monkeypatch, tmp_path):
@@ -141,6 +159,9 @@ def test_a_file_of_no_known_format_is_a_message(monkeypatch, tmp_path):
     page, controls, calls = opened(monkeypatch, tmp_path)
     controls["Open a file"].type(sent("note.txt", b"hello"))
     assert "no known format" in page.message.text
+    object.__setattr__(page.host, "folder", tmp_path / "not there")
+    controls["Open a file"].type(sent("arm.toml", b"hello"))
+    assert "not there" in page.message.text
     assert calls == []
 
 

@@ -19,7 +19,7 @@ from synovia.viewer.editing.first_goals import add_goals, first_goals
 from synovia.viewer.editing.root import ROOTS, rooted, with_root_values, without_root_values
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.undo import Undo
-from synovia.viewer.editing.worker import Background, Worker
+from synovia.viewer.editing.worker import SESSION, Background, Worker
 from synovia.viewer.live import opening
 from synovia.viewer.page.saving import Recording, command_line, goal_file, pose_file, python_text, solved_clip
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
@@ -141,7 +141,7 @@ def test_a_page_at_rest_is_told_so_once_and_sleeps() -> None:
     assert frames[-1].solution.reached
     worker.stop()
     background.stop()
-    assert not background.busy
+    assert background.running(SESSION) == 0
 
 
 def test_undo_and_reset_bring_back_what_was() -> None:
@@ -209,6 +209,64 @@ def test_undo_and_reset_bring_back_the_clip() -> None:
     assert session.play.playing
     assert session.play.weight == 1.0
     np.testing.assert_array_equal(session.start(0.0).q, motion.q[0])
+
+
+def test_goals_that_a_clip_turns_off_come_back_also_after_undo() -> None:
+    arm = sy.bundled("arm7")
+    session = Session(arm, [sy.Motion(arm, np.array([arm.rest_q, arm.rest_q]), 1.0)])
+    key = session.add("rest", None).key
+    session.set_clip(0)
+    session.set_clip(None)
+    assert session.editor(key).enabled
+    session.undo()
+    assert not session.editor(key).enabled
+    session.set_clip(None)
+    assert session.editor(key).enabled
+    session.set_clip(0)
+    session.undo()
+    session.change(key, enabled=False)
+    session.set_clip(0)
+    session.set_clip(None)
+    assert not session.editor(key).enabled  # it was off before the clip
+
+
+def test_what_fails_is_no_step_of_undo() -> None:
+    session = Session(sy.Skeleton([sy.Joint("alone")]))
+    with pytest.raises(sy.InputError):
+        session.new_clip(0.0)
+    with pytest.raises(sy.InputError):
+        session.add("relative", 0)
+    assert not session.edited
+
+
+def test_a_change_on_top_of_a_clip_outlives_another_root() -> None:
+    arm = sy.bundled("arm7")
+    session = Session(arm, [sy.Motion(arm, np.array([arm.rest_q, arm.rest_q]), 1.0)])
+    session.set_clip(0)
+    row = arm.index("joint2")
+    session.set_joint(row, [0.5])
+    for mode in ("free", "x,y", "fixed"):
+        session.set_root(mode)
+        assert session.start()[row + session.rooted.added] == pytest.approx(0.5)
+
+
+def test_an_edit_of_one_clip_is_not_keyed_on_another() -> None:
+    arm = sy.bundled("arm7")
+    clips = [sy.Motion(arm, np.array([arm.rest_q, arm.rest_q]), 1.0, name=name) for name in "ab"]
+    session = Session(arm, clips, auto_key=True)
+    session.set_clip(0)
+    session.set_joint(arm.index("joint2"), [0.5])
+    session.finish_edit()
+    session.set_clip(1)
+    assert session.key_if_due() is None
+    assert session.play.keys == ()
+
+
+def test_a_clip_without_frames_is_refused() -> None:
+    arm = sy.bundled("arm7")
+    session = Session(arm, [sy.Motion(arm, np.zeros((0, arm.nq)), 30.0, name="nothing")])
+    with pytest.raises(sy.InputError, match=r"nothing.*no frames"):
+        session.set_clip(0)
 
 
 @pytest.mark.parametrize("name", ["humanoid", "arm7"])  # with a free root of its own, and without
@@ -416,6 +474,36 @@ def test_a_saved_motion_is_the_one_that_is_seen() -> None:
     for frame, seconds in enumerate((1.0, 0.75, 0.5, 0.25, 0.0)):
         np.testing.assert_allclose(saved.q[frame], session.start(seconds).q)
     assert np.abs(saved.q[0] - motion.q[2]).max() > 0.1
+
+
+def test_what_changes_while_a_motion_is_saved_does_not_change_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = sy.bundled("arm7")
+    session = Session(arm, [sy.Motion(arm, np.array([arm.rest_q] * 4), 2.0)])
+    session.set_clip(0)
+    key = session.add("position", "tool").key
+    session.move(key, GOOD)
+    plain = sy.IK.solve
+
+    def solve(*given: object, **more: object) -> sy.Solution:
+        if session.play.motion is not None:
+            session.set_clip(None)
+            session.set_root("free")
+            session.move(key, (0.0, 0.4, 0.6))
+        return plain(*given, **more)
+
+    monkeypatch.setattr(sy.IK, "solve", solve)
+    saved = solved_clip(session, [])
+    assert saved.q.shape == (4, arm.nq)
+    for frame in range(4):
+        np.testing.assert_allclose(saved.pose(frame).position("tool"), GOOD, atol=1e-3)
+
+
+def test_numbers_of_numpy_are_written_as_plain_ones() -> None:
+    session = _arm(tolerance=np.array([0.01, 0.02]))
+    assert "tolerance=(0.01, 0.02)" in python_text(session, "arm7")
+    assert "--tol 0.01," in command_line(session, "arm7")
+    with pytest.raises(sy.InputError, match="tolerance"):
+        _arm(tolerance=(0.01, -1.0))
 
 
 def test_a_recording_lasts_as_long_as_it_took() -> None:

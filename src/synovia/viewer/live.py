@@ -11,10 +11,11 @@ from synovia.clips import find_ends
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.io.base import optional_package
-from synovia.io.load import Clips
+from synovia.io.load import Clips, clip_number, format_of, is_bundled, load_clips, load_model, load_motion
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
+from synovia.retargeting import retarget
 from synovia.solver import FullBody, Solver, as_solver
 from synovia.viewer.editing.clip import together
 from synovia.viewer.editing.first_goals import add_goals, first_goals, stands
@@ -115,6 +116,7 @@ def opening(
 ) -> Opening:
     """Return how live pages of a model are made; the arguments are those of ``view``."""
     optional_package("viser", "the live page needs viser", "view")
+    from synovia.viewer.page.keys import Keys
     from synovia.viewer.page.page import Page
     from synovia.viewer.panel import TABS
     from synovia.viewer.scene.scene import first_aim
@@ -123,7 +125,7 @@ def opening(
     if clip is not None:
         clips, playing = _with_clip(clips, clip, own)
     skeleton, clips = together(own, clips)
-    wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
+    wanted = None if goals is None else list(goals) if isinstance(goals, Iterable) else [goals]
     if solver is None and wanted is None and stands(skeleton):
         solver = FullBody(attempts=1, largest_move=_LARGEST_MOVE)
     settings = as_solver(solver)
@@ -153,7 +155,7 @@ def opening(
         surface = replace(surface, notes=(*surface.notes, *ends))
 
     def give(client: Any, session: Session, host: Host) -> Page:
-        return Page(client, session, name, host, surface, TABS, _Navigation(host, own))
+        return Page(client, session, name, host, surface, TABS, Keys, _Navigation(host, own))
 
     return Opening(make, give, first_aim, surface.notes)
 
@@ -181,9 +183,6 @@ class _Navigation:
 
     def play(self, clip: str | Path) -> None:
         """Carry a clip over to the body and play it there."""
-        from synovia.io.load import format_of, load_motion
-        from synovia.retargeting import retarget
-
         path = Path(clip)
         if format_of(path).read_onto is not None:  # joint values of this very body
             motion = load_motion(path, skeleton=self._body)
@@ -199,8 +198,6 @@ class _Navigation:
 def _opened(model: Any) -> tuple[Skeleton, Pose | None, Clips, str]:
     """Return skeleton, start pose, clips and name of a model."""
     if isinstance(model, str | Path):
-        from synovia.io.load import is_bundled, load_clips, load_model
-
         name = str(model)
         return load_model(name), None, Clips([]) if is_bundled(name) else load_clips(name), name
     if isinstance(model, Skeleton):
@@ -215,8 +212,6 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, Clips, str]:
 
 def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> Clips:
     """Return the clips, the requested one included, and its number."""
-    from synovia.io.load import clip_number, load_motion
-
     if not isinstance(clip, int | Motion):
         clip = str(clip)
         if clip not in [motion.name for motion in clips] and (Path(clip).exists() or not clips):

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.draw.camera import direction
-from synovia.draw.scene import up_of
+from synovia.draw.scene import bone_lengths, up_of
 from synovia.draw.theme import THEMES
 from synovia.errors import InputError
 from synovia.io.base import as_path, write_bytes
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, align_z, as_numbers
+from synovia.model.geometry import Array, align_z, as_numbers, dimensions
 from synovia.model.limits import Interval, SwingTwist
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
@@ -51,7 +51,7 @@ def write_page(
         force: Whether an existing file may be replaced.
 
     Raises:
-        InputError: If the targets have another shape.
+        InputError: If the motion has no frames, or the targets have another shape.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
 
     Example:
@@ -63,11 +63,12 @@ def write_page(
 
 
 def page_text(motion: Motion, targets: Array | None = None) -> str:
-    """Return the text of the page."""
+    """Return the text of the page; the arguments and errors are those of ``write_page``."""
+    if not len(motion):
+        raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     skeleton = motion.skeleton
     pack = _Pack()
     surface = surface_of_skeleton(skeleton)
-    lengths = {int(row): float(skeleton.lengths[row]) for row in range(len(skeleton))}
     content: dict[str, Any] = {
         "name": motion.name if motion.name == skeleton.name else f"{skeleton.name}: {motion.name}",
         "fps": motion.fps,
@@ -77,7 +78,7 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
         "body": _body(skeleton),
         "handles": _handles(skeleton),
         "bones": _bones(skeleton),
-        "whole": bool(surface.parts) and surface.covers(_carried(skeleton, lengths)),
+        "whole": bool(surface.parts) and surface.covers(bone_lengths(skeleton)),
         "surface": _surface(surface.parts, pack),
         "motion": _values(motion, pack),
         "targets": _targets(motion, targets, pack),
@@ -85,7 +86,7 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
         "data": pack.text(),
     }
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":  # so that a name from a file cannot end the script
+    for sign in "<>&":  # so that a name from a file cannot end the script
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     folder = files("synovia.viewer").joinpath("offline_page")
 
@@ -106,7 +107,7 @@ class _Pack:
     def add(self, values: NDArray[Any], kind: str, *, differences: bool = True) -> int:
         """Append an array of unsigned integers and return its number; ``kind`` is u1, u2 or u4."""
         table = np.ascontiguousarray(values.reshape(len(values), -1).astype(f"<{kind}").T)
-        if differences and table.shape[1]:
+        if differences:
             table = np.diff(table, axis=1, prepend=np.zeros((len(table), 1), table.dtype))  # modulo 2 ** bits
         raw = np.ascontiguousarray(table).reshape(-1).view(np.uint8).reshape(-1, table.itemsize).T.tobytes()
         self.arrays.append({
@@ -125,50 +126,35 @@ class _Pack:
         return base64.b64encode(zlib.compress(bytes(self._data), 9)).decode()
 
 
-def _carried(skeleton: Skeleton, lengths: dict[int, float]) -> dict[int, float]:
-    """Return the length of the bones that begin at each joint, by row."""
-    out: dict[int, float] = {}
-    for row, parent in enumerate(skeleton.parents):
-        if parent >= 0:
-            out[parent] = out.get(parent, 0.0) + lengths[row]
-    return out
-
-
 def _view(motion: Motion, parts: Sequence[Part]) -> dict[str, Any]:
     """Return what the camera needs: axes, floor, and the size of the body."""
     skeleton = motion.skeleton
     up = direction(up_of(skeleton), "y")
     frames = motion.frames()
     positions = frames[..., 9:]
-    chosen = np.unique(np.linspace(0, max(len(motion) - 1, 0), min(_SAMPLES, max(len(motion), 1))).astype(int))
+    chosen = np.unique(np.linspace(0, len(motion) - 1, _SAMPLES).astype(int))
     shape = build(skeleton, THEMES["light"], 1.0)
     shown = [positions[frame][shape.joints] for frame in chosen]
     if parts:
         shown = [np.concatenate([part.placed(frames[frame]) for part in parts]) for frame in chosen]
-    root = positions[:, 0] - np.outer(positions[:, 0] @ up, up)
-    extents = [np.ptp(points @ _across(up).T, axis=0) for points in shown]
-    wide = float(max(max(extent[0], extent[1]) for extent in extents))
-    tall = float(max(extent[2] for extent in extents))
-    travel = float(np.linalg.norm(np.ptp(root, axis=0)))
+    axes = align_z(up)  # two axes of the floor, and up
+    extents = np.array([np.ptp(points @ axes, axis=0) for points in shown])
+    wide, tall = float(extents[:, :2].max()), float(extents[:, 2].max())
     size = float(np.hypot(wide, tall)) or 1.0
     everything = np.concatenate(shown)
     middle = (everything.min(axis=0) + everything.max(axis=0)) / 2.0
-    follows = travel > _TRAVELS * size
+    root = positions[:, 0] - np.outer(positions[:, 0] @ up, up)
+    follows = bool(np.linalg.norm(np.ptp(root, axis=0)) > _TRAVELS * size)
     return {
         "up": up.tolist(),
         "ahead": ahead_of(skeleton).tolist(),
         "middle": middle.tolist(),
-        "wide": wide if follows else max(wide, float(np.ptp(everything @ _across(up).T[:, :2], axis=0).max())),
+        "wide": wide if follows else float(np.ptp(everything @ axes[:, :2], axis=0).max()),
         "tall": tall,
         "size": size,
         "follows": follows,
         "floor": float(np.quantile([float((points @ up).min()) for points in shown], 0.1)),
     }
-
-
-def _across(up: Array) -> Array:
-    """Return two axes of the floor and ``up`` as rows, (3, 3)."""
-    return align_z(up).T
 
 
 def _body(skeleton: Skeleton) -> dict[str, Any]:
@@ -177,8 +163,7 @@ def _body(skeleton: Skeleton) -> dict[str, Any]:
     for joint in skeleton.joints:
         limit = joint.limit
         if isinstance(limit, Interval):
-            ends = [end if abs(end) < 1e15 else None for end in (limit.lower, limit.upper)]
-            limits.append(ends)
+            limits.append([end if abs(end) < 1e15 else None for end in (limit.lower, limit.upper)])
         elif isinstance(limit, SwingTwist):
             limits.append(limit.row().tolist()[:10])
         else:
@@ -210,15 +195,11 @@ def _handles(skeleton: Skeleton) -> list[dict[str, Any]]:
     ]
     if out:
         return out[:_MOST_HANDLES]
-    tips: list[tuple[int, int]] = []
-    for row in range(len(skeleton)):
-        moving = [
-            at for at in ancestors(skeleton.parents, row) if skeleton.joints[at].kind not in (Kind.FIXED, Kind.FREE)
-        ]
-        if not skeleton.children[row] and moving:
-            tips.append((len(moving), row))
-    longest = max((count for count, _ in tips), default=0)
-    kept = [row for count, row in tips if count >= 0.5 * longest][:_MOST_HANDLES]
+    moves = [joint.kind not in (Kind.FIXED, Kind.FREE) for joint in skeleton.joints]
+    tips = [row for row in range(len(skeleton)) if not skeleton.children[row]]
+    counts = {row: sum(moves[at] for at in ancestors(skeleton.parents, row)) for row in tips}
+    least = max(1.0, 0.5 * max(counts.values(), default=0))
+    kept = [row for row, count in counts.items() if count >= least][:_MOST_HANDLES]
     return [{"row": row, "label": skeleton.joint_names[row], "carries": False} for row in kept]
 
 
@@ -288,8 +269,8 @@ def _values(motion: Motion, pack: _Pack) -> dict[str, Any]:
         at = skeleton.q_slice(row)
         if joint.kind in (Kind.SLIDE, Kind.FREE):
             steps[at.start : at.start + (1 if joint.kind is Kind.SLIDE else 3)] *= skeleton.size or 1.0
-    low = motion.q.min(axis=0) if len(motion) else np.zeros(skeleton.nq)
-    steps = np.maximum(steps, np.ptp(motion.q, axis=0) / 4e9 if len(motion) else 0.0)
+    low = motion.q.min(axis=0)
+    steps = np.maximum(steps, np.ptp(motion.q, axis=0) / 4e9)
     return {
         "low": low.tolist(),
         "steps": steps.tolist(),
@@ -304,15 +285,15 @@ def _targets(motion: Motion, targets: Array | None, pack: _Pack) -> dict[str, An
     Raises:
         InputError: If the shape is another.
     """
-    if targets is None or not np.size(targets):
+    axes = dimensions(targets)
+    if targets is None or (axes >= 0 and not np.size(targets)):
         return None
-    places = np.asarray(targets, float)
-    if places.ndim == 2:
+    places = as_numbers(targets, (-1, -1, 3) if axes == 3 else (-1, 3), "targets")
+    if axes == 2:
         places = places[None]
-    if places.ndim != 3 or len(places) not in (1, len(motion)):
+    if len(places) not in (1, len(motion)):
         expected = f"(k, 3) or ({len(motion)}, k, 3)"
         raise InputError("targets", value=np.shape(targets), expected=f"an array of shape {expected}")
-    places = as_numbers(places, (-1, places.shape[1], 3), "targets")
     low, span = places.min(axis=(0, 1)), np.ptp(places, axis=(0, 1)).max() or 1.0
     whole = np.rint((places - low) / span * 4e9).reshape(len(places), -1)
     return {"low": low.tolist(), "span": float(span), "places": pack.add(whole, "u4"), "count": places.shape[1],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from synovia.errors import InputError
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, quat_product, rotation_between, times_exp
 from synovia.model.motion import Motion
 from synovia.viewer.editing.editor_values import free_label
 
@@ -58,6 +58,7 @@ class Play:
         holds: Whether the first and the last key hold to the ends of the clip, as in one that begins empty; else the
             layer fades within ``FADE`` seconds.
         loose: What a person has changed on top of clip and layer and not keyed yet, as in ``Key``; None for nothing.
+        paused: Keys of the goals that are off because a clip plays.
     """
 
     motion: Motion | None = None
@@ -70,6 +71,7 @@ class Play:
     keys: tuple[Key, ...] = ()
     holds: bool = False
     loose: Array | None = None
+    paused: frozenset[int] = frozenset()
 
     @property
     def span(self) -> tuple[float, float]:
@@ -89,6 +91,10 @@ class Play:
     def frame(self) -> int:
         """The frame nearest to the present time."""
         return 0 if self.motion is None else round(self.time * self.motion.fps)
+
+    def key_at(self, frame: int) -> Key | None:
+        """Return the key at a frame, None if there is none."""
+        return next((key for key in self.keys if key.frame == frame), None)
 
     def advance(self, seconds: float) -> None:
         """Advance the time by some seconds; the clip loops between the first and the last frame that play."""
@@ -132,8 +138,7 @@ class Play:
             return near.change.copy()
         if away >= FADE:
             return None
-        none = no_change(skeleton)
-        return blend(skeleton, near.change, none, _smooth(away / FADE), follow=False)
+        return blend(skeleton, near.change, no_change(skeleton), _smooth(away / FADE), follow=False)
 
 
 def _smooth(part: float) -> float:
@@ -150,21 +155,15 @@ def no_change(skeleton: Skeleton) -> Array:
 
 def change_between(skeleton: Skeleton, a: Array, b: Array) -> Array:
     """Return the change, as in ``Key``, that leads from joint values a to b."""
-    from scipy.spatial.transform import Rotation
-
     out, at = b - a, _turns(skeleton)
-    if len(at):
-        out[at] = (Rotation.from_quat(a[at]).inv() * Rotation.from_quat(b[at])).as_quat()
+    out[at] = quat_product(a[at] * (-1.0, -1.0, -1.0, 1.0), b[at])
     return out
 
 
 def changed(skeleton: Skeleton, q: Array, change: Array) -> Array:
     """Return joint values after a change, as in ``Key``."""
-    from scipy.spatial.transform import Rotation
-
     out, at = q + change, _turns(skeleton)
-    if len(at):
-        out[at] = (Rotation.from_quat(q[at]) * Rotation.from_quat(change[at])).as_quat()
+    out[at] = quat_product(q[at], change[at])
     return skeleton.follow(out)
 
 
@@ -227,10 +226,5 @@ def blend(skeleton: Skeleton, a: Array, b: Array, weight: float, *, follow: bool
         return np.array(b)
     out = (1.0 - weight) * a + weight * b
     at = _turns(skeleton)
-    if len(at):
-        from scipy.spatial.transform import Rotation
-
-        start = Rotation.from_quat(a[at])
-        way = (start.inv() * Rotation.from_quat(b[at])).as_rotvec()
-        out[at] = (start * Rotation.from_rotvec(weight * way)).as_quat()
+    out[at] = times_exp(a[at], weight * rotation_between(a[at], b[at]))
     return skeleton.follow(out) if follow else out

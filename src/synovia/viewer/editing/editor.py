@@ -17,7 +17,7 @@ from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.goals.describe import Field
 from synovia.model import Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,11 @@ class GoalEditor:
         """Whether the target has a rotation. If the goal keeps a normal, this is the z axis."""
         return bool(kind_of(self.kind).rotation) and self.values.get("keep") != "point"
 
+    @property
+    def has_target(self) -> bool:
+        """Whether the scene shows a target of the goal."""
+        return self.has_position or self.has_rotation
+
     def copy(self) -> GoalEditor:
         """Return an independent copy. It shares the arrays, which are replaced and never written to."""
         return replace(self, values=dict(self.values))
@@ -207,7 +212,7 @@ class GoalEditor:
         if normal and not kept:
             values["axis"] = self.offset[
                 :3, 2
-            ]  # the default comes from the rest pose of a skeleton, here of the given one
+            ]  # not the default, which comes from the rest pose of the goal's skeleton
         if kind.goal.within_other:
             for name, part in (("position", POSITION), ("rotation", ROTATION)):
                 if not given & part:
@@ -231,9 +236,8 @@ def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
     """Return a rotation moved by a share of the way to another, and whether it still has to move."""
     if at is to:
         return to, False
-    from scipy.spatial.transform import Rotation
-
-    step = Rotation.from_matrix(to @ at.T).as_rotvec()
+    quat = matrix_to_quat(at)
+    step = rotation_between(quat, matrix_to_quat(to))
     if float(np.abs(step).max()) <= 1e-4:
         return to, False
-    return Rotation.from_rotvec(part * step).as_matrix() @ at, True
+    return quat_to_matrix(times_exp(quat, part * step)), True

@@ -175,9 +175,8 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
     editor.weight, editor.priority, editor.name = goal.weight, goal.priority, goal.name
     placed, turned = goal.given & POSITION > 0, goal.given & ROTATION > 0
     frame = np.eye(4) if goal.target is None else goal.target
-    editor.values = {field.argument or field.name: (field.held or field.take)(goal) for field in kind.goal.fields}
-    editor.values = {name: value for name, value in editor.values.items() if name in kind.further}
-    editor.values = {name: value for name, value in editor.values.items() if value is not None}
+    taken = ((field.argument or field.name, (field.held or field.take)(goal)) for field in kind.goal.fields)
+    editor.values = {name: value for name, value in taken if name in kind.further and value is not None}
     editor.values |= {name: skeleton.index(editor.values[name]) for name in kind.joints if name in editor.values}
     directions = [field.name for field in kind.controls if field.form == "direction"]
     editor.values |= {name: tuple(editor.values[name].tolist()) for name in directions if name in editor.values}

@@ -155,10 +155,9 @@ class Engine:
         self.active = tuple(editor.key for editor in editors)
         self._version = version
 
-    def targets(self, editors: Iterable[GoalEditor] | None = None) -> dict[str, Any]:
+    def targets(self, editors: Iterable[GoalEditor]) -> dict[str, Any]:
         """Return the eased targets of the enabled editors, as ``IK.solve`` takes them."""
-        chosen = self.session.editors if editors is None else editors
-        targets = {editor.label: editor.target() for editor in chosen if editor.key in self.active}
+        targets = {editor.label: editor.target() for editor in editors if editor.key in self.active}
         return {label: target for label, target in targets.items() if target is not None}
 
     def step(self, seconds: float) -> tuple[Frame, bool]:
@@ -170,16 +169,8 @@ class Engine:
         self.prepare()
         with session.lock:
             session.changed.clear()
-            session.play.advance(seconds)
-            start = session.start()
-            session.place(session.editors, start)
-            part = 1.0 - math.exp(-seconds / _EASE)
-            eased = [editor.ease(part, 1e-5 * session.size) for editor in session.editors]
-            moving = any(eased)
-            version = session.version
-            before = session.pose
-            editors = tuple(editor.copy() for editor in session.editors)
-            clock = session.play.time
+            start, editors, moving = self._advance(seconds)
+            version, before, clock = session.version, session.pose, session.play.time
             playing = session.play.playing and session.play.motion is not None
         if version != self._version:  # changed since ``prepare``: the next step packs it
             return self._frame(before, editors, None, clock), True
@@ -198,10 +189,7 @@ class Engine:
                 pose, self._trouble = self.own(solution), ""
             except SynoviaError as error:
                 self._trouble, self._nudges = str(error), 0
-        with session.lock:
-            # keep an edit of the pose that was made during the solve
-            if session.version == version and session.pose is before:
-                session.pose = pose
+        self._keep(pose, before, version)
         self._left = pose
         return self._frame(pose, editors, solution, clock), (
             moving or playing or self._nudges > 0 or self._unfinished > 0
@@ -211,18 +199,31 @@ class Engine:
         """Advance by some seconds while the solver is not ready: limbs follow, all else is held."""
         session = self.session
         with session.lock:
-            session.play.advance(seconds)
-            start = session.start()
-            session.place(session.editors, start)
-            for editor in session.editors:
-                editor.ease(1.0 - math.exp(-seconds / _EASE), 1e-5 * session.size)
-            editors, before = tuple(editor.copy() for editor in session.editors), session.pose
-            added, version, clock = session.rooted.added, session.version, session.play.time
+            start, editors, _ = self._advance(seconds)
+            version, before, clock, added = session.version, session.pose, session.play.time, session.rooted.added
         pose = follow(start, editors, added)
-        with session.lock:
-            if session.version == version and session.pose is before:
-                session.pose = pose
+        self._keep(pose, before, version)
         return self._frame(pose, editors, None, clock)
+
+    def _advance(self, seconds: float) -> tuple[Pose, tuple[GoalEditor, ...], bool]:
+        """Advance the clip and ease the targets; the caller holds the session's lock.
+
+        Returns:
+            The pose to solve from, copies of the editors, and whether a target still moves.
+        """
+        session = self.session
+        session.play.advance(seconds)
+        start = session.start()
+        session.place(session.editors, start)
+        part = 1.0 - math.exp(-seconds / _EASE)
+        eased = [editor.ease(part, 1e-5 * session.size) for editor in session.editors]
+        return start, tuple(editor.copy() for editor in session.editors), any(eased)
+
+    def _keep(self, pose: Pose, before: Pose, version: int) -> None:
+        """Make a pose that of the session, unless the session was edited since it had the pose ``before``."""
+        with self.session.lock:
+            if self.session.version == version and self.session.pose is before:
+                self.session.pose = pose
 
     def own(self, solution: Solution) -> Pose:
         """Return the pose of a solution on the session's skeleton."""

@@ -10,6 +10,7 @@ import numpy as np
 from synovia.clips.feet import feet_of
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
+from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, align_z
@@ -29,8 +30,11 @@ def add_goals(session: Session, goals: Iterable[Goal]) -> None:
 
     Raises:
         UnknownNameError: If a joint does not exist, or the page does not support a kind of goal.
+        InputError: If one is not a goal.
     """
-    for goal in goals:
+    for number, goal in enumerate(goals):
+        if not isinstance(goal, Goal):
+            raise InputError(f"goals[{number}]", value=type(goal), expected="a Goal")
         editor = session.add(goal.kind.replace("_", " "), goal.joint, label=goal.name)
         editor_from(editor, goal, session.given, session.to_current)
     session.touch(structure=True)
@@ -65,12 +69,10 @@ def first_goals(session: Session) -> None:
         dragged[-1].values["axis"] = face
         session.to_current(dragged[-1])
     for editor in dragged:
-        editor.enabled, editor.idle = False, True
+        editor.enabled, editor.idle, editor.priority = False, True, _DRAGGED if levels else 0
     for row in feet:
         session.add("pose", row)
     if levels:
-        for editor in dragged:
-            editor.priority = _DRAGGED
         if any(joint.mass > 0.0 for joint in skeleton.joints):
             balance = session.add("center of mass", None, label="balance")
             corners = soles(session.given, feet)

@@ -29,7 +29,9 @@ def counterparts(skeleton: Skeleton) -> list[int]:
     for role in skeleton.roles:
         for mine, other in _SIDES:
             if role.startswith(mine) and (name := other + role.removeprefix(mine)) in skeleton.roles:
-                by_role[skeleton.index(role)] = skeleton.index(name)
+                row, pair = skeleton.index(role), skeleton.index(name)
+                if skeleton.joints[row].kind is skeleton.joints[pair].kind:
+                    by_role[row] = pair
     taken: set[int] = set()
     for row, above in enumerate(skeleton.parents):
         if above < 0:
@@ -66,10 +68,10 @@ def mirrored(pose: Pose) -> Array:
         now = side
     now = now / np.linalg.norm(now)
     world, body = _reflection(now), _reflection(side)
-    turns = np.empty_like(rest)
+    bases, turns = np.empty_like(rest), np.empty_like(rest)  # world rotations before and after each joint
     for row, joint in enumerate(skeleton.joints):
         above = skeleton.parents[row]
-        base = (turns[above] if above >= 0 else np.eye(3)) @ joint.rest[:3, :3]
+        bases[row] = base = (turns[above] if above >= 0 else np.eye(3)) @ joint.rest[:3, :3]
         part, other = skeleton.q_slice(row), skeleton.q_slice(pairs[row])
         local = base.T @ world @ moved[pairs[row]] @ body @ rest[row]
         if joint.kind in (Kind.BALL, Kind.FREE):
@@ -89,9 +91,7 @@ def mirrored(pose: Pose) -> Array:
     first = next((row for row, joint in enumerate(skeleton.joints) if joint.kind is not Kind.FIXED), 0)
     if len(feet) == 2 and skeleton.joints[first].kind is Kind.FREE:
         away = (pose.positions[feet] - Pose(skeleton, q).positions[feet]).mean(axis=0) @ now * now
-        above = skeleton.parents[first]
-        base = (turns[above] if above >= 0 else np.eye(3)) @ skeleton.joints[first].rest[:3, :3]
-        q[skeleton.q_slice(first)][:3] += base.T @ away
+        q[skeleton.q_slice(first)][:3] += bases[first].T @ away
     return skeleton.follow(q)
 
 

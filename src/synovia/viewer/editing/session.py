@@ -13,6 +13,7 @@ import numpy as np
 
 from synovia.errors import InputError, UnsupportedError, unknown_name
 from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.compiled import checked_tolerance
 from synovia.io.load import clip_number
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
@@ -83,16 +84,17 @@ class Session:
     _base: Array = field(init=False)
     _undo: Undo[Snapshot] = field(default_factory=Undo[Snapshot])
     _within: bool = False  # within ``one_step``
-    _paused: frozenset[int] = frozenset()  # keys of the goals that are off because a clip plays
     _copied: tuple[str, Array] | None = None  # root mode and joint values, (nq,), of the pose that was copied
     _key_due: bool = False
     _next_key: int = 1
     size: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Set the rest pose."""
+        """Check the arguments, and set the rest pose."""
         self.given, self.clips = together(self.given, self.clips)
         self.size = self.given.size or 1.0  # size of the body, length units
+        if self.tolerance is not None:
+            self.tolerance = checked_tolerance(self.tolerance, self.size)
         self.rooted = rooted(self.given, self.mode)
         self.mode = self.rooted.mode
         self.pose = Pose(self.skeleton, with_root_values(self.given.rest_q, self.rooted))
@@ -130,12 +132,11 @@ class Session:
             called = label or (kind if row is None else self.given.joint_names[row])
             if len(self.editors) >= _MOST_EDITORS:
                 raise InputError("too many goals", value=len(self.editors) + 1, expected=f"at most {_MOST_EDITORS}")
-            taken = [editor.label for editor in self.editors]
-            self.remember()
-            editor = GoalEditor(self._next_key, kind, row, free_label(called, taken))
-            self._next_key += 1
+            editor = GoalEditor(self._next_key, kind, row, free_label(called, (one.label for one in self.editors)))
             set_defaults(editor, self.given)
             self.to_current(editor)
+            self.remember()
+            self._next_key += 1
             self.editors.append(editor)
             self.touch(structure=True)
             return editor
@@ -212,12 +213,11 @@ class Session:
             value = as_numbers(values, (place.stop - place.start,), f"value of {self.skeleton.joint_names[row]!r}")
             if step:
                 self.remember(("joint", row))
-            now = self.start().q
+            to = _with_value(self.skeleton, self.start().q, place, value)
             if self.play.motion is None:
-                self.put(_with_value(self.skeleton, now, place, value))
+                self.put(to)
             else:
                 self.play.loose = None
-                to = _with_value(self.skeleton, now, place, value)
                 self.play.loose = change_between(self.skeleton, self.start().q, to)
                 self.pose = Pose(self.skeleton, _with_value(self.skeleton, self.pose.q, place, value))
             self._let_goals_keep(row)
@@ -232,18 +232,17 @@ class Session:
         Args:
             row: Row of the solved skeleton.
         """
-        changed = False
-        own = row - self.rooted.added
-        for editor in self.editors:
+        structure, added = False, self.rooted.added
+        for editor in (one for one in self.editors if one.enabled):
             if editor.row is not None:
-                moves = row in ancestors(self.skeleton.parents, editor.row + self.rooted.added)
                 follows = editor.follows and self.play.motion is not None
-                if moves and editor.enabled and not follows and (editor.has_position or editor.has_rotation):
-                    place_at_current(editor, self.pose, self.rooted.added, self.size)
-            elif own >= 0 and editor.enabled and holds(editor, self.given, own):
-                changed = True
-                editor.values["pose"] = with_reference(editor, self.given, own, self.pose[row])
-        self.touch(structure=changed)
+                moves = row in ancestors(self.skeleton.parents, editor.row + added)
+                if moves and editor.has_target and not follows:
+                    place_at_current(editor, self.pose, added, self.size)
+            elif row >= added and holds(editor, self.given, row - added):
+                structure = True
+                editor.values["pose"] = with_reference(editor, self.given, row - added, self.pose[row])
+        self.touch(structure=structure)
 
     def put(self, q: Array) -> None:
         """Set the pose by joint values of the solved skeleton, (nq,), clamped to its limits."""
@@ -262,6 +261,8 @@ class Session:
                 )
             to, q = changed_root(self.pose.q, self.rooted, self.given, mode)
             self.remember()
+            if self.play.loose is not None:
+                self.play.loose = with_root_values(without_root_values(self.play.loose, self.given), to)
             self._root(to, q)
 
     def rest(self) -> None:
@@ -290,7 +291,7 @@ class Session:
                 if editor.row is not None:
                     other = (pairs[editor.row], editor.kind)
                     editor.enabled, editor.idle = states.get(other, (editor.enabled, editor.idle))
-                if editor.has_position or editor.has_rotation:
+                if editor.has_target:
                     self.to_current(editor)
             self.touch(structure=True)
 
@@ -314,16 +315,17 @@ class Session:
             if self._copied is None:
                 raise InputError("no pose was copied", hint="C copies the present pose")
             mode, copied = self._copied
-            q = self._with_present_root(without_root_values(copied, self.given))
-            q = copied.copy() if mode == self.mode and len(copied) == len(q) else q
-            self._apply(mirrored(Pose(self.skeleton, q)) if mirror else q)
+            own = without_root_values(copied, self.given)
+            self._apply(copied if mode == self.mode else self._with_present_root(own), mirror=mirror)
 
     def _with_present_root(self, own: Array) -> Array:
         """Return joint values of the given skeleton, (nq,), after those of the root that the page has added."""
         return np.concatenate([self.pose.q[: -self.given.nq or None], own])
 
-    def _apply(self, q: Array) -> None:
-        """Set a pose, and move every target to the body; on a clip, the pose becomes a key."""
+    def _apply(self, q: Array, *, mirror: bool) -> None:
+        """Set a pose or its mirror image, and move every target to the body; on a clip, the pose becomes a key."""
+        if mirror:
+            q = mirrored(Pose(self.skeleton, q))
         if self.play.motion is not None:
             self.key(q)
             return
@@ -375,8 +377,7 @@ class Session:
         with self.lock:
             if name not in self.library:
                 raise unknown_name("pose", name, self.library)
-            q = self._with_present_root(self.library[name].q)
-            self._apply(mirrored(Pose(self.skeleton, q)) if mirror else q)
+            self._apply(self._with_present_root(self.library[name].q), mirror=mirror)
 
     def drop_pose(self, name: str) -> None:
         """Remove a pose from the library."""
@@ -392,7 +393,7 @@ class Session:
         """
         with self.lock:
             editor = self.editor(key)
-            if not (editor.has_position or editor.has_rotation):
+            if not editor.has_target:
                 if editor.row is None:
                     raise InputError("a goal of the whole body has no joint to pin", value=editor.label)
                 self.add("position", editor.row)
@@ -426,19 +427,21 @@ class Session:
         """
         with self.lock:
             motion = None if number is None else self.clips[clip_number(self.clips, number, self.given.name)]
+            if motion is not None and not len(motion):
+                raise InputError("the clip has no frames", where=motion.name, expected="at least one")
             self.remember()
-            self.play = Play(motion)
+            self._key_due = False
+            paused = self.play.paused
             for editor in self.editors:
-                if editor.has_position or editor.has_rotation:
+                if editor.has_target:
                     if editor.follows and motion is None:
                         self.to_current(editor)
                     editor.follows = editor.enabled and motion is not None
                 elif motion is not None and editor.enabled:
-                    editor.enabled, self._paused = False, self._paused | {editor.key}
-                elif motion is None and editor.key in self._paused:
+                    editor.enabled, paused = False, paused | {editor.key}
+                elif motion is None and editor.key in paused:
                     editor.enabled = True
-            if motion is None:
-                self._paused = frozenset()
+            self.play = Play(motion, paused=frozenset() if motion is None else paused)
             self.touch(structure=True)
 
     def new_clip(self, seconds: float) -> None:
@@ -450,14 +453,15 @@ class Session:
         Raises:
             InputError: If the length cannot be used.
         """
-        with self.one_step():
+        with self.lock:
             q = self.pose.q.copy()
             names = [motion.name for motion in self.clips]
             clip = still_clip(self.given, without_root_values(q, self.given), seconds, names)
             self.clips = [*self.clips, clip]
-            self.set_clip(len(self.clips) - 1)
-            self.play.holds = True
-            self.key(q)
+            with self.one_step():
+                self.set_clip(len(self.clips) - 1)
+                self.play.holds = True
+                self.key(q)
 
     def set_span(self, first: int | None = None, last: int | None = None) -> None:
         """Set the first or the last frame of the clip that plays.
@@ -466,14 +470,14 @@ class Session:
             InputError: If the clip has no such frames.
         """
         with self.lock:
-            play = self._clip()
+            play, motion = self._clip()
             first, last = play.first if first is None else first, play.end if last is None else last
-            frames = len(play.motion or ())
-            if not 0 <= first < last < frames:
-                raise InputError("frames that play", value=(first, last), expected=f"two frames of 0 to {frames - 1}")
+            if not 0 <= first < last < len(motion):
+                expected = f"two frames of 0 to {len(motion) - 1}"
+                raise InputError("frames that play", value=(first, last), expected=expected)
             self.remember("span")
             play.first, play.last = first, last
-            play.time = min(max(play.time, play.span[0]), play.span[1])
+            play.time = float(np.clip(play.time, *play.span))
             self.touch()
 
     def finish_edit(self) -> None:
@@ -487,10 +491,7 @@ class Session:
     def key_if_due(self) -> Key | None:
         """Key the pose if ``finish_edit`` has asked for it, in the same step of undo; return the key."""
         with self.lock:
-            if not self._key_due or self.play.motion is None:
-                self._key_due = False
-                return None
-            return self.key(step=False)
+            return self.key(step=False) if self._key_due and self.play.motion is not None else None
 
     def key(self, q: Array | None = None, *, step: bool = True) -> Key:
         """Keep a pose at the present frame as a key on top of the clip, and let the goals follow again.
@@ -503,18 +504,18 @@ class Session:
             InputError: If no clip is chosen.
         """
         with self.lock:
-            play = self._clip()
+            play, motion = self._clip()
             if step:
                 self.remember()
             self._key_due = False
             to: Array = self.pose.q if q is None else inside_limits(self.skeleton, q[None])[0]
             play.playing = False
-            play.time = play.frame / play.motion.fps if play.motion is not None else 0.0
+            play.time = play.frame / motion.fps
             key = Key(play.frame, change_between(self.skeleton, self._clip_values(play.time), to))
             self._put_keys(key.frame, key)
             play.loose = None
             for editor in self.editors:
-                editor.follows = editor.enabled and (editor.has_position or editor.has_rotation)
+                editor.follows = editor.enabled and editor.has_target
             self.touch()
             return key
 
@@ -548,16 +549,16 @@ class Session:
             InputError: If there is no such key or no such frame.
         """
         with self.lock:
-            play = self._clip()
-            to, last = play.frame if to is None else to, len(play.motion or ()) - 1
+            play, motion = self._clip()
+            to = play.frame if to is None else to
             key = self._key_at(frame, part)
-            if not 0 <= to <= last:
-                raise InputError("frame of the key", value=to, expected=f"0 to {last}")
+            if not 0 <= to < len(motion):
+                raise InputError("frame of the key", value=to, expected=f"0 to {len(motion) - 1}")
             if to == frame:
                 raise InputError("the key is at this frame", value=to, hint="go to the frame where it should be")
             self.remember()
             new = replace(key, frame=to, joints=key.of(part))
-            there = next((other for other in play.keys if other.frame == to), None)
+            there = play.key_at(to)
             if there is not None and new.joints is not None:
                 change = there.change.copy()
                 for place in map(self.skeleton.q_slice, new.joints):
@@ -581,7 +582,7 @@ class Session:
         Raises:
             InputError: If there is none.
         """
-        key = next((key for key in self.play.keys if key.frame == frame), None)
+        key = self.play.key_at(frame)
         if key is None or key.of(part) == frozenset[int]():
             raise InputError("there is no key", value=frame, expected="the frame of a key")
         return key
@@ -596,19 +597,21 @@ class Session:
 
     def _put_keys(self, frame: int, key: Key | None) -> None:
         """Replace what is keyed at a frame; None: nothing."""
-        others = [other for other in self.play.keys if other.frame != frame]
-        self.play.keys = tuple(sorted((*others, *([] if key is None else [key])), key=lambda one: one.frame))
+        keys = [other for other in self.play.keys if other.frame != frame]
+        if key is not None:
+            keys.append(key)
+        self.play.keys = tuple(sorted(keys, key=lambda one: one.frame))
         self.touch()
 
-    def _clip(self) -> Play:
-        """Return the state of the clip.
+    def _clip(self) -> tuple[Play, Motion]:
+        """Return the state of the clip, and the clip.
 
         Raises:
             InputError: If no clip is chosen.
         """
         if self.play.motion is None:
             raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model, and begins one")
-        return self.play
+        return self.play, self.play.motion
 
     def set_play(self, **values: Any) -> None:
         """Change ``time``, ``playing``, ``speed`` or ``weight`` of the clip."""
@@ -688,18 +691,12 @@ class Session:
     def undo(self) -> bool:
         """Restore the state before the last change; return whether there was one."""
         with self.lock:
-            return self._go_to(self._undo.undo(self._snapshot()))
+            return self._restore(self._undo.undo(self._snapshot()))
 
     def redo(self) -> bool:
         """Restore the state that the last undo left; return whether there was one."""
         with self.lock:
-            return self._go_to(self._undo.redo(self._snapshot()))
-
-    def _go_to(self, snapshot: Snapshot | None) -> bool:
-        """Restore a state, if there is one."""
-        if snapshot is not None:
-            self._restore(snapshot)
-        return snapshot is not None
+            return self._restore(self._undo.redo(self._snapshot()))
 
     def reset(self) -> None:
         """Restore the first state, but for the library of poses."""
@@ -714,17 +711,20 @@ class Session:
         play = replace(self.play)
         return Snapshot(editors, self.rooted, self.pose.q.copy(), self._base, self.solver, play, self.library)
 
-    def _restore(self, snapshot: Snapshot) -> None:
+    def _restore(self, snapshot: Snapshot | None) -> bool:
+        """Restore a state; return whether there is one."""
+        if snapshot is None:
+            return False
         self._key_due, self.library = False, snapshot.library
         self.editors = [editor.copy() for editor in snapshot.editors]
         for editor in self.editors:
             editor.snap()
         self.solver, clip = snapshot.solver, snapshot.play
         same = self.play.motion is clip.motion  # a clip that was not changed keeps its time
-        kept = replace(clip, time=self.play.time, playing=self.play.playing) if same else clip
-        self.play = replace(kept)
+        self.play = replace(clip, time=self.play.time, playing=self.play.playing) if same else replace(clip)
         self._root(snapshot.root, snapshot.q)
         self._base = snapshot.base
+        return True
 
 
 def _with_value(skeleton: Skeleton, q: Array, place: slice, value: Array) -> Array:

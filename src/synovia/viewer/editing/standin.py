@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, matrix_to_quat, quat_product, times_exp
 from synovia.model.pose import inside_limits
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import tip_of
@@ -44,27 +44,27 @@ def follow(pose: Pose, editors: Iterable[GoalEditor], added: int) -> Pose:
                 break
             for row in limb:
                 pose = _turned(pose, row, tip_of(pose, editor, added)[0], editor.eased_position)
-        if editor.has_rotation and skeleton.joints[editor.row + added].kind is Kind.BALL:
-            pose = _with(pose, editor.row + added, editor.eased_rotation @ tip_of(pose, editor, added)[1].T)
+        tip = editor.row + added
+        if editor.has_rotation and skeleton.joints[tip].kind is Kind.BALL:
+            turn, world = editor.eased_rotation @ tip_of(pose, editor, added)[1].T, pose.frames[tip, :9].reshape(3, 3)
+            quat = quat_product(pose.q[skeleton.q_slice(tip)], matrix_to_quat(world.T @ turn @ world))
+            pose = _valued(pose, tip, quat)
     return pose
 
 
 def limb_of(skeleton: Skeleton, row: int) -> list[int]:
     """Return the hinges and balls of the limb above a joint, from the tip upwards."""
+    moves = [joint.kind is not Kind.FIXED for joint in skeleton.joints]  # whether anything at or below a joint moves
+    for child, above in reversed(list(enumerate(skeleton.parents))):
+        if moves[child] and above >= 0:
+            moves[above] = True
     out: list[int] = []
     below, row = row, skeleton.parents[row]
-    while row >= 0 and len([child for child in skeleton.children[row] if _moves(skeleton, child)]) <= 1:
+    while row >= 0 and sum(moves[child] for child in skeleton.children[row]) <= 1:
         if skeleton.joints[row].kind in (Kind.HINGE, Kind.BALL) and skeleton.lengths[below] > 0.0:
             out.append(row)
         below, row = row, skeleton.parents[row]
     return out
-
-
-def _moves(skeleton: Skeleton, row: int) -> bool:
-    """Return whether anything at a joint or below it moves."""
-    return skeleton.joints[row].kind is not Kind.FIXED or any(
-        _moves(skeleton, child) for child in skeleton.children[row]
-    )
 
 
 def _turned(pose: Pose, row: int, tip: Array, target: Array) -> Pose:
@@ -72,29 +72,18 @@ def _turned(pose: Pose, row: int, tip: Array, target: Array) -> Pose:
     frame = pose.frames[row]
     turn, center = frame[:9].reshape(3, 3), frame[9:]
     now, wanted = tip - center, target - center
-    joint = pose.skeleton.joints[row]
+    joint, values = pose.skeleton.joints[row], pose.q[pose.skeleton.q_slice(row)]
     if joint.kind is Kind.HINGE:
         axis = turn @ np.asarray(joint.axis)
         now, wanted = now - (now @ axis) * axis, wanted - (wanted @ axis) * axis
         angle = float(np.arctan2(np.cross(now, wanted) @ axis, now @ wanted))
-        return _valued(pose, row, pose.q[pose.skeleton.q_slice(row)] + angle)
-    from scipy.spatial.transform import Rotation
-
+        return _valued(pose, row, values + angle)
     across = np.cross(now, wanted)
     length = float(np.linalg.norm(across))
     if length <= 1e-12 * float(now @ now):
         return pose
     angle = float(np.arctan2(length, now @ wanted))
-    return _with(pose, row, Rotation.from_rotvec(angle / length * across).as_matrix())
-
-
-def _with(pose: Pose, row: int, turn: Array) -> Pose:
-    """Return a pose in which a ball has turned by a rotation of the world, (3, 3)."""
-    from scipy.spatial.transform import Rotation
-
-    world = pose.frames[row, :9].reshape(3, 3)
-    own = Rotation.from_quat(pose.q[pose.skeleton.q_slice(row)]) * Rotation.from_matrix(world.T @ turn @ world)
-    return _valued(pose, row, own.as_quat())
+    return _valued(pose, row, times_exp(values, turn.T @ (angle / length * across)))
 
 
 def _valued(pose: Pose, row: int, values: Array) -> Pose:

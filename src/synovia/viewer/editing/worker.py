@@ -81,12 +81,6 @@ class Background:
         with self._lock:
             return sum(thread.name == name for thread in self._threads)
 
-    @property
-    def busy(self) -> bool:
-        """Whether any thread runs."""
-        with self._lock:
-            return bool(self._threads)
-
     def stop(self) -> None:
         """End the compiler and all threads."""
         self.stopped.set()
@@ -159,6 +153,8 @@ class Worker:
                 if shown is None:
                     self._listener(dataclasses.replace(self.engine.unsolved(), busy=True))
                 self._prepare()  # says that the page is busy if that takes long: turning a joint packs in each frame
+                if self._stopped.is_set():  # the other thread may still use the engine
+                    return
                 last = max(last, time.perf_counter() - 1.0 / RATE)
             now = time.perf_counter()
             shown, moving = self.engine.step(min(now - last, _LONGEST))
@@ -188,6 +184,6 @@ class Worker:
             while not ready.wait(patience) and not (self._stopped.is_set() or self._background.stopped.is_set()):
                 now = time.perf_counter()
                 frame = self.engine.stand_in(min(now - last, _LONGEST))
-                told = (compiling.words, compiling.spent, compiling.seconds)
-                self._listener(dataclasses.replace(frame, busy=True, compiling=told))
+                progress = compiling.words, compiling.spent, compiling.seconds
+                self._listener(dataclasses.replace(frame, busy=True, compiling=progress))
                 last, patience = now, 1.0 / RATE

@@ -79,7 +79,7 @@ def connect(
         before = message.mark
         try:
             action(None if command else handle.value)
-        except (SynoviaError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+        except (SynoviaError, ValueError, TypeError, ArithmeticError, LookupError, OSError) as error:
             message.show(str(error))
         else:
             message.withdraw(before)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 
 from synovia.errors import InputError
 from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.viewer.editing.editor import GoalEditor
-from synovia.viewer.editing.session import Session
-from synovia.viewer.page.control import Message, connect
+from synovia.viewer.page.control import connect
+from synovia.viewer.page.page import Page
 from synovia.viewer.scene.ghosts import ONION
 from synovia.viewer.scene.rings import turned_values
-from synovia.viewer.scene.scene import Scene
 from synovia.viewer.scene.targets import Gizmo
-
-if TYPE_CHECKING:
-    from viser import ClientHandle
 
 _STEP: Final = 0.007  # of the body's size, to the nearest power of ten: what an arrow key moves; 1 cm for a person
 _ANGLE: Final = math.radians(5.0)  # how far an arrow key turns a target
@@ -33,50 +29,6 @@ _ARROWS: Final = {
 }
 
 
-class Keyed(Protocol):
-    """What keys act on: the page of one browser."""
-
-    client: ClientHandle
-    session: Session
-    scene: Scene
-    message: Message
-    selected: int | None
-    joint: int | None
-
-    def select(self, key: int | None) -> None:
-        """Select a goal, or none."""
-
-    def refresh(self) -> None:
-        """Update the tabs after a change that may have replaced the goals."""
-
-    def undo(self) -> None:
-        """Take the last change back."""
-
-    def redo(self) -> None:
-        """Make the change again that was taken back last."""
-
-    def key(self) -> None:
-        """Keep the present pose at the present frame of the clip."""
-
-    def find_joint(self) -> None:
-        """Open the tree of joints at its search."""
-
-    def switch_auto_key(self) -> None:
-        """Key the pose at the end of each edit, or only on request again."""
-
-    def clear_joint(self) -> None:
-        """Set the selected joint to its rest value."""
-
-    def copy_pose(self) -> None:
-        """Keep the present pose for ``paste_pose``."""
-
-    def paste_pose(self, *, mirror: bool = False) -> None:
-        """Set the pose that was copied last, or its mirror image."""
-
-    def notify(self, text: str) -> None:
-        """Show a message for a few seconds."""
-
-
 class Keys:
     """The keys of one page.
 
@@ -84,7 +36,7 @@ class Keys:
         page: The page, with its scene and its tabs.
     """
 
-    def __init__(self, page: Keyed) -> None:
+    def __init__(self, page: Page) -> None:
         """Register the commands."""
         self._page, self._session = page, page.session
         self._smallest = 10.0 ** round(math.log10(_STEP * page.session.size))
@@ -133,7 +85,7 @@ class Keys:
 
     def _targets(self) -> list[GoalEditor]:
         """Return the goals whose targets are in the scene."""
-        return [editor for editor in self._session.editors if editor.has_position or editor.has_rotation]
+        return [editor for editor in self._session.editors if editor.has_target]
 
     def _chosen(self) -> GoalEditor:
         """Return the selected goal, which has a target in the scene.
@@ -144,7 +96,7 @@ class Keys:
         editor = self._session.find(self._page.selected)
         if editor is None:
             raise InputError("no target is selected", hint="Tab, or a click on a ball, selects one")
-        if not (editor.has_position or editor.has_rotation):
+        if not editor.has_target:
             raise InputError("this goal has no target in the scene", value=editor.label)
         return editor
 

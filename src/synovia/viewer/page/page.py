@@ -16,7 +16,6 @@ from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.worker import Worker
 from synovia.viewer.page.control import Message, connect
-from synovia.viewer.page.keys import Keys
 from synovia.viewer.page.style import BAD, BRANDS, DIM, GOOD, WARN, note, safe, style
 from synovia.viewer.scene.scene import Scene
 from synovia.viewer.serving.view import Host
@@ -89,6 +88,13 @@ class Navigation(Protocol):
         """Show a clip beside its transfer to the body, to edit the map."""
 
 
+class Commands(Protocol):
+    """Commands with keys: ``Keys``, which needs to know the page."""
+
+    def show(self) -> None:
+        """Enable the commands that can be used now."""
+
+
 class Page:
     """The page of one browser.
 
@@ -99,6 +105,7 @@ class Page:
         host: What serves the page.
         surface: The surface of the body.
         tabs: Titles and classes of the tabs beside the scene.
+        keys: Class of the commands with keys.
         navigation: How the page leads to other pages.
     """
 
@@ -110,6 +117,7 @@ class Page:
         host: Host,
         surface: Surface,
         tabs: Sequence[tuple[str, type[Tab]]],
+        keys: Callable[[Page], Commands],
         navigation: Navigation,
     ) -> None:
         """Add the scene and the controls, and start to solve."""
@@ -133,7 +141,7 @@ class Page:
         self.scene.targets.selected, self.scene.joint = self.selected, self.joint
         self._tabs: list[Tab] = []
         self._panel(tabs)
-        self.keys = Keys(self)
+        self.keys = keys(self)
         self.worker = Worker(session, self._show, host.background, self._next_update)
 
     def _theme(self) -> None:
@@ -167,7 +175,7 @@ class Page:
 
     def select_joint(self, row: int) -> None:
         """Select a joint, a row of the given skeleton, and the goal that it has, if any."""
-        goals = (one.key for one in self.session.editors if one.row == row and (one.has_position or one.has_rotation))
+        goals = (editor.key for editor in self.session.editors if editor.row == row and editor.has_target)
         self._select(next(goals, None), row)
 
     def _select(self, key: int | None, row: int | None) -> None:
@@ -251,7 +259,8 @@ class Page:
     def _next_update(self) -> float | None:
         """Return the seconds until the next update of the text, None to wait for a change."""
         now = time.monotonic()
-        self._updates = [due for due in self._updates if due > now]
+        for due in [due for due in self._updates if due <= now]:
+            self._updates.remove(due)  # in place, because another thread may be adding one
         return min(self._updates) - now + 0.02 if self._updates else None
 
     def set_dark(self, dark: bool) -> None:

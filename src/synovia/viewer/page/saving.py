@@ -7,6 +7,7 @@ import shlex
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -215,12 +216,16 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
     from synovia.viewer.editing.engine import Engine
 
     with session.lock:
-        skeleton, play = session.skeleton, replace(session.play)
+        session = copy(session)  # what somebody changes from now on does not change the motion
+        session.editors = [editor.copy() for editor in session.editors]
+        play = session.play = replace(session.play)
+    skeleton, clip, pace = session.skeleton, play.motion, abs(play.speed)
     if len(recorded) > 1:
         return Motion(skeleton, np.array(recorded), RATE, name="recorded")
-    clip, pace = play.motion, abs(play.speed)
     if clip is None or pace == 0.0:
         return Motion(skeleton, np.array([session.pose.q, session.pose.q]), RATE, name="pose")
+    for editor in session.editors:
+        editor.snap()
     engine = Engine(session)
     engine.prepare()
     rows: list[Array] = []
@@ -231,9 +236,9 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
     for frame in range(frames):
         seconds = min(first + frame * pace / clip.fps, last)
         start = session.start(seconds if play.speed > 0.0 else first + last - seconds)
-        editors = [editor.copy() for editor in session.editors]
-        session.place(editors, start)
-        rows.append((start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(editors), start))).q)
+        session.place(session.editors, start)
+        solved = start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(session.editors), start))
+        rows.append(solved.q)
     return Motion(skeleton, np.array(rows), clip.fps, name=clip.name)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from synovia.model.geometry import Array
+
 if TYPE_CHECKING:
     from viser import ClientHandle, SceneApi
 
@@ -18,16 +20,16 @@ _BRIGHTNESS: Final = 2.6
 _PAUSE: Final = 2.0  # seconds after a browser has told its camera; it draws for the first time in about one
 
 
-def add_lights(scene: SceneApi, up: tuple[float, float, float]) -> None:
+def add_lights(scene: SceneApi, up: Array) -> None:
     """Set the lights that all pages share.
 
     Args:
         scene: The scene of all browsers.
-        up: The direction from the ground to the sky.
+        up: The direction from the ground to the sky, (3,).
     """
     scene.configure_environment_map(None)
     scene.configure_default_lights(cast_shadow=False)
-    scene.add_light_hemisphere("/sky", sky_color=_SKY, ground_color=_GROUND, intensity=_BRIGHTNESS, position=up)
+    scene.add_light_hemisphere("/sky", sky_color=_SKY, ground_color=_GROUND, intensity=_BRIGHTNESS, position=tuple(up))
 
 
 def add_shadows(client: ClientHandle) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -15,9 +16,9 @@ _NAME: Final = "recent-models.txt"
 
 def recent() -> list[Path]:
     """Return the files that were opened last and still exist, the newest first."""
-    with suppress(OSError, RuntimeError, UnicodeDecodeError):  # RuntimeError: no home folder
-        lines = (cache_root() / _NAME).read_text(encoding="utf-8").splitlines()
-        return [Path(line) for line in lines if Path(line).is_file()][:_MOST]
+    with suppress(OSError, RuntimeError):  # RuntimeError: no home folder
+        lines = os.fsdecode((cache_root() / _NAME).read_bytes()).split("\n")
+        return [Path(line) for line in lines if os.path.isfile(line)][:_MOST]  # noqa: PTH113 - no error if unreadable
     return []
 
 
@@ -31,5 +32,5 @@ def note_recent(model: str | Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         others = [other for other in recent() if other != path]
         whole = folder / f"{_NAME}.new"
-        whole.write_text("\n".join(map(str, [path, *others][:_MOST])) + "\n", encoding="utf-8")
+        whole.write_bytes(b"\n".join(map(os.fsencode, [path, *others][:_MOST])))
         whole.replace(folder / _NAME)

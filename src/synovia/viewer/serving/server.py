@@ -18,14 +18,15 @@ import logging
 import socket
 import threading
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from synovia.errors import InputError, SynoviaError
 
@@ -44,6 +45,7 @@ _PENALTY: Final = 15.0  # new connections that a closed one costs, so that a flo
 _PRINTED: Final = 160  # printed characters of an error message
 _CONTROL: Final = 8  # WebSocket operation codes from here on are control frames: close, ping, pong
 
+_PORTS: Final = 2**16
 _STARTING: Final = threading.Lock()
 _READ: Final = ("Host", "Origin", "Cookie", "Sec-Fetch-Site")
 _HEADERS: Final = {
@@ -153,33 +155,29 @@ class Rules:
         if name == "localhost":
             return is_local(self.host)
         # no DNS server can redirect a bare address; a server with a token accepts every address of this machine
-        return name == self.host or (_is_address(name) and (is_local(name) or not is_local(self.host)))
+        return name == self.host.lower() or (_is_address(name) and (is_local(name) or not is_local(self.host)))
 
     def _has_token(self, path: str, headers: Mapping[str, str]) -> bool:
         """Return whether a request has the token, in its query or in the cookie that the page sets."""
-        given = parse_qs(urlsplit(path).query).get("token", [""])[0]
-        try:
+        given = parse_qs(path.partition("?")[2]).get("token", [])
+        with suppress(CookieError):
             cookie = SimpleCookie(headers.get("Cookie", "")).get(_COOKIE)
-        except CookieError:
-            cookie = None
-        return any(
-            hmac.compare_digest(value.encode(), (self.token or "").encode())
-            for value in (given, cookie.value if cookie else "")
-        )
+            given += [] if cookie is None else [unquote(cookie.value)]
+        wanted = (self.token or "").encode()
+        return any(hmac.compare_digest(value.encode(errors="replace"), wanted) for value in given)
 
 
 def is_local(host: str) -> bool:
     """Return whether only this machine can reach an address."""
-    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host.strip("[]")).is_loopback)
+    return host.lower() == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def _is_address(host: str) -> bool:
     """Return whether a host is an IP address."""
-    try:
-        ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        ipaddress.ip_address(host)
+        return True
+    return False
 
 
 def _is_same(origin: str, host: str) -> bool:
@@ -224,12 +222,14 @@ def guarded_server(rules: Rules, port: int) -> ViserServer:
     return server
 
 
-def check_address(host: str) -> None:
+def check_address(host: str, port: int) -> None:
     """Check that a server can listen at an address: viser's would wait for ever where it cannot.
 
     Raises:
-        InputError: If it is not an address of this machine.
+        InputError: If the host is not an address of this machine, or there is no such port.
     """
+    if port not in range(_PORTS):
+        raise InputError("port", value=port, expected=f"a whole number from 0 to {_PORTS - 1}")
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as trial:
@@ -254,8 +254,8 @@ def _guarded_serve(rules: Rules) -> Generator[list[bool]]:
     quiet.addHandler(logging.NullHandler())
     quiet.propagate = False
 
-    def serve(handler: Any, *args: Any, **options: Any) -> Any:
-        """Serve with checks before the given handler."""
+    def serve(handler: Any, host: str, port: int, **options: Any) -> Any:
+        """Serve with checks before the given handler, at any port once viser has tried the last one."""
         used.append(True)
         options |= {
             "process_request": _checked(rules, options["process_request"]),
@@ -266,7 +266,7 @@ def _guarded_serve(rules: Rules) -> Generator[list[bool]]:
             "server_header": None,
             "logger": quiet,
         }
-        return plain(_counted(rules, handler), *args, **options)
+        return plain(_counted(rules, handler), host, port if port < _PORTS else 0, **options)
 
     module.serve = serve  # type: ignore[assignment,misc]
     try:
@@ -313,10 +313,8 @@ def _brief_report(rules: Rules) -> Callable[[Any, dict[str, Any]], None]:
 
 def _is_raised_by_viser(error: BaseException) -> bool:
     """Return whether an error was raised by viser itself."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0] == "viser"
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(modules) and modules[-1].partition(".")[0] == "viser"
 
 
 def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -343,7 +341,9 @@ def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, An
                 answer.headers[name] = value
             answer.headers["Content-Security-Policy"] = "frame-ancestors 'self' http://127.0.0.1:* http://localhost:*"
             if rules.token is not None:
-                answer.headers["Set-Cookie"] = f"{_COOKIE}={rules.token}; Path=/; HttpOnly; SameSite=Strict"
+                answer.headers["Set-Cookie"] = (
+                    f"{_COOKIE}={quote(rules.token, safe='')}; Path=/; HttpOnly; SameSite=Strict"
+                )
         return answer
 
     return process

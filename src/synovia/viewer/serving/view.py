@@ -16,6 +16,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final, Protocol, TypedDict
+from urllib.parse import quote
 
 from synovia.model.geometry import Array
 from synovia.viewer.editing.worker import SESSION, Background
@@ -147,8 +148,8 @@ class View:
         self.server.gui.main_panel.set_width(_PANEL)
         atexit.register(self.stop)
         aim = opening.aim(opening.make())
-        self.server.scene.set_up_direction(_triple(aim.up))
-        add_lights(self.server.scene, _triple(aim.up))
+        self.server.scene.set_up_direction(aim.up)
+        add_lights(self.server.scene, aim.up)
         first = self.server.initial_camera
         first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
         first.fov, first.near, first.far = aim.fov, aim.near, aim.far
@@ -159,12 +160,10 @@ class View:
     @property
     def url(self) -> str:
         """Address of the page, with its token if it needs one."""
-        host = self.rules.host
-        if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-            host = "127.0.0.1"
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.rules.host, self.rules.host)  # noqa: S104 - not bound
         host = f"[{host}]" if ":" in host else host
-        token = f"/?token={self.rules.token}" if self.rules.token else "/"
-        return f"http://{host}:{self.rules.port}{token}"
+        token = f"?token={quote(self.rules.token, safe='')}" if self.rules.token else ""
+        return f"http://{host}:{self.rules.port}/{token}"
 
     async def _connected(self, client: Any) -> None:
         """Queue a browser that needs a page.
@@ -207,7 +206,7 @@ class View:
         session = opening.make()
         if old is not None:
             aim, camera = opening.aim(session), client.camera
-            client.scene.set_up_direction(_triple(aim.up))
+            client.scene.set_up_direction(aim.up)
             with client.atomic():
                 camera.fov, camera.near, camera.far = aim.fov, aim.near, aim.far
                 camera.up_direction, camera.position, camera.look_at = aim.up, aim.position, aim.look_at
@@ -286,18 +285,12 @@ def serve(
         browser: Whether to open a browser.
 
     Raises:
-        InputError: If the host is not an address of this machine.
+        InputError: If the host is not an address of this machine, or there is no such port.
     """
-    check_address(host)
-    if token is None and not is_local(host):
-        token = secrets.token_urlsafe(24)
-    out = View(opening, Rules(host=host, token=token), port, dark=dark, shadows=shadows)
+    check_address(host, port)
+    if not token:  # an empty one protects nothing
+        token = None if is_local(host) else secrets.token_urlsafe(24)
+    out = View(opening, Rules(host=host, token=token), int(port), dark=dark, shadows=shadows)
     if browser:
         webbrowser.open(out.url)
     return out
-
-
-def _triple(vector: Array) -> tuple[float, float, float]:
-    """Return a vector, (3,), as a tuple."""
-    x, y, z = vector.tolist()
-    return x, y, z
