@@ -44,7 +44,7 @@ def plot_joints(
 
     Raises:
         UnknownNameError: If a joint does not exist.
-        InputError: If no joint moves, or the extension is not supported.
+        InputError: If a joint does not move, the clip has no frames, or the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
 
@@ -54,7 +54,12 @@ def plot_joints(
     """
     where = check_plot(path, force=force)
     skeleton = motion.skeleton
+    if not len(motion):
+        raise InputError("the clip has no frames", where=motion.name, expected="at least one")
     rows = [skeleton.index(joint) for joint in joints] if joints else _most_moving(motion)
+    for row in rows:
+        if not skeleton.joints[row].kind.q_size:
+            raise InputError("joint does not move", where=skeleton.name, value=skeleton.joint_names[row])
     columns = min(len(rows), 3)
     count = -(-len(rows) // columns)
     figure, flat = new_figure(3.6 * columns, 1.1 + 1.6 * count, count, columns, sharex=True)
@@ -102,7 +107,8 @@ def _draw_joint(panel: Any, motion: Motion, row: int) -> None:
             panel.axhline(edge, color=BAND, alpha=0.35, linewidth=0.8)
         at = (values - low < _TOUCHES * (high - low)) | (high - values < _TOUCHES * (high - low))
         panel.plot(motion.times[at], values[at], ".", color=MISSED, markersize=3)
-        panel.set_ylim(min(low, values.min()) - 0.06 * (high - low), max(high, values.max()) + 0.06 * (high - low))
+        margin = 0.06 * (high - low) or 1.0  # some joints can only have one value
+        panel.set_ylim(min(low, values.min()) - margin, max(high, values.max()) + margin)
     panel.yaxis.set_major_formatter(f"{{x:g}}{unit}")
 
 
