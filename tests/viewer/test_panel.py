@@ -14,7 +14,7 @@ from synovia.viewer.editing.mirror import mirrored
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.undo import Undo
 from synovia.viewer.page.saving import pose_file, python_text
-from synovia.viewer.page.style import BRANDS, INKS, style
+from synovia.viewer.page.style import BRANDS, INKS, safe, style
 from synovia.viewer.panel import controls
 from synovia.viewer.panel.body import Body
 from synovia.viewer.panel.controls import angles_of, numbers, turn_of, written
@@ -243,6 +243,26 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
     arm.session.move(arm.editor.key, (0.3, 0.0, 0.5))
     arm.step()
     assert "■" not in why._legend.content
+
+
+def test_what_comes_to_rest_during_a_race_is_explained_after_it(arm, monkeypatch):
+    why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
+    monkeypatch.setattr("synovia.viewer.panel.why.trace", lambda *_: Run("lm", np.ones(1), np.ones(1), None, "reached"))
+    monkeypatch.setattr(arm.page.background, "start", lambda _name, action: action())
+
+    def race(*_):
+        arm.session.move(arm.editor.key, (0.3, 0.0, 9.0))
+        arm.page.frame = replace(arm.step(), still=True)
+        why.show(arm.page.frame)
+        assert why._shown.count("<br>") == 0
+        return iter(())
+
+    monkeypatch.setattr("synovia.viewer.panel.why.race", race)
+    arm.page.frame = arm.step()
+    why._start()
+    lines = arm.page.frame.solution.explain()
+    assert len(lines) > 1
+    assert all(safe(line) in why._shown for line in lines)
 
 
 def test_a_target_that_cannot_be_solved_says_why_in_full(arm):

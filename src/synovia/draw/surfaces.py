@@ -167,7 +167,8 @@ def normals_of(vertices: Array, faces: NDArray[np.integer[Any]]) -> Array:
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     flat = np.cross(b - a, c - a)
     weights = np.repeat(flat, 3, axis=0).T
-    out = unit(np.stack([np.bincount(faces.reshape(-1), weight, len(vertices)) for weight in weights], axis=1))
+    sums = [np.bincount(faces.reshape(-1), weight, len(vertices)) for weight in weights]
+    out = unit(np.stack(sums, axis=1, dtype=np.float64))
     out[~out.any(axis=1)] = (0.0, 0.0, 1.0)
     return out
 

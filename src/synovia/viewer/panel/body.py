@@ -70,7 +70,8 @@ class Body(Tab):
             gui.add_html(note("This body has no joint that moves."))
             return
         if self._many:
-            names = {label: row for label, row in self.page.joint_labels.items() if row in set(self._rows)}
+            moving = set(self._rows)
+            names = {label: row for label, row in self.page.joint_labels.items() if row in moving}
             self._labels = {row: label for label, row in names.items()}
             self._joint = gui.add_dropdown("Joint", tuple(names))
             self.connect(self._joint, lambda name: self.page.select_joint(names[name]))

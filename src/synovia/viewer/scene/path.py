@@ -50,7 +50,7 @@ class ClipPath:
                     self._line.visible = False
                 self._drawn = None
                 return
-            if self._drawn is not None and all(a is b or a == b for a, b in zip(state, self._drawn, strict=True)):
+            if state == self._drawn:
                 return
             first, last = play.span
             keyed = [key.frame / play.motion.fps for key in play.keys]
