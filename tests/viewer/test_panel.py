@@ -254,7 +254,7 @@ def test_what_comes_to_rest_during_a_race_is_explained_after_it(arm, monkeypatch
         arm.session.move(arm.editor.key, (0.3, 0.0, 9.0))
         arm.page.frame = replace(arm.step(), still=True)
         why.show(arm.page.frame)
-        assert why._shown.count("<br>") == 0
+        assert why._text.content.count("<br>") == 0
         return iter(())
 
     monkeypatch.setattr("synovia.viewer.panel.why.race", race)
@@ -262,15 +262,32 @@ def test_what_comes_to_rest_during_a_race_is_explained_after_it(arm, monkeypatch
     why._start()
     lines = arm.page.frame.solution.explain()
     assert len(lines) > 1
-    assert all(safe(line) in why._shown for line in lines)
+    assert all(safe(line) in why._text.content for line in lines)
+
+
+def test_goals_are_not_called_off_while_their_solver_is_made_ready(arm):
+    why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
+    why.show(replace(arm.step(), busy=True, solution=None))
+    assert "not ready" in why._text.content
+
+
+def test_files_of_one_name_from_two_pages_are_two_files(arm, monkeypatch, tmp_path):
+    arm.page.host = replace(arm.page.host, folder=tmp_path)
+    opened = []
+    arm.page.navigation.open = opened.append
+    for content in (b"first", b"second"):
+        arm.at["Open a file"].type(SimpleNamespace(name="../robot .urdf", content=content))
+    assert [path.name for path in opened] == ["robot_.urdf"] * 2
+    assert [path.read_bytes() for path in opened] == [b"first", b"second"]
+    assert all(path.is_relative_to(tmp_path) for path in opened)
 
 
 def test_a_target_that_cannot_be_solved_says_why_in_full(arm):
     arm.session.set_solver("two-bone")
     arm.step()
     why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
-    assert "goal on &#x27;tool&#x27;" in why._shown
-    assert "10" not in why._shown
+    assert "goal on &#x27;tool&#x27;" in why._text.content
+    assert "10" not in why._text.content
 
 
 def test_a_free_goal_that_is_moved_is_shown_as_enabled(arm):

@@ -206,6 +206,11 @@ def test_undo_takes_a_whole_drag_back_and_the_controls_show_it(page):
     page.panel._map_button("Undo")
     assert page.transfer.feet
     assert page.controls["Keep standing feet in place"].value is True
+    page.controls["New part"].value = "tail"
+    page.controls["Add part"].type(True)
+    page.panel._map_button("Undo")
+    assert page.part in page.transfer.joints
+    page.panel.choose("left_upper_arm")
     page.panel._map_button("Undo")
     assert not page.transfer.angles
     assert [slider.value for *_, slider in page.panel._sliders] == [0.0, 0.0, 0.0]

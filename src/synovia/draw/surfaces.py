@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.draw.bodies import Bodies, Layer, Light
+from synovia.draw.bodies import Bodies, Layer, Light, averaged, pixels_of
 from synovia.draw.camera import Camera
 from synovia.draw.triangles import Hits, depths_of, hits_of
 from synovia.model.geometry import Array, align_z, frames_to_transforms, unit
@@ -296,16 +296,10 @@ def shade_mesh(
     hits = hits_of(mesh.vertices, mesh.faces, eye, (columns * samples, rows * samples))
     if not len(hits.at):
         return None
-    wide = columns * samples
-    pixel = (hits.at // wide) // samples * columns + (hits.at % wide) // samples
-    count = np.bincount(pixel, minlength=rows * columns)
+    pixel = pixels_of(hits.at, columns, samples)
     level = _places(mesh, camera.shifted(left, top), hits, pixel, (columns, rows), shadow)
     colour = _lit(mesh, eye, hits, light, *(part[pixel] for part in level))
-    image = np.zeros((rows * columns, 4), np.float32)
-    image[:, 3] = count / samples**2
-    for k in range(3):
-        image[:, k] = np.bincount(pixel, weights=colour[:, k], minlength=rows * columns) / np.maximum(count, 1)
-    return (left, top), np.rint(np.clip(image, 0.0, 1.0).reshape(rows, columns, 4) * 255.0).astype(np.uint8)
+    return (left, top), averaged(colour.T, pixel, (columns, rows), samples)
 
 
 def _places(

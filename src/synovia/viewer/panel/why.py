@@ -133,7 +133,6 @@ class Why(Tab):
         """Add the controls."""
         gui = self.gui
         self._text = gui.add_html("")
-        self._shown = ""
         self._busy, self._racing = threading.Lock(), threading.Lock()
         self._explained: Any = None  # problem and pose of the last explanation, shown or under way
         self._due: Frame | None = None  # the next frame to explain
@@ -156,7 +155,8 @@ class Why(Tab):
             self._clear()
         if frame.solution is None:
             self._explained = None
-            self._show_lines([frame.trouble or "No goal is enabled."])
+            waits = "The solver is not ready yet." if frame.busy else "No goal is enabled."
+            self._show_lines([frame.trouble or waits])
             return
         now = (problem, frame.pose.q.tobytes())
         if now == self._explained:
@@ -193,9 +193,7 @@ class Why(Tab):
 
     def _show_lines(self, lines: Sequence[str]) -> None:
         """Show sentences."""
-        text = note("<br>".join(safe(line) for line in lines))
-        if text != self._shown:
-            self._text.content = self._shown = text
+        self._text.content = note("<br>".join(safe(line) for line in lines))
 
     def _start(self) -> None:
         """Start a race, unless one is under way."""

@@ -130,6 +130,13 @@ class RetargetPage:
         self.panel.refresh()
 
     def _run(self) -> None:
+        """Work until stopped."""
+        try:
+            self._work()
+        finally:
+            self._ended.set()
+
+    def _work(self) -> None:
         """Carry the clip over after each change, and show the present frame."""
         last = time.perf_counter()
         settled = 0.0
@@ -150,7 +157,6 @@ class RetargetPage:
                     self.panel.show()
                 self.client.flush()
             self._stopped.wait(max(now + 1.0 / _RATE - time.perf_counter(), 0.001))
-        self._ended.set()
 
     def _compute(self) -> None:
         """Carry the clip over, and adapt the list of parts."""

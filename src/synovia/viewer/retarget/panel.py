@@ -138,7 +138,7 @@ class Panel:
             self.page.message.show("No change to undo.")
         self._feet.value = self.transfer.feet
         self.refresh()
-        self._add_sliders()
+        self.choose(self.page.part if self.page.part in self.transfer.joints else next(iter(self.transfer.parts), None))
 
     def _assign(self, way: int, name: str) -> None:
         if self.page.part is None:
@@ -222,8 +222,7 @@ class Panel:
                 button.label, button.color = label, _COLOURS[kind]
         pair = self.transfer.joints.get(self.page.part or "", ("", ""))
         for handle, name in zip(self._pair, pair, strict=True):
-            if handle.value != (name or _NONE):
-                handle.value = name or _NONE
+            handle.value = name or _NONE
         self._retitle()
 
     # --- the rest pose ---------------------------------------------------------------------------------------------
@@ -330,12 +329,9 @@ class Panel:
 
     def show(self) -> None:
         """Update status and time."""
-        text = f'<div class="synovia-status">{self.page.status()}</div>'
-        if text != self._status.content:
-            self._status.content = text
+        self._status.content = f'<div class="synovia-status">{self.page.status()}</div>'
         play = self.page.play
-        if self._playing.value != play.playing:
-            self._playing.value = play.playing
+        self._playing.value = play.playing
         now = min(max(round(play.time, 3), 0.0), self._time.max)
         if abs(now - self._time.value) > self._time.step:
             self._time.value = now

@@ -73,8 +73,7 @@ class Ghost:
 
     def hide(self) -> None:
         """Hide the body."""
-        if self._mesh.visible:
-            self._mesh.visible = False
+        self._mesh.visible = False
 
     def remove(self) -> None:
         """Remove the mesh."""

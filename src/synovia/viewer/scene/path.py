@@ -46,8 +46,7 @@ class ClipPath:
             play, row = session.play, joint if self.shown else None
             state = (row, play.motion, play.keys, play.weight, play.first, play.end, session.rooted)
             if row is None or play.motion is None:
-                if self._line.visible:
-                    self._line.visible = False
+                self._line.visible = False
                 self._drawn = None
                 return
             if state == self._drawn:

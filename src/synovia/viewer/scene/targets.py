@@ -101,9 +101,9 @@ class Targets:
                 self._add_ball(editor, place, colour)
             ball_handle, ghost = self._balls[editor.key], self._ghosts[editor.key]
             move_node(ball_handle, place)
-            if ball_handle.color != colour:
-                ball_handle.color = colour
+            ball_handle.color = colour
             move_node(ghost, tip * self.scale, wxyz(tip_turn))
+            ghost.show_axes = editor.has_rotation  # the kind of the goal may have changed
             if editor.key in frame.missed and editor.has_position:
                 lines.append((tip * self.scale, place))
         if lines:
