@@ -59,6 +59,16 @@ def test_gif_has_the_length_of_the_clip(swing, tmp_path):
     assert seen == [(k, 7) for k in range(1, 8)]
 
 
+def test_no_frame_of_a_gif_is_shorter_than_browsers_show(swing, tmp_path):
+    path = tmp_path / "fast.gif"
+    sy.render(swing, path, size=SMALL, fps=120.0)
+    with Image.open(path) as film:
+        assert film.n_frames == 26
+        for k in range(film.n_frames):
+            film.seek(k)
+            assert film.info["duration"] == 20
+
+
 def test_same_pixels_on_any_number_of_threads(swing, tmp_path):
     for jobs in (1, 3):
         sy.render(swing, tmp_path / f"{jobs}.png", size=SMALL, jobs=jobs)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SUFFIXES: Final = (".gif", ".mp4", ".png")
 SHEET: Final = 8  # stills of a sheet
+FASTEST_GIF: Final = 50.0  # frames per second; browsers show faster ones at ten
 _TICK: Final = 0.01  # seconds: the resolution of times in a GIF
 _PALETTE: Final = 6  # frames that the palette is made from
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from synovia.draw.camera import Camera, fit
 from synovia.draw.camera import look as axes_of
-from synovia.draw.film import SHEET, check_film, film_frames, write_film
+from synovia.draw.film import FASTEST_GIF, SHEET, check_film, film_frames, write_film
 from synovia.draw.marks import marks_of
 from synovia.draw.picture import angle_table, checked_size, content_window, draw, skins_of
 from synovia.draw.raster import Canvas, require_pillow
@@ -64,7 +64,8 @@ def render(
         titles: Lines of text at the top, one for each clip, the left one first; with ``beside``, the names of the
             clips and their skeletons by default.
         size: Width and height of the film, pixels; made even for MP4.
-        fps: Frames per second of the film, at most those of the clip; None for those of the clip, at most 30.
+        fps: Frames per second of the film, at most those of the clip, and 50 for a GIF; None for those of the clip, at
+            most 30.
         view: As in ``picture``.
         theme: ``"light"`` or ``"dark"``.
         floor: Whether to draw the floor and shadows.
@@ -102,8 +103,10 @@ def render(
     if jobs is not None and jobs < 1:
         raise InputError("jobs", value=jobs, expected="a whole number from 1")
     titles = [titles] if isinstance(titles, str) else titles
-    main = motions[-1]
-    shown, rate = film_frames(len(main), main.fps, fps, SHEET if where.suffix.lower() == ".png" else None)
+    main, ending = motions[-1], where.suffix.lower()
+    if fps is not None and ending == ".gif":
+        fps = min(fps, FASTEST_GIF)
+    shown, rate = film_frames(len(main), main.fps, fps, SHEET if ending == ".png" else None)
     errors = (clip.errors / np.array(clip.ik.tolerance)).max((1, 2)) if isinstance(clip, Tracked) else None
     below = 2 * round(_STRIP * height / 2.0) if errors is not None else 0
     strip = None if errors is None else Strip(errors, (width, below), colours)
