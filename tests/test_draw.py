@@ -416,6 +416,12 @@ def test_a_mark_far_outside_of_the_picture_is_no_trouble() -> None:
     assert (pixels(pose, targets=far, view=camera) != pixels(pose, view=camera)).any()
 
 
+def test_a_path_without_points_draws_nothing() -> None:
+    pose, at = bent(), (0.0, 1.0, 0.0)
+    empty = Mark(at, paths=[np.zeros((0, 3)), np.zeros((1, 3))])
+    assert (pixels(pose, targets=[empty]) == pixels(pose, targets=[Mark(at, paths=[np.zeros((1, 3))])])).all()
+
+
 def test_long_titles_and_crowds_of_names_fit() -> None:
     points = np.cumsum(np.random.default_rng(4).normal(size=(60, 3)), axis=0)
     image = pixels(

@@ -38,7 +38,7 @@ def tracked(arm):
 
 def test_frames_are_picked_by_time():
     assert film_frames(61, 120.0, None) == (list(range(0, 61, 4)), 30.0)
-    assert film_frames(61, 120.0, 240.0)[0] == list(range(61))
+    assert film_frames(61, 120.0, 240.0) == (list(range(61)), 120.0)  # else it would play too fast
     assert film_frames(1, 30.0, None) == ([0], 30.0)
     shown, _ = film_frames(1000, 25.0, 10.0, most=8)
     assert (shown[0], len(shown)) == (0, 8)
@@ -59,6 +59,16 @@ def test_gif_has_the_length_of_the_clip(swing, tmp_path):
     assert seen == [(k, 7) for k in range(1, 8)]
 
 
+def test_no_frame_of_a_gif_is_shorter_than_browsers_show(swing, tmp_path):
+    path = tmp_path / "fast.gif"
+    sy.render(swing, path, size=SMALL, fps=120.0)
+    with Image.open(path) as film:
+        assert film.n_frames == 26
+        for k in range(film.n_frames):
+            film.seek(k)
+            assert film.info["duration"] == 20
+
+
 def test_same_pixels_on_any_number_of_threads(swing, tmp_path):
     for jobs in (1, 3):
         sy.render(swing, tmp_path / f"{jobs}.png", size=SMALL, jobs=jobs)
@@ -73,6 +83,19 @@ def test_film_beside_another_with_targets_and_strip(swing, tracked, tmp_path):
     sy.render(tracked, path, beside=swing, titles=("before", "after"), size=(128, 96), fps=6.0, theme="dark")
     assert path.read_bytes()[4:8] == b"ftyp"
     assert [entry.name for entry in tmp_path.iterdir()] == ["both.mp4"]
+
+
+def test_a_film_that_ffmpeg_does_not_write_is_an_error(swing, tmp_path, monkeypatch):
+    def write_nothing(*_, **__):
+        while True:
+            yield
+
+    path = tmp_path / "a.mp4"
+    path.write_bytes(b"old")
+    monkeypatch.setattr("imageio_ffmpeg.write_frames", write_nothing)
+    with pytest.raises(FileError, match=r"a\.mp4: film cannot be written"):
+        sy.render(swing, path, size=SMALL, fps=4.0, force=True)
+    assert path.read_bytes() == b"old"
 
 
 def test_only_an_mp4_needs_ffmpeg(swing, tmp_path, monkeypatch):
@@ -100,6 +123,12 @@ def test_what_cannot_be_drawn(swing, arm, tmp_path):
         sy.render(swing, tmp_path / "no" / "a.gif")
     with pytest.raises(InputError, match="fps"):
         sy.render(swing, tmp_path / "a.gif", fps=0.0)
+    with pytest.raises(InputError, match="fps"):
+        sy.render(swing, tmp_path / "a.gif", fps="12")
+    with pytest.raises(InputError, match="jobs"):
+        sy.render(swing, tmp_path / "a.gif", jobs=0)
+    with pytest.raises(InputError, match="clip: expected a Motion"):
+        sy.render(arm, tmp_path / "a.gif")
     with pytest.raises(InputError, match="no frames"):
         sy.render(sy.Motion(arm, np.zeros((0, arm.nq)), 30.0), tmp_path / "a.gif")
     with pytest.raises(UnknownNameError):
@@ -123,6 +152,17 @@ def test_plots(swing, tracked, arm, tmp_path):
         sy.plot_joints(swing, tmp_path / "joints.bmp")
     with pytest.raises(InputError, match="hips"):
         sy.plot_feet(swing, tmp_path / "feet.png")
+
+
+def test_joints_that_cannot_move_are_named_or_have_a_flat_band(arm, tmp_path):
+    still = sy.Motion(arm, np.tile(arm.rest_q, (3, 1)), 30.0)
+    with pytest.raises(InputError, match="does not move, got 'tool'"):
+        sy.plot_joints(still, tmp_path / "tool.png", ["tool"])
+    with pytest.raises(InputError, match="no frames"):
+        sy.plot_joints(sy.Motion(arm, np.zeros((0, arm.nq)), 30.0), tmp_path / "none.png")
+    stiff = sy.Skeleton([sy.Joint("stiff", kind=sy.Kind.HINGE, axis=(0, 0, 1), limit=sy.Interval(0.5, 0.5))])
+    sy.plot_joints(sy.Motion(stiff, np.full((3, 1), 0.5), 30.0), tmp_path / "stiff.png")  # a warning is an error here
+    assert [path.name for path in tmp_path.iterdir()] == ["stiff.png"]
 
 
 def test_feet_of_a_body(tmp_path):

@@ -186,3 +186,12 @@ def test_ctrl_snaps_a_free_drag(client):
 )
 def test_the_first_step_fits_the_body(size, unit, step):
     assert first_length(size, unit) == pytest.approx(step)
+
+
+def test_the_marker_of_a_tip_has_axes_once_its_goal_has_a_rotation(client):
+    session, _, _, targets = make(client, "arm7")
+    key = session.add("position", "tool").key
+    for kind, axes in (("position", False), ("pose", True), ("position", False)):
+        session.change(key, kind=kind)
+        targets.show(settled(session))
+        assert client.nodes[f"/ghosts/{key}"].show_axes is axes

@@ -367,6 +367,13 @@ def test_the_onion_skin_shows_poses_around_the_present_one(session, monkeypatch)
     session.set_play(time=1.7)
     onion.show()
     assert after.batched_positions[:, 2].mean() - hips == pytest.approx(0.5, abs=1e-6)  # half a metre a second
+    for degrees in (10.0, 20.0):  # a joint that was turned, and not keyed yet
+        elbow = session.given.index("left_lower_arm") + session.rooted.added
+        session.set_joint(elbow, np.radians([degrees]))
+        before = after.batched_positions
+        onion.show()
+        assert not np.array_equal(after.batched_positions, before)
+    session.play.loose = None
     _keyed(session, 20)
     _keyed(session, 30)
     onion.mode = "keys"

@@ -14,7 +14,7 @@ from synovia.viewer.editing.mirror import mirrored
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.undo import Undo
 from synovia.viewer.page.saving import pose_file, python_text
-from synovia.viewer.page.style import BRANDS, INKS, style
+from synovia.viewer.page.style import BRANDS, INKS, safe, style
 from synovia.viewer.panel import controls
 from synovia.viewer.panel.body import Body
 from synovia.viewer.panel.controls import angles_of, numbers, turn_of, written
@@ -245,12 +245,49 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
     assert "■" not in why._legend.content
 
 
+def test_what_comes_to_rest_during_a_race_is_explained_after_it(arm, monkeypatch):
+    why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
+    monkeypatch.setattr("synovia.viewer.panel.why.trace", lambda *_: Run("lm", np.ones(1), np.ones(1), None, "reached"))
+    monkeypatch.setattr(arm.page.background, "start", lambda _name, action: action())
+
+    def race(*_):
+        arm.session.move(arm.editor.key, (0.3, 0.0, 9.0))
+        arm.page.frame = replace(arm.step(), still=True)
+        why.show(arm.page.frame)
+        assert why._text.content.count("<br>") == 0
+        return iter(())
+
+    monkeypatch.setattr("synovia.viewer.panel.why.race", race)
+    arm.page.frame = arm.step()
+    why._start()
+    lines = arm.page.frame.solution.explain()
+    assert len(lines) > 1
+    assert all(safe(line) in why._text.content for line in lines)
+
+
+def test_goals_are_not_called_off_while_their_solver_is_made_ready(arm):
+    why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
+    why.show(replace(arm.step(), busy=True, solution=None))
+    assert "not ready" in why._text.content
+
+
+def test_files_of_one_name_from_two_pages_are_two_files(arm, monkeypatch, tmp_path):
+    arm.page.host = replace(arm.page.host, folder=tmp_path)
+    opened = []
+    arm.page.navigation.open = opened.append
+    for content in (b"first", b"second"):
+        arm.at["Open a file"].type(SimpleNamespace(name="../robot .urdf", content=content))
+    assert [path.name for path in opened] == ["robot_.urdf"] * 2
+    assert [path.read_bytes() for path in opened] == [b"first", b"second"]
+    assert all(path.is_relative_to(tmp_path) for path in opened)
+
+
 def test_a_target_that_cannot_be_solved_says_why_in_full(arm):
     arm.session.set_solver("two-bone")
     arm.step()
     why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
-    assert "goal on &#x27;tool&#x27;" in why._shown
-    assert "10" not in why._shown
+    assert "goal on &#x27;tool&#x27;" in why._text.content
+    assert "10" not in why._text.content
 
 
 def test_a_free_goal_that_is_moved_is_shown_as_enabled(arm):

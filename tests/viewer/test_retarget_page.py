@@ -198,6 +198,39 @@ def test_the_sliders_turn_both_sides_of_the_rest_pose(page):
     assert not page.transfer.angles
 
 
+def test_undo_takes_a_whole_drag_back_and_the_controls_show_it(page):
+    page.panel.choose("left_upper_arm")
+    for degrees in (10.0, 20.0, 35.0):
+        page.panel._sliders[1][2].type(degrees)
+    page.controls["Keep standing feet in place"].type(False)
+    page.panel._map_button("Undo")
+    assert page.transfer.feet
+    assert page.controls["Keep standing feet in place"].value is True
+    page.controls["New part"].value = "tail"
+    page.controls["Add part"].type(True)
+    page.panel._map_button("Undo")
+    assert page.part in page.transfer.joints
+    page.panel.choose("left_upper_arm")
+    page.panel._map_button("Undo")
+    assert not page.transfer.angles
+    assert [slider.value for *_, slider in page.panel._sliders] == [0.0, 0.0, 0.0]
+
+
+def test_a_clip_is_saved_once_it_is_that_of_the_settings(page):
+    page.transfer.remove("head")
+    page.controls["Save clip"].type(True)
+    assert "still being carried over" in page.message.text
+    page._compute()
+    page.controls["Save clip"].type(True)
+    assert [name for name, _ in page.sent] == ["clip.npz"]
+    page.transfer.remove("hips")
+    page._compute()
+    page.controls["Save clip"].type(True)
+    assert "no new clip" in page.message.text
+    assert "hips" in page.message.text
+    assert len(page.sent) == 1
+
+
 def test_what_is_saved_can_be_used(page, tmp_path):
     for button in ("Save map", "Save rest pose", "Save clip"):
         page.controls[button].type(True)

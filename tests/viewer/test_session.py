@@ -549,7 +549,7 @@ def test_what_a_contact_keeps_can_be_chosen() -> None:
 def test_the_error_falls_from_iteration_to_iteration() -> None:
     session = _arm()
     session.move(1, GOOD)
-    goals, _ = problem_of(session)
+    goals = problem_of(session)
     run = trace(session, sy.solvers["lm"](), goals, session.skeleton.rest_pose())
     assert (np.diff(run.steps) > 0).all()
     assert (np.diff(run.errors) <= 0).all()
@@ -573,7 +573,7 @@ def test_solvers_without_priorities_race_without_them() -> None:
     session = opening("humanoid").make()
     hand = session.editors[0]
     session.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.1)))
-    goals, _ = problem_of(session)
+    goals = problem_of(session)
     assert any(goal.priority for goal in goals)
     runs = {run.name: run for run in race(session, ["full-body", "lm", "fabrik", "aim"])}
     assert runs["full-body"].without == ()

@@ -230,12 +230,30 @@ def _light(buffer: _Buffer, bodies: Bodies, camera: Camera, light: Light) -> Pix
     near, far = (float(depth.min()), float(depth.max())) if depth.size else (0.0, 0.0)
     fade = light.depth * (depth - near) / max(far - near, 1e-12)
     owner = np.take(buffer.owner, seen)
-    pixel = (seen // (columns * SAMPLES)) // SAMPLES * columns + (seen % (columns * SAMPLES)) // SAMPLES
-    count = np.bincount(pixel, minlength=rows * columns)
-    image = np.zeros((rows * columns, 4))
-    image[:, 3] = count / SAMPLES**2
+    shaded: list[_Float] = []
     for k in range(3):
         colour = bodies.colours[:, k].astype(np.float32)[owner] * level + 0.16 * gloss
-        colour = np.clip(colour + fade * (light.haze[k] / 255.0 - colour), 0.0, 1.0)
-        image[:, k] = np.bincount(pixel, weights=colour, minlength=rows * columns) / np.maximum(count, 1)
-    return np.rint(image.reshape(rows, columns, 4) * 255.0).astype(np.uint8)
+        shaded.append(colour + fade * (light.haze[k] / 255.0 - colour))
+    return averaged(np.clip(shaded, 0.0, 1.0), pixels_of(seen, columns, SAMPLES), (columns, rows), SAMPLES)
+
+
+def pixels_of(at: NDArray[np.intp], columns: int, samples: int) -> NDArray[np.intp]:
+    """Return the numbers, row by row, of the pixels of samples, given by theirs; ``columns`` of the image."""
+    row, column = np.divmod(at, columns * samples)
+    return row // samples * columns + column // samples
+
+
+def averaged(colours: _Float, pixel: NDArray[np.intp], size: tuple[int, int], samples: int) -> Pixels:
+    """Return the mean colour and the coverage of pixels, (h, w, 4).
+
+    Args:
+        colours: Red, green and blue of the samples that are covered, 0 to 1, (3, n).
+        pixel: Numbers of their pixels, (n,).
+        size: Width and height, pixels.
+        samples: Samples of a pixel in each direction.
+    """
+    columns, rows = size
+    count = np.bincount(pixel, minlength=rows * columns)
+    sums = [np.bincount(pixel, part, rows * columns) / np.maximum(count, 1) for part in colours]
+    image = np.stack([*sums, count / samples**2], axis=1, dtype=np.float64).reshape(rows, columns, 4)
+    return np.rint(np.clip(image, 0.0, 1.0) * 255.0).astype(np.uint8)

@@ -116,9 +116,10 @@ def look(view: str | tuple[float, float], up: str | None, forward: str | None) -
     if not -90.0 <= angles[1] <= 90.0:
         raise InputError("elevation of the view is out of range", value=angles[1], expected="-90 to 90 degrees")
     vertical = direction(up, "y")
-    ahead = direction(forward, _FORWARD["xyz"[int(np.argmax(np.abs(vertical)))]])
+    level_axis = _FORWARD["xyz"[int(np.argmax(np.abs(vertical)))]]
+    ahead = direction(forward, level_axis)
     if abs(float(ahead @ vertical)) > 0.5:
-        ahead = direction(None, _FORWARD["xyz"[int(np.argmax(np.abs(vertical)))]])
+        ahead = axis_vector(level_axis)
     side = np.cross(vertical, ahead)
     azimuth, elevation = (math.radians(angle) for angle in angles)
     level = math.cos(azimuth) * ahead + math.sin(azimuth) * side

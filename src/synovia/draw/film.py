@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from synovia.draw.picture import png
 from synovia.errors import FileError, UnsupportedError
 from synovia.io.base import check_writable, optional_package, write_bytes
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SUFFIXES: Final = (".gif", ".mp4", ".png")
 SHEET: Final = 8  # stills of a sheet
+FASTEST_GIF: Final = 50.0  # frames per second; browsers show faster ones at ten
 _TICK: Final = 0.01  # seconds: the resolution of times in a GIF
 _PALETTE: Final = 6  # frames that the palette is made from
 
@@ -45,25 +46,23 @@ def check_film(path: Path, *, force: bool) -> None:
     check_writable(path, force=force)
 
 
-def write_film(frames: Iterator[Image.Image], count: int, fps: float, path: Path, *, force: bool) -> None:
+def write_film(frames: Iterator[Image.Image], fps: float, path: Path, *, force: bool) -> None:
     """Write frames of one size.
 
     Args:
         frames: The frames; all are drawn before ``path`` exists.
-        count: Number of frames.
         fps: Frames per second.
         path: ``.gif``, ``.mp4``, or ``.png`` for a sheet of all frames.
         force: Whether an existing file may be replaced.
     """
     ending = path.suffix.lower()
     if ending == ".gif":
-        write_bytes(path, _gif(frames, count, fps), force=force)
+        data = _gif(list(frames), fps)
     elif ending == ".mp4":
-        _write_mp4(frames, fps, path)
+        data = _mp4(frames, fps, path)
     else:
-        out = BytesIO()
-        sheet(list(frames)).save(out, "PNG")
-        write_bytes(path, out.getvalue(), force=force)
+        data = png(sheet(list(frames)))
+    write_bytes(path, data, force=force)
 
 
 def sheet(frames: Sequence[Image.Image]) -> Image.Image:
@@ -79,17 +78,15 @@ def sheet(frames: Sequence[Image.Image]) -> Image.Image:
     return out
 
 
-def _gif(frames: Iterator[Image.Image], count: int, fps: float) -> bytes:
+def _gif(images: Sequence[Image.Image], fps: float) -> bytes:
     """Return an animated GIF; its one palette is made from frames of the whole film, so that colours do not flicker."""
     from PIL import Image
 
-    images: list[Any] = list(frames)
-    some = [images[k] for k in np.linspace(0, len(images) - 1, min(_PALETTE, len(images))).astype(int).tolist()]
-    together = sheet(some)
+    together = sheet([images[k] for k in _spread(len(images), min(_PALETTE, len(images)))])
     half = (together.width // 2 or 1, together.height // 2 or 1)  # a quarter of the pixels gives colours as good
     palette = together.resize(half, Image.Resampling.NEAREST).quantize(256, method=Image.Quantize.MEDIANCUT)
     indexed = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
-    ends = np.rint(np.arange(1, count + 1) / (fps * _TICK))  # rounding ends, not durations, keeps the total duration
+    ends = np.rint(np.arange(1, len(images) + 1) / (fps * _TICK))  # rounding ends keeps the total duration
     lengths = (np.diff(ends, prepend=0.0) * _TICK * 1000.0).astype(int).tolist()
     out = BytesIO()
     indexed[0].save(
@@ -98,30 +95,23 @@ def _gif(frames: Iterator[Image.Image], count: int, fps: float) -> bytes:
     return out.getvalue()
 
 
-def _write_mp4(frames: Iterator[Image.Image], fps: float, path: Path) -> None:
-    """Write H.264 with ffmpeg to a temporary file beside the target, then rename it."""
-    ffmpeg = _import_ffmpeg()
+def _mp4(frames: Iterator[Image.Image], fps: float, path: Path) -> bytes:
+    """Return a film in H.264, which ffmpeg writes to a temporary file; ``path`` is for messages."""
     first = next(frames)
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=".mp4", dir=path.parent)
-    os.close(handle)
-    try:
-        writer = ffmpeg.write_frames(
-            name, first.size, fps=fps, codec="libx264", pix_fmt_in="rgb24", pix_fmt_out="yuv420p", macro_block_size=2,
-            quality=8, ffmpeg_log_level="error", output_params=["-movflags", "+faststart"],
+    with tempfile.TemporaryDirectory() as folder:
+        film = Path(folder) / "film.mp4"
+        writer = _import_ffmpeg().write_frames(
+            str(film), first.size, fps=fps, codec="libx264", pix_fmt_in="rgb24", pix_fmt_out="yuv420p",
+            macro_block_size=2, quality=8, ffmpeg_log_level="error", output_params=["-movflags", "+faststart"],
         )  # fmt: skip
-        writer.send(None)
-        for image in chain((first,), frames):
-            writer.send(np.ascontiguousarray(np.asarray(image.convert("RGB"))))
-        writer.close()
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-        name = ""
-    except OSError as error:
-        raise FileError(f"film cannot be written ({error})", where=str(path)) from error
-    finally:
-        if name:
-            with suppress(OSError):
-                Path(name).unlink()
+        try:
+            with closing(writer):
+                writer.send(None)
+                for image in chain((first,), frames):
+                    writer.send(image.tobytes())
+            return film.read_bytes()
+        except OSError as error:
+            raise FileError(f"film cannot be written ({error})", where=str(path)) from error
 
 
 def _import_ffmpeg() -> Any:
@@ -135,13 +125,17 @@ def film_frames(count: int, rate: float, fps: float | None, most: int | None = N
     Args:
         count: Number of frames of the clip.
         rate: Its frames per second.
-        fps: Frames per second of the film; None for those of the clip, at most 30.
+        fps: Frames per second of the film, at most those of the clip; None for those of the clip, at most 30.
         most: Largest number of frames, spread over the whole clip; None for no bound.
     """
-    wanted = fps if fps is not None else min(rate, 30.0)
-    length = max(count - 1, 0) / rate
-    places = np.rint(np.arange(int(length * wanted + 1e-9) + 1) * rate / wanted).astype(int)
-    chosen: list[int] = np.unique(np.minimum(places, count - 1)).tolist()
-    if most is not None and len(chosen) > most:
-        chosen = [chosen[k] for k in np.linspace(0, len(chosen) - 1, most).round().astype(int).tolist()]
-    return chosen, wanted
+    wanted = min(rate, 30.0 if fps is None else fps)
+    length = (count - 1) / rate
+    shown: list[int] = np.rint(np.arange(int(length * wanted + 1e-9) + 1) * rate / wanted).astype(int).tolist()
+    if most is not None and len(shown) > most:
+        shown = [shown[k] for k in _spread(len(shown), most)]
+    return shown, wanted
+
+
+def _spread(count: int, most: int) -> list[int]:
+    """Return ``most`` numbers below ``count``, evenly spread from the first to the last."""
+    return np.linspace(0, count - 1, most).round().astype(int).tolist()

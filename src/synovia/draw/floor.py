@@ -163,12 +163,11 @@ def _shadow(
 
 def _enlarge(coarse: _Float, rows: int, columns: int) -> _Float:
     """Return coarse samples interpolated linearly at every pixel."""
-    y = np.clip((np.arange(rows) + 0.5) / _COARSE - 0.5, 0.0, coarse.shape[0] - 1.001).astype(np.float32)
-    x = np.clip((np.arange(columns) + 0.5) / _COARSE - 0.5, 0.0, coarse.shape[1] - 1.001).astype(np.float32)
-    i, j = y.astype(np.intp), x.astype(np.intp)
-    fy, fx = (y - i)[:, None], (x - j)[None, :]
-    wide = coarse[:, j] * (1.0 - fx) + coarse[:, j + 1] * fx
-    return wide[i] * (1.0 - fy) + wide[i + 1] * fy
+    from PIL import Image
+
+    box = (0.0, 0.0, columns / _COARSE, rows / _COARSE)
+    image = Image.fromarray(coarse.astype(np.float32))
+    return np.asarray(image.resize((columns, rows), Image.Resampling.BILINEAR, box=box))
 
 
 def _blend(picture: _Float, colour: Colour, cover: _Float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -52,9 +51,8 @@ class Notes:
             self._caption(caption)
         if table:
             self._table(table)
-        rings = [
-            (mark, *self._ring_of(scene, mark)) for mark in scene.marks if self._in_front(mark.position, mark.place)
-        ]
+        seen = [mark for mark in scene.marks if self._in_front(np.stack([mark.position, mark.place]))]
+        rings = [(mark, *self._ring_of(scene, mark)) for mark in seen]
         for mark, place, radius in rings:
             self._placer.take((place[0] - radius, place[1] - radius, place[0] + radius, place[1] + radius))
             self._lines(scene, mark, place, radius)
@@ -69,7 +67,7 @@ class Notes:
         for text, place, gap, colour in texts:
             self._label(text, place, gap, colour)
         for place, name in scene.names:
-            if self._in_front(place):
+            if self._in_front(place[None]):
                 self._label(name, self._point(place)[0], 7.0 * self._scale, None)
 
     def _point(self, place: Array) -> tuple[Point, float]:
@@ -77,9 +75,9 @@ class Notes:
         pixels, _, scales = self._camera.project(place[None, :])
         return (float(pixels[0, 0]), float(pixels[0, 1])), float(scales[0])
 
-    def _in_front(self, *places: Array) -> bool:
-        """Return whether all points are in front of the camera."""
-        _, depths, _ = self._camera.project(np.stack(places))
+    def _in_front(self, places: Array) -> bool:
+        """Return whether all points, (n, 3), are in front of the camera."""
+        _, depths, _ = self._camera.project(places)
         return bool((depths > self._camera.nearest).all())
 
     def _ring_of(self, scene: Scene, mark: Mark) -> tuple[Point, float]:
@@ -120,9 +118,8 @@ class Notes:
 
     def _path(self, path: Array, colour: Colour) -> None:
         """Draw thin dashes through the points of a path, if all are in front of the camera."""
-        if self._in_front(*path):
-            points = [self._point(place)[0] for place in path]
-            for start, end in pairwise(points):
+        if self._in_front(path):
+            for start, end in pairwise([self._point(place)[0] for place in path]):
                 self._canvas.dashes(start, end, 1.7 * self._scale, 7.0 * self._scale, colour)
 
     def _triad(self, place: Array, rotation: Array, length: float, width: float) -> None:
@@ -221,14 +218,13 @@ class Placer:
         """Compute cumulative sums of the coverage, so that any box takes the same time to look up."""
         self._size, self._margin = size, margin
         self._taken: list[Box] = []
-        self._sums = np.zeros((covered.shape[0] + 1, covered.shape[1] + 1))
-        self._sums[1:, 1:] = covered.cumsum(0, dtype=np.float64).cumsum(1)
+        self._sums = np.pad(covered.cumsum(0, dtype=np.float64).cumsum(1), ((1, 0), (1, 0)))
 
     def take(self, box: Box) -> None:
         """Keep texts out of a box."""
         self._taken.append(box)
 
-    def place(self, anchor: tuple[float, float], size: tuple[float, float], gap: float, *, needed: bool) -> Box | None:
+    def place(self, anchor: Point, size: tuple[float, float], gap: float, *, needed: bool) -> Box | None:
         """Return the best box for a text near a point, and keep later texts out of it.
 
         Args:
@@ -237,53 +233,44 @@ class Placer:
             gap: Distance from the point to leave free.
             needed: Whether to return the best box even if it is not free; otherwise the result is then None.
         """
-        best: Box | None = None
-        least = math.inf
-        for order, (step, angle) in enumerate((s, a) for s in _STEPS for a in _ANGLES):
-            box = self._inside(_beside(anchor, size, gap + step * size[1], math.radians(angle)))
-            overlap = sum(_overlap(box, other) for other in self._taken)
-            moved = math.hypot(
-                max(box[0] - anchor[0], anchor[0] - box[2], 0.0), max(box[1] - anchor[1], anchor[1] - box[3], 0.0)
-            )
-            if overlap > 0.0 and not needed:
-                continue
-            cost = 100.0 * overlap / (size[0] * size[1]) + _HIDES * self._cover(box)
-            cost += max(moved - gap, 0.0) / size[1] + 0.01 * order
-            if overlap > 0.0:
-                cost += 20.0
-            if cost < least:
-                best, least = box, cost
-        if best is not None and (needed or least < _HIDES + _STEPS[-1]):
-            self.take(best)
-            return best
-        return None
+        boxes = self._inside(_beside(anchor, size, gap))
+        taken = np.reshape(self._taken, (-1, 1, 4))
+        common = np.minimum(boxes[:, 2:], taken[..., 2:]) - np.maximum(boxes[:, :2], taken[..., :2])
+        overlap = np.maximum(common, 0.0).prod(axis=-1).sum(axis=0)
+        moved = np.hypot(*np.maximum(np.maximum(boxes[:, :2] - anchor, anchor - boxes[:, 2:]), 0.0).T)
+        cost = 100.0 * overlap / (size[0] * size[1]) + 20.0 * (overlap > 0.0) + _HIDES * self._cover(boxes)
+        cost += np.maximum(moved - gap, 0.0) / size[1] + 0.01 * np.arange(len(boxes))
+        if not needed:
+            cost[overlap > 0.0] = np.inf
+        best = int(np.argmin(cost))
+        if not needed and cost[best] >= _HIDES + _STEPS[-1]:
+            return None
+        left, top, right, bottom = boxes[best].tolist()
+        self.take((left, top, right, bottom))
+        return left, top, right, bottom
 
-    def _inside(self, box: Box) -> Box:
-        """Return the box moved into the image."""
-        width, height = box[2] - box[0], box[3] - box[1]
-        left = min(max(box[0], self._margin), max(self._size[0] - self._margin - width, 0.0))
-        top = min(max(box[1], self._margin), max(self._size[1] - self._margin - height, 0.0))
-        return left, top, left + width, top + height
+    def _inside(self, boxes: Array) -> Array:
+        """Return boxes of one size, (n, 4), moved into the image."""
+        size = boxes[0, 2:] - boxes[0, :2]
+        most = np.maximum(np.array(self._size) - self._margin - size, 0.0)
+        corner = np.minimum(np.maximum(boxes[:, :2], self._margin), most)
+        return np.concatenate([corner, corner + size], axis=1)
 
-    def _cover(self, box: Box) -> float:
-        """Return the part of a box that bodies cover, 0 to 1."""
-        rows, columns = self._sums.shape
-        x0, x1 = (min(max(int(v), 0), columns - 1) for v in (box[0], box[2]))
-        y0, y1 = (min(max(int(v), 0), rows - 1) for v in (box[1], box[3]))
-        if x1 <= x0 or y1 <= y0:
-            return 0.0
+    def _cover(self, boxes: Array) -> Array:
+        """Return the part of each box, (n, 4), that bodies cover, 0 to 1, (n,)."""
+        x0, y0, x1, y1 = np.clip(boxes.astype(np.intp), 0, np.tile(self._sums.shape[::-1], 2) - 1).T
         s = self._sums
-        return float(s[y1, x1] - s[y0, x1] - s[y1, x0] + s[y0, x0]) / ((x1 - x0) * (y1 - y0))
+        return (s[y1, x1] - s[y0, x1] - s[y1, x0] + s[y0, x0]) / np.maximum((x1 - x0) * (y1 - y0), 1)
 
 
-def _beside(anchor: tuple[float, float], size: tuple[float, float], gap: float, angle: float) -> Box:
-    """Return a box in a direction from a point, with its nearest side at distance ``gap``."""
-    dx, dy = math.cos(angle), -math.sin(angle)
-    x = anchor[0] + dx * gap + math.copysign(1.0, dx) * size[0] / 2.0 * min(1.0, 1.5 * abs(dx))
-    y = anchor[1] + dy * gap + math.copysign(1.0, dy) * size[1] / 2.0 * min(1.0, 1.5 * abs(dy))
-    return x - size[0] / 2.0, y - size[1] / 2.0, x + size[0] / 2.0, y + size[1] / 2.0
+def _beside(anchor: Point, size: tuple[float, float], gap: float) -> Array:
+    """Return the boxes of a text in all directions and at all distances from a point, (n, 4); near ones come first.
 
-
-def _overlap(a: Box, b: Box) -> float:
-    """Return the area of the overlap of two boxes, square pixels."""
-    return max(min(a[2], b[2]) - max(a[0], b[0]), 0.0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0.0)
+    The nearest side of a box is ``gap`` and a multiple of the height away from the point.
+    """
+    step, angle = (values.ravel() for values in np.meshgrid(_STEPS, np.radians(_ANGLES), indexing="ij"))
+    way = np.stack([np.cos(angle), -np.sin(angle)], axis=1)
+    half = np.array(size) / 2.0
+    middle = anchor + way * (gap + step * size[1])[:, None]
+    middle += np.copysign(half, way) * np.minimum(1.0, 1.5 * np.abs(way))
+    return np.concatenate([middle - half, middle + half], axis=1)

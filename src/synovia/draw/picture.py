@@ -122,18 +122,18 @@ def angle_table(pose: Pose, joints: Iterable[str | int]) -> list[tuple[str, str]
     return [(pose.skeleton.joint_names[row].replace("_", " "), value_text(pose, row)) for row in rows]
 
 
-def skins_of(skeletons: Iterable[Skeleton], look: str) -> dict[int, Skin]:
-    """Return the surfaces of skeletons that have one, by the ``id`` of the skeleton; none for the look ``bones``.
+def skins_of(skeletons: Iterable[Skeleton], look: str) -> dict[Skeleton, Skin]:
+    """Return the surfaces of the skeletons that have one; none for the look ``bones``.
 
     Raises:
         UnknownNameError: If no look has that name.
     """
     if look not in LOOKS:
         raise unknown_name("look", look, LOOKS)
-    found: dict[int, Skin] = {}
-    for skeleton in skeletons if look != "bones" else ():
-        if id(skeleton) not in found and (surface := surface_of_skeleton(skeleton)).parts:
-            found[id(skeleton)] = Skin(surface, whole=surface.covers(bone_lengths(skeleton)))
+    found: dict[Skeleton, Skin] = {}
+    for skeleton in dict.fromkeys(skeletons) if look != "bones" else ():
+        if (surface := surface_of_skeleton(skeleton)).parts:
+            found[skeleton] = Skin(surface, whole=surface.covers(bone_lengths(skeleton)))
     return found
 
 
@@ -251,9 +251,9 @@ def checked_size(size: object) -> tuple[int, int]:
         width, height = (int(n) for n in given)
         exact = (width, height) == given
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError("size: expected a width and a height", value=size, expected=wanted) from error
+        raise InputError("size", value=size, expected=wanted) from error
     if not exact or not all(_SIZES[0] <= n <= _SIZES[1] for n in (width, height)):
-        raise InputError("size cannot be drawn", value=size, expected=wanted)
+        raise InputError("size", value=size, expected=wanted)
     return width, height
 
 

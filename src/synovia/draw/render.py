@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from synovia.draw.camera import Camera, direction, fit
+from synovia.draw.camera import Camera, fit
 from synovia.draw.camera import look as axes_of
-from synovia.draw.film import SHEET, check_film, film_frames, write_film
+from synovia.draw.film import FASTEST_GIF, SHEET, check_film, film_frames, write_film
 from synovia.draw.marks import marks_of
 from synovia.draw.picture import angle_table, checked_size, content_window, draw, skins_of
 from synovia.draw.raster import Canvas, require_pillow
-from synovia.draw.scene import Scene, build_scene, up_of
+from synovia.draw.scene import Scene, build_scene, up_of, upward
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
 from synovia.io.base import as_path
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
 from synovia.tracking import Tracked
 
@@ -33,15 +34,6 @@ _STAYS: Final = 0.6  # path length below which the camera does not move, as a pa
 _STANDS: Final = 0.1  # share of the frames that may dip below the floor of the others
 _LAG: Final = 0.35  # seconds over which a moving camera smooths the path of the body
 _DECADES: Final = (-2.0, 3.0)  # range of the strip: powers of ten of the tolerance
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Panel:
-    """One clip of a film: its scene and its camera for each frame of the film."""
-
-    title: str | None
-    scenes: list[Scene]
-    cameras: list[Camera]
 
 
 def render(
@@ -72,7 +64,8 @@ def render(
         titles: Lines of text at the top, one for each clip, the left one first; with ``beside``, the names of the
             clips and their skeletons by default.
         size: Width and height of the film, pixels; made even for MP4.
-        fps: Frames per second of the film; None for those of the clip, at most 30.
+        fps: Frames per second of the film, at most those of the clip, and 50 for a GIF; None for those of the clip, at
+            most 30.
         view: As in ``picture``.
         theme: ``"light"`` or ``"dark"``.
         floor: Whether to draw the floor and shadows.
@@ -102,22 +95,29 @@ def render(
     colours = theme_of(theme)
     width, height = (n - n % 2 for n in checked_size(size))
     clips = [clip] if beside is None else [beside, clip]
-    for each in clips:
-        if not len(each):
-            raise InputError("the clip has no frames", expected="at least one")
-    if fps is not None and not (np.isfinite(fps) and fps > 0.0):
+    motions = [_motion(each) for each in clips]
+    if not all(map(len, motions)):
+        raise InputError("the clip has no frames", expected="at least one")
+    if fps is not None and not (is_number(fps) and 0.0 < fps < math.inf):
         raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
-    main = clip.motion if isinstance(clip, Tracked) else clip
-    shown, rate = film_frames(len(main), main.fps, fps, SHEET if where.suffix.lower() == ".png" else None)
+    if jobs is not None and jobs < 1:
+        raise InputError("jobs", value=jobs, expected="a whole number from 1")
+    titles = [titles] if isinstance(titles, str) else titles
+    main, ending = motions[-1], where.suffix.lower()
+    if fps is not None and ending == ".gif":
+        fps = min(fps, FASTEST_GIF)
+    shown, rate = film_frames(len(main), main.fps, fps, SHEET if ending == ".png" else None)
     errors = (clip.errors / np.array(clip.ik.tolerance)).max((1, 2)) if isinstance(clip, Tracked) else None
     below = 2 * round(_STRIP * height / 2.0) if errors is not None else 0
     strip = None if errors is None else Strip(errors, (width, below), colours)
     box = (width // len(clips), height - below)
-    own = [_name(each) if beside is not None else None for each in clips]
+    own = [_name(motion) if beside is not None else None for motion in motions]
     names = [*titles, *own[len(titles) :]]
     named = [main.skeleton.index(joint) for joint in angles]
+    times = [k / main.fps for k in shown]
     panels = [
-        _panel(each, main, shown, box, view, colours, name, look) for each, name in zip(clips, names, strict=False)
+        (name, _shots(each, motion, times, box, view, colours, name, look))
+        for each, motion, name in zip(clips, motions, names, strict=False)
     ]
 
     def paint(k: int) -> Image.Image:
@@ -125,24 +125,31 @@ def render(
         from PIL import Image
 
         out = Image.new("RGB", (width, height), colours.below)
-        time = f"{shown[k] / main.fps:.2f} s   frame {shown[k]}" if captions else ""
-        for place, panel in enumerate(panels):
-            last = place == len(panels) - 1
+        time = f"{times[k]:.2f} s   frame {shown[k]}" if captions else ""
+        table = angle_table(main.pose(shown[k]), named)
+        for place, (name, shots) in enumerate(panels):
             one = draw(
-                panel.scenes[k], panel.cameras[k], box, colours, title=panel.title, floor=floor, samples=2,
-                caption="" if place else time, table=angle_table(main.pose(shown[k]), named) if last and named else (),
+                *shots[k], box, colours, title=name, floor=floor, samples=2, caption="" if place else time,
+                table=table if place == len(panels) - 1 else (),
             )  # fmt: skip
             out.paste(one, (place * box[0], 0))
         if strip is not None:
             out.paste(strip.at(shown[k]), (0, box[1]))
         return out
 
-    write_film(_drawn(paint, len(shown), jobs, watch), len(shown), rate, where, force=force)
+    write_film(_drawn(paint, len(shown), jobs, watch), rate, where, force=force)
 
 
-def _name(clip: Clip) -> str:
-    """Return the name of a clip and of its skeleton, for a title."""
+def _motion(clip: object) -> Motion:
+    """Return the motion of a clip."""
     motion = clip.motion if isinstance(clip, Tracked) else clip
+    if not isinstance(motion, Motion):
+        raise InputError("clip", value=type(clip).__name__, expected="a Motion, or the result of IK.track")
+    return motion
+
+
+def _name(motion: Motion) -> str:
+    """Return the name of a clip and of its skeleton, for a title."""
     skeleton = motion.skeleton.name
     return motion.name if motion.name in ("", skeleton) or not skeleton else f"{skeleton}: {motion.name}"
 
@@ -151,7 +158,7 @@ def _drawn(
     paint: Callable[[int], Image.Image], count: int, jobs: int | None, watch: Callable[[int, int], None] | None
 ) -> Iterator[Image.Image]:
     """Yield the frames in order; several threads draw a few frames ahead."""
-    workers = jobs if jobs is not None else os.cpu_count() or 1
+    workers = jobs or os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as pool:
         ahead = [pool.submit(paint, k) for k in range(min(2 * workers, count))]
         for k in range(count):
@@ -163,32 +170,29 @@ def _drawn(
             yield image
 
 
-def _panel(
+def _shots(
     clip: Clip,
-    main: Motion,
-    shown: Sequence[int],
+    motion: Motion,
+    times: Sequence[float],
     size: tuple[int, int],
     view: str | tuple[float, float],
     theme: Theme,
     title: str | None,
     look: str,
-) -> _Panel:
-    """Build the scenes of a clip at the times of the film's frames, and their cameras."""
-    motion = clip.motion if isinstance(clip, Tracked) else clip
-    frames = [min(round(k / main.fps * motion.fps), len(motion) - 1) for k in shown]
-    marks = [marks_of(clip[k]) if isinstance(clip, Tracked) else [] for k in frames]
-    unnamed = [[replace(mark, label="") for mark in some] for some in marks]  # labels would jump from frame to frame
-    poses = [motion.pose(k) for k in frames]
-    skins = {id(pose.skeleton): skin for skin in skins_of([motion.skeleton], look).values() for pose in poses}
-    scenes = [
-        build_scene([pose], some, theme, look=look, skins=skins) for pose, some in zip(poses, unnamed, strict=True)
-    ]
+) -> list[tuple[Scene, Camera]]:
+    """Return the scene and the camera of a clip at some times, seconds."""
+    frames = [min(round(time * motion.fps), len(motion) - 1) for time in times]
+    skins = skins_of([motion.skeleton], look)
+    scenes: list[Scene] = []
+    for k in frames:
+        marks = marks_of(clip[k]) if isinstance(clip, Tracked) else []
+        unnamed = [replace(mark, label="") for mark in marks]  # labels would jump from frame to frame
+        scenes.append(build_scene([motion.pose(k)], unnamed, theme, look=look, skins=skins))
     ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
     extent = max(scene.extent for scene in scenes)
     scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
     skeleton = motion.skeleton
-    up = direction(up_of(skeleton), "y")
-    path = _path(motion, up)[frames]
+    path = _path(motion)[frames]
     if float(np.ptp(path, axis=0).max()) < _STAYS * extent:
         path = np.zeros_like(path)
     content = [scene.content for scene in scenes]
@@ -197,12 +201,13 @@ def _panel(
     camera = fit(
         axes_of(view, up_of(skeleton), skeleton.forward), points, radii, content_window(size, scenes[0], title)
     )
-    return _Panel(title, scenes, [replace(camera, position=camera.position + shift) for shift in path])
+    cameras = [replace(camera, position=camera.position + shift) for shift in path]
+    return list(zip(scenes, cameras, strict=True))
 
 
-def _path(motion: Motion, up: Array) -> Array:
+def _path(motion: Motion) -> Array:
     """Return the path of the body over the floor, (T, 3), smoothed so that the camera moves evenly."""
-    middle = motion.positions().mean(1)
+    middle, up = motion.positions().mean(1), upward(motion.skeleton)
     middle -= (middle @ up)[:, None] * up
     reach = max(int(_LAG * motion.fps), 1)
     window = np.hanning(2 * reach + 3)[1:-1]

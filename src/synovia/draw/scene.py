@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -145,7 +144,7 @@ def build_scene(
     *,
     joint_names: bool = False,
     look: str = "bones",
-    skins: Mapping[int, Skin] | None = None,
+    skins: Mapping[Skeleton, Skin] | None = None,
 ) -> Scene:
     """Return the scene of poses of one or more skeletons: the last one solid, earlier ones as ghosts.
 
@@ -155,7 +154,7 @@ def build_scene(
         theme: Colours.
         joint_names: Whether to label the joints.
         look: One of ``LOOKS``.
-        skins: Surfaces by the ``id`` of their skeletons.
+        skins: Surfaces by skeleton.
 
     Raises:
         InputError: If there is no pose, or a pose holds a position that is not finite.
@@ -166,36 +165,36 @@ def build_scene(
         if not np.isfinite(pose.frames).all():
             raise InputError("a pose has positions that are not finite", where=pose.skeleton.name)
     last = poses[-1]
-    up = direction(up_of(last.skeleton), "y")
+    up = upward(last.skeleton)
     shown = [pose.positions[drawn_joints(pose.skeleton)] for pose in poses]
     extent = max(float(np.linalg.norm(np.ptp(points, axis=0))) for points in shown)
     if not extent > 0.0:  # all joints coincide, so the size comes from the targets, or is 1
         extent = max((mark.miss for mark in marks), default=0.0) or 1.0
     solid = _bodies(last, extent, theme, None)
     ghosts = tuple(_bodies(pose, extent, theme, theme.ghost) for pose in poses[:-1])
-    worn: Mapping[int, Skin] = {} if skins is None or look == "bones" else skins
-    dressed = tuple((worn[key], pose.frames) if (key := id(pose.skeleton)) in worn else None for pose in poses)
-    hulls = [skin.at(frames).hull for skin, frames in (each for each in dressed if each is not None)]
-    ground = min(
-        *(float(np.min(hull @ up)) for hull in hulls),
-        *(
-            float(np.min(side @ up - bodies.radii[:, k]))
-            for bodies, skin in zip((*ghosts, solid), dressed, strict=True)
-            for k, side in enumerate((bodies.start, bodies.end))
-            if skin is None or not skin[0].whole
-        ),
-        math.inf,
-    )
-    names: list[tuple[Array, str]] = []
-    if joint_names:
-        written = {mark.label for mark in marks}
-        rows = np.flatnonzero(drawn_joints(last.skeleton)).tolist()
-        named = [(last.positions[row], last.skeleton.joint_names[row]) for row in rows]
-        names = [(place, name) for place, name in named if name not in written]
+    worn = skins or {}
+    dressed = tuple((worn[pose.skeleton], pose.frames) if pose.skeleton in worn else None for pose in poses)
+    hulls = [skin.at(frames).hull for skin, frames in filter(None, dressed)]
+    lowest = [float(np.min(hull @ up)) for hull in hulls]
+    for bodies, skin in zip((*ghosts, solid), dressed, strict=True):
+        if skin is None or not skin[0].whole:
+            lowest += [float(np.min(end @ up - bodies.radii[:, k])) for k, end in enumerate((bodies.start, bodies.end))]
+    written = {mark.label for mark in marks}
+    rows = np.flatnonzero(drawn_joints(last.skeleton)).tolist() if joint_names else []
+    named = [(last.positions[row], last.skeleton.joint_names[row]) for row in rows]
     return Scene(
-        solid, ghosts, tuple(marks), tuple(names), up, ground, extent, last.skeleton.meters_per_unit, dressed, look,
-        np.concatenate(hulls) if hulls else np.zeros((0, 3)),
-    )  # fmt: skip
+        solid,
+        ghosts,
+        tuple(marks),
+        tuple((place, name) for place, name in named if name not in written),
+        up,
+        min(lowest),
+        extent,
+        last.skeleton.meters_per_unit,
+        dressed,
+        look,
+        np.concatenate([np.zeros((0, 3)), *hulls]),
+    )
 
 
 def bones_of(skeleton: Skeleton) -> list[int]:
@@ -322,7 +321,7 @@ def _skull(pose: Pose, head: int, hue: Array) -> list[tuple[Array, Array, float,
     """
     skeleton, start = pose.skeleton, pose.positions[head]
     rest = skeleton.rest_pose()
-    up = direction(up_of(skeleton), "y")
+    up = upward(skeleton)
     tips = [row for row in skeleton.children[head] if not skeleton.children[row] and skeleton.lengths[row] > 0.0]
     above = max(tips, key=lambda row: float(rest.positions[row] @ up), default=None)
     below = skeleton.parents[head]
@@ -382,6 +381,11 @@ def up_of(skeleton: Skeleton) -> str:
     if feet and float((positions[feet].mean(axis=0) - positions[0])[axis] * rise[axis]) >= 0.0:
         return "y"
     return ("-" if rise[axis] < 0.0 else "") + "xyz"[axis]
+
+
+def upward(skeleton: Skeleton) -> Array:
+    """Return the unit vector, (3,), of ``up_of``."""
+    return direction(up_of(skeleton), "y")
 
 
 def hue_of(skeleton: Skeleton, row: int, theme: Theme) -> Colour:

@@ -18,18 +18,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.draw.bodies import Bodies, Layer, Light
+from synovia.draw.bodies import Bodies, Layer, Light, averaged, pixels_of
 from synovia.draw.camera import Camera
 from synovia.draw.triangles import Hits, depths_of, hits_of
-from synovia.model.geometry import Array, align_z, frames_to_transforms
+from synovia.model.geometry import Array, align_z, frames_to_transforms, unit
 from synovia.surface.base import Part, Surface
+from synovia.surface.shapes import ball
 
 _Float = NDArray[np.floating[Any]]
 _GAMMA: Final = 2.2  # of colours in files and images, nearly
 _MAP: Final = 400  # samples of the shadow map in each direction
 _TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))  # of a shadow's edge, map samples
 _SAMPLES: Final = 24_000_000  # most samples of an image; larger images have fewer samples a pixel
-_RINGS, _SIDES = 10, 16  # of the mesh of a ball or a rod
 _SKY: Final = (0.50, 0.53, 0.58)  # light from above
 _BOUNCE: Final = (0.27, 0.25, 0.235)  # light from the floor
 _KEY: Final = (0.98, 0.94, 0.88)  # the key light
@@ -70,41 +70,37 @@ class Mesh:
 
     def with_bodies(self, bodies: Bodies) -> Mesh:
         """Return the mesh and balls and rods as one."""
-        angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, _RINGS)
-        around = np.linspace(0.0, 2.0 * math.pi, _SIDES, endpoint=False)
-        unit = np.stack(
-            [np.outer(np.cos(angle), np.cos(around)), np.outer(np.cos(angle), np.sin(around)),
-             np.repeat(np.sin(angle)[:, None], _SIDES, axis=1)], axis=2
-        ).reshape(-1, 3)  # fmt: skip
-        i, j = np.arange(_SIDES), (np.arange(_SIDES) + 1) % _SIDES
-        strips = [[(a + i, a + j, b + j), (a + i, b + j, b + i)] for a in range(0, _SIDES * (_RINGS - 1), _SIDES)
-                  for b in (a + _SIDES,)]  # fmt: skip
-        quads = np.concatenate([np.stack(half, axis=1) for strip in strips for half in strip])
+        sphere, triangles = ball(np.ones(3))
         along = bodies.end - bodies.start
         length = np.linalg.norm(along, axis=1)
         frames = np.stack([align_z(a / n) if n > 0.0 else np.eye(3) for a, n in zip(along, length, strict=True)])
-        normals = np.einsum("bij,nj->bni", frames, unit)
-        upper = (unit[:, 2] > 0.0)[None, :]
+        normals = np.einsum("bij,nj->bni", frames, sphere)
+        upper = (sphere[:, 2] > 0.0)[None, :]
         radii = np.where(upper, bodies.radii[:, 1:], bodies.radii[:, :1])
         ends = np.where(upper[..., None], bodies.end[:, None], bodies.start[:, None])
-        count = len(unit)
-        faces = (quads[None] + (len(self.vertices) + count * np.arange(len(bodies)))[:, None, None]).reshape(-1, 3)
-        colours = np.repeat(bodies.colours.astype(np.float32) ** np.float32(_GAMMA), count, axis=0)
-        plain = None if self.corners is None else np.zeros((len(faces), 3, 2), np.float32)
+        count = len(sphere)
+        faces = (triangles[None] + (len(self.vertices) + count * np.arange(len(bodies)))[:, None, None]).reshape(-1, 3)
+        colours = np.repeat(_linear(bodies.colours), count, axis=0)
+        plain = np.zeros((len(faces), 3, 2), np.float32)
         return replace(
             self,
             vertices=np.concatenate([self.vertices, (ends + radii[..., None] * normals).reshape(-1, 3)]),
             normals=np.concatenate([self.normals, normals.reshape(-1, 3).astype(np.float32)]),
             faces=np.concatenate([self.faces, faces]),
             colours=np.concatenate([self.colours, colours]),
-            corners=None if self.corners is None or plain is None else np.concatenate([self.corners, plain]),
+            corners=None if self.corners is None else np.concatenate([self.corners, plain]),
             images=None if self.images is None else np.concatenate([self.images, np.full(len(faces), -1, np.intp)]),
         )
 
     def painted(self, colour: Sequence[float]) -> Mesh:
         """Return the mesh in one colour, red, green and blue from 0 to 255, with a trace of its own."""
-        new = (np.array(colour, np.float32) / np.float32(255.0)) ** np.float32(_GAMMA)
+        new = _linear(np.array(colour) / 255.0)
         return replace(self, colours=np.float32(0.25) * self.colours + np.float32(0.75) * new, corners=None)
+
+
+def _linear(colours: _Float) -> _Float:
+    """Return colours of files and images, 0 to 1, in linear light."""
+    return colours.astype(np.float32) ** np.float32(_GAMMA)
 
 
 class Skin:
@@ -118,36 +114,30 @@ class Skin:
     def __init__(self, surface: Surface, *, whole: bool = True) -> None:
         """Join the parts into arrays."""
         self.whole = whole
-        self._parts: list[Part] = []
-        normals: list[Array] = []
+        self._parts = [_split(part) if part.flat else part for part in surface.parts]
+        self._normals = [normals_of(part.vertices, part.faces) for part in self._parts]
+        self._textures: list[_Float] = []
+        known: dict[int, int] = {}  # numbers of the textures by the identity of their images
         colours: list[_Float] = []
         faces: list[NDArray[np.intp]] = []
         corners: list[_Float] = []
         images: list[NDArray[np.intp]] = []
-        self._textures: list[_Float] = []
-        known: dict[int, int] = {}
         start = 0
-        for part in surface.parts:
-            if part.flat:
-                part = _split(part)
-            self._parts.append(part)
-            normals.append(normals_of(part.vertices, part.faces))
-            plain = np.broadcast_to(np.array(part.colour, np.float32) / np.float32(255.0), (len(part.vertices), 3))
-            colours.append((plain if part.colours is None else part.colours.astype(np.float32)) ** np.float32(_GAMMA))
-            faces.append(part.faces.astype(np.intp) + start)
-            number = -1
+        for part in self._parts:
+            number, own, colour = -1, np.zeros((len(part.faces), 3, 2)), part.colours
             if part.texture is not None and part.corners is not None:
-                key = id(part.texture)
-                if key not in known:
-                    known[key] = len(self._textures)
-                    self._textures.append((part.texture.astype(np.float32) / np.float32(255.0)) ** np.float32(_GAMMA))
-                number = known[key]
-                colours[-1] = np.broadcast_to(np.array(part.tint, np.float32) ** np.float32(_GAMMA), plain.shape)
-            has = number >= 0 and part.corners is not None
-            corners.append(part.corners if has and part.corners is not None else np.zeros((len(part.faces), 3, 2)))
+                if id(part.texture) not in known:
+                    known[id(part.texture)] = len(self._textures)
+                    self._textures.append(_linear(part.texture.astype(np.float32) / np.float32(255.0)))
+                number, own, colour = known[id(part.texture)], part.corners, np.array(part.tint)
+            elif colour is None:
+                colour = np.array(part.colour) / 255.0
+            colours.append(np.broadcast_to(_linear(colour), part.vertices.shape))
+            faces.append(part.faces.astype(np.intp) + start)
+            corners.append(own)
             images.append(np.full(len(part.faces), number, np.intp))
             start += len(part.vertices)
-        self._normals, self._colours, self._faces = normals, np.concatenate(colours), np.concatenate(faces)
+        self._colours, self._faces = np.concatenate(colours), np.concatenate(faces)
         self._corners = np.concatenate(corners).astype(np.float32) if self._textures else None
         self._images = np.concatenate(images) if self._textures else None
 
@@ -158,14 +148,14 @@ class Skin:
         normals: list[Array] = []
         for part, normal in zip(self._parts, self._normals, strict=True):
             moves = world[part.rows] @ np.linalg.inv(part.bind)
-            if len(part.rows) == 1:
+            if len(moves) == 1:
                 vertices.append(part.vertices @ moves[0, :3, :3].T + moves[0, :3, 3])
                 normals.append(normal @ moves[0, :3, :3].T)
                 continue
             mixed = np.einsum("vb,vbi->vi", part.weights, moves[:, :3].reshape(-1, 12)[part.bones]).reshape(-1, 3, 4)
             vertices.append(np.einsum("vij,vj->vi", mixed[:, :, :3], part.vertices) + mixed[:, :, 3])
             turned = np.einsum("vij,vj->vi", mixed[:, :, :3], normal)
-            normals.append(turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-12))
+            normals.append(unit(turned))
         return Mesh(
             np.concatenate(vertices), np.concatenate(normals).astype(np.float32), self._faces, self._colours,
             self._corners, self._images, self._textures,
@@ -176,25 +166,24 @@ def normals_of(vertices: Array, faces: NDArray[np.integer[Any]]) -> Array:
     """Return the unit normal of each vertex, the mean of its triangles' weighted by area, (v, 3)."""
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     flat = np.cross(b - a, c - a)
-    out = np.stack(
-        [
-            np.bincount(faces.reshape(-1), weights=np.repeat(flat[:, axis], 3), minlength=len(vertices))
-            for axis in range(3)
-        ],
-        axis=1,
-    )
-    length = np.linalg.norm(out, axis=1, keepdims=True)
-    return np.where(length > 0.0, out / np.where(length > 0.0, length, 1.0), (0.0, 0.0, 1.0))
+    weights = np.repeat(flat, 3, axis=0).T
+    sums = [np.bincount(faces.reshape(-1), weight, len(vertices)) for weight in weights]
+    out = unit(np.stack(sums, axis=1, dtype=np.float64))
+    out[~out.any(axis=1)] = (0.0, 0.0, 1.0)
+    return out
 
 
 def _split(part: Part) -> Part:
     """Return a part whose triangles share no vertex, so that each has one normal."""
     order = part.faces.reshape(-1)
-    return Part(
-        part.vertices[order], np.arange(len(order)).reshape(-1, 3), part.rows, part.bind, part.bones[order],
-        part.weights[order], part.colour, part.flat, None if part.colours is None else part.colours[order],
-        part.corners, part.texture, part.tint,
-    )  # fmt: skip
+    return replace(
+        part,
+        vertices=part.vertices[order],
+        faces=np.arange(len(order)).reshape(-1, 3),
+        bones=part.bones[order],
+        weights=part.weights[order],
+        colours=None if part.colours is None else part.colours[order],
+    )
 
 
 class Shadow:
@@ -242,6 +231,8 @@ class Shadow:
             least: Width of the sharpest edge, length units.
             reach: Width of the softest edge, length units.
         """
+        from scipy.ndimage import map_coordinates
+
         shown = np.isfinite(self._farthest)
         covered = shown.astype(np.float32)
         depth = np.where(shown, self._farthest, np.float32(0.0))
@@ -254,26 +245,10 @@ class Shadow:
         some += 0.02 * _blurred(depth, 0.5 * reach * scale)
         mean = some / np.maximum(there + 0.02 * layers[2], 1e-5)
         pixels, away, _ = self.camera.project(points)
-        x, y = pixels[:, 0] - 0.5, pixels[:, 1] - 0.5
-        inside = (x > 0.0) & (y > 0.0) & (x < _MAP - 1.001) & (y < _MAP - 1.001)
-        x, y = np.where(inside, x, 0.0), np.where(inside, y, 0.0)
-        found = [_sampled(layer, x, y) for layer in layers]
-        width = soft * np.maximum(away - _sampled(mean, x, y), 0.0)
-        place = np.interp(width, widths, np.arange(3.0))
-        first = np.minimum(place.astype(np.intp), 1)
-        share = place - first
-        stack = np.stack(found)
-        each = np.arange(len(points))
-        dark = (1.0 - share) * stack[first, each] + share * stack[first + 1, each]
-        return np.where(inside, np.clip(dark, 0.0, 1.0), 0.0)
-
-
-def _sampled(image: _Float, x: Array, y: Array) -> _Float:
-    """Return an image (h, w) at places, linearly interpolated."""
-    i, j = y.astype(np.intp), x.astype(np.intp)
-    fy, fx = y - i, x - j
-    top = image[i, j] * (1.0 - fx) + image[i, j + 1] * fx
-    return top * (1.0 - fy) + (image[i + 1, j] * (1.0 - fx) + image[i + 1, j + 1] * fx) * fy
+        at = pixels.T[::-1] - 0.5
+        width = soft * np.maximum(away - map_coordinates(mean, at, order=1), 0.0)
+        share = np.interp(width, widths, np.arange(3.0))
+        return np.clip(map_coordinates(np.stack(layers), [share, *at], order=1), 0.0, 1.0)
 
 
 def _blurred(image: _Float, radius: float) -> _Float:
@@ -321,16 +296,10 @@ def shade_mesh(
     hits = hits_of(mesh.vertices, mesh.faces, eye, (columns * samples, rows * samples))
     if not len(hits.at):
         return None
-    wide = columns * samples
-    pixel = (hits.at // wide) // samples * columns + (hits.at % wide) // samples
-    count = np.bincount(pixel, minlength=rows * columns)
+    pixel = pixels_of(hits.at, columns, samples)
     level = _places(mesh, camera.shifted(left, top), hits, pixel, (columns, rows), shadow)
     colour = _lit(mesh, eye, hits, light, *(part[pixel] for part in level))
-    image = np.zeros((rows * columns, 4), np.float32)
-    image[:, 3] = count / samples**2
-    for k in range(3):
-        image[:, k] = np.bincount(pixel, weights=colour[:, k], minlength=rows * columns) / np.maximum(count, 1)
-    return (left, top), np.rint(np.clip(image, 0.0, 1.0).reshape(rows, columns, 4) * 255.0).astype(np.uint8)
+    return (left, top), averaged(colour.T, pixel, (columns, rows), samples)
 
 
 def _places(
@@ -371,8 +340,7 @@ def _lit(mesh: Mesh, camera: Camera, hits: Hits, light: Light, lit: _Float, sky:
     normal *= _facing(mesh, camera)[hits.faces][:, None]
     np.maximum(normal[:, 2], 0.0, out=normal[:, 2])  # interpolated ones may point away near an outline
     colour = _mixed(mesh.colours, corners, shares)
-    if mesh.corners is not None and mesh.images is not None:
-        _texture(mesh, hits, shares, colour)
+    _texture(mesh, hits, shares, colour)
     towards, up = (axes @ v.astype(np.float32) for v in (light.direction, light.up))
     half = towards + np.array([0.0, 0.0, 1.0], np.float32)
     half /= np.float32(max(float(np.linalg.norm(half)), 1e-6))

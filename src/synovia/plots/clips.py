@@ -13,7 +13,17 @@ from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
-from synovia.plots.style import BAND, COLOURS, MISSED, QUIET, check_plot, new_figure, save
+from synovia.plots.style import (
+    BAND,
+    COLOURS,
+    MISSED,
+    QUIET,
+    add_colour_bar,
+    add_legend,
+    check_plot,
+    new_figure,
+    save,
+)
 from synovia.retargeting import Judgement
 from synovia.retargeting.body import LEGS, Body
 from synovia.tracking import Tracked
@@ -44,7 +54,7 @@ def plot_joints(
 
     Raises:
         UnknownNameError: If a joint does not exist.
-        InputError: If no joint moves, or the extension is not supported.
+        InputError: If a joint does not move, the clip has no frames, or the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
 
@@ -54,7 +64,12 @@ def plot_joints(
     """
     where = check_plot(path, force=force)
     skeleton = motion.skeleton
+    if not len(motion):
+        raise InputError("the clip has no frames", where=motion.name, expected="at least one")
     rows = [skeleton.index(joint) for joint in joints] if joints else _most_moving(motion)
+    for row in rows:
+        if not skeleton.joints[row].kind.q_size:
+            raise InputError("joint does not move", where=skeleton.name, value=skeleton.joint_names[row])
     columns = min(len(rows), 3)
     count = -(-len(rows) // columns)
     figure, flat = new_figure(3.6 * columns, 1.1 + 1.6 * count, count, columns, sharex=True)
@@ -102,7 +117,8 @@ def _draw_joint(panel: Any, motion: Motion, row: int) -> None:
             panel.axhline(edge, color=BAND, alpha=0.35, linewidth=0.8)
         at = (values - low < _TOUCHES * (high - low)) | (high - values < _TOUCHES * (high - low))
         panel.plot(motion.times[at], values[at], ".", color=MISSED, markersize=3)
-        panel.set_ylim(min(low, values.min()) - 0.06 * (high - low), max(high, values.max()) + 0.06 * (high - low))
+        margin = 0.06 * (high - low) or 1.0  # some joints can only have one value
+        panel.set_ylim(min(low, values.min()) - margin, max(high, values.max()) + margin)
     panel.yaxis.set_major_formatter(f"{{x:g}}{unit}")
 
 
@@ -156,7 +172,7 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     speeds.set_ylabel(f"speed ({unit}/s)", fontsize=9)
     speeds.set_ylim(0.0, 1.15 * scale * float(np.quantile(every, _USUAL)) or None)  # a jump must not flatten the rest
     speeds.set_xlabel("seconds", fontsize=9)
-    heights.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=9, frameon=False, ncols=2)
+    add_legend(heights, 9)
     heights.set_title(f"{motion.name}: feet; contacts are shaded", loc="left", fontsize=11)
     save(figure, where, force=force)
 
@@ -197,9 +213,8 @@ def plot_errors(tracked: Tracked, path: str | os.PathLike[str], *, force: bool =
         f"{int(tracked.reached.sum())} of {len(tracked)} frames reached: error of each goal, in tolerances",
         loc="left", fontsize=11,
     )  # fmt: skip
-    bar = figure.colorbar(image, ax=axes, pad=0.01, ticks=[-3, -2, -1, 0, 1, 2, 3])
-    bar.ax.set_yticklabels(["0.001", "0.01", "0.1", "1", "10", "100", "1000"], fontsize=8)
-    bar.outline.set_visible(False)
+    powers = range(-3, 4)
+    add_colour_bar(figure, image, axes, powers, [f"{10.0**power:g}" for power in powers])
     for frame in tracked.jumps:
         axes.axvline((frame + 0.5) / tracked.fps, color="#111827", linewidth=0.9, linestyle=":")
     save(figure, where, force=force)
@@ -243,7 +258,7 @@ def plot_judgement(judgement: Judgement, path: str | os.PathLike[str], *, force:
                         panel.axvspan((first - 0.5) / fps, (end - 0.5) / fps, low, high, color=colour, alpha=0.35,
                                       linewidth=0)  # fmt: skip
             panel.set_ylabel("height (legs)", fontsize=9)
-            panel.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False, ncols=2)
+            add_legend(panel, 8)
             beside = "" if figures.origin is None else "; contacts at the bottom, those of the source at the top"
             panel.set_title(f"feet over the ground{beside}", loc="left", fontsize=9)
         else:
@@ -273,9 +288,8 @@ def _draw_limbs(figure: Any, panel: Any, judgement: Judgement) -> None:
     for label, limb in zip(panel.get_yticklabels(), limbs, strict=True):
         label.set_color(MISSED if limb.limb in bad else "#111827")
     panel.set_title("angle to the source, with the mean of each limb", loc="left", fontsize=9)
-    bar = figure.colorbar(image, ax=panel, pad=0.01, ticks=[0, 15, 30, 45, 60])
-    bar.ax.set_yticklabels(["0°", "15°", "30°", "45°", "60°"], fontsize=8)
-    bar.outline.set_visible(False)
+    degrees = range(0, 61, 15)
+    add_colour_bar(figure, image, panel, degrees, [f"{angle}°" for angle in degrees])
 
 
 def _draw_steps(panel: Any, judgement: Judgement) -> None:
@@ -296,4 +310,4 @@ def _draw_steps(panel: Any, judgement: Judgement) -> None:
     panel.set_ylabel("degrees", fontsize=9)
     panel.set_title("largest step of a joint from frame to frame", loc="left", fontsize=9)
     if panel.get_legend_handles_labels()[0]:
-        panel.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False, ncols=3)
+        add_legend(panel, 8)

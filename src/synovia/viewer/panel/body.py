@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -70,7 +72,8 @@ class Body(Tab):
             gui.add_html(note("This body has no joint that moves."))
             return
         if self._many:
-            names = {label: row for label, row in self.page.joint_labels.items() if row in set(self._rows)}
+            moving = set(self._rows)
+            names = {label: row for label, row in self.page.joint_labels.items() if row in moving}
             self._labels = {row: label for label, row in names.items()}
             self._joint = gui.add_dropdown("Joint", tuple(names))
             self.connect(self._joint, lambda name: self.page.select_joint(names[name]))
@@ -115,23 +118,20 @@ class Body(Tab):
         )
 
     def _pressed(self, button: str) -> None:
-        if button == "Undo":
-            self.page.undo()
-        elif button == "Redo":
-            self.page.redo()
-        elif button == "Reset":
-            self.session.reset()
-        elif button == "Rest joint":
-            self.page.clear_joint()
-        elif button == "Mirror":
-            self.session.mirror()
-        elif button == "Copy":
-            self.page.copy_pose()
-        elif button.startswith("Paste"):
-            self.page.paste_pose(mirror=button == "Paste mirrored")
-        else:
-            self.session.rest()
-        self.page.refresh()
+        page, session = self.page, self.session
+        actions: dict[str, Callable[[], object]] = {
+            "Undo": page.undo,
+            "Redo": page.redo,
+            "Reset": session.reset,
+            "Rest pose": session.rest,
+            "Rest joint": page.clear_joint,
+            "Mirror": session.mirror,
+            "Copy": page.copy_pose,
+            "Paste": page.paste_pose,
+            "Paste mirrored": partial(page.paste_pose, mirror=True),
+        }
+        actions[button]()
+        page.refresh()
 
     def _draw_arcs(self, which: str) -> None:
         self.page.scene.arcs = which
@@ -195,9 +195,7 @@ class Body(Tab):
             added = [name for name in names if name == str(self._name.value).strip()]
             self._kept.value = added[0] if added else chosen if chosen in names else names[0]
         self._root.value = self.session.mode
-        held = any(row in frame.moved for row, _, _ in self._sliders)
-        if self._held.visible != held:
-            self._held.visible = held
+        self._held.visible = any(row in frame.moved for row, _, _ in self._sliders)
         shown: dict[int, Array] = {}
         for row, part, slider in self._sliders:
             if row not in shown:

@@ -141,8 +141,7 @@ class Clip(Tab):
     def _show_keys(self) -> None:
         """Show the sheet of keys by goal, and a row for each key of the chosen part of the body."""
         session, keys = self.session, self.session.play.keys
-        if self._folder.visible != bool(keys):
-            self._folder.visible = bool(keys)
+        self._folder.visible = bool(keys)
         if not keys:
             return
         parts = {editor.label: session.part_of(editor.key) for editor in session.editors if editor.row is not None}
@@ -202,15 +201,10 @@ class Clip(Tab):
         onion = self.page.scene.onion
         self._auto.value, self._onion.value = self.session.auto_key, onion.mode
         self._every.show((float(onion.every),))
-        if self._every.visible != (far := chosen and onion.mode == "frames"):
-            self._every.visible = far
+        self._every.visible = chosen and onion.mode == "frames"
         controls = (self._playing, self._time, self._speed, self._weight, self._key, self._auto, self._path)
-        for handle in (*controls, self._onion, self._help):
-            if handle.visible != chosen:
-                handle.visible = chosen
-        for field in (self._frame, self._span):
-            if field.visible != chosen:
-                field.visible = chosen
+        for control in (*controls, self._onion, self._help, self._frame, self._span):
+            control.visible = chosen
         self._speed.value, self._weight.value = play.speed, play.weight
         self._frame.show((float(play.frame),))
         self._span.show((float(play.first), float(play.end)))

@@ -31,7 +31,6 @@ class Goals(Tab):
         """Add the controls."""
         gui = self.gui
         self._list = gui.add_html("")
-        self._shown = ""
         names = self.page.joint_labels
         self._pick = self.connect(gui.add_dropdown("Selected", (_NOBODY,)), self._picked)
         with gui.add_folder("Selected goal", expand_by_default=True) as self._folder:
@@ -268,9 +267,7 @@ class Goals(Tab):
         self._axes.value, self._snap.value = _AXES[not handles.local], handles.snap
         self._length.show((handles.length,))
         self._angle.show((math.degrees(handles.angle),))
-        text = _list_of(frame, self.page.selected, self.session.given.meters_per_unit)
-        if text != self._shown:
-            self._list.content = self._shown = text
+        self._list.content = _list_of(frame, self.page.selected, self.session.given.meters_per_unit)
         if self._pick.options != _labels(frame.editors):
             self.select(self.page.selected)
         editor = self._selected()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -53,7 +54,9 @@ class Open(Tab):
         """
         if len(file.content) > LARGEST_FILE:
             raise UnsupportedError("the file is too large", value=f"{len(file.content) >> 20} MiB", expected="256 MiB")
-        path = self.page.host.folder / (re.sub(r"[^\w.-]+", "_", Path(file.name).name).strip("._")[-80:] or "file")
+        name = re.sub(r"[^\w.-]+", "_", Path(file.name).name).strip("._")[-80:] or "file"
+        folder = tempfile.mkdtemp(dir=self.page.host.folder)  # another page may have sent a file of the same name
+        path = Path(folder) / name
         path.write_bytes(file.content)
         if path.suffix.lower() == ".json":
             poses = load_poses(path, self.session.given)

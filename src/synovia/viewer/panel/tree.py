@@ -50,12 +50,11 @@ def tree_html(skeleton: Skeleton, names: dict[int, str], uuid: str) -> str:
 
 def _branch(skeleton: Skeleton, names: dict[int, str], rows: list[int]) -> list[str]:
     """Return the items of joints and of all below them, without recursion: chains may have thousands of joints."""
-    places = skeleton.rest_pose().positions
     far = np.zeros(len(skeleton))  # extent of what is below a joint
     for row in reversed(range(len(skeleton))):
         above = skeleton.parents[row]
         if above >= 0:
-            far[above] = max(far[above], far[row] + float(np.linalg.norm(places[row] - places[above])))
+            far[above] = max(far[above], far[row] + skeleton.lengths[row])
     out: list[str] = []
     todo: list[int | str] = list(reversed(rows))
     while todo:

@@ -61,15 +61,14 @@ class Run:
     without: tuple[str, ...] = ()
 
 
-def problem_of(session: Session, *, priorities: bool = True) -> tuple[list[Goal], Pose]:
-    """Return the enabled goals on the given skeleton, with or without priorities, and the pose to start from."""
+def problem_of(session: Session, *, priorities: bool = True) -> list[Goal]:
+    """Return the enabled goals on the given skeleton, with or without priorities."""
     with session.lock:
         called = partial(address, session.given)
         editors = [editor.copy() for editor in session.editors if editor.enabled]
         for editor in editors:
             editor.priority *= priorities
-        goals: list[Goal] = [editor.goal(called, eased=False) for editor in editors]
-        return goals, session.start()
+        return [editor.goal(called, eased=False) for editor in editors]
 
 
 def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
@@ -86,11 +85,11 @@ def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose
         if count >= min(final.steps, whole.search.max_steps):
             break
         steps.append(count)
-        errors.append(min([*errors[-1:], _total(ik.errors_after(count, starts=start)[0], ik.reach or 1.0)]))
-    steps.append(max([final.steps, *[last + 1 for last in steps[-1:]]]))
-    errors.append(min([*errors[-1:], _total(np.array([[e.position, e.angle] for e in final.errors]), ik.reach or 1.0)]))
+        errors.append(_total(ik.errors_after(count, starts=start)[0], ik.reach or 1.0))
+    steps.append(max([final.steps, *(last + 1 for last in steps[-1:])]))
+    errors.append(_total(np.array([[e.position, e.angle] for e in final.errors]), ik.reach or 1.0))
     name = final.status.name.lower().replace("_", " ")
-    return Run(settings.name, np.array(steps, float), np.array(errors), final.pose, name)
+    return Run(settings.name, np.array(steps, float), np.minimum.accumulate(errors), final.pose, name)
 
 
 def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
@@ -105,7 +104,7 @@ def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
     start = session.skeleton.rest_pose()
     for name in names:
         settings = session.solver if session.solver.name == name else as_solver(name)
-        goals, _ = problem_of(session, priorities=settings.supports_priorities)
+        goals = problem_of(session, priorities=settings.supports_priorities)
         kept = [goal for goal in goals if _supports(settings, goal)]
         without = [goal.label for goal in goals if all(goal is not one for one in kept)]
         if not settings.supports_priorities and any(editor.priority for editor in session.editors if editor.enabled):
@@ -134,7 +133,6 @@ class Why(Tab):
         """Add the controls."""
         gui = self.gui
         self._text = gui.add_html("")
-        self._shown = ""
         self._busy, self._racing = threading.Lock(), threading.Lock()
         self._explained: Any = None  # problem and pose of the last explanation, shown or under way
         self._due: Frame | None = None  # the next frame to explain
@@ -157,7 +155,8 @@ class Why(Tab):
             self._clear()
         if frame.solution is None:
             self._explained = None
-            self._show_lines([frame.trouble or "No goal is enabled."])
+            waits = "The solver is not ready yet." if frame.busy else "No goal is enabled."
+            self._show_lines([frame.trouble or waits])
             return
         now = (problem, frame.pose.q.tobytes())
         if now == self._explained:
@@ -182,7 +181,7 @@ class Why(Tab):
                     lines = frame.solution.explain()
                     if frame is self.page.frame:  # still the present one
                         self._show_lines(lines)
-                goals, _ = problem_of(self.session)
+                goals = problem_of(self.session)
                 if goals and self._raced is None:
                     start = self.session.skeleton.rest_pose()
                     self._draw([trace(self.session, self.session.solver, goals, start)])
@@ -194,9 +193,7 @@ class Why(Tab):
 
     def _show_lines(self, lines: Sequence[str]) -> None:
         """Show sentences."""
-        text = note("<br>".join(safe(line) for line in lines))
-        if text != self._shown:
-            self._text.content = self._shown = text
+        self._text.content = note("<br>".join(safe(line) for line in lines))
 
     def _start(self) -> None:
         """Start a race, unless one is under way."""
@@ -228,6 +225,7 @@ class Why(Tab):
             self._show_progress(str(error))
         finally:
             self._racing.release()
+            self._explain()  # what came to rest during the race
 
     def _show_progress(self, text: str) -> None:
         self._legend.content = note(safe(text))

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from synovia.model import Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
@@ -69,7 +69,7 @@ def compare_limbs(answer: Retargeted, motion: Motion) -> list[Limb]:
     for role, start, end in ends:
         if not all(part in both for part in (*start, *end)):
             continue
-        a, b = (_directions(_middle(at, body, end) - _middle(at, body, start)) for at, body in places)
+        a, b = (unit(_middle(at, body, end) - _middle(at, body, start)) for at, body in places)
         angles = np.degrees(np.arccos(np.clip(np.sum(a * b, axis=1), -1.0, 1.0)))
         rows: set[int] = set()
         for part in end:
@@ -87,9 +87,3 @@ def _between(skeleton: Skeleton, start: int, end: int) -> list[int]:
     """Return the rows of the bones from one joint to another: down to ``end`` from where their branches part."""
     path, other = ancestors(skeleton.parents, end), set(ancestors(skeleton.parents, start))
     return [row for row in path if row not in other]
-
-
-def _directions(v: Array) -> Array:
-    """Return vectors (T, 3) at length 1; those of length 0 stay."""
-    length = np.linalg.norm(v, axis=1, keepdims=True)
-    return v / np.where(length > 0.0, length, 1.0)

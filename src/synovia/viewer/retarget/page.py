@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from synovia.draw.theme import THEMES
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.model.pose import world_frames
 from synovia.surface import Surface
 from synovia.viewer.editing.clip import Play, sample
 from synovia.viewer.editing.worker import SESSION
@@ -129,6 +130,13 @@ class RetargetPage:
         self.panel.refresh()
 
     def _run(self) -> None:
+        """Work until stopped."""
+        try:
+            self._work()
+        finally:
+            self._ended.set()
+
+    def _work(self) -> None:
         """Carry the clip over after each change, and show the present frame."""
         last = time.perf_counter()
         settled = 0.0
@@ -149,7 +157,6 @@ class RetargetPage:
                     self.panel.show()
                 self.client.flush()
             self._stopped.wait(max(now + 1.0 / _RATE - time.perf_counter(), 0.001))
-        self._ended.set()
 
     def _compute(self) -> None:
         """Carry the clip over, and adapt the list of parts."""
@@ -174,59 +181,28 @@ class RetargetPage:
     def show(self) -> None:
         """Show both bodies at the present time, or in their rest poses."""
         transfer, outcome = self.transfer, self.transfer.outcome
-        answer, (basis, other) = outcome.answer, transfer.axes()
-        resting = self.at_rest or answer is None
-        if answer is None or resting:
-            target = np.array(transfer.target.rest_pose().frames)
-            source = np.array(transfer.rest_pose().frames)
+        answer, axes = outcome.answer, transfer.axes()
+        if answer is None or self.at_rest:
+            source, target = (np.array(pose.frames) for pose in (transfer.rest_pose(), transfer.target.rest_pose()))
+            feet = [_below(frames, basis) for frames, basis in zip((source, target), axes, strict=True)]
         else:
-            clip = answer.motion
-            pose = clip.skeleton, sample(clip, self.play.time)
-            added = len(clip.skeleton) - len(transfer.target)
-            target = _frames(*pose)[added:]
-            source = _frames(transfer.motion.skeleton, sample(transfer.motion, self.play.time))
+            source, target = (_frames(motion, self.play.time) for motion in (transfer.motion, answer.motion))
+            feet = [
+                _at_height(frames[body.roles["hips"], 9:] if self.in_place else np.zeros(3), basis, floor)
+                for frames, body, basis, floor in zip(
+                    (source, target), (answer.source, answer.target), axes, (outcome.floor, 0.0), strict=True
+                )
+            ]
+            target = target[len(target) - len(transfer.target) :]  # without the root that the transfer has added
         aside = 0.0 if self.overlaid else 0.5 * _APART
-        feet = self._floors(source, target, resting=resting)
         with self.client.atomic():
-            self.figures[0].show(source, basis, feet[0], -aside)
-            self.figures[1].show(target, other, feet[1], aside)
+            self.figures[0].show(source, axes[0], feet[0], -aside)
+            self.figures[1].show(target, axes[1], feet[1], aside)
             chosen = self._chosen()
             self.figures[0].colour({}, chosen[0])
-            self.figures[1].colour({} if resting else self._shares(outcome), chosen[1])
+            self.figures[1].colour({} if self.at_rest else self._shares(outcome), chosen[1])
             for way, label in enumerate(self._labels):
                 label.position = ((2 * way - 1) * aside, -0.06 if not self.overlaid else -0.06 - 0.12 * way, 0.35)
-
-    def _floors(self, source: Array, target: Array, *, resting: bool) -> tuple[Array, Array]:
-        """Return the point on the floor, in each world, that is shown below the middle of each place."""
-        transfer, answer = self.transfer, self.transfer.outcome.answer
-        bases = transfer.axes()
-        out: list[Array] = []
-        for way, frames in enumerate((source, target)):
-            up, basis = bases[way][:, 1], bases[way]
-            body = None if answer is None else (answer.source, answer.target)[way]
-            if resting or body is None:
-                at = frames[:, 9:].mean(axis=0)
-                low = float((frames[:, 9:] @ up).min())
-            else:
-                added = 0 if way == 0 else len(answer.motion.skeleton) - len(frames) if answer is not None else 0
-                at = frames[body.roles["hips"] - added, 9:] if self.in_place else np.zeros(3)
-                low = self._ground(way)
-            local = basis.T @ at
-            local[1] = low
-            out.append(basis @ local)
-        return out[0], out[1]
-
-    def _ground(self, way: int) -> float:
-        """Return the height of the floor below a body: below the lowest joint of the clip for the source, else 0."""
-        answer = self.transfer.outcome.answer
-        if way == 1 or answer is None:
-            return 0.0
-        if self._lowest is None or self._lowest[0] is not answer:
-            heights = self.transfer.motion.positions() @ answer.source.basis[:, 1]
-            self._lowest = (answer, float(np.percentile(heights.min(axis=1), 20.0)))
-        return self._lowest[1]
-
-    _lowest: tuple[Any, float] | None = None  # a transfer and the height of its floor
 
     def _shares(self, outcome: Outcome) -> dict[int, float]:
         """Return how red each bone of the target is now, by the row at its end."""
@@ -291,8 +267,16 @@ def _height(skeleton: Skeleton) -> float:
     return float(np.ptp(skeleton.rest_pose().positions, axis=0).max()) or 1.0
 
 
-def _frames(skeleton: Skeleton, q: Array) -> Array:
-    """Return the world frames of a pose, (n, 12)."""
-    from synovia.model.pose import world_frames
+def _frames(motion: Motion, seconds: float) -> Array:
+    """Return the world frames of a clip at a time, (n, 12)."""
+    return world_frames(motion.skeleton, sample(motion, seconds)[None])[0]
 
-    return world_frames(skeleton, q[None])[0]
+
+def _below(frames: Array, basis: Array) -> Array:
+    """Return the point, (3,), below the middle of joints with frames (n, 12), at the height of the lowest one."""
+    return _at_height(frames[:, 9:].mean(axis=0), basis, float((frames[:, 9:] @ basis[:, 1]).min()))
+
+
+def _at_height(point: Array, basis: Array, height: float) -> Array:
+    """Return the point, (3,), above or below another one that has a height along the up axis of a body."""
+    return point + (height - point @ basis[:, 1]) * basis[:, 1]

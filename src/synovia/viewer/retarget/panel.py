@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from synovia.errors import UnsupportedError
 from synovia.files.poses import save_pose
 from synovia.io.npz import write_npz
 from synovia.model import Kind
@@ -67,6 +69,10 @@ class Panel:
         """Call an action after each change of a control."""
         return connect(handle, action, self.page.message, click=click, slow=slow)
 
+    def _sets(self, handle: Any, owner: object, name: str) -> Any:
+        """Set an attribute to the value of a control after each change."""
+        return self._on(handle, lambda value: setattr(owner, name, value))
+
     # --- playing ---------------------------------------------------------------------------------------------------
 
     def _add_playing(self) -> None:
@@ -75,13 +81,11 @@ class Panel:
         length = max(round(self.transfer.motion.duration, 3), 0.001)
         self._playing = self._on(gui.add_checkbox("Play", page.play.playing), self._set_playing)
         self._time = self._on(gui.add_slider("Time s", 0.0, length, 0.001, 0.0), self._set_time)
-        self._on(gui.add_slider("Speed", 0.05, 2.0, 0.05, 1.0), self._set_speed)
+        self._sets(gui.add_slider("Speed", 0.05, 2.0, 0.05, 1.0), page.play, "speed")
         with gui.add_folder("Show", expand_by_default=False):
-            self._on(gui.add_checkbox("In place", page.in_place, hint="Hold the hips still."), self._set_in_place)
-            self._on(
-                gui.add_checkbox("On top of each other", page.overlaid, hint="Instead of side by side."),
-                self._set_overlaid,
-            )
+            self._sets(gui.add_checkbox("In place", page.in_place, hint="Hold the hips still."), page, "in_place")
+            overlaid = gui.add_checkbox("On top of each other", page.overlaid, hint="Instead of side by side.")
+            self._sets(overlaid, page, "overlaid")
             self._on(gui.add_dropdown("Look", SHOWN, initial_value="both"), self._look)
 
     def _set_playing(self, on: Any) -> None:
@@ -96,15 +100,6 @@ class Panel:
     def _leave_rest(self) -> None:
         """Show the clip instead of the rest poses."""
         self._resting.value = self.page.at_rest = False
-
-    def _set_speed(self, speed: Any) -> None:
-        self.page.play.speed = float(speed)
-
-    def _set_in_place(self, on: Any) -> None:
-        self.page.in_place = bool(on)
-
-    def _set_overlaid(self, on: Any) -> None:
-        self.page.overlaid = bool(on)
 
     def _look(self, shown: str) -> None:
         for figure in self.page.figures:
@@ -121,13 +116,13 @@ class Panel:
             self._on(gui.add_dropdown(label, options), lambda name, way=way: self._assign(way, name))
             for way, (label, options) in enumerate(zip(("Source", "Target"), self._joints, strict=True))
         ]
-        self._on(
-            gui.add_checkbox("Pick in the scene", False, hint="A click on a joint makes it the joint of the part."),
-            self._set_picking,
+        picking = gui.add_checkbox(
+            "Pick in the scene", False, hint="A click on a joint makes it the joint of the part."
         )
+        self._sets(picking, self.page, "picking")
         self._new = gui.add_text("New part", "", hint="A name such as left_hand, or one of your own.")
         self._on(gui.add_button("Add part"), self._add_part, click=True)
-        self._on(
+        self._feet = self._on(
             gui.add_checkbox("Keep standing feet in place", self.transfer.feet),
             lambda on: self.transfer.set_feet(bool(on)),
         )
@@ -141,20 +136,16 @@ class Panel:
             self.transfer.automatic()
         elif not self.transfer.undo():
             self.page.message.show("No change to undo.")
+        self._feet.value = self.transfer.feet
         self.refresh()
+        self.choose(self.page.part if self.page.part in self.transfer.joints else next(iter(self.transfer.parts), None))
 
     def _assign(self, way: int, name: str) -> None:
         if self.page.part is None:
             return
         joint = "" if name == _NONE else name
-        if way == 0:
-            self.transfer.assign(self.page.part, source=joint)
-        else:
-            self.transfer.assign(self.page.part, target=joint)
+        self.transfer.assign(self.page.part, **{("source", "target")[way]: joint})
         self.refresh()
-
-    def _set_picking(self, on: Any) -> None:
-        self.page.picking = bool(on)
 
     def _add_part(self, _: Any) -> None:
         name = "_".join(self._new.value.split()).lower()
@@ -231,8 +222,7 @@ class Panel:
                 button.label, button.color = label, _COLOURS[kind]
         pair = self.transfer.joints.get(self.page.part or "", ("", ""))
         for handle, name in zip(self._pair, pair, strict=True):
-            if handle.value != (name or _NONE):
-                handle.value = name or _NONE
+            handle.value = name or _NONE
         self._retitle()
 
     # --- the rest pose ---------------------------------------------------------------------------------------------
@@ -250,14 +240,11 @@ class Panel:
             gui.add_dropdown("Part", self.transfer.parts or (_NONE,)),
             lambda part: self.choose(None if part == _NONE else part),
         )
-        self._resting = self._on(gui.add_checkbox("Show the rest poses", False), self._set_resting)
+        self._resting = self._sets(gui.add_checkbox("Show the rest poses", False), self.page, "at_rest")
         self._both = gui.add_checkbox("Both sides", True, hint="Turn the part of the other side as well.")
         self._turned = gui.add_html("")
         self._place = gui.add_folder(None)
         self._on(gui.add_button("Reset"), self._reset, click=True)
-
-    def _set_resting(self, on: Any) -> None:
-        self.page.at_rest = bool(on)
 
     def _reset(self, _: Any) -> None:
         self.transfer.straighten()
@@ -297,18 +284,19 @@ class Panel:
     def _add_saving(self) -> None:
         """Add the downloads."""
         gui = self._gui
-        self._on(
-            gui.add_button("Animate", hint="Play the result on the live page, and pose on top of it."),
-            self._animate,
-            click=True,
-            slow=True,
+        animate = gui.add_button("Animate", hint="Play the result on the live page, and pose on top of it.")
+        self._on(animate, lambda _: self.page.animate(self._result()), click=True, slow=True)
+        files = (
+            ("map", "map.toml", self._map),
+            ("rest pose", "rest.json", self._rest),
+            ("clip", "clip.npz", self._clip),
         )
-        self._on(gui.add_button("Save map"), lambda _: self._send("map.toml", self._map), click=True, slow=True)
-        self._on(gui.add_button("Save rest pose"), lambda _: self._send("rest.json", self._rest), click=True, slow=True)
-        self._on(gui.add_button("Save clip"), lambda _: self._send("clip.npz", self._clip), click=True, slow=True)
+        for what, name, write in files:
+            send = partial(self._send, name, write)
+            self._on(gui.add_button(f"Save {what}"), send, click=True, slow=True)
         gui.add_html(note("<code>synovia retarget SRC DST --map map.toml</code> takes the map."))
 
-    def _send(self, name: str, write: Callable[[Path], None]) -> None:
+    def _send(self, name: str, write: Callable[[Path], None], _: Any) -> None:
         """Send a file that a function writes; the server keeps none."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
@@ -324,30 +312,26 @@ class Panel:
     def _clip(self, path: Path) -> None:
         write_npz(self._result(), path)
 
-    def _animate(self, _: Any) -> None:
-        self.page.animate(self._result())
-
     def _result(self) -> Motion:
         """Return the new clip.
 
         Raises:
-            ValueError: If there is none.
+            UnsupportedError: If there is none for the present settings.
         """
-        answer = self.transfer.outcome.answer
-        if answer is None:
-            raise ValueError("no clip: the map is not complete")
-        return answer.motion
+        outcome = self.transfer.outcome
+        if outcome.version != self.transfer.version:
+            raise UnsupportedError("the clip is still being carried over", hint="try again in a moment")
+        if outcome.answer is None:
+            raise UnsupportedError(f"there is no new clip: {outcome.trouble}")
+        return outcome.answer.motion
 
     # --- several times a second ------------------------------------------------------------------------------------
 
     def show(self) -> None:
         """Update status and time."""
-        text = f'<div class="synovia-status">{self.page.status()}</div>'
-        if text != self._status.content:
-            self._status.content = text
+        self._status.content = f'<div class="synovia-status">{self.page.status()}</div>'
         play = self.page.play
-        if self._playing.value != play.playing:
-            self._playing.value = play.playing
+        self._playing.value = play.playing
         now = min(max(round(play.time, 3), 0.0), self._time.max)
         if abs(now - self._time.value) > self._time.step:
             self._time.value = now

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
-from synovia.draw.camera import direction
-from synovia.draw.scene import up_of
+from synovia.draw.scene import upward
 from synovia.errors import SynoviaError
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.retargeting import Retargeted, draft_map, retarget
+from synovia.viewer.editing.undo import Undo
 from synovia.viewer.retarget.limbs import Limb, compare_limbs
 from synovia.viewer.retarget.rest import Angles, adjusted, pose_of
 from synovia.viewer.scene.bodies import ahead_of
 
 Map = dict[str, tuple[str, str]]  # (source joint, target joint) by part, "" for none
+_LOW: Final = 20.0  # percent of the frames whose lowest joint may be below the floor
+_Settings = tuple[Map, dict[int, Angles], bool]  # joints, angles of the rest pose, whether standing feet are kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,12 +34,14 @@ class Outcome:
         version: Version of the settings that it belongs to.
         answer: The transfer; None if it failed.
         limbs: The limbs that both bodies have, with their angles.
+        floor: Height of the floor below the clip, length units of the clip.
         trouble: Why it failed, empty otherwise.
     """
 
     version: int
     answer: Retargeted | None = None
     limbs: tuple[Limb, ...] = ()
+    floor: float = 0.0
     trouble: str = ""
 
 
@@ -62,7 +67,7 @@ class Transfer:
     feet: bool = True
     version: int = 1
     outcome: Outcome = field(default_factory=lambda: Outcome(0))
-    _undo: list[tuple[Map, dict[int, Angles], bool]] = field(default_factory=list[tuple[Map, dict[int, Angles], bool]])
+    _undo: Undo[_Settings] = field(default_factory=Undo[_Settings])
     _base: Pose | None = None  # the rest pose before it is adjusted
     _edited: bool = False  # whether the map differs from the given or automatic one
 
@@ -115,7 +120,7 @@ class Transfer:
             self.rest_pose()  # the pose that the angles are relative to
             new = {row: values for row, values in (self.angles | dict(angles)).items() if any(values)}
             if new != self.angles:
-                self._remember()
+                self._remember(("turn", *angles))
                 self.angles = new
                 self._touch()
 
@@ -136,16 +141,20 @@ class Transfer:
     def undo(self) -> bool:
         """Undo the last change; return whether there was one."""
         with self.lock:
-            if not self._undo:
+            if (before := self._undo.undo(self._settings())) is None:
                 return False
-            self.joints, self.angles, self.feet = self._undo.pop()
+            self.joints, self.angles, self.feet = before
             self._edited = self.joints != self._first_map()
             self._touch()
             return True
 
-    def _remember(self) -> None:
-        """Keep the settings for ``undo``."""
-        self._undo.append((dict(self.joints), dict(self.angles), self.feet))
+    def _settings(self) -> _Settings:
+        """Return a copy of the settings."""
+        return dict(self.joints), dict(self.angles), self.feet
+
+    def _remember(self, what: Hashable = None) -> None:
+        """Keep the settings for ``undo``; quick changes of the same thing (``what``) are one step."""
+        self._undo.keep(self._settings(), what)
 
     def _touch(self) -> None:
         """Signal a change."""
@@ -199,7 +208,9 @@ class Transfer:
             rest = self.rest_pose() if self.angles or self.rest is not None else None
         try:
             answer = retarget(self.motion, self.target, given, rest=rest, feet=feet)
-            outcome = Outcome(version, answer, tuple(compare_limbs(answer, self.motion)))
+            heights = self.motion.positions() @ answer.source.basis[:, 1]
+            floor = float(np.percentile(heights.min(axis=1), _LOW))
+            outcome = Outcome(version, answer, tuple(compare_limbs(answer, self.motion)), floor)
         except SynoviaError as error:
             outcome = Outcome(version, trouble=str(error))
         with self.lock:
@@ -209,6 +220,6 @@ class Transfer:
 
 def _axes_of(skeleton: Skeleton) -> Array:
     """Return the rotation from the axes of a body to the world by the axes of its file."""
-    up, ahead = direction(up_of(skeleton), "y"), ahead_of(skeleton)
+    up, ahead = upward(skeleton), ahead_of(skeleton)
     left = np.cross(up, ahead)
     return np.stack([left, up, np.cross(left, up)], axis=1)

@@ -73,8 +73,7 @@ class Ghost:
 
     def hide(self) -> None:
         """Hide the body."""
-        if self._mesh.visible:
-            self._mesh.visible = False
+        self._mesh.visible = False
 
     def remove(self) -> None:
         """Remove the mesh."""
@@ -107,8 +106,9 @@ class Onion:
         session = self._session
         with session.lock:
             play = session.play
-            state = (self.mode, self.every, play.time, play.playing, play.motion, play.keys, play.weight, play.loose)
-            if self._drawn is not None and all(a is b or a == b for a, b in zip(state, self._drawn, strict=True)):
+            loose = None if play.loose is None else play.loose.tobytes()
+            state = (self.mode, self.every, play.time, play.playing, play.motion, play.keys, play.weight, loose)
+            if state == self._drawn:
                 return
             self._drawn = state
             frames = self.frames()

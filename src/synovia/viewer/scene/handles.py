@@ -1,18 +1,19 @@
-"""How gizmos move and turn things: along which axes, and in which steps."""
+"""How gizmos move and turn things: along which axes, in which steps, and where the browser has put them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, quat_to_matrix
 
 ANGLE: Final = math.radians(15.0)  # the first step of turns
 _METERS: Final = 0.05  # the first step of moves
 _SHARE: Final = 0.03  # of the size of a body without a unit, for the same; to the nearest power of ten
+_STILL: Final = 1e-6  # scene units, and quaternion components: smaller moves are not sent
 
 
 @dataclass(slots=True)
@@ -61,3 +62,28 @@ def first_length(size: float, meters_per_unit: float | None) -> float:
     """
     known = _METERS / meters_per_unit if meters_per_unit else math.inf
     return min(known, 10.0 ** round(math.log10(_SHARE * size)))
+
+
+def move_node(handle: Any, position: Array, rotation: Array | None = None) -> None:
+    """Move a node of the scene to a position (3,) and a rotation (4,; wxyz).
+
+    Most nodes stand still, and this comparison is faster than that of viser.
+    """
+    if not _is_near(handle.position, position):
+        handle.position = tuple(position.tolist())
+    if rotation is not None and not _is_near(handle.wxyz, rotation):
+        handle.wxyz = tuple(rotation.tolist())
+
+
+def _is_near(at: Array, to: Array) -> bool:
+    """Return whether two vectors are equal within ``_STILL``."""
+    return all(abs(a - b) <= _STILL for a, b in zip(at.tolist(), to.tolist(), strict=True))
+
+
+def dragged_to(handle: Any) -> tuple[Array, Array] | None:
+    """Return the position (3,), scene units, and the rotation (3, 3) of a gizmo; None if the browser sent no pose."""
+    place, (w, x, y, z) = np.array(handle.position, float), handle.wxyz
+    length = math.sqrt(w * w + x * x + y * y + z * z)
+    if not (math.isfinite(length) and length > 1e-6 and np.isfinite(place).all()):
+        return None
+    return place, quat_to_matrix(np.array([x, y, z, w]) / length)

@@ -55,5 +55,4 @@ class StateLines:
                 points = np.concatenate(drawn).astype(np.float32)
                 if state not in self._sent or not np.array_equal(points, self._sent[state]):
                     handle.points = self._sent[state] = points
-            if handle.visible != bool(drawn):
-                handle.visible = bool(drawn)
+            handle.visible = bool(drawn)

@@ -46,11 +46,10 @@ class ClipPath:
             play, row = session.play, joint if self.shown else None
             state = (row, play.motion, play.keys, play.weight, play.first, play.end, session.rooted)
             if row is None or play.motion is None:
-                if self._line.visible:
-                    self._line.visible = False
+                self._line.visible = False
                 self._drawn = None
                 return
-            if self._drawn is not None and all(a is b or a == b for a, b in zip(state, self._drawn, strict=True)):
+            if state == self._drawn:
                 return
             first, last = play.span
             keyed = [key.frame / play.motion.fps for key in play.keys]

@@ -15,7 +15,7 @@ from synovia.model.geometry import Array, align_z, matrix_to_quat, quat_to_matri
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
 from synovia.viewer.scene.bodies import wxyz
-from synovia.viewer.scene.handles import Handles
+from synovia.viewer.scene.handles import Handles, dragged_to, move_node
 
 if TYPE_CHECKING:
     from viser import ClientHandle
@@ -82,30 +82,28 @@ class Rings:
 
     def show(self, frame: Frame, row: int | None) -> None:
         """Show the gizmo of a joint, a row of the given skeleton; None for no joint."""
-        shape = (row, self._handles.local) if row is not None and self.shown else None
-        if row is not None and not self._session.given.joints[row].kind.q_size:
-            shape = None
+        shape: tuple[int, bool] | None = None
         if row is not None:
-            world = frame.pose.frames[row + frame.added]
             if self._grab is None:
+                world = frame.pose.frames[row + frame.added]
                 self._place = world[9:] * self._scale
                 self._turn = self._axes(row, world[:9].reshape(3, 3))
+            if self.shown and self._session.given.joints[row].kind.q_size:
+                shape = row, self._handles.local
         if shape != self._gizmo_of:
             if self._gizmo is not None:
                 self._gizmo.remove()
-                self._gizmo, self._grab = None, None
+                self._gizmo = self._grab = None
             self._gizmo_of = shape
-            if row is not None and shape is not None:
-                self._gizmo = self._add(row)
+            if shape is not None:
+                self._gizmo = self._add(shape[0])
+        self._label.visible = row is not None
         if row is None:
-            self._label.visible = False
             return
         if self._gizmo is not None and self._grab is None:
-            _put(self._gizmo, "position", self._place)
-            _put(self._gizmo, "wxyz", wxyz(self._turn))
-        _put(self._label, "position", self._place + self._above)
+            move_node(self._gizmo, self._place, wxyz(self._turn))
+        move_node(self._label, self._place + self._above)
         self._label.text = self._session.given.joint_names[row]
-        self._label.visible = True
 
     def _axes(self, row: int, turn: Array) -> Array:
         """Return the axes of the gizmo as columns, (3, 3), for a joint whose frame is turned by ``turn``.
@@ -136,12 +134,9 @@ class Rings:
         )
 
         async def on_update(event: Any) -> None:
-            w, x, y, z = event.target.wxyz
-            length = math.sqrt(w * w + x * x + y * y + z * z)
-            place = np.array(event.target.position, float)
-            if math.isfinite(length) and length > 1e-6 and np.isfinite(place).all():
+            if (to := dragged_to(event.target)) is not None:
                 with suppress(SynoviaError, ValueError):
-                    self._drag(row, event.phase, quat_to_matrix(np.array([x, y, z, w]) / length), place)
+                    self._drag(row, event.phase, *to)
             if event.phase == "end":
                 self._grab = None
                 self._session.finish_edit()
@@ -149,8 +144,8 @@ class Rings:
         gizmo.on_update(on_update)
         return gizmo
 
-    def _drag(self, row: int, phase: str, turn: Array, place: Array) -> None:
-        """Set the joint while its gizmo is dragged to a rotation (3, 3) and a position (3,), scene units."""
+    def _drag(self, row: int, phase: str, place: Array, turn: Array) -> None:
+        """Set the joint while its gizmo is dragged to a position (3,), scene units, and a rotation (3, 3)."""
         session = self._session
         with session.lock:
             at = row + session.rooted.added
@@ -202,10 +197,3 @@ def _facing(axes: Array, near: Array) -> Array:
     angle = math.atan2(y, x) - 0.25 * math.pi
     cosine, sine = math.cos(angle), math.sin(angle)
     return axes @ np.array([[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]])
-
-
-def _put(handle: Any, name: str, value: Array) -> None:
-    """Set a property of a node if it has changed."""
-    to = tuple(value.tolist())
-    if not np.allclose(getattr(handle, name), to, atol=1e-6):
-        setattr(handle, name, to)

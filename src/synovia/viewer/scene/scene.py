@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.draw.arcs import limit_arcs
-from synovia.draw.camera import direction
-from synovia.draw.scene import bone_lengths, up_of
+from synovia.draw.scene import bone_lengths, upward
 from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
@@ -78,7 +77,7 @@ class Scene:
         self.arcs = "selected"
         self.joint: int | None = None  # the selected one, a row of the given skeleton
         self._select_joint = on_joint
-        self._up = direction(up_of(session.given), "y")
+        self._up = upward(session.given)
         pose = session.given.rest_pose()
         self.size = float(np.linalg.norm(np.ptp(pose.positions, axis=0)) * self.scale) or 1.0
         self._build: Build = build(session.given, self.theme, self.scale)
@@ -300,7 +299,7 @@ def scene_scale(session: Session) -> float:
 
 def first_aim(session: Session) -> Aim:
     """Return a camera in front of the body, a little above and to the side of it."""
-    up = direction(up_of(session.given), "y")
+    up = upward(session.given)
     size = float(np.linalg.norm(np.ptp(session.start().positions * scene_scale(session), axis=0))) or 1.0
     return Aim(up, *viewpoint(session, 1.0), fov=_VIEW, near=0.01 * size, far=100.0 * size)
 
@@ -314,7 +313,7 @@ def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
         session: The session.
         aspect: Width of the scene over its height.
     """
-    up = direction(up_of(session.given), "y")
+    up = upward(session.given)
     times = [session.play.time, *np.linspace(*session.play.span, _GLANCES).tolist()]
     poses = np.array([session.start(time).positions[session.rooted.added :] for time in times])
     away = np.linalg.norm((poses - poses[0]).mean(axis=1), axis=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -14,41 +13,23 @@ from synovia.draw.scene import bones_of, radii_of
 from synovia.draw.theme import Theme
 from synovia.errors import SynoviaError
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, quat_to_matrix
+from synovia.model.geometry import Array
 from synovia.viewer.editing.editor import GoalEditor, bounds_of
 from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.engine import Frame, miss_text
 from synovia.viewer.editing.session import Session
 from synovia.viewer.scene.bodies import wxyz
-from synovia.viewer.scene.handles import Handles
+from synovia.viewer.scene.handles import Handles, dragged_to, move_node
 from synovia.viewer.scene.lines import STATES, StateLines, add_lines
 
 if TYPE_CHECKING:
     from viser import ClientHandle
 
 _BALL: Final = 0.024  # radius of a target, share of the body's size
-_STILL: Final = 1e-6  # scene units, and quaternion components: smaller moves are not sent
-
 _RADIUS: Final = 0.1  # radius of a range's arc, share of the body's size: outside the arcs of limits
 _BESIDE: Final = 1.1  # distance of the arc from the bone's axis, in radii of the joint: inside the bone it is hidden
 SNAPS: Final = "cmd/ctrl"  # the key that snaps a free drag while it is held
 Gizmo = Literal["", "both", "move", "turn"]  # what the gizmo of the selected target does; "" hides it
-
-
-def move_node(handle: Any, position: Array, rotation: Array | None = None) -> None:
-    """Move a node of the scene to a position (3,) and a rotation (4,; wxyz).
-
-    Most nodes stand still, and this comparison is faster than that of viser.
-    """
-    if not _is_near(handle.position, position):
-        handle.position = tuple(position.tolist())
-    if rotation is not None and not _is_near(handle.wxyz, rotation):
-        handle.wxyz = tuple(rotation.tolist())
-
-
-def _is_near(at: Array, to: Array) -> bool:
-    """Return whether two vectors are equal within ``_STILL``."""
-    return all(abs(a - b) <= _STILL for a, b in zip(at.tolist(), to.tolist(), strict=True))
 
 
 class Targets:
@@ -88,9 +69,7 @@ class Targets:
         self._grab: dict[str, tuple[int, Array, Array]] = {}  # key, way to the pointer, place at the start
         self._gizmo: Any = None
         self._gizmo_of: tuple[int, str, str] | None = None
-        self._held: tuple[Array, Array, Array] | None = (
-            None  # at the start of a drag: axes, place, rotation of the goal
-        )
+        self._held: tuple[Array, Array, Array] | None = None  # axes, place, rotation of the goal, as a drag starts
         self._axes = np.eye(3)  # of the gizmo, as columns
         self._misses = add_lines(client, "/misses", theme.missed, 3.0)
         self._label = client.scene.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
@@ -122,9 +101,9 @@ class Targets:
                 self._add_ball(editor, place, colour)
             ball_handle, ghost = self._balls[editor.key], self._ghosts[editor.key]
             move_node(ball_handle, place)
-            if ball_handle.color != colour:
-                ball_handle.color = colour
+            ball_handle.color = colour
             move_node(ghost, tip * self.scale, wxyz(tip_turn))
+            ghost.show_axes = editor.has_rotation  # the kind of the goal may have changed
             if editor.key in frame.missed and editor.has_position:
                 lines.append((tip * self.scale, place))
         if lines:
@@ -206,12 +185,9 @@ class Targets:
             if event.phase == "start" or self._held is None:
                 self.session.remember()
                 self._held = self._axes, editor.position, editor.rotation
-            w, x, y, z = event.target.wxyz
-            length = math.sqrt(w * w + x * x + y * y + z * z)
-            if math.isfinite(length) and length > 1e-6:
-                turn = quat_to_matrix(np.array([x, y, z, w]) / length)
-                place = np.array(event.target.position, float) / self.scale
-                self._try(lambda: self._drag_gizmo(key, place, turn))
+            if (to := dragged_to(event.target)) is not None:
+                with suppress(SynoviaError, ValueError):
+                    self._drag_gizmo(key, to[0] / self.scale, to[1])
             if event.phase == "end":
                 self._held = None
                 self.session.finish_edit()
@@ -244,31 +220,28 @@ class Targets:
         if not np.isfinite(pointer).all():
             return
 
-        def act() -> None:
+        with suppress(SynoviaError, ValueError):
             if event.phase == "start" or what not in self._grab:
-                with self.session.one_step():  # ``key_of`` may add a goal: undo removes it with the drag
-                    key = key_of()
-                editor = self.session.editor(key)
-                if not editor.has_position:
-                    return
-                self.gizmo = ""
-                grabbed = np.array(event.start_position, float) / self.scale
-                self._grab[what] = key, editor.position - grabbed, editor.position
-                self._select(key)
-            key, offset, start = self._grab[what]
-            held = event.modifier == SNAPS
-            self.session.move(key, self._handles.moved(start, pointer + offset, np.eye(3), held=held))
-
-        self._try(act)
+                self._begin_drag(what, event, key_of)
+            if what in self._grab:
+                key, offset, start = self._grab[what]
+                held = event.modifier == SNAPS
+                self.session.move(key, self._handles.moved(start, pointer + offset, np.eye(3), held=held))
         if event.phase == "end":
             self._grab.pop(what, None)
             self.session.finish_edit()
 
-    @staticmethod
-    def _try(action: Callable[[], None]) -> None:
-        """Run an action; ignore an edit that raises an error."""
-        with suppress(SynoviaError, ValueError):
-            action()
+    def _begin_drag(self, what: str, event: Any, key_of: Callable[[], int]) -> None:
+        """Grab a target, if its goal has a position; the arguments are those of ``drag``."""
+        self._grab.pop(what, None)
+        with self.session.one_step():  # ``key_of`` may add a goal: undo removes it with the drag
+            key = key_of()
+        editor = self.session.editor(key)
+        if editor.has_position:
+            self.gizmo = ""
+            grabbed = np.array(event.start_position, float) / self.scale
+            self._grab[what] = key, editor.position - grabbed, editor.position
+            self._select(key)
 
 
 class Ranges:
