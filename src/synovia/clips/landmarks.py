@@ -182,7 +182,7 @@ def as_landmarks(
     Args:
         positions: (T, K, 3), NaN where a point was not seen.
         names: Name of each point, None without names. Numbers as names are places in the order of a preset.
-        confidence: (T, K) or (K,), None for 1.
+        confidence: (T, K), None for 1.
         preset: Name of a preset; None to find it.
 
     Raises:
@@ -192,9 +192,9 @@ def as_landmarks(
     if preset is not None and preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
     count = positions.shape[1]
-    weights = np.ones(positions.shape[:2]) if confidence is None else np.broadcast_to(confidence, positions.shape[:2])
+    weights = np.ones(positions.shape[:2]) if confidence is None else confidence
     order = list(range(count))
-    if names is not None and all(name.isdigit() for name in names):
+    if names is not None and all(name.isdecimal() for name in names):
         order, names = list(np.argsort([int(name) for name in names])), None
     if names is not None:
         chosen, found = preset or "", named_landmarks(names)
@@ -214,7 +214,7 @@ def as_landmarks(
     for k, part in zip(order, found, strict=True):
         if part and part not in places:
             places[part] = positions[:, k]
-            own[part] = np.where(np.isnan(weights[:, k]), 0.0, weights[:, k])
+            own[part] = weights[:, k]
     return Landmarks(places, own, chosen).with_middles()
 
 

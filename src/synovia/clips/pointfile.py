@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.markerfile import Markers, read_c3d, read_trc
+from synovia.clips.markerfile import read_c3d, read_trc
 from synovia.clips.pointtable import read_point_table
 from synovia.errors import FormatError, unknown_name
 from synovia.io.base import read_bytes
@@ -57,18 +57,17 @@ class PointFile:
             return self
         if self.joints is None:
             return replace(self, joints=list(pairs))
-        known = self.joints
         for name in pairs.values():
-            if name not in known:
-                raise unknown_name("point", name, known, str(path))
-        wanted = set(pairs.values())
-        own = {other: joint for joint, other in pairs.items()}
-        at = [k for k, name in enumerate(known) if name in wanted]
-        confidence = None if self.confidence is None else np.asarray(self.confidence)[..., at]
-        offsets = None if self.offsets is None else np.asarray(self.offsets)[at]
-        places = np.asarray(self.positions)[:, at]
+            if name not in self.joints:
+                raise unknown_name("point", name, self.joints, str(path))
+        chosen = [(k, joint) for k, name in enumerate(self.joints) for joint, own in pairs.items() if own == name]
+        at = [k for k, _ in chosen]
         return replace(
-            self, positions=places, joints=[own[known[k]] for k in at], offsets=offsets, confidence=confidence
+            self,
+            positions=np.asarray(self.positions)[:, at],
+            joints=[joint for _, joint in chosen],
+            offsets=None if self.offsets is None else np.asarray(self.offsets)[at],
+            confidence=None if self.confidence is None else np.asarray(self.confidence)[..., at],
         )
 
 
@@ -97,7 +96,8 @@ def read_points(path: Path) -> PointFile:
         table = read_point_table(path)
         return PointFile(table.positions, table.names, None, table.confidence, table.fps)
     if ending in (".trc", ".c3d"):
-        return _of_markers(read_trc(path) if ending == ".trc" else read_c3d(path))
+        markers = read_trc(path) if ending == ".trc" else read_c3d(path)
+        return PointFile(markers.positions, markers.names, fps=markers.fps, meters_per_unit=markers.meters_per_unit)
     data = read_bytes(path)
     if data.startswith(_ARRAY):
         try:
@@ -126,11 +126,6 @@ def read_points(path: Path) -> PointFile:
         content.get("confidence"),
         None if rate is None else float(rate),
     )
-
-
-def _of_markers(markers: Markers) -> PointFile:
-    """Return the points of a file of markers."""
-    return PointFile(markers.positions, markers.names, fps=markers.fps, meters_per_unit=markers.meters_per_unit)
 
 
 def _with_confidence(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
