@@ -254,6 +254,24 @@ def test_legs_that_begin_in_one_place(clip):
                 sy.retarget(clip, body)
 
 
+@pytest.mark.parametrize("tip", [True, False])
+def test_legs_without_feet_stand_on_the_ends_of_their_shins(humanoid, clip, tip):
+    joints = []
+    for joint in humanoid.joints:
+        if joint.name.endswith("_foot") and tip:
+            joint = sy.Joint(joint.name.replace("foot", "tip"), joint.parent, rest=joint.rest)
+        if "foot" not in joint.name and "toe" not in joint.name:
+            joints.append(joint)
+    body = sy.Skeleton(joints, name="footless", up="y", forward="z")
+    answer = sy.retarget(clip, body)
+    assert answer.scale == (pytest.approx(1.0) if tip else pytest.approx(0.5, abs=0.05))
+    low = answer.motion.positions()[..., 1].min(axis=1)
+    assert np.abs(low).max() < 0.05
+    assert not any(one.cause == "scale" for one in answer.findings)
+    back = sy.retarget(answer.motion, humanoid)
+    assert back.scale == pytest.approx(1.0 / answer.scale)
+
+
 def shifted(x, y, z):
     rest = np.eye(4)
     rest[:3, 3] = x, y, z

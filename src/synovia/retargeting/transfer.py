@@ -108,8 +108,8 @@ def hip_centre(source: Body, target: Body, frames: Array) -> Array:
 
 
 def standing_height(body: Body, frames: Array) -> float:
-    """Return the height of the ankles (of the knees if there are no feet) while the body stands, length units."""
-    ankles = [body.roles[leg[2]] if leg[2] in body.roles else body.roles[leg[1]] for leg in LEGS]
+    """Return the height of the ankles (of the knees if nothing is below) while the body stands, length units."""
+    ankles = [row for leg in LEGS for row in body.end_rows(leg[1]) or (body.roles[leg[1]],)]
     return float(np.percentile(frames[:, ankles, 9:] @ body.basis[:, 1], _LOW))
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.clips.upright import AXES
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy import of_joint
@@ -87,11 +88,13 @@ class Actor:
 
     @cached_property
     def leg(self) -> float:
-        """Mean length of the legs, thigh and shin, length units."""
+        """Mean length of the legs, thigh and shin (the thigh alone if nothing is below the knee), length units."""
         total = 0.0
         for side in SIDES:
-            parts = [f"{side}_{part}" for part in ("upper_leg", "lower_leg", "foot") if f"{side}_{part}" in self.rows]
-            total += sum(float(np.linalg.norm(self.at(b)[0] - self.at(a)[0])) for a, b in itertools.pairwise(parts))
+            places = [self.at(f"{side}_{part}")[0] for part in ("upper_leg", "lower_leg")]
+            end = self.end_row(f"{side}_lower_leg")
+            places += [] if end is None else [self.places[0, end]]
+            total += sum(float(np.linalg.norm(b - a)) for a, b in itertools.pairwise(places))
         return total / 2.0
 
     @cached_property
@@ -291,6 +294,7 @@ def needed_up(given: str | None, what: str) -> Array | None:
     """
     if given is None:
         return None
-    if given.lstrip("+-") not in ("x", "y", "z"):
-        raise InputError(f"{what} is not an axis", value=given, expected="'x', 'y', 'z', or one with a minus sign")
-    return axis_vector(given.lstrip("+"))
+    name = str(given).removeprefix("+")
+    if name not in AXES:
+        raise InputError(f"{what} is not an axis", value=given, expected=", ".join(AXES))
+    return axis_vector(name)
