@@ -18,7 +18,7 @@ from synovia.clips.landmarks import NEEDED, OF_ROLES, PRESETS, SIDES, TITLES, La
 from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.points import confidence_of
-from synovia.clips.upright import SURE, forwardness, make_upright, to_y_up
+from synovia.clips.upright import SURE, axis_name, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers
@@ -146,7 +146,8 @@ def fit_keypoints(
     if body is None:
         moving = Skeleton(moving.joints, name="measured", meters_per_unit=1.0, up="y", forward="z")
     else:
-        moving, q = body.with_root("free"), _path_scaled(body, q, fit.ratio)
+        moving, q = body.with_root("free"), q.copy()
+        q[:, _path_of(moving)] /= fit.ratio
     hips = marks.places["hips"]
     if np.nanstd(hips, axis=0).max() < CENTRED * own.size:
         q = _walked(moving, q, fps)
@@ -247,20 +248,13 @@ def _to_scale(
 
 def _from_y_up(body: Skeleton) -> Array:
     """Return the rotation (3, 3) that turns y to the upward axis of a body."""
-    up = upward(body)
-    axis = int(np.argmax(np.abs(up)))
-    return to_y_up(("-" if up[axis] < 0.0 else "") + "xyz"[axis]).T
+    return to_y_up(axis_name(upward(body))).T
 
 
-def _path_scaled(body: Skeleton, q: Array, ratio: float) -> Array:
-    """Return joint values (T, nq) with the path of the free root divided by a ratio."""
-    moving = body.with_root("free")
-    row = free_root(moving.joints, moving.parents)
-    out = q.copy()
-    if row is not None:
-        at = moving.q_slice(row).start
-        out[:, at : at + 3] /= ratio
-    return out
+def _path_of(body: Skeleton) -> slice:
+    """Return the place in q of the path of a body's free root."""
+    at = body.q_slice(free_root(body.joints, body.parents) or 0).start
+    return slice(at, at + 3)
 
 
 def _walked(body: Skeleton, q: Array, fps: float) -> Array:
@@ -296,13 +290,11 @@ def _walked(body: Skeleton, q: Array, fps: float) -> Array:
 
 def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
     """Return joint values (T, nq) with the free root moved by a path (T, 3) in the world."""
-    row = free_root(body.joints, body.parents)
+    row = free_root(body.joints, body.parents) or 0
+    parent = body.parents[row]
+    above = np.array(body.rest_pose().frames[parent, :9]).reshape(3, 3) if parent >= 0 else np.eye(3)
     out = q.copy()
-    if row is not None:
-        parent = body.parents[row]
-        above = np.array(body.rest_pose().frames[parent, :9]).reshape(3, 3) if parent >= 0 else np.eye(3)
-        at = body.q_slice(row).start
-        out[:, at : at + 3] += path @ above @ body.joints[row].rest[:3, :3]
+    out[:, _path_of(body)] += path @ above @ body.joints[row].rest[:3, :3]
     return out
 
 

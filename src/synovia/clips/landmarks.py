@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -247,11 +246,6 @@ def bone_spread(places: Mapping[str, Array]) -> float:
     if not middle or min(middle.values()) <= 0.0:
         return float("inf")
     over_time = [float(np.median(np.abs(far - middle[key]))) / middle[key] for key, far in seen.items()]
-    pairs = [(key, other) for key, other in combinations(middle, 2) if _mirrored(key) == other]
-    sides = [abs(np.log(middle[key] / middle[other])) for key, other in pairs]
+    pairs = [((a, b), (a.replace("left", "right"), b.replace("left", "right"))) for a, b in middle]
+    sides = [abs(np.log(middle[key] / middle[other])) for key, other in pairs if other != key and other in middle]
     return float(np.mean(over_time) + (np.mean(sides) if sides else 0.0))
-
-
-def _mirrored(bone: tuple[str, str]) -> tuple[str, str]:
-    """Return the bone of the right side, for one of the left."""
-    return bone[0].replace("left", "right"), bone[1].replace("left", "right")

@@ -101,19 +101,18 @@ def read_points(path: Path) -> PointFile:
     data = read_bytes(path)
     if data.startswith(_ARRAY):
         try:
-            positions = read_array(io.BytesIO(data), str(path), len(data))
+            content = {"positions": read_array(io.BytesIO(data), str(path), len(data))}
         except FormatError:
             raise
         except Exception as error:  # damaged headers raise a dozen exception types
             raise FormatError(f"is not a NumPy file ({error})", where=str(path), expected="an array as .npy") from error
-        content = _with_confidence({"positions": positions})
-        _check_shapes(content, path)
-        return PointFile(positions[..., :3], confidence=content.get("confidence"))
-    content = read_arrays(path, (*_NAMES, "joints", "offsets", "confidence", "fps"), ".csv, .npz or .npy")
-    first = next((name for name in _NAMES if name in content), None)
-    if first is None:
-        raise FormatError("archive has no positions", where=str(path), expected="an array 'positions' (T, K, 3)")
-    content = _with_confidence({"positions": content[first]} | {k: v for k, v in content.items() if k not in _NAMES})
+    else:
+        content = read_arrays(path, (*_NAMES, "joints", "offsets", "confidence", "fps"), ".csv, .npz or .npy")
+        first = next((name for name in _NAMES if name in content), None)
+        if first is None:
+            raise FormatError("archive has no positions", where=str(path), expected="an array 'positions' (T, K, 3)")
+        content = {"positions": content[first]} | {k: v for k, v in content.items() if k not in _NAMES}
+    content = _with_confidence(content)
     _check_shapes(content, path)
     names = texts_of(content["joints"]) if "joints" in content else None
     if names is None and "joints" in content:

@@ -40,6 +40,12 @@ class Upright:
     notes: list[str]
 
 
+def axis_name(direction: Array) -> str:
+    """Return the axis nearest to a direction (3,), for example ``"-z"``."""
+    axis = int(np.argmax(np.abs(direction)))
+    return ("-" if direction[axis] < 0.0 else "") + "xyz"[axis]
+
+
 def to_y_up(up: str) -> Array:
     """Return the rotation (3, 3) about one axis of the file that turns ``up`` to y."""
     turns = {

@@ -90,10 +90,7 @@ class Body:
     def position(self, role: str, frames: Array) -> Array:
         """Return the centre of the joint of a part, (..., 3), for world frames (..., n, 12)."""
         row, local = self.roles[role], self.centres[role]
-        at = frames[..., row, 9:]
-        if local is None:
-            return at
-        return at + frames[..., row, :9].reshape(*at.shape[:-1], 3, 3) @ local
+        return frames[..., row, 9:] if local is None else point_at(frames, row, local)
 
     @cached_property
     def part_of(self) -> dict[int, str]:
@@ -226,6 +223,11 @@ class Body:
             if self.skeleton.joints[row].kind is Kind.FREE
         )
         return next(free, None)
+
+
+def point_at(frames: Array, row: int, offset: Array) -> Array:
+    """Return a point (..., 3) from its place in the frame of a row, for world frames (..., n, 12)."""
+    return frames[..., row, 9:] + frames[..., row, :9].reshape(*frames.shape[:-2], 3, 3) @ offset
 
 
 @lru_cache(maxsize=32)

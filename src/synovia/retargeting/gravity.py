@@ -13,8 +13,8 @@ from synovia.errors import InputError
 from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.names import SIDES
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import hip_middle, lowest_parts, trunk, upright
-from synovia.retargeting.tilt import lean_of, tilted_up
+from synovia.retargeting.bones import between, hip_middle, lowest_parts, trunk, upright
+from synovia.retargeting.tilt import tilted_up
 
 _FLOOR: Final = 0.3  # weight of a steady floor beside that of the posture
 _TRAVEL: Final = 1.0  # weight of a long way along an axis: bodies crawl far, but seldom climb far
@@ -124,7 +124,7 @@ def _tilted(body: Body, frames: Array, axis: Up) -> Up | None:
         return None
     clear = _unevenness(body, frames, found) < 0.5 * _unevenness(body, frames, axis.vector)
     name = ", ".join(f"{v:.2f}" for v in found)
-    return Up(name, found, _LEVEL if clear else _LYING, tilt=lean_of(found, axis.vector), axis=axis.name)
+    return Up(name, found, _LEVEL if clear else _LYING, tilt=between(found, axis.vector), axis=axis.name)
 
 
 def _unevenness(body: Body, frames: Array, up: Array) -> float:
