@@ -246,6 +246,15 @@ def test_feet_that_drift_hover_or_sink(walk, answer):
     assert named(found, "left_foot", "height")
 
 
+def test_feet_without_toes_are_compared_at_the_ankles(walk):
+    """The toes of the source stand longer than its ankles, and lower."""
+    clip, body = sy.Motion(walk.skeleton, walk.q[:60:2], walk.fps / 2), sy.bundled("humanoid")
+    toeless = sy.Skeleton([joint for joint in body.joints if "toe" not in joint.name], name="toeless", up="y")
+    for foot in sy.retarget(clip, toeless).judgement.figures.feet:
+        assert foot.hover < 0.005
+        assert foot.source_ground > 0.05
+
+
 def test_crossed_legs_and_an_arm_in_the_trunk(walk, answer):
     bad = turned(answer.motion, "left_upper_leg", [0.0, 0.0, -np.radians(22.0)])
     found = sy.judge(bad, walk)
@@ -261,8 +270,11 @@ def test_what_cannot_be_judged(walk, answer):
         sy.judge(answer.motion, sy.Motion(walk.skeleton, walk.q[:-1], walk.fps))
     with pytest.raises(sy.InputError, match="no frames"):
         sy.judge(sy.Motion(walk.skeleton, walk.q[:0], walk.fps))
-    with pytest.raises(sy.InputError, match="up is not an axis"):
-        sy.judge(answer.motion, walk, up="up")
+    for wrong in ("up", "--y", 1):
+        with pytest.raises(sy.InputError, match=r"^up is not an axis"):
+            sy.judge(answer.motion, walk, up=wrong)
+        with pytest.raises(sy.InputError, match=r"^source_up is not an axis"):
+            sy.judge(answer.motion, walk, source_up=wrong)
     with pytest.raises(sy.UnknownNameError):
         sy.judge(answer.motion, walk, {"hips": ("hips", "hipz")})
 

@@ -12,10 +12,13 @@ from synovia.clips.feet import ground_contacts
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.kernels.tree.tables import violations
 from synovia.model.names import read_name
+from synovia.model.pose import world_frames
+from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import NEEDED, Body
 from synovia.retargeting.bones import smallest_rotation
 from synovia.retargeting.feet import planted_path
 from synovia.retargeting.shape import find_roles, limbs_by_shape
+from synovia.retargeting.transfer import joint_values
 
 UPPER_LEGS = (
     "mixamorig:LeftUpLeg", "thigh_l", "J_Bip_L_UpperLeg", "DEF-thigh.L", "L_Hip", "left_hip_yaw_joint", "lThigh",
@@ -252,6 +255,54 @@ def test_legs_that_begin_in_one_place(clip):
         else:
             with pytest.raises(InputError, match="left and right limbs of dwarf coincide"):
                 sy.retarget(clip, body)
+
+
+@pytest.mark.parametrize("tip", [True, False])
+def test_legs_without_feet_stand_on_the_ends_of_their_shins(humanoid, clip, tip):
+    joints = []
+    for joint in humanoid.joints:
+        if joint.name.endswith("_foot") and tip:
+            joint = sy.Joint(joint.name.replace("foot", "tip"), joint.parent, rest=joint.rest)
+        if "foot" not in joint.name and "toe" not in joint.name:
+            joints.append(joint)
+    body = sy.Skeleton(joints, name="footless", up="y", forward="z")
+    answer = sy.retarget(clip, body)
+    assert answer.scale == (pytest.approx(1.0) if tip else pytest.approx(0.5, abs=0.05))
+    low = answer.motion.positions()[..., 1].min(axis=1)
+    assert np.abs(low).max() < 0.05
+    assert not any(one.cause == "scale" for one in answer.findings)
+    back = sy.retarget(answer.motion, humanoid)
+    assert back.scale == pytest.approx(1.0 / answer.scale)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 2.0, -0.5, -2.0, -1.0])
+def test_a_knee_of_coupled_hinges_bends_as_far_as_it_should(ratio):
+    """A hinge that follows turns the shin too, but at -1 the two of them only move it."""
+    joints = [sy.Joint("hips", kind=sy.Kind.FREE)]
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        knee = f"{side}_knee"
+        joints += [
+            sy.Joint(f"{side}_upper_leg", "hips", kind=sy.Kind.BALL, rest=shifted(sign * 0.1, 0, 0)),
+            sy.Joint(knee, f"{side}_upper_leg", kind=sy.Kind.HINGE, rest=shifted(0, -0.45, 0), axis=(1.0, 0.0, 0.0),
+                     limit=sy.Interval(-0.5, 1.0)),
+            sy.Joint(f"{side}_lower_leg", knee, kind=sy.Kind.HINGE, rest=shifted(0, -0.05, 0), axis=(1.0, 0.0, 0.0),
+                     mimic=sy.Mimic(knee, ratio, 0.1)),
+            sy.Joint(f"{side}_foot", f"{side}_lower_leg", kind=sy.Kind.BALL, rest=shifted(0, -0.45, 0)),
+        ]  # fmt: skip
+    body = Body.of(sy.Skeleton(joints, name="coupled", up="y", forward="z"))
+    assert body.skeleton.joint_names[body.roles["left_lower_leg"]] == "left_lower_leg"
+    q = np.tile(body.skeleton.rest_q, (20, 1))
+    leaders = [body.skeleton.q_slice(f"{side}_knee").start for side in ("left", "right")]
+    q[:, leaders] = np.random.default_rng(0).uniform(-0.4, 0.5, (20, 2))
+    frames = world_frames(body.skeleton, body.skeleton.follow(q))
+    parts = [Part(role, row, row, np.eye(3)) for role, row in body.roles.items()]
+    wanted = np.stack([frames[:, part.target, :9].reshape(-1, 3, 3) for part in parts], axis=1)
+    found = joint_values(body, parts, wanted)
+    np.testing.assert_allclose(found, body.skeleton.follow(found.copy()), atol=1e-12)
+    if ratio != -1.0:
+        np.testing.assert_allclose(found[:, leaders], q[:, leaders], atol=1e-6)
+    else:
+        assert (found[:, leaders] == 0.0).all()
 
 
 def shifted(x, y, z):

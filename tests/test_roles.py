@@ -349,3 +349,8 @@ def test_limbs_of_real_files_are_found_by_their_shape(name):
     body = sy.load_skeleton(shared_data_folder() / name)
     found, known = find_roles(nameless(body)), find_roles(body)
     assert {role: found[role] for role in LIMBS} == {role: known[role] for role in LIMBS}
+
+
+def test_long_chains_without_names_are_looked_through():
+    rope = sy.Skeleton.chain([(0.0, 0.01 * k, 0.0) for k in range(1500)])
+    assert find_roles(rope) == {}

@@ -100,6 +100,10 @@ def test_points_that_cannot_be_used_are_refused():
         sy.fit_positions(BODY, two * np.nan, ["head", "hips"])
     with pytest.raises(InputError, match="confidence"):
         sy.fit_positions(BODY, two, ["head", "hips"], confidence=[1.0, -1.0])
+    with pytest.raises(InputError, match="confidence"):
+        sy.fit_positions(BODY, two, ["head", "hips"], confidence=[[1.0], [1.0, 1.0]])
+    with pytest.raises(InputError, match="smoothness"):
+        sy.fit_positions(BODY, two, ["head", "hips"], smoothness=-1.0)
     with pytest.raises(InputError, match="different lengths"):
         sy.fit_positions(BODY, {"head": np.zeros((2, 3)), "hips": np.zeros((3, 3))})
     with pytest.raises(InputError, match="twice"):

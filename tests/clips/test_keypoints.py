@@ -12,7 +12,7 @@ from cli_runs import assert_refused, run
 from synovia.clips.flips import find_flips
 from synovia.clips.landmarks import PRESETS, as_landmarks, named_landmarks
 from synovia.clips.markerfile import read_c3d
-from synovia.clips.pointfile import read_points
+from synovia.clips.pointfile import PointFile, read_points
 from synovia.clips.upright import forwardness, make_upright
 from synovia.errors import FormatError, InputError, UnknownNameError
 
@@ -299,6 +299,57 @@ def test_long_and_wide_tables_say_the_same(tables, walk, tmp_path):
         assert (wide.confidence == 0.5).all()
         assert named_landmarks(wide.joints)[11] in ("left_shoulder", "")
         assert wide.fps == (1.0 if head.startswith("time") else None)
+
+
+@pytest.mark.parametrize("clock", ["frame", "time", "time_ms"])
+def test_frames_that_are_left_out_are_gaps(tmp_path, clock):
+    """Detectors write no rows while they see nobody."""
+    path, frames = tmp_path / "points.csv", [0, 1, 2, 3, 7, 8, 9]
+    of_frame = {"frame": str, "time": lambda t: repr(t / 30.0), "time_ms": lambda t: str(round(t / 0.03))}[clock]
+    path.write_text(f"{clock},landmark,x,y,z\n" + "".join(f"{of_frame(t)},nose,{t},0,0\n" for t in frames))
+    long = read_points(path)
+    path.write_text(f"{clock},nose.x,nose.y,nose.z\n" + "".join(f"{of_frame(t)},{t},0,0\n" for t in frames))
+    for points in (long, read_points(path)):
+        x = points.positions[:, 0, 0]
+        np.testing.assert_array_equal(np.flatnonzero(np.isfinite(x)), frames)
+        np.testing.assert_array_equal(x[frames], frames)
+        np.testing.assert_array_equal(points.confidence[:, 0] > 0.0, np.isfinite(x))
+        assert points.fps == (None if clock == "frame" else pytest.approx(30.0))
+
+
+@pytest.mark.parametrize("frames", [[0, 2, 4, 6], [0, 1, 900, 901], [0, 3, 5, 11]])
+def test_numbers_of_frames_may_only_tell_the_order(tmp_path, frames):
+    path = tmp_path / "points.csv"
+    path.write_text("frame,nose.x,nose.y,nose.z\n" + "".join(f"{t},{t},0,0\n" for t in frames))
+    np.testing.assert_array_equal(read_points(path).positions[:, 0, 0], frames)
+
+
+def test_points_are_chosen_for_joints():
+    file = PointFile(np.arange(9.0).reshape(1, 3, 3), ["P", "Q", "P"], confidence=np.array([1.0, 2.0, 3.0]))
+    chosen = file.chosen({"a": "P", "b": "P"}, Path("points.csv"))
+    assert chosen.joints == ["a", "b", "a", "b"]
+    np.testing.assert_array_equal(chosen.confidence, [1.0, 1.0, 3.0, 3.0])
+    with pytest.raises(UnknownNameError, match="R"):
+        file.chosen({"a": "R"}, Path("points.csv"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"names": H36M[:-1]}, "names do not match"),
+        ({"names": [*H36M, "Hand"]}, "names do not match"),
+        ({"names": list(range(17))}, "names do not match"),
+        ({"names": ["²"] * 17}, "not recognised"),
+        ({"names": H36M, "fps": 0}, "fps"),
+        ({"names": H36M, "fps": "30"}, "fps"),
+        ({"names": H36M, "meters_per_unit": -1.0}, "meters_per_unit"),
+        ({"names": H36M, "confidence": [[1.0], [1.0, 1.0]]}, "confidence"),
+        ({"names": H36M, "offsets": np.zeros((17, 3))}, "offsets"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(tables, walk, settings, word):
+    with pytest.raises(InputError, match=word):
+        sy.fit_keypoints(tables.landmarks(walk, "h36m")[:3], **settings)
 
 
 @pytest.mark.parametrize(

@@ -128,10 +128,10 @@ def fit_positions(
     before = len(body) - len(skeleton)
     points = points_of(skeleton, positions, joints, offsets, confidence)
     points.rows[:] = [row + before for row in points.rows]
-    rate = float(as_numbers(fps, (), "fps"))
+    rate = positive(fps, "fps")
     weight = None if smoothness is None else float(as_numbers(smoothness, (), "smoothness"))
-    if rate <= 0.0 or (weight is not None and weight < 0.0):
-        raise InputError("fps or smoothness is negative", value=(fps, smoothness), expected="fps above 0")
+    if weight is not None and weight < 0.0:
+        raise InputError("smoothness", value=smoothness, expected="0, for no smoothing, or more")
     goals = [
         PositionGoal(row, offset=offset).resolved(body) for row, offset in zip(points.rows, points.offsets, strict=True)
     ]
@@ -160,6 +160,18 @@ def fit_positions(
     _, _, errors = model.evaluate(q, terms.targets, derivative=False)
     missed = np.where(points.weights > 0.0, errors[:, :, 0], np.nan)
     return Fitted.made(Motion(body, q, rate, name=name), missed, weight)
+
+
+def positive(value: Any, what: str) -> float:
+    """Return a number above 0.
+
+    Raises:
+        InputError: If it is not one.
+    """
+    number = float(as_numbers(value, (), what))
+    if number <= 0.0:
+        raise InputError(what, value=value, expected="a number above 0")
+    return number
 
 
 def _held_back(body: Skeleton, points: Points, q: Array, pieces: list[tuple[int, int]]) -> Array:

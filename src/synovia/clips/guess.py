@@ -97,8 +97,13 @@ def _best_rotations(turn: Array, arms: Array, seen: Array, pull: float) -> Array
     """Return the rotations (T, 3, 3) that bring arms (n, 3) closest to ``seen`` (T, n, 3); ``pull`` weighs ``turn``."""
     if len(arms) == 0:
         return turn
-    u, _, vt = np.linalg.svd(np.einsum("tni,nj->tij", seen, arms) + pull * turn)
-    u[:, :, 2] *= np.linalg.det(u @ vt)[:, None]  # a rotation, never a reflection
+    return nearest_rotations(np.einsum("tni,nj->tij", seen, arms) + pull * turn)
+
+
+def nearest_rotations(matrices: Array) -> Array:
+    """Return the rotation matrices closest to matrices (..., 3, 3)."""
+    u, _, vt = np.linalg.svd(matrices)
+    u[..., 2] *= np.linalg.det(u @ vt)[..., None]  # a rotation, never a reflection
     return u @ vt
 
 

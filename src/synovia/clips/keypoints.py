@@ -12,12 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.clips.feet import frames_text
-from synovia.clips.fit import Fitted, fit_positions
+from synovia.clips.fit import Fitted, fit_positions, positive
 from synovia.clips.flips import find_flips
 from synovia.clips.landmarks import NEEDED, OF_ROLES, PRESETS, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
 from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
-from synovia.clips.upright import SURE, forwardness, make_upright, to_y_up
+from synovia.clips.points import confidence_of
+from synovia.clips.upright import SURE, axis_name, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers
@@ -96,10 +97,15 @@ def fit_keypoints(
     places = np.where(np.isfinite(places).all(2, keepdims=True), places, np.nan)
     if not np.isfinite(places).any():
         raise InputError("no point was seen in any frame")
+    weights = confidence_of(confidence, *places.shape[:2])
+    if names is not None and (len(names) != places.shape[1] or not all(isinstance(one, str) for one in names)):
+        raise InputError("names do not match the positions", value=names, expected=f"{places.shape[1]} texts")
+    fps = positive(fps, "fps")
+    if meters_per_unit is not None:
+        meters_per_unit = positive(meters_per_unit, "meters_per_unit")
     settings: dict[str, Any] = {
         "fps": fps, "smoothness": smoothness, "name": name, "threads": threads, "progress": progress
     }  # fmt: skip
-    weights = _weights(confidence, places.shape[:2])
     found: Landmarks | None = None
     if body is not None and preset is None and _are_joints(body, names, places.shape[1]):
         marks = _joint_marks(body, names, places, weights)
@@ -113,7 +119,7 @@ def fit_keypoints(
         flips = () if marks is None else find_flips(marks.turned(_from_y_up(body).T @ turn), fps)
         if meters_per_unit is not None and body.meters_per_unit is not None:
             turn = turn * (meters_per_unit / body.meters_per_unit)
-        fitted = fit_positions(body, places @ turn.T, names, offsets=offsets, confidence=confidence, **settings)
+        fitted = fit_positions(body, places @ turn.T, names, offsets=offsets, confidence=weights, **settings)
         return Fitted.made(fitted, fitted.errors, fitted.smoothness, notes + _flip_notes(flips), flips)
     if found is None:
         raise InputError(
@@ -121,6 +127,8 @@ def fit_keypoints(
             expected="names such as left_shoulder, left_hip and left_knee, joints of the body, or a preset",
             hint=f"presets are {', '.join(PRESETS)} (--preset)",
         )  # fmt: skip
+    if offsets is not None:
+        raise InputError("offsets", expected="points of joints of the body", hint="leave them out for landmarks")
     if body is not None:
         roles_of(body)  # refuses other bodies before any work
     upright = make_upright(found, up, mirror)
@@ -138,7 +146,8 @@ def fit_keypoints(
     if body is None:
         moving = Skeleton(moving.joints, name="measured", meters_per_unit=1.0, up="y", forward="z")
     else:
-        moving, q = body.with_root("free"), _path_scaled(body, q, fit.ratio)
+        moving, q = body.with_root("free"), q.copy()
+        q[:, _path_of(moving)] /= fit.ratio
     hips = marks.places["hips"]
     if np.nanstd(hips, axis=0).max() < CENTRED * own.size:
         q = _walked(moving, q, fps)
@@ -158,32 +167,13 @@ def _flip_notes(flips: Sequence[int]) -> list[str]:
     return [f"upside down, turned round or mirrored in {count} beside the others: {frames_text(flips)}"]
 
 
-def _recognised(
-    places: Array, names: Sequence[str] | None, weights: Array | None, preset: str | None
-) -> Landmarks | None:
+def _recognised(places: Array, names: Sequence[str] | None, weights: Array, preset: str | None) -> Landmarks | None:
     """Return points as landmarks: joint centres of markers, or landmarks by name or order; None if they are neither."""
     if names is not None and preset is None:
-        each = np.ones(places.shape[:2]) if weights is None else np.broadcast_to(weights, places.shape[:2])
-        markers = joints_of_markers(names, places, np.nan_to_num(each))
+        markers = joints_of_markers(names, places, weights)
         if markers is not None:
             return markers
     return as_landmarks(places, names, weights, preset)
-
-
-def _weights(confidence: Any, shape: tuple[int, ...]) -> Array | None:
-    """Return the confidence as an array, None if there is none.
-
-    Raises:
-        InputError: If its shape or a value is wrong.
-    """
-    if confidence is None:
-        return None
-    weights = as_numbers(confidence, (-1,) * np.ndim(confidence), "confidence", finite=False)
-    if weights.shape not in (shape[1:], shape):
-        raise InputError(f"confidence has shape {weights.shape}", expected=f"{shape} or {shape[1:]}")
-    if np.isinf(weights).any() or (weights < 0.0).any():
-        raise InputError("confidence is negative or not finite", expected="0 for not seen, larger for better points")
-    return weights
 
 
 def _are_joints(body: Skeleton, names: Sequence[str] | None, count: int) -> bool:
@@ -194,20 +184,18 @@ def _are_joints(body: Skeleton, names: Sequence[str] | None, count: int) -> bool
     return all(name in own for name in names)
 
 
-def _joint_marks(body: Skeleton, names: Sequence[str] | None, places: Array, weights: Array | None) -> Landmarks | None:
+def _joint_marks(body: Skeleton, names: Sequence[str] | None, places: Array, weights: Array) -> Landmarks | None:
     """Return points of a body's own joints as landmarks, None if shoulders, hips or knees are missing."""
-    joints = body.joint_names if names is None else names
-    by_row = {body.index(name): k for k, name in enumerate(joints)} if len(joints) == places.shape[1] else {}
+    column = {body.index(name): k for k, name in enumerate(body.joint_names if names is None else names)}
     columns = {
-        mark: by_row[body.index(role)]
-        for role, mark in OF_ROLES.items()
-        if role in body.roles and body.index(role) in by_row
+        OF_ROLES[role]: column[row]
+        for role, joint in body.roles.items()
+        if role in OF_ROLES and (row := body.index(joint)) in column
     }
     if not all(mark in columns for mark in NEEDED):
         return None
-    each = np.ones(places.shape[:2]) if weights is None else np.broadcast_to(weights, places.shape[:2])
     found = {mark: places[:, k] for mark, k in columns.items()}
-    return Landmarks(found, {mark: np.nan_to_num(each[:, k]) for mark, k in columns.items()}).with_middles()
+    return Landmarks(found, {mark: weights[:, k] for mark, k in columns.items()}).with_middles()
 
 
 def _joints_upright(
@@ -260,20 +248,13 @@ def _to_scale(
 
 def _from_y_up(body: Skeleton) -> Array:
     """Return the rotation (3, 3) that turns y to the upward axis of a body."""
-    up = upward(body)
-    axis = int(np.argmax(np.abs(up)))
-    return to_y_up(("-" if up[axis] < 0.0 else "") + "xyz"[axis]).T
+    return to_y_up(axis_name(upward(body))).T
 
 
-def _path_scaled(body: Skeleton, q: Array, ratio: float) -> Array:
-    """Return joint values (T, nq) with the path of the free root divided by a ratio."""
-    moving = body.with_root("free")
-    row = free_root(moving.joints, moving.parents)
-    out = q.copy()
-    if row is not None:
-        at = moving.q_slice(row).start
-        out[:, at : at + 3] /= ratio
-    return out
+def _path_of(body: Skeleton) -> slice:
+    """Return the place in q of the path of a body's free root."""
+    at = body.q_slice(free_root(body.joints, body.parents) or 0).start
+    return slice(at, at + 3)
 
 
 def _walked(body: Skeleton, q: Array, fps: float) -> Array:
@@ -309,13 +290,11 @@ def _walked(body: Skeleton, q: Array, fps: float) -> Array:
 
 def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
     """Return joint values (T, nq) with the free root moved by a path (T, 3) in the world."""
-    row = free_root(body.joints, body.parents)
+    row = free_root(body.joints, body.parents) or 0
+    parent = body.parents[row]
+    above = np.array(body.rest_pose().frames[parent, :9]).reshape(3, 3) if parent >= 0 else np.eye(3)
     out = q.copy()
-    if row is not None:
-        parent = body.parents[row]
-        above = np.array(body.rest_pose().frames[parent, :9]).reshape(3, 3) if parent >= 0 else np.eye(3)
-        at = body.q_slice(row).start
-        out[:, at : at + 3] += path @ above @ body.joints[row].rest[:3, :3]
+    out[:, _path_of(body)] += path @ above @ body.joints[row].rest[:3, :3]
     return out
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -182,7 +181,7 @@ def as_landmarks(
     Args:
         positions: (T, K, 3), NaN where a point was not seen.
         names: Name of each point, None without names. Numbers as names are places in the order of a preset.
-        confidence: (T, K) or (K,), None for 1.
+        confidence: (T, K), None for 1.
         preset: Name of a preset; None to find it.
 
     Raises:
@@ -192,9 +191,9 @@ def as_landmarks(
     if preset is not None and preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
     count = positions.shape[1]
-    weights = np.ones(positions.shape[:2]) if confidence is None else np.broadcast_to(confidence, positions.shape[:2])
+    weights = np.ones(positions.shape[:2]) if confidence is None else confidence
     order = list(range(count))
-    if names is not None and all(name.isdigit() for name in names):
+    if names is not None and all(name.isdecimal() for name in names):
         order, names = list(np.argsort([int(name) for name in names])), None
     if names is not None:
         chosen, found = preset or "", named_landmarks(names)
@@ -214,7 +213,7 @@ def as_landmarks(
     for k, part in zip(order, found, strict=True):
         if part and part not in places:
             places[part] = positions[:, k]
-            own[part] = np.where(np.isnan(weights[:, k]), 0.0, weights[:, k])
+            own[part] = weights[:, k]
     return Landmarks(places, own, chosen).with_middles()
 
 
@@ -247,11 +246,6 @@ def bone_spread(places: Mapping[str, Array]) -> float:
     if not middle or min(middle.values()) <= 0.0:
         return float("inf")
     over_time = [float(np.median(np.abs(far - middle[key]))) / middle[key] for key, far in seen.items()]
-    pairs = [(key, other) for key, other in combinations(middle, 2) if _mirrored(key) == other]
-    sides = [abs(np.log(middle[key] / middle[other])) for key, other in pairs]
+    pairs = [((a, b), (a.replace("left", "right"), b.replace("left", "right"))) for a, b in middle]
+    sides = [abs(np.log(middle[key] / middle[other])) for key, other in pairs if other != key and other in middle]
     return float(np.mean(over_time) + (np.mean(sides) if sides else 0.0))
-
-
-def _mirrored(bone: tuple[str, str]) -> tuple[str, str]:
-    """Return the bone of the right side, for one of the left."""
-    return bone[0].replace("left", "right"), bone[1].replace("left", "right")

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.markerfile import Markers, read_c3d, read_trc
+from synovia.clips.markerfile import read_c3d, read_trc
 from synovia.clips.pointtable import read_point_table
 from synovia.errors import FormatError, unknown_name
 from synovia.io.base import read_bytes
@@ -57,18 +57,17 @@ class PointFile:
             return self
         if self.joints is None:
             return replace(self, joints=list(pairs))
-        known = self.joints
         for name in pairs.values():
-            if name not in known:
-                raise unknown_name("point", name, known, str(path))
-        wanted = set(pairs.values())
-        own = {other: joint for joint, other in pairs.items()}
-        at = [k for k, name in enumerate(known) if name in wanted]
-        confidence = None if self.confidence is None else np.asarray(self.confidence)[..., at]
-        offsets = None if self.offsets is None else np.asarray(self.offsets)[at]
-        places = np.asarray(self.positions)[:, at]
+            if name not in self.joints:
+                raise unknown_name("point", name, self.joints, str(path))
+        chosen = [(k, joint) for k, name in enumerate(self.joints) for joint, own in pairs.items() if own == name]
+        at = [k for k, _ in chosen]
         return replace(
-            self, positions=places, joints=[own[known[k]] for k in at], offsets=offsets, confidence=confidence
+            self,
+            positions=np.asarray(self.positions)[:, at],
+            joints=[joint for _, joint in chosen],
+            offsets=None if self.offsets is None else np.asarray(self.offsets)[at],
+            confidence=None if self.confidence is None else np.asarray(self.confidence)[..., at],
         )
 
 
@@ -97,23 +96,23 @@ def read_points(path: Path) -> PointFile:
         table = read_point_table(path)
         return PointFile(table.positions, table.names, None, table.confidence, table.fps)
     if ending in (".trc", ".c3d"):
-        return _of_markers(read_trc(path) if ending == ".trc" else read_c3d(path))
+        markers = read_trc(path) if ending == ".trc" else read_c3d(path)
+        return PointFile(markers.positions, markers.names, fps=markers.fps, meters_per_unit=markers.meters_per_unit)
     data = read_bytes(path)
     if data.startswith(_ARRAY):
         try:
-            positions = read_array(io.BytesIO(data), str(path), len(data))
+            content = {"positions": read_array(io.BytesIO(data), str(path), len(data))}
         except FormatError:
             raise
         except Exception as error:  # damaged headers raise a dozen exception types
             raise FormatError(f"is not a NumPy file ({error})", where=str(path), expected="an array as .npy") from error
-        content = _with_confidence({"positions": positions})
-        _check_shapes(content, path)
-        return PointFile(positions[..., :3], confidence=content.get("confidence"))
-    content = read_arrays(path, (*_NAMES, "joints", "offsets", "confidence", "fps"), ".csv, .npz or .npy")
-    first = next((name for name in _NAMES if name in content), None)
-    if first is None:
-        raise FormatError("archive has no positions", where=str(path), expected="an array 'positions' (T, K, 3)")
-    content = _with_confidence({"positions": content[first]} | {k: v for k, v in content.items() if k not in _NAMES})
+    else:
+        content = read_arrays(path, (*_NAMES, "joints", "offsets", "confidence", "fps"), ".csv, .npz or .npy")
+        first = next((name for name in _NAMES if name in content), None)
+        if first is None:
+            raise FormatError("archive has no positions", where=str(path), expected="an array 'positions' (T, K, 3)")
+        content = {"positions": content[first]} | {k: v for k, v in content.items() if k not in _NAMES}
+    content = _with_confidence(content)
     _check_shapes(content, path)
     names = texts_of(content["joints"]) if "joints" in content else None
     if names is None and "joints" in content:
@@ -126,11 +125,6 @@ def read_points(path: Path) -> PointFile:
         content.get("confidence"),
         None if rate is None else float(rate),
     )
-
-
-def _of_markers(markers: Markers) -> PointFile:
-    """Return the points of a file of markers."""
-    return PointFile(markers.positions, markers.names, fps=markers.fps, meters_per_unit=markers.meters_per_unit)
 
 
 def _with_confidence(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

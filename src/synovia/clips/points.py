@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, as_numbers
+from synovia.model.geometry import Array, as_numbers, dimensions
 
 SUDDEN: Final = 5.0  # at a cut, points move so many times as far as in the frames before and after
 LEAST: Final = 0.03  # smallest movement at a cut, as a part of the extent of the points
@@ -83,28 +83,34 @@ def points_of(
     if len(rows) != points:
         raise InputError("joints do not match the positions", value=len(rows), expected=f"{points} joints")
     where = np.zeros((points, 3)) if offsets is None else as_numbers(offsets, (points, 3), "offsets")
-    weights = np.ones((count, points))
-    if confidence is not None:
-        if getattr(confidence, "dtype", None) == np.bool_:  # whether each point was seen
-            confidence = confidence.astype(np.float64)
-        given = as_numbers(confidence, (-1,) * np.ndim(confidence), "confidence", finite=False)
-        if given.shape not in ((points,), (count, points)):
-            raise InputError(f"confidence has shape {given.shape}", expected=f"({count}, {points}) or ({points},)")
-        weights = np.where(np.isnan(given), 0.0, given) * weights
-        if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
-            raise InputError(
-                "confidence is negative or not finite", expected="0 for not seen, larger for better points"
-            )
     seen = np.logical_not(np.isnan(places).any(axis=2, keepdims=True))
     if np.isinf(places).any():
         raise InputError("positions are not finite", expected="numbers, NaN where a point was not seen")
-    weights = np.where(seen[:, :, 0], weights, 0.0)
+    weights = np.where(seen[:, :, 0], confidence_of(confidence, count, points), 0.0)
     used = np.flatnonzero((weights > 0.0).any(0))
     if count == 0 or len(used) == 0:
         raise InputError("no point was seen in any frame")
     weights = weights / weights.max()
     clean = np.where(seen, places, 0.0)
     return Points([rows[k] for k in used], where[used], clean[:, used], weights[:, used])
+
+
+def confidence_of(confidence: Any, count: int, points: int) -> Array:
+    """Return the weight of each point in each frame, (T, K): 1 without a confidence, 0 where it is NaN.
+
+    Raises:
+        InputError: If its shape or a value is wrong.
+    """
+    if confidence is None:
+        return np.ones((count, points))
+    if getattr(confidence, "dtype", None) == np.bool_:  # whether each point was seen
+        confidence = confidence.astype(np.float64)
+    given = as_numbers(confidence, (-1,) * max(dimensions(confidence), 0), "confidence", finite=False)
+    if given.shape not in ((points,), (count, points)):
+        raise InputError(f"confidence has shape {given.shape}", expected=f"({count}, {points}) or ({points},)")
+    if np.isinf(given).any() or (given < 0.0).any():
+        raise InputError("confidence is negative or not finite", expected="0 for not seen, larger for better points")
+    return np.broadcast_to(np.nan_to_num(given), (count, points))
 
 
 def pieces_of(places: Array) -> list[tuple[int, int]]:

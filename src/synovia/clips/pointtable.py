@@ -5,7 +5,8 @@ wide   one row a frame: ``time`` (or ``frame``), then ``NAME.x``, ``NAME.y``, ``
 long   one row for each point in each frame: ``frame`` or ``time``, ``landmark``, ``x``, ``y``, ``z`` and, optionally,
        ``confidence`` or ``visibility``
 
-An empty cell, ``nan`` or a missing row means that the point was not seen.
+An empty cell, ``nan`` or a missing row means that the point was not seen. Where frames are left out, no point
+was seen in these frames.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import FormatError
 from synovia.io.base import most_numbers, read_text
@@ -44,6 +46,7 @@ CONFIDENCE: Final = (
     "p",
 )
 IGNORED: Final = ("presence", "timestamp_us")
+_UNEVEN: Final = 0.2  # of a step: numbers and times of frames are that near to whole steps
 _EXPECTED: Final = "time, then JOINT.x, JOINT.y, ...; or frame, landmark, x, y, z"
 _AFTER: Final = re.compile(rf"^(.+?)[._ :-]?(x|y|z|{'|'.join(CONFIDENCE)})$", re.IGNORECASE)
 _BEFORE: Final = re.compile(rf"^(x|y|z|{'|'.join(CONFIDENCE)})[._ :-]?(.+)$", re.IGNORECASE)
@@ -78,10 +81,32 @@ def read_point_table(path: Path) -> PointTable:
     return _wide(head, place or f"{path}, line 1", rows, path)
 
 
-def _rate(times: Array, factor: float, path: Path) -> float | None:
-    """Return the frames per second of times; factor 0 marks numbers of frames, which only have to increase."""
+def _rate(times: Array, factor: float, last: int, path: Path) -> float | None:
+    """Return the frames per second of times; factor 0 marks numbers of frames, which only have to increase.
+
+    Args:
+        times: Times of the rows, (T,), the first of frame 0.
+        factor: Seconds in a unit of time.
+        last: Number of the last frame.
+        path: The file, for messages.
+    """
     rate = frame_rate(times, path)
-    return None if rate is None or not factor else rate / factor
+    return None if rate is None or not factor else rate / factor * (last / (len(times) - 1))
+
+
+def _frames_of(numbers: Array) -> NDArray[np.intp]:
+    """Return the frame of each row from its number or time, (T,): frames that are left out count as well.
+
+    Numbers that are no multiples of one step, or of which most are left out, only tell the order of the rows.
+    """
+    rows, steps = np.arange(len(numbers)), np.diff(numbers)
+    if not len(steps) or not ((steps > 0.0) & (steps < np.inf)).all():
+        return rows
+    step = float(steps.sum() / np.rint(steps / np.median(steps)).sum())
+    counts = np.rint(steps / step)
+    if counts.min() < 1.0 or counts.sum() >= 2 * len(rows) or np.abs(steps / step - counts).max() > _UNEVEN:
+        return rows
+    return np.append(0, np.cumsum(counts)).astype(np.intp)
 
 
 def _wide(head: list[str], place: str, rows: Iterator[tuple[str, list[str]]], path: Path) -> PointTable:
@@ -103,11 +128,13 @@ def _wide(head: list[str], place: str, rows: Iterator[tuple[str, list[str]]], pa
     for where, row in rows:
         numbers.extend([number_of(cell, where, nan) for cell in row])
     values = np.array(numbers, np.float64).reshape(-1, len(head))
-    places = np.stack([values[:, [parts[axis] for axis in "xyz"]] for parts in columns.values()], axis=1)
-    ones = np.ones(len(values))
-    weights = [values[:, parts["confidence"]] if "confidence" in parts else ones for parts in columns.values()]
-    fps = _rate(values[:, at], SECONDS.get(small[at], 0.0), path)
-    return PointTable(list(columns), places, np.stack(weights, axis=1), fps)
+    frames = _frames_of(values[:, next((k for k in clock if small[k] in FRAMES), at)])
+    last = int(frames.max(initial=-1))
+    places, weights = np.full((last + 1, len(columns), 3), nan), np.zeros((last + 1, len(columns)))
+    for k, parts in enumerate(columns.values()):
+        places[frames, k] = values[:, [parts[axis] for axis in "xyz"]]
+        weights[frames, k] = values[:, parts["confidence"]] if "confidence" in parts else 1.0
+    return PointTable(list(columns), places, weights, _rate(values[:, at], SECONDS.get(small[at], 0.0), last, path))
 
 
 def _wide_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
@@ -187,25 +214,22 @@ def _long(head: list[str], rows: Iterator[tuple[str, list[str]]], path: Path, mo
     if not np.isfinite(values[:, 0]).all():
         raise FormatError("a row has no frame or time", where=str(path), expected="a number in every row")
     frames, which = np.unique(values[:, 0], return_inverse=True)
-    if 4 * len(frames) * len(names) > most:
-        raise FormatError(
-            "table has too many points",
-            where=str(path),
-            value=(len(frames), len(names)),
-            expected="rows for most of them",
-        )
+    numbers_of, which = _frames_of(frames), which.reshape(-1)
+    last = int(numbers_of[-1])
+    if 4 * (last + 1) * len(names) > most:
+        value = last + 1, len(names)
+        raise FormatError("table has too many points", where=str(path), value=value, expected="rows for most of them")
     index = np.array(keys, np.intp)
-    cells = which.reshape(-1) * len(names) + index
+    cells = numbers_of[which] * len(names) + index
     if len(np.unique(cells)) < len(cells):
         name = list(names)[int(index[np.flatnonzero(np.bincount(cells)[cells] > 1)[0]])]
         raise FormatError(
             f"point {name!r} has two rows in one frame", where=str(path), expected="one person, each point once a frame"
         )
-    places = np.full((len(frames) * len(names), 3), np.nan)
-    weights = np.zeros(len(frames) * len(names))
+    places, weights = np.full(((last + 1) * len(names), 3), nan), np.zeros((last + 1) * len(names))
     places[cells], weights[cells] = values[:, 2:5], values[:, 5]
     times = np.full(len(frames), np.nan)
-    times[which.reshape(-1)] = values[:, 1]
-    fps = _rate(times, SECONDS[small[time]] if time >= 0 else 0.0, path)
-    shape = (len(frames), len(names))
+    times[which] = values[:, 1]
+    fps = _rate(times, SECONDS[small[time]] if time >= 0 else 0.0, last, path)
+    shape = (last + 1, len(names))
     return PointTable(list(names), places.reshape(*shape, 3), weights.reshape(shape), fps)

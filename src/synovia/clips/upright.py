@@ -16,7 +16,7 @@ from synovia.clips.landmarks import CAMERA, SIDES, Landmarks
 from synovia.errors import InputError
 from synovia.model.geometry import Array, axis_vector
 
-UPS: Final = ("x", "-x", "y", "-y", "z", "-z")
+AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 MIRRORS: Final = ("x", "y", "z", "names", "none")
 STANDING: Final = np.cos(np.radians(45.0))  # the body counts as upright along an axis within this angle
 OFTEN: Final = 0.5  # share of the frames in which the body is upright along the axis that points up
@@ -38,6 +38,12 @@ class Upright:
     marks: Landmarks
     turn: Array
     notes: list[str]
+
+
+def axis_name(direction: Array) -> str:
+    """Return the axis nearest to a direction (3,), for example ``"-z"``."""
+    axis = int(np.argmax(np.abs(direction)))
+    return ("-" if direction[axis] < 0.0 else "") + "xyz"[axis]
 
 
 def to_y_up(up: str) -> Array:
@@ -63,7 +69,7 @@ def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = N
         InputError: If the points lie in a plane, up cannot be found, or the points are mirrored and several causes are
             possible.
     """
-    for value, name, known in ((up, "up", UPS), (mirror, "mirror", MIRRORS)):
+    for value, name, known in ((up, "up", AXES), (mirror, "mirror", MIRRORS)):
         if value is not None and value not in known:
             raise InputError(name, value=value, expected=f"one of {', '.join(known)}")
     _check_depth(marks)
@@ -142,7 +148,7 @@ def _up_of(marks: Landmarks) -> str:
     way = marks.places["neck"] - _low(marks)
     way = way[np.isfinite(way).all(1)]
     d: Array = way / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-300)
-    shares = {name: float((np.inner(d, axis_vector(name)) > STANDING).mean()) for name in UPS}
+    shares = {name: float((np.inner(d, axis_vector(name)) > STANDING).mean()) for name in AXES}
     best = max(shares, key=lambda name: shares[name])
     possible = ("y", "-y") if marks.preset in CAMERA else ("y", "-y", "z", "-z")
     if shares[best] < OFTEN or best not in possible:

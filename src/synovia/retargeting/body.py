@@ -90,10 +90,7 @@ class Body:
     def position(self, role: str, frames: Array) -> Array:
         """Return the centre of the joint of a part, (..., 3), for world frames (..., n, 12)."""
         row, local = self.roles[role], self.centres[role]
-        at = frames[..., row, 9:]
-        if local is None:
-            return at
-        return at + frames[..., row, :9].reshape(*at.shape[:-1], 3, 3) @ local
+        return frames[..., row, 9:] if local is None else point_at(frames, row, local)
 
     @cached_property
     def part_of(self) -> dict[int, str]:
@@ -105,17 +102,6 @@ class Body:
 
         This is the next part of the limb. A limb without that part ends at the nearest points below: fingers, or a tip.
         """
-        if role not in self._ends:
-            self._ends[role] = self._found_ends(role)
-        return self._ends[role]
-
-    @cached_property
-    def _ends(self) -> dict[str, tuple[int, ...]]:
-        """The rows at the end of each bone that was asked for."""
-        return {}
-
-    def _found_ends(self, role: str) -> tuple[int, ...]:
-        """Return the rows at the end of a part's bone; see ``end_rows``."""
         side, _, part = role.partition("_")
         after = f"{side}_{NEXT.get(part, '')}"
         if after in self.roles:
@@ -128,6 +114,18 @@ class Body:
                 return tuple(apart)
             rows = [child for row in rows for child in self.skeleton.children[row]]
         return ()
+
+    def end(self, role: str, frames: Array) -> Array | None:
+        """Return the end of a part's bone, (..., 3), for world frames (..., n, 12); None if nothing is there."""
+        rows = self.end_rows(role)
+        if len(rows) == 1 and rows[0] in self.part_of:
+            return self.position(self.part_of[rows[0]], frames)
+        return frames[..., list(rows), 9:].mean(-2) if rows else None
+
+    def ankle_position(self, side: str, frames: Array) -> Array:
+        """Return the ankle, (..., 3), for world frames (..., n, 12): the end of the shin; the knee if it has no end."""
+        end = self.end(f"{side}_lower_leg", frames)
+        return self.position(f"{side}_lower_leg", frames) if end is None else end
 
     @cached_property
     def centres(self) -> dict[str, Array | None]:
@@ -197,12 +195,12 @@ class Body:
 
     @cached_property
     def leg(self) -> float:
-        """Mean length of the legs from hip to ankle (to the knee if there are no feet), length units."""
-        total = 0.0
-        for leg in LEGS:
-            places = [self.rest_position(role) for role in leg if role in self.roles]
-            total += float(sum(np.linalg.norm(b - a) for a, b in itertools.pairwise(places)))
-        return total / 2.0
+        """Mean length of the legs from hip to ankle (to the knee if nothing is below it), length units."""
+        joints = [
+            [*map(self.rest_position, leg[:2]), self.ankle_position(side, self.rest)]
+            for side, leg in zip(SIDES, LEGS, strict=True)
+        ]
+        return float(np.linalg.norm(np.diff(joints, axis=1), axis=2).sum(axis=1).mean())
 
     @cached_property
     def ankle(self) -> float:
@@ -225,6 +223,11 @@ class Body:
             if self.skeleton.joints[row].kind is Kind.FREE
         )
         return next(free, None)
+
+
+def point_at(frames: Array, row: int, offset: Array) -> Array:
+    """Return a point (..., 3) from its place in the frame of a row, for world frames (..., n, 12)."""
+    return frames[..., row, 9:] + frames[..., row, :9].reshape(*frames.shape[:-2], 3, 3) @ offset
 
 
 @lru_cache(maxsize=32)

@@ -42,11 +42,9 @@ def bone(body: Body, role: str, frames: Array) -> Array | None:
     side, _, part = role.partition("_")
     if part == "upper_leg" and _joins_leg(body, side):
         return None
-    ends = body.end_rows(role)
-    if len(ends) == 0:
+    end = body.end(role, frames)
+    if end is None:
         return None
-    after = body.part_of.get(ends[0]) if len(ends) == 1 else None
-    end = frames[..., list(ends), 9:].mean(-2) if after is None else body.position(after, frames)
     way = end - body.position(role, frames)
     length = np.linalg.norm(way, axis=-1, keepdims=True)
     return way / length if float(length.min()) > 1e-9 * body.skeleton.size else None
@@ -63,9 +61,8 @@ def hip_middle(body: Body, frames: Array) -> Array:
 
 
 def lowest_parts(body: Body, frames: Array) -> Array:
-    """Return the midpoint (..., 3) of the ankles, or of the knees if there are no feet."""
-    feet = [role if (role := f"{side}_foot") in body.roles else f"{side}_lower_leg" for side in SIDES]
-    return middle(body, feet, frames)
+    """Return the midpoint (..., 3) of the ankles, or of the knees if nothing is below them."""
+    return np.mean([body.ankle_position(side, frames) for side in SIDES], axis=0)
 
 
 def trunk(body: Body, frames: Array) -> Array | None:

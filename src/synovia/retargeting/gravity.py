@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 
+from synovia.clips.upright import AXES
 from synovia.errors import InputError
 from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.names import SIDES
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import hip_middle, lowest_parts, trunk, upright
-from synovia.retargeting.tilt import lean_of, tilted_up
+from synovia.retargeting.bones import between, hip_middle, lowest_parts, trunk, upright
+from synovia.retargeting.tilt import tilted_up
 
-AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 _FLOOR: Final = 0.3  # weight of a steady floor beside that of the posture
 _TRAVEL: Final = 1.0  # weight of a long way along an axis: bodies crawl far, but seldom climb far
 _FAR: Final = 3.0  # a long way, in lengths of the legs
@@ -124,14 +124,13 @@ def _tilted(body: Body, frames: Array, axis: Up) -> Up | None:
         return None
     clear = _unevenness(body, frames, found) < 0.5 * _unevenness(body, frames, axis.vector)
     name = ", ".join(f"{v:.2f}" for v in found)
-    return Up(name, found, _LEVEL if clear else _LYING, tilt=lean_of(found, axis.vector), axis=axis.name)
+    return Up(name, found, _LEVEL if clear else _LYING, tilt=between(found, axis.vector), axis=axis.name)
 
 
 def _unevenness(body: Body, frames: Array, up: Array) -> float:
     """Return how far the lowest points of the body and of each foot are from one level, in lengths of the legs."""
     lowest = (frames[..., 9:] @ up).min(1)
-    feet = [role if (role := f"{side}_foot") in body.roles else f"{side}_lower_leg" for side in SIDES]
-    low = [float(np.quantile(body.position(role, frames) @ up, 0.1)) for role in feet]
+    low = [float(np.quantile(body.ankle_position(side, frames) @ up, 0.1)) for side in SIDES]
     return (float(np.diff(np.quantile(lowest, (0.1, 0.9)))[0]) + abs(low[0] - low[1])) / body.leg
 
 
@@ -163,14 +162,11 @@ def path_scale(body: Body, frames: Array, up: Array) -> float | None:
         return None
     hips = hip_middle(body, frames)
     ends = [
-        body.position(
-            next(name for part in ("toes", "foot", "lower_leg") if (name := f"{side}_{part}") in body.roles), frames
-        )
-        - hips
+        body.position(toes, frames) if (toes := f"{side}_toes") in body.roles else body.ankle_position(side, frames)
         for side in SIDES
     ]
     lower = (ends[0] - ends[1]) @ up < 0.0
-    foot = np.where(lower[:, None], *ends)
+    foot = np.where(lower[:, None], *ends) - hips
     same = lower[1:] == lower[:-1]
     path, step = ((d - (d @ up)[:, None] * up)[same] for d in (np.diff(hips, axis=0), np.diff(foot, axis=0)))
     length = np.linalg.norm(step, axis=1)

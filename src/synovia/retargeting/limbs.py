@@ -20,7 +20,7 @@ from synovia.model.geometry import Array, cross, unit
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
-from synovia.retargeting.body import Body
+from synovia.retargeting.body import Body, point_at
 from synovia.tracking.chains import (
     Chain,
     Direction,
@@ -100,12 +100,11 @@ def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) ->
                 continue
             row, offset = lower_end(target, lower, end)
             begin, middle = target.rest_position(upper), target.rest_position(lower)
-            bones = unit(np.array([middle - begin, _point(target.rest, row, offset) - middle]))
+            bones = unit(np.array([middle - begin, point_at(target.rest, row, offset) - middle]))
             ways = None
             if names[0] == "upper_arm":
                 places = [frames[:, source.joint_row(role), 9:] for role in (upper, lower)]
-                far, beyond = lower_end(source, lower, end)
-                places.append(frames[:, far, 9:] + frames[:, far, :9].reshape(-1, 3, 3) @ beyond)
+                places.append(point_at(frames, *lower_end(source, lower, end)))
                 ways = unit(places[1] - places[0]) @ across.T, unit(places[2] - places[1]) @ across.T
             out.append(Limb((upper, lower, end), bones, ways, row, offset))
     return out
@@ -224,14 +223,12 @@ def follow_arms(
     """
     number = {part.role: k for k, part in enumerate(parts)}
     for limb in limbs:
-        roles = [role for role in limb.roles if role in number]
+        roles = tuple(role for role in limb.roles if role in number)
         chain = None if limb.ways is None else chain_of(target, roles)
         if limb.ways is None or chain is None or limb.end not in chain.rows:
             continue
-        shoulder, elbow = (
-            chain.rows.index(target.joint_row(limb.roles[0])),
-            chain.rows.index(target.first_row(limb.roles[1])),
-        )
+        shoulder = chain.rows.index(target.joint_row(limb.roles[0]))
+        elbow = chain.rows.index(target.first_row(limb.roles[1]))
         terms: list[Term] = [
             Direction(shoulder, elbow, np.zeros(3), limb.ways[0], 1.0),
             Direction(elbow, chain.rows.index(limb.end), limb.offset, limb.ways[1], 1.0),
@@ -320,7 +317,7 @@ def calm(
     """
     number = {part.role: k for k, part in enumerate(parts)}
     for group in groups:
-        roles = [role for role in group if role in number]
+        roles = tuple(role for role in group if role in number)
         chain = chain_of(target, roles) if roles else None
         if chain is None:
             continue
@@ -362,14 +359,9 @@ def _starts(chain: Chain, target: Body) -> list[Array]:
     return [rest, 0.5 * (low + high)]
 
 
-def chain_of(target: Body, roles: Sequence[str]) -> Chain | None:
-    """Return the hinges that turn some parts in a row, or None if other joints turn one of them."""
-    return _chain_of(target, tuple(roles))
-
-
 @lru_cache(maxsize=64)
-def _chain_of(target: Body, roles: tuple[str, ...]) -> Chain | None:
-    """Return the hinges that turn some parts in a row; see ``chain_of``. They are kept for further clips."""
+def chain_of(target: Body, roles: tuple[str, ...]) -> Chain | None:
+    """Return the hinges that turn some parts in a row, or None if other joints turn one; kept for further clips."""
     skeleton = target.skeleton
     rows = ancestors(skeleton.parents, target.roles[roles[-1]])[::-1]
     ends = [target.first_row(roles[0]), *(target.roles[role] for role in roles)]
@@ -396,11 +388,6 @@ def lower_end(body: Body, lower: str, end: str) -> tuple[int, Array]:
         if np.linalg.norm(body.rest[k, 9:] - start) >= _HALF * np.linalg.norm(last - start):
             return k, np.zeros(3)
     return body.roles[end], np.zeros(3)
-
-
-def _point(frames: Array, row: int, offset: Array) -> Array:
-    """Return a point (3,) of one pose, from its place in the frame of a row; frames (n, 12)."""
-    return frames[row, 9:] + frames[row, :9].reshape(3, 3) @ offset
 
 
 def _tip(body: Body, row: int) -> Array:

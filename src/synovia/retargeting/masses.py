@@ -95,7 +95,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
 def _bone(skeleton: Skeleton, row: int, ends: list[int]) -> Array:
     """Return the vector from a joint to the first of ``ends``, else to the mean of its children, in its own frame."""
     rest = skeleton.rest_pose()
-    children = ends[:1] or [child for child, parent in enumerate(skeleton.parents) if parent == row]
+    children = ends[:1] or skeleton.children[row]
     if not children:
         return np.zeros(3)
     middle = np.mean([rest.position(child) for child in children], axis=0)

@@ -16,6 +16,7 @@ from typing import Final, cast
 
 import numpy as np
 
+from synovia.clips.upright import axis_name
 from synovia.errors import InputError
 from synovia.files.poses import load_pose
 from synovia.model import Pose, Skeleton
@@ -32,6 +33,7 @@ from synovia.retargeting.bones import (
     leftward,
     legs_up,
     smallest_rotation,
+    triad,
     trunk,
     upright,
 )
@@ -101,10 +103,8 @@ def own_up(body: Body, frames: Array) -> Array:
     """
     legs = legs_up(body, frames)
     up = unit(legs) if np.linalg.norm(legs) > 1.0 - 1e-9 else upright(body, frames)
-    axis = int(np.argmax(np.abs(up)))
-    if abs(up[axis]) > np.cos(np.radians(NEAR_AXIS)):
-        up = np.sign(up[axis]) * np.eye(3)[axis]
-    return up
+    axis = axis_vector(axis_name(up))
+    return axis if up @ axis > np.cos(np.radians(NEAR_AXIS)) else up
 
 
 def turned(frames: Array, rotation: Array) -> Array:
@@ -123,11 +123,7 @@ def raised(body: Body, frames: Array, up: Array) -> Array:
 def facing(body: Body, frames: Array, up: Array, forward: Array) -> Array:
     """Return a pose rotated about ``up`` so that the body faces ``forward``."""
     left = unit(leftward(body, frames, up, ("upper_leg", *_ARMS)))
-    here = cross(left, up)
-    angle_up = np.arctan2(cross(here, forward) @ up, here @ forward)
-    c, s = np.cos(angle_up), np.sin(angle_up)
-    skew = np.array([[0.0, -up[2], up[1]], [up[2], 0.0, -up[0]], [-up[1], up[0], 0.0]])
-    return turned(frames, np.eye(3) + s * skew + (1.0 - c) * skew @ skew)
+    return turned(frames, triad(up, forward) @ triad(up, cross(left, up)).T)
 
 
 def examined(body: Body, name: str, frames: Array, up: Array, clip: Standing | None = None) -> RestPose:
@@ -408,12 +404,6 @@ def bind_frames(skeleton: Skeleton) -> Array:
         out[row, :9] = (turn @ (joint.rest[:3, :3] if joint.bind is None else joint.bind)).ravel()
         out[row, 9:] = place + turn @ joint.rest[:3, 3]
     return out
-
-
-def axis_name(direction: Array) -> str:
-    """Return the axis nearest to a direction, for example ``"-z"``."""
-    axis = int(np.argmax(np.abs(direction)))
-    return ("-" if direction[axis] < 0.0 else "") + "xyz"[axis]
 
 
 def _usual_forward(skeleton: Skeleton, up: Array) -> Array:

@@ -16,11 +16,12 @@ from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, same_side
 from synovia.model.motion import Motion
+from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import Spans, foot_paths, solve_feet
-from synovia.retargeting.judging import Finding, Judgement, judge, sides_of_clip
+from synovia.retargeting.judging import Finding, Judgement, aligned, judge, sides_of_clip
 from synovia.retargeting.limbs import keep_velocity, largest_steps
 from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
@@ -120,11 +121,7 @@ class Retargeted:
     def report(self) -> str:
         """Return the matched parts, the scale, contacts, misses, and the judgement of the motion as text."""
         rows = [(part.role, *self.joint_map()[part.role], f"{np.degrees(part.angle):.0f}°") for part in self.parts]
-        table = [("part", "source", "target", "rest poses differ"), *rows]
-        widths = [max(len(row[k]) for row in table) for k in range(4)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
-        ]
+        lines = aligned([("part", "source", "target", "rest poses differ"), *rows])
         lines += [f"calibration: {note}" for note in self.calibration]
         lines += self.stance.report()
         if self.target_rest.name != "file" or self.target_rest.certainty < CERTAIN:
@@ -217,7 +214,7 @@ def retarget(
     target, target_rest = standing_target(target, shown)
     roles = [role for role in target.roles if role in source.roles and target.can_turn(role)]
     parts = align(source, target, roles)
-    passes = 2 if feet else 1
+    passes = 2 if feet and any(f"{side}_foot" in roles for side in SIDES) else 1
     frames = motion.frames()
     limits = {row: joint.velocity for row, joint in enumerate(moving.joints) if joint.velocity is not None}
     by_joint = isinstance(velocity, Mapping)

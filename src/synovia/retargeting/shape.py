@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -195,7 +195,7 @@ def _forward(skeleton: Skeleton, up: Array) -> Array:
 
 def _head(skeleton: Skeleton, chest: int, limbs: set[int]) -> dict[str, int]:
     """Return the head: on the longest line between the arms, the last joint that moves, without eyes."""
-    holds_limbs = {row for row in range(len(skeleton)) if limbs & set(_below(skeleton, row))}
+    holds_limbs = {above for row in limbs for above in ancestors(skeleton.parents, row)}
     lines = [_longest_line(skeleton, row) for row in skeleton.children[chest] if row not in holds_limbs]
     lines = [[row for row in line if skeleton.joints[row].kind in _MOVES] for line in lines]
     lines = [line for line in lines if line]
@@ -225,14 +225,19 @@ def _pairs_below(skeleton: Skeleton, line: list[int]) -> int | None:
 
 def _longest_line(skeleton: Skeleton, row: int) -> list[int]:
     """Return the longest path outwards from a joint, by length."""
-    best: list[int] = [row]
-    longest = -1.0
-    for child in skeleton.children[row]:
-        line = _longest_line(skeleton, child)
-        total = float(sum(skeleton.lengths[i] for i in line))
-        if total > longest:
-            best, longest = [row, *line], total
-    return best
+    line, far = [row], _longest_ways(skeleton)
+    while children := skeleton.children[line[-1]]:
+        line.append(max(children, key=far.__getitem__))
+    return line
+
+
+@lru_cache(maxsize=32)
+def _longest_ways(skeleton: Skeleton) -> list[float]:
+    """Return the length of the longest path from the parent of each joint through it, (n,)."""
+    far: list[float] = skeleton.lengths.tolist()
+    for row in reversed(range(len(far))):
+        far[row] += max((far[child] for child in skeleton.children[row]), default=0.0)
+    return far
 
 
 def _pairs(skeleton: Skeleton) -> list[tuple[tuple[int, int], int]]:
@@ -240,23 +245,19 @@ def _pairs(skeleton: Skeleton) -> list[tuple[tuple[int, int], int]]:
     out: list[tuple[float, tuple[int, int], int]] = []
     limbs: set[int] = set()
     for row in range(len(skeleton)):
-        above = row
-        while above >= 0 and above not in limbs:
-            above = skeleton.parents[above]
-        if above >= 0:
+        if len(skeleton.children[row]) < 2 or not limbs.isdisjoint(ancestors(skeleton.parents, row)):
             continue
         sizes = {
             child: np.array([float(skeleton.lengths[i]) for i in _longest_line(skeleton, child)[1:]])
             for child in skeleton.children[row]
         }
         children = [child for child in sizes if np.count_nonzero(sizes[child]) >= 2]
-        for n, a in enumerate(children):
-            for b in children[n + 1 :]:
-                total = float(sizes[a].sum())
-                same = len(sizes[a]) == len(sizes[b])
-                if same and np.allclose(sizes[a], sizes[b], rtol=_ALIKE, atol=_SHORT * total):
-                    out.append((total, (a, b), row))
-                    limbs |= {a, b}
+        for a, b in combinations(children, 2):
+            total = float(sizes[a].sum())
+            same = len(sizes[a]) == len(sizes[b])
+            if same and np.allclose(sizes[a], sizes[b], rtol=_ALIKE, atol=_SHORT * total):
+                out.append((total, (a, b), row))
+                limbs |= {a, b}
     longest = max((total for total, _, _ in out), default=0.0)
     out = [pair for pair in out if pair[0] >= _LIMB * longest]
     return [(pair, row) for _, pair, row in sorted(out, key=lambda item: -item[0])]

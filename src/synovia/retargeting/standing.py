@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.clips.guess import nearest_rotations
 from synovia.model.geometry import Array, cross, unit
 from synovia.model.names import SIDES
 from synovia.model.roles import meeting
@@ -54,16 +55,9 @@ class Standing:
         """Orientations, (T, n, 3, 3)."""
         return self.frames[..., :9].reshape(*self.frames.shape[:2], 3, 3)
 
-    @cached_property
-    def _bones(self) -> dict[str, Array | None]:
-        """The directions that were asked for, by part."""
-        return {}
-
     def _bone(self, role: str) -> Array | None:
         """Return the directions of a bone, (T, 3); None if the body lacks the part, or the bone has no length."""
-        if role not in self._bones:
-            self._bones[role] = bone(self.body, role, self.frames) if role in self.body.roles else None
-        return self._bones[role]
+        return bone(self.body, role, self.frames) if role in self.body.roles else None
 
     @cached_property
     def heading(self) -> Array:
@@ -107,17 +101,6 @@ class Standing:
         Returns:
             Unit vector (3,), and the mean sine of the angle between the bones, 0 if the limb never bends.
         """
-        if (role, other) not in self._bends:
-            self._bends[role, other] = self._found_bends(role, other)
-        return self._bends[role, other]
-
-    @cached_property
-    def _bends(self) -> dict[tuple[str, str], tuple[Array, float]]:
-        """The answers of ``bends``."""
-        return {}
-
-    def _found_bends(self, role: str, other: str) -> tuple[Array, float]:
-        """Return where another bone of a limb points; see ``bends``."""
         line, across = self._bone(role), self._bone(other)
         if line is None or across is None:
             return np.zeros(3), 0.0
@@ -178,14 +161,13 @@ class Standing:
         """
         turns = self._limb_turns()
         skeleton, mean = self.body.skeleton, self.mean
-        limbs = {self.body.roles[role] for role in turns}
+        fixed = {self.body.roles[role]: turn for role, turn in turns.items()}
         hands = {self.body.roles[role] for side in SIDES if (role := f"{side}_hand") in self.body.roles}
         heads = {self.body.roles[role] for role in ("neck", "head") if role in self.body.roles}
         stored = self.body.rest[:, :9].reshape(-1, 3, 3)
-        fixed = {self.body.roles[role]: turn for role, turn in turns.items()}
         sideways = self._sideways()
         parents = skeleton.parents
-        of_hands, of_limbs, of_heads = (_with_below(rows, parents) for rows in (hands, limbs, heads))
+        of_hands, of_limbs, of_heads = (_with_below(rows, parents) for rows in (hands, set(fixed), heads))
         R = np.empty((len(skeleton), 3, 3))
         for row, parent in enumerate(parents):
             if row in fixed:
@@ -325,9 +307,7 @@ def _with_below(rows: set[int], parents: Sequence[int]) -> set[int]:
 
 def mean_rotations(R: Array, weights: Array) -> Array:
     """Return the rotation matrices (..., 3, 3) closest to the weighted mean of R (T, ..., 3, 3)."""
-    u, _, vt = np.linalg.svd(np.tensordot(weights, R, axes=1))
-    u[..., 2] *= np.linalg.det(u @ vt)[..., None]
-    return u @ vt
+    return nearest_rotations(np.tensordot(weights, R, axes=1))
 
 
 def _is_rigid(ways: Array, mean: Array) -> bool:

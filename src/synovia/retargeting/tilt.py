@@ -10,7 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, unit
+from synovia.retargeting.bones import angle, between
 
 LEAST: Final = 17.0  # degrees; a smaller lean may be one of the body: who leans farther falls
 MOST: Final = 65.0  # degrees; a body that leans farther lies
@@ -27,24 +28,11 @@ def tilted_up(legs: Array, trunk: Array, axis: Array) -> Array | None:
         trunk: Unit vectors from the hips to the shoulders, (T, 3).
         axis: The axis of the file that would point up, (3,).
     """
-    body = legs + trunk
-    body = body / np.maximum(np.linalg.norm(body, axis=1, keepdims=True), 1e-12)
+    body = unit(legs + trunk)
     mean = body.mean(0)
     length = float(np.linalg.norm(mean))
     if length < _STEADY or float(np.median(np.sum(legs * trunk, axis=1))) < np.cos(np.radians(_STRAIGHT)):
         return None
-    lean = np.degrees(np.arccos(np.clip(body @ axis, -1.0, 1.0)))
-    if np.quantile(lean, _ALWAYS) < LEAST or lean_of(mean / length, axis) > MOST:
+    if np.quantile(angle(body, axis), _ALWAYS) < LEAST or between(mean / length, axis) > MOST:
         return None
     return mean / length
-
-
-def lean_of(up: Array, axis: Array) -> float:
-    """Return the angle between two unit vectors (3,), degrees."""
-    return float(np.degrees(np.arccos(np.clip(up @ axis, -1.0, 1.0))))
-
-
-def nearest_axis(up: Array) -> Array:
-    """Return the axis nearest to a direction (3,)."""
-    axis = int(np.argmax(np.abs(up)))
-    return float(np.sign(up[axis]) or 1.0) * np.eye(3)[axis]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.ik.parallel import Progress
-from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
+from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, LOWER, RATIO, SCALAR, TURN, UPPER
 from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
@@ -17,6 +18,7 @@ from synovia.retargeting.body import LEGS, Body
 from synovia.retargeting.limbs import TRUNK, Bounds, calm, follow_arms, limbs_of, set_planes
 
 _REPORT = 2000  # frames between two reports of progress
+_TURNS = 0.05  # radians by which a radian of a leader turns the end of its path, at least
 _LOW = 5.0  # percentile of the ankle heights that counts as standing; lower values are errors of the capture
 
 
@@ -72,10 +74,12 @@ def joint_values(target: Body, parts: Sequence[Part], wanted: Array, progress: P
         goals.append(ends[row].reshape(-1, 9))
     which = np.full(len(skeleton), -1, np.int32)
     owners: list[int] = t.owner.tolist()
+    ints, couple, limits, gain = _coupled(target, [paths[a:b] for a, b in spans])
     for k, (owner, block) in enumerate(zip(owners, t.variables[:, BLOCK].tolist(), strict=True)):
-        if block == TURN or skeleton.joints[owner].kind is Kind.HINGE:
+        if block == TURN or (skeleton.joints[owner].kind is Kind.HINGE and gain[t.variables[k, BLOCK_Q]] != 0.0):
             which[owner] = k
-    q = np.tile(skeleton.rest_q, (len(wanted), 1))
+    gain[gain == 0.0] = 1.0
+    q = np.tile(skeleton.rest_q, (len(wanted), 1)) * gain
     turns = np.ascontiguousarray(np.stack(goals, axis=1))
     hinges = [
         t.variables[k, BLOCK_Q] for row, k in enumerate(which) if k >= 0 and skeleton.joints[row].kind is Kind.HINGE
@@ -85,12 +89,40 @@ def joint_values(target: Body, parts: Sequence[Part], wanted: Array, progress: P
         if first:
             q[first, hinges] = q[first - 1, hinges]  # start from the frame before
         orient(
-            t.ints, t.fixed, t.couple, t.variables, t.limits, which, np.array(paths, np.int32),
+            ints, t.fixed, couple, t.variables, limits, which, np.array(paths, np.int32),
             np.array(spans, np.int32), turns[part], q[part], np.empty((len(skeleton), 9)), np.empty((len(skeleton), 3)),
         )  # fmt: skip
         if progress is not None:
             progress(min(first + _REPORT, len(q)), len(q))
-    return skeleton.follow(q)
+    return skeleton.follow(q / gain)
+
+
+def _coupled(target: Body, paths: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], Array, Array, Array]:
+    """Return the tables of joints, couplings and limits in which followers turn with their leaders, and gains (nq,).
+
+    A leader turns the end of its path by its own axis and by those of its followers in the path. The kernel knows its
+    own axis alone, so its variable is the value times a gain: how far its unit turns the end about that axis at rest.
+    A gain is 0 if it does not turn the end.
+    """
+    skeleton, t = target.skeleton, target.skeleton.tables
+    ints, couple, limits, gain = t.ints.copy(), t.couple.copy(), t.limits.copy(), np.ones(skeleton.nq)
+    row_of = {skeleton.q_slice(row).start: row for row, joint in enumerate(skeleton.joints) if joint.kind.q_size == 1}
+    path_of = {row: path for path in paths for row in path}
+    axis_of = {row: target.rest[row, :9].reshape(3, 3) @ skeleton.joints[row].axis for row in row_of.values()}
+    for (at, of), coupling in zip(t.followers.tolist(), t.coupling, strict=True):
+        row, leader = row_of[at], row_of[of]
+        ints[row, FIRST_Q], couple[row] = of, coupling
+        hinges = all(skeleton.joints[one].kind is Kind.HINGE for one in (row, leader))
+        if hinges and row in path_of.get(leader, ()):
+            gain[of] += coupling[RATIO] * float(axis_of[row] @ axis_of[leader])
+    gain[np.abs(gain) < _TURNS] = 0.0
+    scale = np.where(gain == 0.0, 1.0, gain)
+    rows = list(row_of.values())
+    couple[rows, RATIO] /= scale[ints[rows, FIRST_Q]]
+    ends = limits[:, [LOWER, UPPER]] * scale[t.variables[:, BLOCK_Q], None]
+    scalar = t.variables[:, BLOCK] == SCALAR
+    limits[np.ix_(scalar, [LOWER, UPPER])] = np.sort(ends[scalar], axis=1)
+    return ints, couple, limits, gain
 
 
 def hip_centre(source: Body, target: Body, frames: Array) -> Array:
@@ -108,8 +140,8 @@ def hip_centre(source: Body, target: Body, frames: Array) -> Array:
 
 
 def standing_height(body: Body, frames: Array) -> float:
-    """Return the height of the ankles (of the knees if there are no feet) while the body stands, length units."""
-    ankles = [body.roles[leg[2]] if leg[2] in body.roles else body.roles[leg[1]] for leg in LEGS]
+    """Return the height of the ankles (of the knees if nothing is below) while the body stands, length units."""
+    ankles = [row for leg in LEGS for row in body.end_rows(leg[1]) or (body.roles[leg[1]],)]
     return float(np.percentile(frames[:, ankles, 9:] @ body.basis[:, 1], _LOW))
 
 

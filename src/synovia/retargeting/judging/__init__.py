@@ -2,6 +2,6 @@
 
 from synovia.retargeting.judging.causes import sides_of_clip
 from synovia.retargeting.judging.findings import Finding
-from synovia.retargeting.judging.judge import Judgement, judge
+from synovia.retargeting.judging.judge import Judgement, aligned, judge
 
-__all__ = ["Finding", "Judgement", "judge", "sides_of_clip"]
+__all__ = ["Finding", "Judgement", "aligned", "judge", "sides_of_clip"]

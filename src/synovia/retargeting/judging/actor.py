@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.clips.upright import AXES, axis_name
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy import of_joint
@@ -17,7 +18,8 @@ from synovia.model.geometry import Array, align_z, axis_vector, unit
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
-from synovia.retargeting.tilt import MOST, lean_of, nearest_axis, tilted_up
+from synovia.retargeting.bones import between
+from synovia.retargeting.tilt import MOST, tilted_up
 
 SIDED: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg", "foot")
 BONES: Final = ("trunk", "head", *(f"{side}_{part}" for part in SIDED for side in SIDES))
@@ -87,11 +89,13 @@ class Actor:
 
     @cached_property
     def leg(self) -> float:
-        """Mean length of the legs, thigh and shin, length units."""
+        """Mean length of the legs, thigh and shin (the thigh alone if nothing is below the knee), length units."""
         total = 0.0
         for side in SIDES:
-            parts = [f"{side}_{part}" for part in ("upper_leg", "lower_leg", "foot") if f"{side}_{part}" in self.rows]
-            total += sum(float(np.linalg.norm(self.at(b)[0] - self.at(a)[0])) for a, b in itertools.pairwise(parts))
+            places = [self.at(f"{side}_{part}")[0] for part in ("upper_leg", "lower_leg")]
+            end = self.end_row(f"{side}_lower_leg")
+            places += [] if end is None else [self.places[0, end]]
+            total += sum(float(np.linalg.norm(b - a)) for a, b in itertools.pairwise(places))
         return total / 2.0
 
     @cached_property
@@ -236,14 +240,14 @@ def _axis_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
     way = np.median(stands, axis=0)
     if at_rest is not None and float(unit(way) @ at_rest) > np.cos(np.radians(MOST)):
         return at_rest
-    return nearest_axis(way)
+    return axis_vector(axis_name(way))
 
 
 def lean(actor: Actor) -> float:
     """Return by how many degrees a straight body leans from up in all frames, 0 if it does not."""
     up = np.array([0.0, 0.0, 1.0])
     found = tilted_up(_legs(actor.places, actor.rows), _trunk(actor.places, actor.rows), up)
-    return 0.0 if found is None else lean_of(found, up)
+    return 0.0 if found is None else between(found, up)
 
 
 def up_of_rest(skeleton: Skeleton, rows: Mapping[str, int]) -> Array | None:
@@ -258,8 +262,8 @@ def up_of_rest(skeleton: Skeleton, rows: Mapping[str, int]) -> Array | None:
     legs, trunk = _legs(places, rows)[0], _trunk(places, rows)[0]
     if float(legs @ trunk) < _STANDS:
         return None
-    axis = int(np.argmax(np.abs(legs)))
-    return float(np.sign(legs[axis])) * np.eye(3)[axis] if abs(legs[axis]) > _STANDS else None
+    axis = axis_vector(axis_name(legs))
+    return axis if legs @ axis > _STANDS else None
 
 
 def _body_axes(places: Array, rows: Mapping[str, int]) -> Array:
@@ -291,6 +295,7 @@ def needed_up(given: str | None, what: str) -> Array | None:
     """
     if given is None:
         return None
-    if given.lstrip("+-") not in ("x", "y", "z"):
-        raise InputError(f"{what} is not an axis", value=given, expected="'x', 'y', 'z', or one with a minus sign")
-    return axis_vector(given.lstrip("+"))
+    name = str(given).removeprefix("+")
+    if name not in AXES:
+        raise InputError(f"{what} is not an axis", value=given, expected=", ".join(AXES))
+    return axis_vector(name)

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.clips.guess import nearest_rotations
 from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES, read_name
@@ -202,10 +203,7 @@ def _carried(v: Array, a: Array, b: Array) -> Array:
 
 def _rotation(a: Sequence[Array], b: Sequence[Array]) -> Array:
     """Return the rotation (3, 3) that brings the first directions as close to the second as possible (Kabsch)."""
-    H = sum((x.T @ y for x, y in zip(a, b, strict=True)), np.zeros((3, 3)))
-    U, _, Vt = np.linalg.svd(H)
-    sign = np.sign(np.linalg.det(Vt.T @ U.T))
-    return Vt.T @ np.diag([1.0, 1.0, sign]) @ U.T
+    return nearest_rotations(sum((y.T @ x for x, y in zip(a, b, strict=True)), np.zeros((3, 3))))
 
 
 def _turned_angle(pairs: Sequence[tuple[Array, Array]]) -> float:

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips.feet import frames_text, runs
+from synovia.clips.upright import axis_name
+from synovia.model.geometry import axis_vector
 from synovia.model.names import SIDES
+from synovia.retargeting.bones import between
 from synovia.retargeting.judging.actor import Actor, lean
 from synovia.retargeting.judging.causes import inherited, limb_cause, swapped_sides, whole_body, whole_limbs
 from synovia.retargeting.judging.ground import held_frames
 from synovia.retargeting.judging.measure import Figures, Limb
-from synovia.retargeting.tilt import lean_of, nearest_axis
 
 Bools = NDArray[np.bool_]
 LEVELS: Final = ("note", "look", "failed")
@@ -217,14 +219,11 @@ def _upside_down(figures: Figures) -> Iterator[Finding]:
     every = tuple(range(len(figures.motion)))
     if figures.origin is not None and figures.source is not None:
         up = figures.origin.up
-        axis = nearest_axis(up)
-        text = ""
-        if lean_of(up, axis) > 1.0:
-            text = (
-                f"the source leans by {lean_of(up, axis):.0f}° in all frames without falling: its world may be tilted"
-            )
+        name, text = axis_name(up), ""
+        leans = between(up, axis_vector(name))
+        if leans > 1.0:
+            text = f"the source leans by {leans:.0f}° in all frames without falling: its world may be tilted"
         elif not figures.source.skeleton.up and max(up[1], up[2]) < 0.9:  # files have y or z up
-            name = f"{'-' if axis.min() < 0.0 else ''}{'xyz'[int(np.argmax(np.abs(axis)))]}"
             text = f"the source stands along {name}, which no file has as its up axis: the whole clip may be turned"
         if text:
             yield Finding("body", "up axis", "look", every, text)

@@ -122,9 +122,8 @@ def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
         role = f"{side}_foot"
         if role not in result.rows or (source is not None and role not in source.rows):
             continue
-        other = _points(source or result, role)
         own = _points(result, role)
-        count = min(own.shape[1], other.shape[1])
+        other = own if source is None else _points(source, role)[:, : own.shape[1]]  # ankles beside ankles
         fps = result.motion.fps
         found = _contacts(
             other, fps, np.percentile(other[..., HEIGHT], _LOWEST, axis=0), _LOOSE if source is None else _SLOW
@@ -137,7 +136,7 @@ def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
                 own[end - 1, k, :2] - own[first, k, :2],
                 (other[end - 1, k, :2] - other[first, k, :2]) @ turned,
             )
-            for k in range(count)
+            for k in range(other.shape[1])
             for first, end in runs(found[:, k])
         )
         seconds = sum(one.end - 1 - one.first for one in held) / fps
@@ -188,9 +187,8 @@ def _near(points: Array, fps: float, ground: Array, times: float, slow: float = 
 def _grounds(points: Array, contact: Bools) -> Array:
     """Return the height of each point in contact, (points,): the median; that of its lowest places without contact."""
     out = np.percentile(points[..., HEIGHT], _LOWEST, axis=0)
-    for k in range(min(points.shape[1], contact.shape[1])):
-        if contact[:, k].any():
-            out[k] = np.median(points[contact[:, k], k, 2])
+    for k in np.flatnonzero(contact.any(axis=0)).tolist():
+        out[k] = np.median(points[contact[:, k], k, HEIGHT])
     return out
 
 

@@ -58,10 +58,7 @@ class Judgement:
                 (one.limb.replace("_", " "), degrees(one.mean), degrees(one.largest), str(one.frame))
                 for one in figures.limbs
             ]
-            widths = [max(len(row[k]) for row in rows) for k in range(4)]
-            lines += [
-                "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-            ]
+            lines += aligned(rows)
         for foot in figures.feet:
             text = f"{foot.role.replace('_', ' ')}: slides at {foot.slide:.2g} legs/s while it stands"
             agreed = None if figures.source is None else foot.agreement(figures.motion.fps)
@@ -85,6 +82,12 @@ class Judgement:
     def __repr__(self) -> str:
         """Return verdict, clip and number of warnings."""
         return f"Judgement({self.verdict!r}, {self.figures.motion!r}, {len(self.warnings)} warnings)"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as lines of text whose columns are aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def judge(

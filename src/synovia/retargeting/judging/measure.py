@@ -131,7 +131,7 @@ class Figures:
         ]
         self.origin = None
         if source is not None:
-            self.origin = _actor(source, _completed(source.skeleton, rows[0], other), needed_up(up[0], "up"))
+            self.origin = _actor(source, _completed(source.skeleton, rows[0], other), needed_up(up[0], "source_up"))
         own_up = needed_up(up[1], "up")
         mine = _completed(motion.skeleton, rows[1], own)
         if own_up is None and all(role in mine for role in NEEDED):

@@ -62,7 +62,8 @@ def crossing(actor: Actor) -> Array | None:
 
 def _depths(actor: Actor) -> dict[tuple[str, str], Array]:
     """Return the depth of the overlap of each pair of limbs that the body has, (T,), in lengths of a leg."""
-    segments = {name: segment for name in _segment_names() if (segment := _segment(actor, name)) is not None}
+    names = dict.fromkeys(itertools.chain.from_iterable(_PAIRS))
+    segments = {name: segment for name in names if (segment := _segment(actor, name)) is not None}
     pairs = [pair for pair in _PAIRS if all(name in segments for name in pair)]
     if not pairs:
         return {}
@@ -71,11 +72,6 @@ def _depths(actor: Actor) -> dict[tuple[str, str], Array]:
     radii = np.array([_radius(a) + _radius(b) for a, b in pairs])
     depth = np.maximum(radii - apart, 0.0)
     return {pair: depth[:, k] for k, pair in enumerate(pairs)}
-
-
-def _segment_names() -> list[str]:
-    """Return the names of all limbs that can overlap."""
-    return list(dict.fromkeys(itertools.chain.from_iterable(_PAIRS)))
 
 
 def _radius(name: str) -> float:

@@ -143,7 +143,7 @@ def jumps(steps: Array, double: Array, source: Array | None = None, least: float
     count = len(steps)
     if not count:
         return np.zeros(0, np.int64)
-    padded = np.pad(steps, 2, mode="edge" if count < 2 else "reflect" if count > 2 else "edge")
+    padded = np.pad(steps, 2, mode="reflect" if count > 2 else "edge")
     before, after = padded[1:-3], padded[3:-1]
     switch = steps > _SUDDEN * np.maximum(before, after) + least
     if count > 1:
