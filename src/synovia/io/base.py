@@ -217,7 +217,7 @@ def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
         FileError: If it exists and ``force`` is not set, or the folder cannot be written.
     """
     handle = -1
-    temporary = path.parent / f".{path.name}.{os.urandom(4).hex()}"  # named before it exists, so it is always removed
+    temporary = path.parent / f".synovia.{os.urandom(8).hex()}"  # named before it exists, so it is always removed
     try:
         with _os_errors(path, "written"):
             if path.exists() and not force:
@@ -247,12 +247,20 @@ def write_text(path: Path, text: str, *, force: bool = False) -> None:
         FileError: As ``write_bytes`` does.
         InputError: If a name holds half of a character.
     """
+    write_bytes(path, as_utf8(text, str(path)), force=force)
+
+
+def as_utf8(text: str, where: str) -> bytes:
+    """Return a text in UTF-8.
+
+    Raises:
+        InputError: If it holds half of a character, as a name can.
+    """
     try:
-        data = text.encode()
+        return text.encode()
     except UnicodeEncodeError as error:
         near = error.object[max(error.start - 20, 0) : error.end]
-        raise InputError("name cannot be written as UTF-8", where=str(path), value=near) from error
-    write_bytes(path, data, force=force)
+        raise InputError("name cannot be written as UTF-8", where=where, value=near) from error
 
 
 @contextmanager

@@ -41,7 +41,7 @@ def skeleton_text(skeleton: Skeleton) -> str:
     """Return the content of a skeleton file.
 
     Raises:
-        InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is not an axis.
+        InputError: If ``up`` or ``forward`` is not an axis.
     """
     for key in ("up", "forward"):
         axis = getattr(skeleton, key)
@@ -57,14 +57,7 @@ def skeleton_text(skeleton: Skeleton) -> str:
         name = skeleton.joint_names[row] if row >= 0 else None
         parent = row if name is not None and names[name] > 1 else name
         blocks.append("[[joint]]\n" + _block(_keys(joint, parent)))
-    text = "\n".join(blocks)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            "name cannot be written as UTF-8", where=skeleton.name, value=error.object[error.start]
-        ) from error
-    return text
+    return "\n".join(blocks)
 
 
 def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
