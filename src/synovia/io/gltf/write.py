@@ -7,14 +7,14 @@ import json
 import os
 import struct
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
 from synovia.errors import InputError, UnsupportedError
-from synovia.io.base import as_path, read_bytes, write_bytes
+from synovia.io.base import as_path, as_utf8, write_bytes
 from synovia.io.gltf.animation import mark_written
-from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, read_document, split
+from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, MAGIC, read_document
 from synovia.io.gltf.scene import Rest, Scene, read_scene
 from synovia.model import Kind
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, same_side
@@ -22,7 +22,6 @@ from synovia.model.motion import Motion
 
 _FLOAT: Final = 5126
 _STILL: Final = 1e-7  # rounding of float32: a property that differs from rest by less needs no channel
-_MAGIC: Final = b"glTF"
 
 
 def write_gltf(
@@ -43,23 +42,23 @@ def write_gltf(
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
         FormatError: If ``into`` is not a usable glTF.
-        InputError: If the motion belongs to another skeleton.
+        InputError: If the motion has no frames or belongs to another skeleton.
         UnsupportedError: If a joint slides below a nonuniform scale.
     """
     source, target = as_path(into), as_path(path)
+    if not len(motion):
+        raise InputError("motion has no frames", where=str(target), expected="at least one")
+    as_utf8(motion.name, str(target))
     document = read_document(source)
     scene = read_scene(document)
-    data = read_bytes(source)
-    text, chunk = split(source, data) if data.startswith(_MAGIC) else (data, None)
-    content = cast("dict[str, Any]", json.loads(text.decode("utf-8-sig")))
+    tracks = node_tracks(motion, scene)
     for key in ("animations", "accessors", "bufferViews", "buffers", "images"):
         document.root.items(key)  # check also the elements that no joint needs
     buffers = document.root.items("buffers")
-    if not buffers or buffers[0].has("uri"):
-        chunk = None  # no buffer uses it
-    if chunk is not None:
-        chunk = chunk[: buffers[0].integer("byteLength")]
-    tracks = node_tracks(motion, scene)
+    chunk = None
+    if document.chunk is not None and buffers and not buffers[0].has("uri"):  # otherwise no buffer uses it
+        chunk = document.chunk[: buffers[0].integer("byteLength")]
+    content = document.root.data  # changed from here on
     clip = _Clip(content, motion.name, motion.times)
     nodes = {row: node for node, row in scene.row_of.items()}
     for (row, what), values in tracks.items():
@@ -221,7 +220,7 @@ def _packed(content: dict[str, Any], clip: _Clip, chunk: memoryview | None, sour
         binary += b"\0" * (-len(binary) % 4)
         parts += [struct.pack("<II", len(binary), BIN_CHUNK), binary]
     body = b"".join(parts)
-    return _MAGIC + struct.pack("<II", 2, 12 + len(body)) + body
+    return MAGIC + struct.pack("<II", 2, 12 + len(body)) + body
 
 
 def _own_buffer(content: dict[str, Any], clip: _Clip) -> None:
