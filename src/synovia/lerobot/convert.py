@@ -28,6 +28,7 @@ from synovia.model.geometry import (
     quat_to_matrix,
     rotation_between,
     times_exp,
+    unit,
 )
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
@@ -244,7 +245,7 @@ def add_joints(
         targets = np.tile(np.eye(4), (len(values), 1, 1))
         parts = values[:, [ee.index(name) for name in pose]].astype(np.float64)
         targets[:, :3, 3] = parts[:, :3]
-        targets[:, :3, :3] = quat_to_matrix(times_exp(np.tile(_ONE, (len(values), 1)), parts[:, 3:]))
+        targets[:, :3, :3] = quat_to_matrix(times_exp(_ONE, parts[:, 3:]))
         first = None if start is None else arm.q_of(columns[start][:1], names, rows)[0]
         tracked = ik.track(targets, first, fps=data.fps)
         out = np.zeros((len(values), len(names))) if start is None else columns[start].astype(np.float64)
@@ -280,11 +281,9 @@ def _names(arm: Arm, ee: tuple[str, ...]) -> tuple[str, ...]:
 
 def _turns(rotations: Array) -> Array:
     """Return rotation vectors (T, 3) of rotations (T, 3, 3), each in the form nearest to the previous one."""
-    quats = matrix_to_quat(rotations)
-    out = rotation_between(np.tile(_ONE, (len(quats), 1)), quats)
+    out = rotation_between(_ONE, matrix_to_quat(rotations))
     for t in range(1, len(out)):
-        angle = float(np.linalg.norm(out[t]))
-        if angle > 0.0:
-            forms = [out[t] * (1.0 + turns * 2.0 * np.pi / angle) for turns in (-1, 0, 1)]
-            out[t] = min(forms, key=lambda form: float(np.linalg.norm(form - out[t - 1])))
+        axis = unit(out[t] if out[t].any() else out[t - 1])  # no rotation at all is full turns about any axis
+        turns = np.rint((out[t - 1] - out[t]) @ axis / (2.0 * np.pi))
+        out[t] += 2.0 * np.pi * turns * axis
     return out
