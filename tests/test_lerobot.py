@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -245,6 +246,9 @@ def test_mistakes_are_named_and_leave_nothing_behind(tmp_path, six):
         add_poses(source, tmp_path / "ee", Arm(six, "tool", joints={"motor9": "motor0"}))
     with pytest.raises(InputError, match="no number for joint 'motor1'"):
         add_poses(source, tmp_path / "ee", Arm(six, "tool", joints={"motor0.pos": "motor0"}))
+    coupled = [replace(joint, mimic=sy.Mimic("motor4")) if joint.name == "motor5" else joint for joint in six.joints]
+    with pytest.raises(InputError, match="no number for joint 'motor1'"):  # a follower needs none
+        add_poses(source, tmp_path / "ee", Arm(sy.Skeleton(coupled), "tool", joints={"motor0.pos": "motor0"}))
     with pytest.raises(InputError, match="expected a hinge or slide"):
         Arm(six, "tool", joints={"motor0.pos": "base"})
     with pytest.raises(InputError, match=r"no number 'ee\.x'"):
