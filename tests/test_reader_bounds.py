@@ -524,6 +524,40 @@ def test_the_joints_of_a_skin_count_for_each_primitive(tmp_path):
     assert surface_of(path, skeleton).parts
 
 
+def test_a_primitive_with_less_than_a_triangle_is_not_shown(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    packed = io.BytesIO()
+    image.new("RGB", (4, 4)).save(packed, "PNG")
+    whole, part = (
+        {"attributes": {"POSITION": 0, "TEXCOORD_0": 1}, "material": 0} | more for more in ({}, {"indices": 4})
+    )
+    paint = {
+        "materials": [{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}],
+        "textures": [{"source": 0}], "images": [{"bufferView": 4}], "data": packed.getvalue(),
+    }  # fmt: skip
+    path = mesh(tmp_path, [part, whole], **paint)
+    content = json.loads(path.read_text())
+    content["accessors"].append({"componentType": 5121, "type": "SCALAR", "count": 2})
+    path.write_text(json.dumps(content))
+    (shown,) = surface_of(path, sy.load_skeleton(path)).parts
+    assert len(shown.faces) == 1
+
+
+@pytest.mark.parametrize("skin", [True, False])
+def test_meshes_that_overflow_are_refused(tmp_path, skin):
+    attributes = {"POSITION": 0} | ({"JOINTS_0": 2, "WEIGHTS_0": 3} if skin else {})
+    binds = {"inverseBindMatrices": 4} if skin else {}
+    path = mesh(tmp_path, [{"attributes": attributes}], skins=[{"joints": [1]} | binds], data=b"\xff\xff\x7f\x7f" * 16)
+    content = json.loads(path.read_text())
+    content["accessors"].append({"bufferView": 4, "componentType": 5126, "type": "MAT4", "count": 1})
+    content["nodes"] = [{"children": [1, 2]}, {"scale": [1e290] * 3}, {"scale": [1e290] * 3, "children": [3]}]
+    content["nodes"].append({"mesh": 0, "scale": [1e290] * 3} | ({"skin": 0} if skin else {}))
+    path.write_text(json.dumps(content))
+    surface = surface_of(path, sy.load_skeleton(path))
+    assert surface.parts == ()
+    assert ("too large" if skin else "not finite") in surface.notes[0]
+
+
 @pytest.mark.parametrize(("side", "few", "many"), [(8192, 1, 40), (1024, 15, 200)])
 def test_large_images_of_a_few_bytes(tmp_path, side, few, many):
     image = pytest.importorskip("PIL.Image")

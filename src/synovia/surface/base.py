@@ -121,11 +121,14 @@ def limited(parts: Iterable[Part]) -> tuple[Part, ...]:
     """Return all parts of a body.
 
     Raises:
-        FormatError: If they have more than ``MOST_FACES`` triangles; no further part is then made.
+        FormatError: If they have more than ``MOST_FACES`` triangles, or a vertex is not finite; no further part is then
+            made.
     """
     kept: list[Part] = []
     faces = 0
     for part in parts:
+        if not np.isfinite(part.vertices).all():
+            raise FormatError("a mesh has vertices that are not finite")
         kept.append(part)
         faces += len(part.faces)
         if faces > MOST_FACES:

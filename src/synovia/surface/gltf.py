@@ -78,7 +78,7 @@ class _Reader:
                 yield from (part for part in shown if part is not None)
 
     def part(self, number: int, node: Element, primitive: Element) -> Part | None:
-        """Return a primitive, None if it cannot be shown."""
+        """Return a primitive, None if it cannot be shown or has no triangle."""
         attributes = primitive.child("attributes")
         why = ""
         if attributes is None or not attributes.has("POSITION"):
@@ -96,6 +96,8 @@ class _Reader:
             return None
         vertices = self.read(attributes, "POSITION", 3)
         faces = self.faces(primitive, len(vertices))
+        if not len(faces):
+            return None
         split = [np.round(self.read(attributes, "NORMAL", 3), 3)] if attributes.has("NORMAL") else []
         paint = self.paint(primitive, attributes, faces, len(vertices))
         if paint.colours is not None:
@@ -129,6 +131,8 @@ class _Reader:
         rows = np.array([self.row_of[joint] for joint in joints], np.int64)
         frames = self.rest[rows]
         each = np.linalg.inv(frames) @ np.array([self.world(joint) for joint in joints]) @ binds
+        if not np.isfinite(each).all():
+            raise skin.error("inverse bind matrices or scales of joints are too large")
         moved = frames[bones[0, 0]] @ each[bones[0, 0]]
         used = np.unique(bones[weights > 0.0])
         seen = frames.copy()
