@@ -97,14 +97,13 @@ def _lathe(radii: Array, heights: Array, ends: tuple[float, float], sides: int) 
     """Return a closed surface about z: rings of these radii and heights, from below, and a point at each end."""
     around = np.linspace(0.0, 2.0 * math.pi, sides, endpoint=False)
     circle = np.stack([np.cos(around), np.sin(around), np.zeros(sides)], axis=1)
-    rings = [r * circle + (0.0, 0.0, h) for r, h in zip(radii.tolist(), heights.tolist(), strict=True)]
-    vertices = np.concatenate([*rings, [[0.0, 0.0, ends[0]], [0.0, 0.0, ends[1]]]])
-    low, high = len(vertices) - 2, len(vertices) - 1
-    faces: list[tuple[int, int, int]] = []
-    for i in range(sides):
-        j = (i + 1) % sides
-        for start in range(0, low - sides, sides):
-            a, b, c, d = start + i, start + j, start + sides + j, start + sides + i
-            faces += [(a, b, c), (a, c, d)]
-        faces += [(low, j, i), (high, low - sides + i, low - sides + j)]
-    return vertices, np.array(faces, np.int64)
+    rings = radii[:, None, None] * circle + heights[:, None, None] * (0.0, 0.0, 1.0)
+    vertices = np.concatenate([rings.reshape(-1, 3), [(0.0, 0.0, ends[0]), (0.0, 0.0, ends[1])]])
+    i = np.arange(sides)
+    j = np.roll(i, -1)
+    below = sides * np.arange(len(radii) - 1)[:, None]
+    a, b, c, d = below + i, below + j, below + sides + j, below + sides + i  # corners of the quads between two rings
+    low, high = np.full(sides, len(vertices) - 2), np.full(sides, len(vertices) - 1)
+    top = sides * (len(radii) - 1)
+    corners = [(a, b, c), (a, c, d), (low, j, i), (high, top + i, top + j)]
+    return vertices, np.concatenate([np.stack(three, axis=-1).reshape(-1, 3) for three in corners])

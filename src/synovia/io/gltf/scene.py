@@ -256,7 +256,9 @@ class Rest:
         self.uniform = np.ones(n)  # k of the parent: product of the uniform parts of all scales above
         self.signs = np.ones((n, 3))  # F of the parent: product of the signs of all scales above
         self.linear = np.empty((n, 3, 3))  # rotations and scales of all nodes above
-        self.sheared = np.zeros(n, bool)  # whether a scale above is nonuniform
+        self.sheared = np.zeros(
+            n, bool
+        )  # whether a scale above is nonuniform, so that the offset may depend on the pose
         self.frame = np.empty((n, 3, 3))  # rigid rotation of the parent
         self.offset = np.empty((n, 3))  # from the parent, in the parent's rigid frame
         rotations = quat_to_matrix(scene.rotation)
@@ -291,8 +293,3 @@ class Rest:
         for row, parent in enumerate(self.scene.parents):
             total[row] = total[parent] + lengths[row] if parent >= 0 else 0.0
         return float(total.max())
-
-    @cached_property
-    def any_sheared(self) -> bool:
-        """Return whether a joint is below a nonuniform scale, so that its offset may depend on the pose."""
-        return bool(self.sheared.any())
