@@ -558,6 +558,36 @@ def test_meshes_that_overflow_are_refused(tmp_path, skin):
     assert ("too large" if skin else "not finite") in surface.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, None),
+        ({"accessors": [{"componentType": 5126, "type": "VEC3", "count": 30_000_000}]}, "needs too much memory"),
+        ({"nodes": [{"children": [k + 1, k + 1]} for k in range(40)] + [{"mesh": 0}]}, "two parents"),
+        ({"nodes": [{"mesh": 0}] * 100_000}, "needs too much memory"),
+    ],
+    ids=["whole", "accessor", "nodes", "meshes"],
+)
+def test_meshes_of_a_robot_that_unpack_to_much(tmp_path, change, message):
+    pytest.importorskip("trimesh")
+    content = {
+        "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}] * (40 if message else 1)}],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "type": "VEC3", "count": 3}],
+        "bufferViews": [{"buffer": 0, "byteLength": 36}], "buffers": [{"byteLength": 36}],
+    }  # fmt: skip
+    text = json.dumps(content | change).encode()
+    text += b" " * (-len(text) % 4)
+    corners = np.eye(3, dtype="<f4").tobytes()
+    body = len(text).to_bytes(4, "little") + b"JSON" + text + (36).to_bytes(4, "little") + b"BIN\0" + corners
+    saved(tmp_path, b"glTF\2\0\0\0" + (12 + len(body)).to_bytes(4, "little") + body, "m.glb")
+    shape = "<visual><geometry><mesh filename='m.glb'/></geometry></visual>"
+    path = saved(tmp_path, f"<robot name='r'><link name='a'>{shape}</link></robot>", "a.urdf")
+    surface = surface_of(path, sy.load_skeleton(path))
+    assert len(surface.parts) == (message is None)
+    assert message is None or message in surface.notes[0]
+
+
 @pytest.mark.parametrize(("side", "few", "many"), [(8192, 1, 40), (1024, 15, 200)])
 def test_large_images_of_a_few_bytes(tmp_path, side, few, many):
     image = pytest.importorskip("PIL.Image")

@@ -12,10 +12,13 @@ import numpy as np
 
 from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError
 from synovia.io.base import optional_package, read_bytes
+from synovia.io.gltf.container import read_document
+from synovia.io.gltf.scene import parents_of
 from synovia.model.geometry import Array
 from synovia.surface.base import MOST_FACES, Colour, Faces, colour_of
 
 _LARGEST: Final = 2**28  # bytes of a mesh file
+_PART: Final = 1000  # numbers as which each part of a GLB counts at least: trimesh takes as long for it
 _KINDS: Final = ("stl", "obj", "ply", "dae", "glb")
 
 
@@ -37,6 +40,8 @@ def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
         raise FormatError("mesh has a DOCTYPE or ENTITY declaration", where=str(path))
     if kind == "dae" and find_spec("collada") is None:  # trimesh needs it for these files
         raise MissingExtraError("needs pycollada: pip install pycollada", where=str(path))
+    if kind == "glb":
+        _check_size(path)
     trimesh = optional_package("trimesh", "meshes of robots need trimesh", "view")
     try:
         loaded = trimesh.load_scene(BytesIO(data), file_type=kind, process=False)
@@ -54,6 +59,32 @@ def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
     if not np.isfinite(vertices).all():
         raise FormatError("mesh has vertices that are not finite", where=str(path))
     return vertices, faces, colour
+
+
+def _check_size(path: Path) -> None:
+    """Refuse a GLB that describes more numbers than a file of its size may, before trimesh unpacks all of it.
+
+    Raises:
+        SynoviaError: If it does, or is no GLB.
+    """
+    document = read_document(path)
+    nodes = document.root.items("nodes")
+    parents_of(document.root, nodes)
+    counts: list[int] = []
+    for accessor in document.root.items("accessors"):
+        counts.append(accessor.integer("count", least=1))
+        document.spend(4 * counts[-1], accessor)
+    sizes: list[int] = []
+    for mesh in document.root.items("meshes"):
+        parts = mesh.items("primitives")
+        owners = [(part.child("attributes") or part, "POSITION") for part in parts] + [
+            (part, "indices") for part in parts
+        ]
+        used = [owner.integer(key, most=len(counts) - 1) for owner, key in owners if owner.has(key)]
+        sizes.append(_PART * len(parts) + 4 * sum(counts[number] for number in used))
+    for node in nodes:
+        if node.has("mesh"):
+            document.spend(sizes[node.integer("mesh", most=len(sizes) - 1)], node)
 
 
 def _colour(mesh: Any) -> Colour | None:
