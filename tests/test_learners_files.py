@@ -309,10 +309,14 @@ def test_clips_of_one_smpl_model_on_another_keep_the_body(tmp_path):
     ("model", "clip", "message"),
     [
         ({"kintree_table": np.zeros((2, 24), np.uint32)[:, :23]}, {}, "not those of SMPL"),
-        ({"kintree_table": np.full((2, 24), 5, np.uint32)}, {}, "stand before it"),
+        ({"kintree_table": np.full((2, 24), 5, np.uint32)}, {}, "parent of joint 1: expected a joint before it"),
+        ({"kintree_table": np.full((2, 24), np.nan)}, {}, "'kintree_table' has numbers that are not finite"),
+        ({"kintree_table": np.full((2, 24), 0.5)}, {}, "parent of joint 1: .*got 0.5"),
+        ({"J_regressor": np.array(1.0)}, {}, "not those of SMPL"),
         ({"J_regressor": np.array([{}], dtype=object)}, {}, "Pickled"),
-        ({"v_template": np.full((90, 3), np.nan)}, {}, "finite places"),
-        ({"shapedirs": np.full((90, 3, 16), 0x7F800001, np.uint32).view(np.float32)}, {}, "finite places"),  # a signal
+        ({"v_template": np.full((90, 3), np.nan)}, {}, "'v_template' has numbers that are not finite"),
+        ({"v_template": np.full((90, 3), 1e300)}, {}, "finite places"),
+        ({"shapedirs": np.full((90, 3, 16), 0x7F800001, np.uint32).view(np.float32)}, {}, "not finite"),  # a signal
         ({}, {"poses": np.zeros((6, 70))}, "do not fit each other"),
         ({}, {"poses": np.full((6, 72), np.inf)}, "poses"),
         ({}, {"betas": np.full(16, np.nan)}, "betas"),

@@ -1,6 +1,8 @@
 """Data sets of LeRobot: poses beside joints and joints from poses, episode by episode, with their statistics."""
 
 import json
+import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 from synovia.lerobot import Arm, add_joints, add_poses  # noqa: E402
+from synovia.lerobot.convert import _turns  # noqa: E402
 
 LENGTHS = (30, 45, 20)
 
@@ -192,6 +195,26 @@ def test_rotations_pass_half_a_turn_without_a_jump(tmp_path, six):
     assert np.linalg.norm(np.diff(values[:, 3:6], axis=0), axis=1)[inside].max() < 0.2
 
 
+def test_rotations_go_on_through_many_turns():
+    angles = np.concatenate([np.linspace(0.0, 8.0 * np.pi, 65), np.linspace(8.0 * np.pi, -3.0 * np.pi, 89)])
+    axis = np.array([0.6, 0.0, 0.8])
+    turns = sy.Rotation.from_rotvec(angles[:, None] * axis).as_matrix()
+    turns[[16, 32, 48]] = np.eye(3)  # full turns, exactly
+    np.testing.assert_allclose(_turns(turns), angles[:, None] * axis, atol=1e-6)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_a_copy_in_place_of_a_link_leaves_nothing_beside(tmp_path, six):
+    recording(tmp_path / "pick", NAMES)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "kept").write_text("")
+    (tmp_path / "ee").symlink_to(tmp_path / "old", target_is_directory=True)
+    add_poses(tmp_path / "pick", tmp_path / "ee", Arm(six, "tool"), force=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ee", "old", "pick"]
+    assert (tmp_path / "old" / "kept").exists()
+    assert not (tmp_path / "ee").is_symlink()
+
+
 def test_columns_get_names_without_a_start_and_replace_others(tmp_path, six):
     recording(tmp_path / "pick", NAMES)
     arm = Arm(six, "tool", joints={f"motor{n}.pos": f"motor{n}" for n in range(6)})
@@ -223,6 +246,9 @@ def test_mistakes_are_named_and_leave_nothing_behind(tmp_path, six):
         add_poses(source, tmp_path / "ee", Arm(six, "tool", joints={"motor9": "motor0"}))
     with pytest.raises(InputError, match="no number for joint 'motor1'"):
         add_poses(source, tmp_path / "ee", Arm(six, "tool", joints={"motor0.pos": "motor0"}))
+    coupled = [replace(joint, mimic=sy.Mimic("motor4")) if joint.name == "motor5" else joint for joint in six.joints]
+    with pytest.raises(InputError, match="no number for joint 'motor1'"):  # a follower needs none
+        add_poses(source, tmp_path / "ee", Arm(sy.Skeleton(coupled), "tool", joints={"motor0.pos": "motor0"}))
     with pytest.raises(InputError, match="expected a hinge or slide"):
         Arm(six, "tool", joints={"motor0.pos": "base"})
     with pytest.raises(InputError, match=r"no number 'ee\.x'"):

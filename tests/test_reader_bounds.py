@@ -6,6 +6,7 @@ import pickle
 import time
 import tracemalloc
 import zipfile
+from base64 import b64encode
 from contextlib import suppress
 
 import numpy as np
@@ -23,6 +24,7 @@ from synovia.io.toml import write_skeleton
 from synovia.model import LONGEST_COUPLING, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import as_unit_quat
 from synovia.retargeting.joint_map import read_map, write_map
+from synovia.surface import surface_of
 from synovia.text import parse_json, parse_toml
 
 HANG = 10.0  # seconds of the processor; each of these files once took minutes, or more memory than there is
@@ -489,6 +491,131 @@ def test_many_channels_of_one_array_count_each(tmp_path):
         sy.load_skeleton(saved(tmp_path, json.dumps(content), "a.gltf"))
 
 
+# Surfaces
+
+
+def mesh(tmp_path, primitives, **more):
+    """A glTF of one triangle that many primitives show."""
+    corners = np.eye(3, dtype="<f4").tobytes()
+    data = corners + np.zeros((3, 2), "<f4").tobytes() + bytes(12) + np.eye(3, 4, dtype="<f4").tobytes()
+    data += more.pop("data", b"")
+    places = [(0, 36), (36, 24), (60, 12), (72, 48), (120, len(data) - 120)]
+    kinds = [(5126, "VEC3"), (5126, "VEC2"), (5121, "VEC4"), (5126, "VEC4")]
+    content = two_nodes(
+        meshes=[{"primitives": primitives}],
+        accessors=[
+            {"bufferView": k, "componentType": kind, "type": form, "count": 3} for k, (kind, form) in enumerate(kinds)
+        ],
+        bufferViews=[{"buffer": 0, "byteOffset": at, "byteLength": size} for at, size in places if size],
+        buffers=[{"byteLength": len(data), "uri": "data:;base64," + b64encode(data).decode()}],
+        **more,
+    )
+    content["nodes"][0]["mesh"] = 0
+    content["nodes"][0] |= {"skin": 0} if "skins" in more else {}
+    return saved(tmp_path, json.dumps(content), "a.gltf")
+
+
+def test_the_joints_of_a_skin_count_for_each_primitive(tmp_path):
+    parts = [{"attributes": {"POSITION": 0, "JOINTS_0": 2, "WEIGHTS_0": 3}}] * 300
+    path = mesh(tmp_path, parts, skins=[{"joints": [1] * 20_000}])
+    skeleton = sy.load_skeleton(path)
+    assert "skins[0]: needs too much memory" in surface_of(path, skeleton).notes[0]
+    path = mesh(tmp_path, parts[:3], skins=[{"joints": [1] * 20_000}])
+    assert surface_of(path, skeleton).parts
+
+
+def test_a_primitive_with_less_than_a_triangle_is_not_shown(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    packed = io.BytesIO()
+    image.new("RGB", (4, 4)).save(packed, "PNG")
+    whole, part = (
+        {"attributes": {"POSITION": 0, "TEXCOORD_0": 1}, "material": 0} | more for more in ({}, {"indices": 4})
+    )
+    paint = {
+        "materials": [{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}],
+        "textures": [{"source": 0}], "images": [{"bufferView": 4}], "data": packed.getvalue(),
+    }  # fmt: skip
+    path = mesh(tmp_path, [part, whole], **paint)
+    content = json.loads(path.read_text())
+    content["accessors"].append({"componentType": 5121, "type": "SCALAR", "count": 2})
+    path.write_text(json.dumps(content))
+    (shown,) = surface_of(path, sy.load_skeleton(path)).parts
+    assert len(shown.faces) == 1
+
+
+@pytest.mark.parametrize("skin", [True, False])
+def test_meshes_that_overflow_are_refused(tmp_path, skin):
+    attributes = {"POSITION": 0} | ({"JOINTS_0": 2, "WEIGHTS_0": 3} if skin else {})
+    binds = {"inverseBindMatrices": 4} if skin else {}
+    path = mesh(tmp_path, [{"attributes": attributes}], skins=[{"joints": [1]} | binds], data=b"\xff\xff\x7f\x7f" * 16)
+    content = json.loads(path.read_text())
+    content["accessors"].append({"bufferView": 4, "componentType": 5126, "type": "MAT4", "count": 1})
+    content["nodes"] = [{"children": [1, 2]}, {"scale": [1e290] * 3}, {"scale": [1e290] * 3, "children": [3]}]
+    content["nodes"].append({"mesh": 0, "scale": [1e290] * 3} | ({"skin": 0} if skin else {}))
+    path.write_text(json.dumps(content))
+    surface = surface_of(path, sy.load_skeleton(path))
+    assert surface.parts == ()
+    assert ("too large" if skin else "not finite") in surface.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, None),
+        ({"accessors": [{"componentType": 5126, "type": "VEC3", "count": 30_000_000}]}, "needs too much memory"),
+        ({"nodes": [{"children": [k + 1, k + 1]} for k in range(40)] + [{"mesh": 0}]}, "two parents"),
+        ({"nodes": [{"mesh": 0}] * 100_000}, "needs too much memory"),
+    ],
+    ids=["whole", "accessor", "nodes", "meshes"],
+)
+def test_meshes_of_a_robot_that_unpack_to_much(tmp_path, change, message):
+    pytest.importorskip("trimesh")
+    content = {
+        "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}] * (40 if message else 1)}],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "type": "VEC3", "count": 3}],
+        "bufferViews": [{"buffer": 0, "byteLength": 36}], "buffers": [{"byteLength": 36}],
+    }  # fmt: skip
+    text = json.dumps(content | change).encode()
+    text += b" " * (-len(text) % 4)
+    corners = np.eye(3, dtype="<f4").tobytes()
+    body = len(text).to_bytes(4, "little") + b"JSON" + text + (36).to_bytes(4, "little") + b"BIN\0" + corners
+    saved(tmp_path, b"glTF\2\0\0\0" + (12 + len(body)).to_bytes(4, "little") + body, "m.glb")
+    shape = "<visual><geometry><mesh filename='m.glb'/></geometry></visual>"
+    path = saved(tmp_path, f"<robot name='r'><link name='a'>{shape}</link></robot>", "a.urdf")
+    surface = surface_of(path, sy.load_skeleton(path))
+    assert len(surface.parts) == (message is None)
+    assert message is None or message in surface.notes[0]
+
+
+@pytest.mark.parametrize(("side", "few", "many"), [(8192, 1, 40), (1024, 15, 200)])
+def test_large_images_of_a_few_bytes(tmp_path, side, few, many):
+    image = pytest.importorskip("PIL.Image")
+    packed = io.BytesIO()
+    image.new("1", (side, side), 1).save(packed, "PNG")
+    for count, shown in ((few, True), (many, False)):
+        path = mesh(
+            tmp_path,
+            [{"attributes": {"POSITION": 0, "TEXCOORD_0": 1}, "material": k} for k in range(count)],
+            materials=[{"pbrMetallicRoughness": {"baseColorTexture": {"index": k}}} for k in range(count)],
+            textures=[{"source": k} for k in range(count)],
+            images=[{"bufferView": 4}] * count,
+            data=packed.getvalue(),
+        )
+        surface = surface_of(path, sy.load_skeleton(path))
+        assert all(part.texture is not None for part in surface.parts)
+        assert len(surface.parts) == (count if shown else 0)
+        assert shown or "needs too much memory" in surface.notes[0]
+
+
+def test_shapes_beyond_the_most_triangles_are_not_made(tmp_path):
+    sphere = "<visual><geometry><sphere radius='1'/></geometry></visual>"
+    path = saved(tmp_path, f"<robot name='r'><link name='a'>{sphere * 50_000}</link></robot>", "a.urdf")
+    surface = surface_of(path, sy.load_skeleton(path))
+    assert surface.parts == ()
+    assert "more than 2000000 triangles" in surface.notes[0]
+
+
 @pytest.mark.parametrize(
     "more",
     [
@@ -605,6 +732,23 @@ def test_names_that_cannot_be_written_as_text(tmp_path):
         with pytest.raises(InputError, match="cannot be written as UTF-8"):
             write()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_clips_that_cannot_be_written_as_text(tmp_path):
+    path = saved(tmp_path, json.dumps(two_nodes()), "a.gltf")
+    body = sy.load_skeleton(path)
+    motion = sy.Motion(body, body.rest_q[None], 30.0, name="a\ud800")
+    for ending in ("npz", "glb", "gltf"):
+        with pytest.raises(InputError, match="cannot be written as UTF-8"):
+            sy.save_motion(motion, tmp_path / f"out.{ending}", into=path)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.gltf"]
+
+
+def test_file_names_as_long_as_the_system_allows(tmp_path):
+    arm = sy.bundled("arm7")
+    path = tmp_path / ("x" * 251 + ".npz")
+    sy.save_motion(sy.Motion(arm, arm.rest_q[None], 30.0), path)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_messages_stay_on_a_screen():

@@ -51,7 +51,7 @@ def test_columns_may_stand_in_any_order_and_be_missing(tmp_path):
         ("time,joint1\n", "no frames"),
         ("time,joint1\n0,x\n", "line 2"),
         ("time,joint1\n0,1,2\n", "line 2"),
-        ("time,joint1\n0,nan\n", "finite numbers"),
+        ("time,joint1\n0,0\n0.1,nan\n", "line 3: cell cannot be used: expected finite numbers, got 'nan'"),
         ("time,joint1\n1,0\n0,0\n", "do not increase"),
         ("", "empty"),
     ],
@@ -155,6 +155,26 @@ def test_gltf_without_a_file_to_write_into(tmp_path):
     (tmp_path / "body.gltf").write_bytes((tmp_path / "in.gltf").read_bytes())  # the body of the skeleton beside it
     sy.save_motion(clip_of(skeleton), tmp_path / "out.glb")
     assert load_motions(tmp_path / "out.glb")[-1].name == "some"
+
+
+def test_a_motion_without_frames_is_no_clip(tmp_path):
+    source = gltf(tmp_path)
+    body = sy.load_skeleton(source)
+    with pytest.raises(InputError, match=r"out\.glb: motion has no frames: expected at least one"):
+        sy.save_motion(sy.Motion(body, body.rest_q[None][:0], 30.0), tmp_path / "out.glb", into=source)
+
+
+def test_clips_by_name_and_number(tmp_path):
+    source = gltf(tmp_path)
+    body = sy.load_skeleton(source)
+    sy.save_motion(sy.Motion(body, body.rest_q[None], 30.0, name="stand"), tmp_path / "out.glb", into=source)
+    for clip in ("stand", 0, np.int64(0)):
+        assert sy.load_motion(tmp_path / "out.glb", clip).name == "stand"
+    for clip, message in (("sit", "no clip named 'sit'"), (1, "no clip 1"), (0.0, "clip: expected the name or the nu")):
+        with pytest.raises(InputError, match=message):
+            sy.load_motion(tmp_path / "out.glb", clip)
+    with pytest.raises(InputError, match="path is not a path"):
+        sy.load_motion(tmp_path / "out.glb", skeleton=3)
 
 
 def test_a_model_where_a_motion_is_expected(tmp_path):

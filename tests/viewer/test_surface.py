@@ -186,7 +186,7 @@ def test_a_mesh_that_cannot_be_read_is_said_and_the_joints_stay(tmp_path: Path) 
     for spoil, word in (
         (lambda c: c["accessors"][0].update(count=9000), "count"),
         (lambda c: c["accessors"][2].update(count=3), "vertices"),
-        (lambda c: c["meshes"][0]["primitives"][0].update(indices=99), "accessors"),
+        (lambda c: c["meshes"][0]["primitives"][0].update(indices=99), "indices cannot be used"),
         (lambda c: c["skins"][0].update(joints=[1]), "joint"),
         (lambda c: c["meshes"][0]["primitives"][0].update(mode=1), "lines"),
         (lambda c: c["meshes"][0]["primitives"][0].update(extensions={"KHR_draco_mesh_compression": {}}), "compress"),

@@ -18,7 +18,6 @@ LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times a
 _LISTED: Final = 4  # names that one note lists
 FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB
 NUMBERS_A_BYTE: Final = 4  # further numbers that a file may describe, for each of its bytes
-_REPLACE: Final = "pass force=True (--force) to replace it"
 
 
 class Contents(NamedTuple):
@@ -196,7 +195,7 @@ def check_writable(path: Path, *, force: bool) -> None:
         if path.is_dir():
             raise FileError("is a folder", where=str(path), expected="a file")
         if path.exists() and not force:
-            raise FileError("file exists", where=str(path), hint=_REPLACE)
+            raise FileError("file exists", where=str(path), hint="pass force=True (--force) to replace it")
         if not path.parent.is_dir():
             raise FileError("folder does not exist", where=str(path.parent))
 
@@ -214,14 +213,13 @@ def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
     """Write a file atomically: at any moment it has either the old or the whole new content.
 
     Raises:
-        FileError: If it exists and ``force`` is not set, or the folder cannot be written.
+        FileError: As ``check_writable`` does, or if the folder cannot be written.
     """
     handle = -1
-    temporary = path.parent / f".{path.name}.{os.urandom(4).hex()}"  # named before it exists, so it is always removed
+    temporary = path.parent / f".synovia.{os.urandom(8).hex()}"  # named before it exists, so it is always removed
     try:
+        check_writable(path, force=force)
         with _os_errors(path, "written"):
-            if path.exists() and not force:
-                raise FileError("file exists", where=str(path), hint=_REPLACE)
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
             left = memoryview(data)
             while left:
@@ -247,12 +245,20 @@ def write_text(path: Path, text: str, *, force: bool = False) -> None:
         FileError: As ``write_bytes`` does.
         InputError: If a name holds half of a character.
     """
+    write_bytes(path, as_utf8(text, str(path)), force=force)
+
+
+def as_utf8(text: str, where: str) -> bytes:
+    """Return a text in UTF-8.
+
+    Raises:
+        InputError: If it holds half of a character, as a name can.
+    """
     try:
-        data = text.encode()
+        return text.encode()
     except UnicodeEncodeError as error:
         near = error.object[max(error.start - 20, 0) : error.end]
-        raise InputError("name cannot be written as UTF-8", where=str(path), value=near) from error
-    write_bytes(path, data, force=force)
+        raise InputError("name cannot be written as UTF-8", where=where, value=near) from error
 
 
 @contextmanager

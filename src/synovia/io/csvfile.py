@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 from array import array
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -74,27 +76,31 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         >>> sy.read_csv("robot.csv", sy.load_skeleton("robot.urdf"))  # doctest: +SKIP
     """
     where = as_path(path)
-    given = {name: at for at, name in enumerate(columns(skeleton))}
-    known = dict(given)
-
-    def check(head: list[str], place: str) -> None:
-        nonlocal skeleton
-        rooted = _with_root_of(skeleton, [name for name in head[1:] if name not in known])
-        if rooted is not skeleton:
-            skeleton = rooted
-            known.clear()
-            known.update({name: at for at, name in enumerate(columns(skeleton))})
-        for name in head[1:]:
-            if name not in known:
-                raise FormatError(
-                    f"column {name!r} belongs to no joint", where=place, hint=did_you_mean(name, list(given))
-                )
-
-    head, values = read_table(where, check, expected="time, then joints")
+    rows = text_rows(read_text(where), where)
+    place, names = next(rows, (f"{where}, line 1", [""]))
+    if names[0] != "time":
+        raise FormatError("first column is not time", where=place, value=names[0] or None, expected="time, then joints")
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise FormatError(f"column {name!r} is repeated", where=place, expected="each column once")
+    given = dict.fromkeys(columns(skeleton))
+    skeleton = _with_root_of(skeleton, [name for name in names[1:] if name not in given])
+    known = {name: at for at, name in enumerate(columns(skeleton))}
+    for name in names[1:]:
+        if name not in known:
+            raise FormatError(f"column {name!r} belongs to no joint", where=place, hint=did_you_mean(name, given))
+    numbers = array("d")
+    for place, row in rows:
+        parsed = [number_of(cell, place) for cell in row]
+        if not all(map(math.isfinite, parsed[1:])):
+            cell = next(cell for cell, number in zip(row[1:], parsed[1:], strict=True) if not math.isfinite(number))
+            raise FormatError("cell cannot be used", where=place, value=cell, expected="finite numbers")
+        numbers.extend(parsed)
+    values = np.array(numbers, np.float64).reshape(-1, len(names))
     if not len(values):
         raise FormatError("file has no frames", where=str(where))
     q = np.tile(skeleton.rest_q, (len(values), 1))
-    q[:, [known[name] for name in head[1:]]] = values[:, 1:]
+    q[:, [known[name] for name in names[1:]]] = values[:, 1:]
     try:
         return Motion(skeleton, q, frame_rate(values[:, 0], where) or 30.0, name=where.stem)
     except InputError as error:
@@ -109,30 +115,6 @@ def _with_root_of(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
         return skeleton
     rooted = skeleton.with_root(root)
     return rooted if set(unknown) <= set(columns(rooted)) else skeleton
-
-
-def read_table(path: Path, check: Callable[[list[str], str], None], *, expected: str) -> tuple[list[str], Array]:
-    """Read the names of the columns and the numbers below them, (rows, columns); empty lines are skipped.
-
-    Args:
-        path: The file.
-        check: Raises an error for wrong column names. Called with the names and the place of their line, before any
-            number is read.
-        expected: Expected form of the first line, for messages.
-
-    Raises:
-        FileError: If the file cannot be read.
-        FormatError: If the first column is not ``time``, two columns have the same name, a row has more or fewer cells
-            than there are names, or a cell is not a number. The message names the line.
-    """
-    rows = text_rows(read_text(path), path)
-    place, names = next(rows, (f"{path}, line 1", [""]))
-    head = _names(names, place, expected)
-    check(head, place)
-    numbers = array("d")
-    for place, row in rows:
-        numbers.extend([number_of(cell, place) for cell in row])
-    return head, np.array(numbers, np.float64).reshape(-1, len(head))
 
 
 def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str, list[str]]]:
@@ -160,18 +142,6 @@ def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str
             yield place, [cell.strip() for cell in row]
     except csv.Error as error:
         raise FormatError(f"is not comma-separated text: {error}", where=f"{path}, line {line}") from error
-
-
-def _names(head: list[str], place: str, expected: str) -> list[str]:
-    """Return the names of the columns."""
-    if head[0] != "time":
-        raise FormatError("first column is not time", where=place, value=head[0] or None, expected=expected)
-    seen: set[str] = set()
-    for name in head:
-        if name in seen:
-            raise FormatError(f"column {name!r} is repeated", where=place, expected="each column once")
-        seen.add(name)
-    return head
 
 
 def number_of(cell: str, place: str, gap: float | None = None) -> float:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 
 from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean, restated
-from synovia.io.base import Contents, Format, as_path
+from synovia.io.base import Contents, Format, as_path, read_bytes
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
@@ -52,7 +52,7 @@ def format_of(path: Path) -> Format:
     """
     known = formats()
     head = b""
-    with suppress(OSError):  # the reader says what is wrong with the file
+    with suppress(OSError):
         if path.is_file():  # a pipe would never end
             with path.open("rb") as file:
                 head = file.read(_SNIFF)
@@ -66,9 +66,7 @@ def format_of(path: Path) -> Format:
     if named:
         return named[0]  # its reader names the wrong line
     if not head:
-        from synovia.io.base import read_bytes
-
-        read_bytes(path)
+        read_bytes(path)  # it says what is wrong with the file
     raise FormatError(
         "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings(known)}"
     )
@@ -120,7 +118,7 @@ def is_bundled(name: str) -> bool:
     return name in bundled_names() and not Path(name).exists()
 
 
-def load_model(name: str, clip: str | os.PathLike[str] | None = None) -> Skeleton:
+def load_model(name: str | os.PathLike[str], clip: str | os.PathLike[str] | None = None) -> Skeleton:
     """Read the skeleton of a file, or of a bundled model if there is no such file; never warns.
 
     Args:
@@ -131,20 +129,23 @@ def load_model(name: str, clip: str | os.PathLike[str] | None = None) -> Skeleto
     Raises:
         FileError: If there is neither, or the file cannot be read.
         FormatError: If the file's content is malformed.
+        InputError: If ``name`` is neither text nor a path.
     """
-    if is_bundled(name):
-        return bundled(name)
+    where = as_path(name)
+    if is_bundled(os.fspath(name)):
+        return bundled(os.fspath(name))
     try:
-        contents = _contents(as_path(name))
+        contents = _contents(where)
     except FileError as error:
         if error.hint is not None or not isinstance(error.__cause__, FileNotFoundError):
             raise
         known = ", ".join(bundled_names())
         raise FileError(error.what, where=error.where, hint=f"bundled models are {known}") from error
     fitted = contents.fitted
-    return (
-        contents.skeleton if clip is None or fitted is None else _guarded(as_path(clip), lambda: fitted(as_path(clip)))
-    )
+    if clip is None or fitted is None:
+        return contents.skeleton
+    shaped = as_path(clip)
+    return _guarded(shaped, lambda: fitted(shaped))
 
 
 def has_shapes(name: str) -> bool:
@@ -203,10 +204,12 @@ def clip_number(motions: Sequence[Motion], clip: str | int, where: str) -> int:
         InputError: If no clip has this name or number.
     """
     names = [motion.name for motion in motions]
-    if isinstance(clip, int):
+    if isinstance(clip, int | np.integer):
         if not 0 <= clip < len(names):
             raise InputError(f"no clip {clip}", where=where, expected=f"0 to {len(names) - 1}")
-        return clip
+        return int(clip)
+    if not isinstance(clip, str):
+        raise InputError("clip", where=where, value=clip, expected="the name or the number of a clip")
     if clip not in names:
         raise InputError(f"no clip named {clip!r}", where=where, hint=did_you_mean(clip, names))
     return names.index(clip)
@@ -242,7 +245,7 @@ def load_clips(path: str | os.PathLike[str], skeleton: Skeleton | str | os.PathL
     if not fmt.holds_motions:
         return Clips([])
     read_onto = fmt.read_onto
-    body = skeleton if skeleton is None or isinstance(skeleton, Skeleton) else load_model(os.fspath(skeleton), where)
+    body = skeleton if skeleton is None or isinstance(skeleton, Skeleton) else load_model(skeleton, where)
     if body is not None and read_onto is not None:
         return Clips([_guarded(where, lambda: read_onto(where, body))], 0)
     contents = _contents(where)

@@ -15,15 +15,16 @@ import math
 import os
 import sys
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import FormatError, InputError, restated
-from synovia.io.base import Contents, Format, as_path, most_numbers, read_bytes, write_bytes
+from synovia.errors import FormatError
+from synovia.io.base import Contents, Format, as_path, as_utf8, most_numbers, read_bytes, write_bytes
+from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 
 SCHEMA: Final = "synovia.motion/1"
@@ -41,18 +42,29 @@ def write_npz(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     """
     from synovia.io.toml.write import skeleton_text
 
+    where = as_path(path)
+    as_utf8(motion.name, str(where))
     content: dict[str, Any] = {
         "schema": np.array(SCHEMA),
         "q": motion.q,
         "fps": np.array(motion.fps),
         "name": np.array(motion.name),
-        "skeleton": np.frombuffer(skeleton_text(motion.skeleton).encode(), np.uint8),
+        "skeleton": np.frombuffer(as_utf8(skeleton_text(motion.skeleton), str(where)), np.uint8),
     }
     if motion.stretch is not None:
         content["stretch"] = motion.stretch
+    write_archive(where, content, force=force)
+
+
+def write_archive(path: Path, arrays: dict[str, Any], *, force: bool = False) -> None:
+    """Write a compressed NumPy archive of some arrays.
+
+    Raises:
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+    """
     data = io.BytesIO()
-    np.savez_compressed(data, **content)
-    write_bytes(as_path(path), data.getvalue(), force=force)
+    np.savez_compressed(data, **arrays)
+    write_bytes(path, data.getvalue(), force=force)
 
 
 def _read(path: Path) -> Contents:
@@ -87,10 +99,7 @@ def _read(path: Path) -> Contents:
             "arrays have the wrong types", where=str(path), expected="skeleton uint8, fps a number, name a text"
         )
     skeleton = parse_skeleton(content["skeleton"].tobytes(), path)
-    try:
-        motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=content.get("stretch"))
-    except InputError as error:
-        raise restated(error, FormatError, str(path)) from error
+    motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=content.get("stretch"))
     return Contents(skeleton, lambda: [motion], shown=0)
 
 
@@ -160,6 +169,26 @@ def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:
     if len(data) < size:
         raise FormatError("array is cut off", where=place, value=len(data), expected=f"{size} bytes")
     return np.frombuffer(data, dtype, math.prod(shape)).reshape(shape, order="F" if by_column else "C")
+
+
+def numbers_of(arrays: Mapping[str, NDArray[Any]], name: str, where: Path, expected: str) -> Array:
+    """Return one of the arrays of a file as numbers.
+
+    Args:
+        arrays: The arrays.
+        name: Name of the array.
+        where: The file, for messages.
+        expected: Expected kind of file, for messages.
+
+    Raises:
+        FormatError: If it is missing, has no numbers, or one that is not finite.
+    """
+    if name not in arrays or arrays[name].dtype.kind not in "fiu":
+        raise FormatError(f"array {name!r} is missing or has no numbers", where=str(where), expected=expected)
+    numbers = arrays[name].astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise FormatError(f"array {name!r} has numbers that are not finite", where=str(where))
+    return numbers
 
 
 def texts_of(array: NDArray[Any]) -> list[str] | None:

@@ -42,13 +42,14 @@ def save_motion(
     """
     where = as_path(path)
     fmt, write = _writer(where)
-    if fmt.copies and into is None:
-        into = _body_of(motion.skeleton, fmt)
-    if fmt.copies and into is None:
+    if not fmt.copies:
+        write(motion, where, force=force)
+        return
+    source = _body_of(motion.skeleton, fmt) if into is None else into
+    if source is None:
         what = f"a {fmt.name} needs the file that the skeleton came from"
         raise InputError(what, where=str(where), hint="pass into=that file")
-    more = {"into": into} if fmt.copies else {}
-    write(motion, where, force=force, **more)
+    write(motion, where, into=source, force=force)
 
 
 def _body_of(skeleton: Skeleton, fmt: Format) -> Path | None:
@@ -66,15 +67,15 @@ def _writer(path: Path) -> tuple[Format, Callable[..., None]]:
     Raises:
         FormatError: If no format has this extension.
     """
-    known = [fmt for fmt in formats() if fmt.holds_motions and fmt.write is not None]
-    for fmt in known:
-        if fmt.write is not None and fmt.names(path):
-            return fmt, fmt.write
+    known = [(fmt, fmt.write) for fmt in formats() if fmt.holds_motions and fmt.write is not None]
+    for fmt, write in known:
+        if fmt.names(path):
+            return fmt, write
     raise FormatError(
         "no motion can be written with this extension",
         where=str(path),
         value=path.suffix or None,
-        expected=f"one of {endings(known)}",
+        expected=f"one of {endings(fmt for fmt, _ in known)}",
     )
 
 

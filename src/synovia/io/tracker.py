@@ -15,17 +15,15 @@ Without names, the order of joints is the one that puts the bodies where the fil
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from synovia.errors import FormatError, InputError, did_you_mean, restated
-from synovia.io.base import Format, as_path, write_bytes
-from synovia.io.npz import read_arrays, texts_of
+from synovia.errors import FormatError, did_you_mean
+from synovia.io.base import Format, as_path
+from synovia.io.npz import numbers_of, read_arrays, texts_of, write_archive
 from synovia.model import Skeleton
 from synovia.model.geometry import (
     Array,
@@ -43,6 +41,7 @@ _MUJOCO: Final = ".mujoco.npz"
 _ENDINGS: Final = (".isaac.npz", _MUJOCO)
 _BASE: Final = 7  # numbers of the base that some files have before the joints
 _NEAR: Final = 0.05  # of the size of the robot: bodies farther from where the file has them belong to another robot
+_EXPECTED: Final = "a motion for trackers as .npz"
 _CHECKED: Final = 50  # frames whose bodies are compared
 
 
@@ -98,9 +97,7 @@ def write_tracker(
         "joint_names": np.array([skeleton.joints[row].name for row in robot.joints], np.str_),
         "body_names": np.array([body_name(skeleton, row) for row in robot.bodies], np.str_),
     }
-    data = io.BytesIO()
-    np.savez_compressed(data, **content)
-    write_bytes(where, data.getvalue(), force=force)
+    write_archive(where, content, force=force)
 
 
 def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
@@ -119,10 +116,12 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     """
     where = as_path(path)
     wanted = {name for kind in _KINDS for name in kind} | {"fps"}
-    arrays = read_arrays(where, sorted(wanted), "a motion for trackers as .npz")
+    arrays = read_arrays(where, sorted(wanted), _EXPECTED)
     kind = next((kind for kind in _KINDS if kind.values in arrays), _KINDS[0])
-    values, positions, quats = (_numbers(arrays, name, where) for name in (kind.values, kind.positions, kind.quats))
-    fps = _numbers(arrays, "fps", where).reshape(-1)
+    values, positions, quats, fps = (
+        numbers_of(arrays, name, where, _EXPECTED) for name in (kind.values, kind.positions, kind.quats, "fps")
+    )
+    fps = fps.reshape(-1)
     count = values.shape[0] if values.ndim == 2 else -1
     if (
         count < 0
@@ -153,10 +152,7 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     names = [None if name not in arrays else texts_of(arrays[name]) for name in (kind.joints, kind.bodies)]
     q = _with_names(rooted, values, poses, names[0], names[1], where)
     body, q = mounted(skeleton, rooted, q)
-    try:
-        return Motion(body, q, float(fps[0]), name=where.stem.removesuffix(".isaac").removesuffix(".mujoco"))
-    except InputError as error:
-        raise restated(error, FormatError, str(where)) from error
+    return Motion(body, q, float(fps[0]), name=where.stem.removesuffix(".isaac").removesuffix(".mujoco"))
 
 
 def _with_names(
@@ -193,13 +189,12 @@ def _values(
     where: Path,
 ) -> tuple[float, Array]:
     """Return how far the bodies are from where the file has them, the median in length units, and q (T, nq)."""
-    rows = robot.joints if joints is None else [_row(skeleton, name, "joint", where) for name in joints]
-    if values.shape[1] == len(rows) + _BASE:
+    count = len(robot.joints if joints is None else joints)
+    if values.shape[1] == count + _BASE:
         values = values[:, _BASE:]  # Holosoma's files have the pose of the base, too
-    if values.shape[1] != len(rows):
-        raise FormatError(
-            f"file has {values.shape[1]} joints", where=str(where), expected=f"{len(rows)}, as the model has"
-        )
+    if values.shape[1] != count:
+        raise FormatError(f"file has {values.shape[1]} joints", where=str(where), expected=f"{count}, as the model has")
+    rows = robot.joints if joints is None else _rows(skeleton, joints, where)
     if bodies is None:
         carried = robot.bodies
         if poses.shape[1] != len(carried):
@@ -225,27 +220,13 @@ def _values(
     return float(np.median(away.max(axis=1))), q
 
 
-def _row(skeleton: Skeleton, name: str, what: str, where: Path) -> int:
-    """Return the row of a joint with a name of the file."""
-    if name not in skeleton.joint_names:
-        raise FormatError(
-            f"{what} {name!r} is not of this model", where=str(where), hint=did_you_mean(name, skeleton.joint_names)
-        )
-    return skeleton.joint_names.index(name)
-
-
-def _numbers(arrays: dict[str, NDArray[Any]], name: str, where: Path) -> Array:
-    """Return an array of numbers.
-
-    Raises:
-        FormatError: If it is missing, has no numbers, or one that is not finite.
-    """
-    if name not in arrays or arrays[name].dtype.kind not in "fiu":
-        raise FormatError(f"array {name!r} is missing or has no numbers", where=str(where))
-    numbers = arrays[name].astype(np.float64)
-    if not np.isfinite(numbers).all():
-        raise FormatError(f"array {name!r} has numbers that are not finite", where=str(where))
-    return numbers
+def _rows(skeleton: Skeleton, names: list[str], where: Path) -> list[int]:
+    """Return the rows of the joints with the names of a file."""
+    known = {name: row for row, name in enumerate(skeleton.joint_names)}
+    for name in names:
+        if name not in known:
+            raise FormatError(f"joint {name!r} is not of this model", where=str(where), hint=did_you_mean(name, known))
+    return [known[name] for name in names]
 
 
 def _rates(values: Array, fps: float) -> Array:
@@ -257,8 +238,8 @@ def _spins(quats: Array, fps: float) -> Array:
     """Return world angular velocities (T, B, 3) of rotations (T, B, 4) over time by central differences, rad/s."""
     if len(quats) < 2:
         return np.zeros((*quats.shape[:-1], 3))
-    last = len(quats) - 1
-    before, after = np.maximum(np.arange(last + 1) - 1, 0), np.minimum(np.arange(last + 1) + 1, last)
+    frames = np.arange(len(quats))
+    before, after = np.maximum(frames - 1, 0), np.minimum(frames + 1, frames[-1])
     turned = rotation_between(quats[before], quats[after])
     world = np.einsum("...ij,...j->...i", quat_to_matrix(quats[before]), turned)
     return world * (fps / (after - before))[:, None, None]

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.errors import FormatError, InputError, restated
+from synovia.errors import FormatError
 from synovia.io.base import Format, as_path, listed, read_text, write_text
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, quat_to_matrix, same_side
@@ -41,13 +41,12 @@ def write_unitree(motion: Motion, path: str | os.PathLike[str], *, force: bool =
     write_text(where, "".join(",".join(map(repr, row)) + "\n" for row in rows.tolist()), force=force)
 
 
-def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: float = FPS) -> Motion:
+def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     """Read a motion of a robot from text in Unitree's order.
 
     Args:
         path: The file.
         skeleton: The robot; it gets a free root if it has none, unless the base stays at its rest pose in all frames.
-        fps: Frames per second, which the file does not hold.
 
     Raises:
         FileError: If the file cannot be read.
@@ -76,10 +75,7 @@ def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: float
     poses[:, :3, 3] = rows[:, :3]
     q[:, free_slice(rooted)] = floating(rooted, robot.base, poses)
     body, q = mounted(skeleton, rooted, q)
-    try:
-        return Motion(body, q, fps, name=where.stem.removesuffix(".unitree"))
-    except InputError as error:
-        raise restated(error, FormatError, str(where)) from error
+    return Motion(body, q, FPS, name=where.stem.removesuffix(".unitree"))
 
 
 def _rows(where: Path, joints: list[str]) -> Array:

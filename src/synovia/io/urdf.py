@@ -98,11 +98,9 @@ def _notes(robot: Element) -> list[str]:
     for element in robot.children:
         if element.tag in _LOOPS:
             lost.append(element)
-        if (
-            element.tag == "gazebo"
-        ):  # a joint with parent and child, as in SDF, joins two links that the tree has already
-            ends = [(inner, {end.tag for end in inner.children}) for inner in element.children if inner.tag == "joint"]
-            lost += [inner for inner, tags in ends if {"parent", "child"} <= tags]
+        if element.tag == "gazebo":  # its joints, as in SDF, join two links that the tree has already
+            joints = [inner for inner in element.children if inner.tag == "joint"]
+            lost += [joint for joint in joints if {"parent", "child"} <= {end.tag for end in joint.children}]
     notes: list[str] = []
     for element in lost:
         name = element.attributes.get("name", "")

@@ -20,7 +20,7 @@ from synovia.facade import IK
 from synovia.goals import PoseGoal
 from synovia.ik.status import Status
 from synovia.lerobot.layout import DataSet, Feature, Numbers
-from synovia.model import Kind, Skeleton
+from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import (
     Array,
     frames_to_transforms,
@@ -28,6 +28,7 @@ from synovia.model.geometry import (
     quat_to_matrix,
     rotation_between,
     times_exp,
+    unit,
 )
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
@@ -77,20 +78,18 @@ class Arm:
         Raises:
             InputError: If a name of ``joints`` is not in the column, or none moves the tip.
         """
-        chain = set(ancestors(self.skeleton.parents, self.row)) | {self.row}
+        moving = {joint.name: row for row, joint in self.chain() if joint.kind in (Kind.HINGE, Kind.SLIDE)}
         if self.joints is None:
-            kinds = {joint.name: row for row, joint in enumerate(self.skeleton.joints)}
-            found = {name: kinds.get(name.removesuffix(_ENDING), -1) for name in names}
-            rows = {name: row for name, row in found.items() if row in chain and self._scalar(row)}
+            rows = {name: moving[own] for name in names if (own := name.removesuffix(_ENDING)) in moving}
         else:
             for name in self.joints:
                 if name not in names:
                     raise InputError(f"no number {name!r}", where=where, hint=did_you_mean(name, names))
-            rows = {name: self.skeleton.index(joint) for name, joint in self.joints.items()}
-            rows = {name: row for name, row in rows.items() if row in chain}
-        lost = [joint.name for row, joint in enumerate(self.skeleton.joints) if row in chain and self._scalar(row)]
-        lost = [name for name in lost if self.skeleton.index(name) not in rows.values()]
-        if lost and not any(self.skeleton.joint(name).mimic for name in lost):
+            found = {name: self.skeleton.index(joint) for name, joint in self.joints.items()}
+            rows = {name: row for name, row in found.items() if row in moving.values()}
+        lost = [name for name, row in moving.items() if row not in rows.values()]
+        lost = [name for name in lost if self.skeleton.joints[moving[name]].mimic is None]
+        if lost:
             raise InputError(
                 f"column has no number for joint {lost[0]!r}",
                 where=where,
@@ -101,9 +100,10 @@ class Arm:
             raise InputError(f"no number of the column moves {self.tip!r}", where=where, value=", ".join(names))
         return rows
 
-    def _scalar(self, row: int) -> bool:
-        """Return whether a joint has one number."""
-        return self.skeleton.joints[row].kind in (Kind.HINGE, Kind.SLIDE)
+    def chain(self) -> list[tuple[int, Joint]]:
+        """Return the rows and the joints from the root to the tip."""
+        rows = sorted({*ancestors(self.skeleton.parents, self.row), self.row})
+        return [(row, self.skeleton.joints[row]) for row in rows]
 
     def places(self, names: tuple[str, ...], rows: Mapping[str, int]) -> tuple[list[int], list[int], Array]:
         """Return, for each joint of a column, its place in the column and in q, and the number for 1 rad or unit."""
@@ -244,7 +244,7 @@ def add_joints(
         targets = np.tile(np.eye(4), (len(values), 1, 1))
         parts = values[:, [ee.index(name) for name in pose]].astype(np.float64)
         targets[:, :3, 3] = parts[:, :3]
-        targets[:, :3, :3] = quat_to_matrix(times_exp(np.tile(_ONE, (len(values), 1)), parts[:, 3:]))
+        targets[:, :3, :3] = quat_to_matrix(times_exp(_ONE, parts[:, 3:]))
         first = None if start is None else arm.q_of(columns[start][:1], names, rows)[0]
         tracked = ik.track(targets, first, fps=data.fps)
         out = np.zeros((len(values), len(names))) if start is None else columns[start].astype(np.float64)
@@ -269,9 +269,8 @@ def _along(arm: Arm, name: str) -> str:
 
 def _names(arm: Arm, ee: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of a new column of joint values: those of the joints, then what went along with the pose."""
-    chain = sorted(set(ancestors(arm.skeleton.parents, arm.row)) | {arm.row})
-    moving = [arm.skeleton.joints[row] for row in chain]
-    plain = [joint.name for joint in moving if joint.kind in (Kind.HINGE, Kind.SLIDE) and joint.mimic is None]
+    moving = [joint for _, joint in arm.chain() if joint.kind in (Kind.HINGE, Kind.SLIDE)]
+    plain = [joint.name for joint in moving if joint.mimic is None]
     along = [name.removeprefix(f"{arm.prefix}.") for name in ee if name.startswith(f"{arm.prefix}.")][len(_POSE) :]
     back = [name.removesuffix(_PLAIN) + _ENDING if name.endswith(_PLAIN) else name for name in along]
     joints = list(arm.joints) if arm.joints is not None else plain
@@ -280,11 +279,9 @@ def _names(arm: Arm, ee: tuple[str, ...]) -> tuple[str, ...]:
 
 def _turns(rotations: Array) -> Array:
     """Return rotation vectors (T, 3) of rotations (T, 3, 3), each in the form nearest to the previous one."""
-    quats = matrix_to_quat(rotations)
-    out = rotation_between(np.tile(_ONE, (len(quats), 1)), quats)
+    out = rotation_between(_ONE, matrix_to_quat(rotations))
     for t in range(1, len(out)):
-        angle = float(np.linalg.norm(out[t]))
-        if angle > 0.0:
-            forms = [out[t] * (1.0 + turns * 2.0 * np.pi / angle) for turns in (-1, 0, 1)]
-            out[t] = min(forms, key=lambda form: float(np.linalg.norm(form - out[t - 1])))
+        axis = unit(out[t] if out[t].any() else out[t - 1])  # no rotation at all is full turns about any axis
+        turns = np.rint((out[t - 1] - out[t]) @ axis / (2.0 * np.pi))
+        out[t] += 2.0 * np.pi * turns * axis
     return out

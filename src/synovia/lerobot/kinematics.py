@@ -59,7 +59,7 @@ class Kinematics:
         joint_names: Sequence[str] | None = None,
     ) -> None:
         """Read the model and find the joints."""
-        self.skeleton = urdf_path if isinstance(urdf_path, Skeleton) else load_model(os.fspath(urdf_path))
+        self.skeleton = urdf_path if isinstance(urdf_path, Skeleton) else load_model(urdf_path)
         self.target_frame_name = target_frame_name
         joints = self.skeleton.joints
         carried = [row for row, joint in enumerate(joints) if joint.body == target_frame_name]

@@ -52,6 +52,11 @@ class Feature(NamedTuple):
     dtype: str
     names: tuple[str, ...] | None
 
+    @property
+    def size(self) -> int:
+        """Number of numbers of a frame."""
+        return 1 if self.names is None else len(self.names)
+
 
 class DataSet:
     """A data set in a folder.
@@ -179,8 +184,12 @@ class DataSet:
 
     def _written_anew(self, folder: str, names: list[str]) -> set[str]:
         """Return the files of a folder that ``write_with`` writes itself."""
-        own = {self.root / path for path in (_INFO, _STATS, _EPISODES, _DATA)}
+        own = {self.root / _INFO, self.root / _STATS, *self.files(), *self._episodes()}
         return {name for name in names if Path(folder) / name in own}
+
+    def _episodes(self) -> list[Path]:
+        """Return the files that list the episodes."""
+        return sorted((self.root / _EPISODES).glob("*/*.parquet"))
 
     def _write_frames(
         self,
@@ -207,10 +216,9 @@ class DataSet:
                 made[name].append(done[name].astype(new[name].dtype))
             summaries[episode] = {name: of_episode(made[name][-1]) for name in new}
         for name, feature in new.items():
-            values = np.concatenate(made[name]) if spans else np.zeros((0, len(feature.names or ("",))), feature.dtype)
+            values = np.concatenate(made[name]) if spans else np.zeros((0, feature.size), feature.dtype)
             table = _with_column(table, name, values, feature, listed=_is_list(table, needed[0]))
         out = building / file.relative_to(self.root)
-        out.parent.mkdir(parents=True, exist_ok=True)
         with parquet.ParquetWriter(out, table.schema, compression="snappy", use_dictionary=True) as writer:
             for _, span in spans:
                 writer.write_table(table.slice(span.start, span.stop - span.start))
@@ -223,7 +231,7 @@ class DataSet:
         for name, feature in new.items():
             features[name] = {
                 "dtype": feature.dtype,
-                "shape": [len(feature.names or ("",))],
+                "shape": [feature.size],
                 "names": None if feature.names is None else list(feature.names),
             }
         _write_json(building / _INFO, self.info | {"features": features})
@@ -232,7 +240,7 @@ class DataSet:
             total = of_all([summary[name] for summary in summaries.values()])
             stats[name] = {key: value.tolist() for key, value in total.items()}
         _write_json(building / _STATS, stats)
-        for file in sorted((self.root / _EPISODES).glob("*/*.parquet")):
+        for file in self._episodes():
             table = _read_table(parquet, file)
             episodes = [int(number) for number in _numbers(table, _EPISODE, file)[:, 0]]
             lost = next((episode for episode in episodes if episode not in summaries), None)
@@ -244,9 +252,7 @@ class DataSet:
                 for key in summaries[episodes[0]][name] if episodes else ():
                     values = [summaries[episode][name][key].tolist() for episode in episodes]
                     table = table.append_column(f"stats/{name}/{key}", [values])
-            out = building / file.relative_to(self.root)
-            out.parent.mkdir(parents=True, exist_ok=True)
-            parquet.write_table(table, out, compression="snappy")
+            parquet.write_table(table, building / file.relative_to(self.root), compression="snappy")
 
 
 def _json(where: Path) -> dict[str, Any]:
@@ -273,7 +279,6 @@ def _levels(content: dict[str, Any]) -> int:
 
 def _write_json(where: Path, content: dict[str, Any]) -> None:
     """Write a JSON file as LeRobot does."""
-    where.parent.mkdir(parents=True, exist_ok=True)
     where.write_text(json.dumps(content, indent=4, ensure_ascii=False), encoding="utf-8")
 
 
@@ -317,14 +322,11 @@ def _is_list(table: Any, name: str) -> bool:
 def _with_column(table: Any, name: str, values: Numbers, feature: Feature, *, listed: bool) -> Any:
     """Return a table with a column of numbers (frames, numbers of a frame), in place of the one of this name."""
     arrow = optional_package("pyarrow", "data sets of LeRobot need pyarrow", "data")
-    flat = arrow.array(values.reshape(-1))
-    size = len(feature.names or ("",))
-    if size == 1:
-        column = flat
-    elif listed:
-        column = arrow.ListArray.from_arrays(np.arange(0, values.size + 1, size, dtype=np.int32), flat)
-    else:
-        column = arrow.FixedSizeListArray.from_arrays(flat, size)
+    column = arrow.array(values.reshape(-1))
+    if feature.size > 1 and listed:
+        column = arrow.ListArray.from_arrays(np.arange(0, values.size + 1, feature.size, dtype=np.int32), column)
+    elif feature.size > 1:
+        column = arrow.FixedSizeListArray.from_arrays(column, feature.size)
     if name in table.column_names:
         return table.set_column(table.column_names.index(name), name, column)
     return table.append_column(name, column)
@@ -349,7 +351,7 @@ def _put(building: Path, place: Path) -> None:
         with suppress(OSError):
             old.rename(place)
         raise
-    if old.is_dir():
+    if old.is_dir() and not old.is_symlink():
         shutil.rmtree(old, ignore_errors=True)
     else:
         old.unlink(missing_ok=True)

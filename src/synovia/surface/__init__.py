@@ -19,12 +19,12 @@ from synovia.errors import SynoviaError
 from synovia.io.bundled import bundled, bundled_names
 from synovia.io.load import format_of
 from synovia.model import Kind, Skeleton
-from synovia.surface.base import MOST_FACES, Part, Surface, joined
+from synovia.surface.base import Part, Surface, joined
 
 __all__ = ["Part", "Surface", "surface_of", "surface_of_skeleton"]
 
 _READERS: Final = {"glTF": "gltf", "URDF": "urdf", "MJCF": "mjcf"}  # by the name of the format
-_BESIDE: Final = "TOML"  # a file of this format has its surface in a GLB file of the same name beside it
+_TEXT: Final = "Synovia TOML"
 _CLOSE: Final = 1e-4  # difference of two joints at rest that counts as none, as a part of the body's size
 
 
@@ -43,9 +43,6 @@ def surface_of(path: Path, skeleton: Skeleton) -> Surface:
         found = read(path, skeleton)
     except (SynoviaError, MemoryError) as error:
         return Surface(notes=(f"no surface: {error}",))
-    faces = sum(len(part.faces) for part in found.parts)
-    if faces > MOST_FACES:
-        return Surface(notes=(*found.notes, f"no surface: {faces} triangles, more than {MOST_FACES}"))
     return replace(found, parts=joined(found.parts))
 
 
@@ -56,18 +53,21 @@ def surface_of_skeleton(skeleton: Skeleton) -> Surface:
     format without surfaces, such as BVH, shows the bundled model whose joints it has. The surface is empty if there is
     none, or if a joint that moves the surface is missing.
     """
-    notes: tuple[str, ...] = ()
-    if skeleton.source is not None:
-        with suppress(OSError, SynoviaError):  # the file was moved or changed after the skeleton was read
-            own, surface = _read(skeleton.source.absolute(), skeleton.source.stat().st_mtime_ns)
-            if surface.parts or surface.notes:
-                return _moved(surface, own, skeleton)
-            notes = surface.notes
-    for model in _bundled_models():
-        if _same_joints(model, skeleton) and model.source is not None:
-            own, surface = _read(model.source.absolute(), model.source.stat().st_mtime_ns)
-            return _moved(surface, own, skeleton)
-    return Surface(notes=notes)
+    found: Surface | None = None
+    with suppress(OSError, SynoviaError):  # the file was moved or changed after the skeleton was read
+        found = _of_source(skeleton, skeleton)
+    if found is None or not (found.parts or found.notes):
+        model = next((model for model in _bundled_models() if _same_joints(model, skeleton)), None)
+        found = None if model is None else _of_source(model, skeleton)
+    return found or Surface()
+
+
+def _of_source(model: Skeleton, skeleton: Skeleton) -> Surface | None:
+    """Return the surface in the file of a model for another skeleton of the body; None if the file holds none."""
+    if model.source is None:
+        return None
+    found = _read(model.source.absolute(), model.source.stat().st_mtime_ns)
+    return None if found is None else _moved(*found, skeleton)
 
 
 @lru_cache(maxsize=1)
@@ -76,7 +76,7 @@ def _bundled_models() -> list[Skeleton]:
     return sorted(map(bundled, bundled_names()), key=len, reverse=True)
 
 
-def _moved(surface: Surface, own: Skeleton, skeleton: Skeleton) -> Surface:
+def _moved(own: Skeleton, surface: Surface, skeleton: Skeleton) -> Surface:
     """Return the surface of one skeleton for another with joints of the same names; empty if one is missing."""
     if own.joint_names == skeleton.joint_names:
         return surface
@@ -102,14 +102,19 @@ def _same_joints(model: Skeleton, skeleton: Skeleton) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, stamp: int) -> tuple[Skeleton, Surface]:
-    """Return the joints and the surface of a file; ``stamp`` is the time of its last change."""
+def _read(path: Path, stamp: int) -> tuple[Skeleton, Surface] | None:
+    """Return the joints and the surface of a file, None for formats that hold only joints.
+
+    Args:
+        path: The file. A skeleton in TOML has its surface in a GLB file of the same name beside it.
+        stamp: Time of its last change.
+    """
     del stamp
     form = format_of(path)
-    if _BESIDE in form.name:
-        beside = path.with_suffix(".glb")
-        if not beside.is_file():
-            return form.read(path).skeleton, Surface()
+    beside = path.with_suffix(".glb")
+    if form.name == _TEXT and beside.is_file():
         path, form = beside, format_of(beside)
+    if form.name not in _READERS:
+        return None
     skeleton = form.read(path).skeleton
     return skeleton, surface_of(path, skeleton)

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.errors import FormatError
 from synovia.model.geometry import Array, frames_to_transforms
 
 Colour = tuple[int, int, int]
@@ -114,6 +115,25 @@ def rigid_part(
         colour,
         flat,
     )
+
+
+def limited(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Return all parts of a body.
+
+    Raises:
+        FormatError: If they have more than ``MOST_FACES`` triangles, or a vertex is not finite; no further part is then
+            made.
+    """
+    kept: list[Part] = []
+    faces = 0
+    for part in parts:
+        if not np.isfinite(part.vertices).all():
+            raise FormatError("a mesh has vertices that are not finite")
+        kept.append(part)
+        faces += len(part.faces)
+        if faces > MOST_FACES:
+            raise FormatError(f"more than {MOST_FACES} triangles")
+    return tuple(kept)
 
 
 def joined(parts: Iterable[Part]) -> tuple[Part, ...]:

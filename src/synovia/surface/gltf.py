@@ -12,6 +12,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from io import BytesIO
@@ -21,20 +22,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import SynoviaError
+from synovia.errors import FormatError, SynoviaError
 from synovia.io.gltf.accessors import read_accessor
 from synovia.io.gltf.container import Document, read_document
 from synovia.io.gltf.fields import Element
 from synovia.io.gltf.scene import local_of, parents_of, read_scene
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, quat_to_matrix, rigid
-from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part, skinned
+from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, rigid_part, skinned
 
 _TRIANGLES: Final = 4  # mode of a primitive
 _PACKED: Final = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
 _GAMMA: Final = 2.2  # from linear light to sRGB, nearly
 _TEXTURE: Final = 1024  # pixels of a texture in each direction; larger ones are reduced
 _LARGEST_IMAGE: Final = 2**26  # pixels of an image that is read
+_UNPACKED: Final = 64  # pixels whose unpacking counts as one number: it takes the time of reading one from the file
 _RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
 
 
@@ -63,21 +65,20 @@ class _Reader:
 
     def surface(self) -> Surface:
         """Return all meshes."""
-        parts: list[Part] = []
-        meshes = self.document.root.list("meshes")
-        for number, node in enumerate(self.nodes):
-            if not node.has("mesh"):
-                continue
-            mesh = self.document.root.item("meshes", node.integer("mesh", most=max(len(meshes) - 1, 0)))
-            for primitive in mesh.items("primitives"):
-                part = self.part(number, node, primitive)
-                if part is not None:
-                    parts.append(part)
+        parts = limited(self.parts())
         notes = [f"{count} mesh{'es' if count > 1 else ''} {why}" for why, count in self.missing.items()]
-        return Surface(tuple(parts), tuple(notes))
+        return Surface(parts, tuple(notes))
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the primitives that can be shown."""
+        for number, node in enumerate(self.nodes):
+            if node.has("mesh"):
+                mesh = self.document.referred(node, "mesh", "meshes")
+                shown = (self.part(number, node, primitive) for primitive in mesh.items("primitives"))
+                yield from (part for part in shown if part is not None)
 
     def part(self, number: int, node: Element, primitive: Element) -> Part | None:
-        """Return a primitive, None if it cannot be shown."""
+        """Return a primitive, None if it cannot be shown or has no triangle."""
         attributes = primitive.child("attributes")
         why = ""
         if attributes is None or not attributes.has("POSITION"):
@@ -95,6 +96,8 @@ class _Reader:
             return None
         vertices = self.read(attributes, "POSITION", 3)
         faces = self.faces(primitive, len(vertices))
+        if not len(faces):
+            return None
         split = [np.round(self.read(attributes, "NORMAL", 3), 3)] if attributes.has("NORMAL") else []
         paint = self.paint(primitive, attributes, faces, len(vertices))
         if paint.colours is not None:
@@ -113,12 +116,12 @@ class _Reader:
         self, node: Element, attributes: Element, vertices: Array, faces: Faces, split: list[Array], paint: Paint
     ) -> Part:
         """Return a primitive with a skin."""
-        skins = self.document.root.list("skins")
-        skin = self.document.root.item("skins", node.integer("skin", most=max(len(skins) - 1, 0)))
+        skin = self.document.referred(node, "skin", "skins")
         joints = skin.indices("joints", len(self.nodes), "node")
+        self.document.spend(16 * len(joints), skin)  # the matrices below, of each primitive again
         binds = np.tile(np.eye(4), (len(joints), 1, 1))
         if skin.has("inverseBindMatrices"):
-            found = read_accessor(self.document, skin.integer("inverseBindMatrices"), 16)
+            found = read_accessor(self.document, skin, "inverseBindMatrices", 16)
             if len(found) < len(joints):
                 raise skin.error("has too few inverse bind matrices", value=len(found), expected=str(len(joints)))
             binds = found[: len(joints)].reshape(-1, 4, 4).swapaxes(1, 2)  # column-major in the file
@@ -128,6 +131,8 @@ class _Reader:
         rows = np.array([self.row_of[joint] for joint in joints], np.int64)
         frames = self.rest[rows]
         each = np.linalg.inv(frames) @ np.array([self.world(joint) for joint in joints]) @ binds
+        if not np.isfinite(each).all():
+            raise skin.error("inverse bind matrices or scales of joints are too large")
         moved = frames[bones[0, 0]] @ each[bones[0, 0]]
         used = np.unique(bones[weights > 0.0])
         seen = frames.copy()
@@ -168,10 +173,7 @@ class _Reader:
         self, attributes: Element, name: str, width: int, count: int | None = None, *, unit: bool = False
     ) -> Array:
         """Return an attribute of all vertices."""
-        accessors = self.document.root.list("accessors")
-        values = read_accessor(
-            self.document, attributes.integer(name, most=max(len(accessors) - 1, 0)), width, unit=unit
-        )
+        values = read_accessor(self.document, attributes, name, width, unit=unit)
         if count is not None and len(values) != count:
             raise attributes.error(
                 "has another number of vertices than POSITION", name, value=len(values), expected=str(count)
@@ -181,7 +183,7 @@ class _Reader:
     def faces(self, primitive: Element, count: int) -> Faces:
         """Return the triangles of a primitive, (f, 3)."""
         if primitive.has("indices"):
-            numbers = read_accessor(self.document, primitive.integer("indices"), 1)[:, 0].astype(np.int64)
+            numbers = read_accessor(self.document, primitive, "indices", 1)[:, 0].astype(np.int64)
         else:
             numbers = np.arange(count)
         numbers = numbers[: len(numbers) - len(numbers) % 3]
@@ -191,18 +193,14 @@ class _Reader:
 
     def paint(self, primitive: Element, attributes: Element, faces: Faces, count: int) -> Paint:
         """Return the colours of a primitive: its factor, times its texture or the colours of its vertices."""
-        materials = self.document.root.list("materials")
-        factor, texture, corners = np.ones(3), None, None
-        material = None
-        if primitive.has("material") and materials:
-            material = self.document.root.item("materials", primitive.integer("material", most=len(materials) - 1))
-        surface = None if material is None else material.child("pbrMetallicRoughness")
+        factor, texture, corners, surface = np.ones(3), None, None, None
+        if primitive.has("material") and self.document.root.list("materials"):
+            surface = self.document.referred(primitive, "material", "materials").child("pbrMetallicRoughness")
         if surface is not None:
             linear = surface.numbers("baseColorFactor", 4, (1.0, 1.0, 1.0, 1.0))[:3]
             factor = np.power(np.clip(linear, 0.0, 1.0), 1.0 / _GAMMA)
             link = surface.child("baseColorTexture")
-            uv = None if link is None else f"TEXCOORD_{link.integer('texCoord', default=0)}"
-            if link is not None and uv is not None and attributes.has(uv):
+            if link is not None and attributes.has(uv := f"TEXCOORD_{link.integer('texCoord', default=0)}"):
                 texture = self.image(link)
                 corners = self.read(attributes, uv, 2, count)[faces]
         red, green, blue = factor.tolist()
@@ -213,7 +211,7 @@ class _Reader:
             seen = texture[y, x].mean(axis=0) / 255.0
             return Paint(colour_of((factor * seen).tolist()), None, corners, texture, (red, green, blue))
         if attributes.has("COLOR_0"):
-            wide = self.document.root.item("accessors", attributes.integer("COLOR_0")).text("type", "") == "VEC4"
+            wide = self.document.referred(attributes, "COLOR_0", "accessors").text("type", "") == "VEC4"
             linear = np.clip(self.read(attributes, "COLOR_0", 4 if wide else 3, count, unit=True)[:, :3], 0.0, 1.0)
             colours = factor * np.power(linear, 1.0 / _GAMMA)
             return Paint(colour_of(colours.mean(axis=0).tolist()), colours)
@@ -222,24 +220,42 @@ class _Reader:
 
     def image(self, link: Element) -> NDArray[np.uint8] | None:
         """Return the image of a texture, None if it cannot be shown."""
-        root = self.document.root
-        texture = root.item("textures", link.integer("index", most=max(len(root.list("textures")) - 1, 0)))
+        texture = self.document.referred(link, "index", "textures")
         if not texture.has("source"):
             return None
-        number = texture.integer("source", most=max(len(root.list("images")) - 1, 0))
+        image, number = self.document.referred(texture, "source", "images"), texture.integer("source")
         if number not in self._images:
-            image = root.item("images", number)
             if image.has("bufferView"):
-                view = root.item("bufferViews", image.integer("bufferView"))
+                view = self.document.referred(image, "bufferView", "bufferViews")
                 start = view.integer("byteOffset", default=0)
-                data = bytes(self.document.buffer(view.integer("buffer"))[start : start + view.integer("byteLength")])
+                data = bytes(self.document.buffer(view)[start : start + view.integer("byteLength")])
             else:
                 try:
                     data = self.document.linked(image)
                 except SynoviaError:
                     data = b""
-            self._images[number] = _decoded(data)
+            self._images[number] = self.decoded(image, data)
         return self._images[number]
+
+    def decoded(self, image: Element, data: bytes) -> NDArray[np.uint8] | None:
+        """Return a PNG, JPEG or WebP image, 0 to 255, (h, w, 3), not larger than needed; None if it cannot be shown."""
+        if find_spec("PIL") is None:
+            return None
+        from PIL import Image
+
+        try:
+            with Image.open(BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as packed:
+                pixels = packed.size[0] * packed.size[1]
+                if pixels > _LARGEST_IMAGE:
+                    return None
+                self.document.spend(pixels // _UNPACKED + 3 * min(pixels, _TEXTURE**2) // 8, image)  # bytes as float64
+                small = packed.convert("RGB")
+        except FormatError:
+            raise
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+            return None
+        small.thumbnail((_TEXTURE, _TEXTURE))
+        return np.asarray(small, np.uint8)
 
     def carrier(self, number: int) -> int | None:
         """Return the row of the joint that carries a node: that of the node or of its nearest ancestor."""
@@ -294,23 +310,6 @@ class Paint:
         )
 
 
-def _decoded(data: bytes) -> NDArray[np.uint8] | None:
-    """Return a PNG or JPEG image, 0 to 255, (h, w, 3), not larger than pictures need; None if it cannot be read."""
-    if find_spec("PIL") is None:
-        return None
-    from PIL import Image
-
-    try:
-        with Image.open(BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as image:
-            if image.size[0] * image.size[1] > _LARGEST_IMAGE:
-                return None
-            small = image.convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return None
-    small.thumbnail((_TEXTURE, _TEXTURE))
-    return np.asarray(small, np.uint8)
-
-
 def _merged(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[np.int64], Faces, NDArray[np.bool_]]:
     """Merge vertices that differ only in texture coordinates.
 
@@ -320,9 +319,5 @@ def _merged(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[
     key = np.hstack([np.asarray(column, np.float64) for column in columns])
     _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
     merged = back.reshape(-1)[faces]
-    proper = (
-        (merged[:, 0] != merged[:, 1]) & (merged[:, 1] != merged[:, 2]) & (merged[:, 2] != merged[:, 0])
-        if len(merged)
-        else np.zeros(0, bool)
-    )
+    proper = np.all(merged != np.roll(merged, 1, axis=1), axis=1)
     return first.astype(np.int64), merged[proper], proper

@@ -8,6 +8,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ import numpy as np
 from synovia.io.mjcf.model import read_model
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, quat_to_matrix
-from synovia.surface.base import Colour, Faces, Part, Surface, colour_of, rigid_part
+from synovia.surface.base import Colour, Faces, Part, Surface, colour_of, limited, rigid_part
 from synovia.surface.shapes import ball, box, capsule, cylinder
 
 _SHOWN: Final = 2  # the last group that is shown
@@ -31,17 +32,22 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
     """
     model, rows = read_model(path)
     rest = frames_to_transforms(skeleton.rest_pose().frames)
-    parts: list[Part] = []
-    for geom in range(model.ngeom):
-        row = rows[int(model.geom_bodyid[geom])]
-        found = _shape(model, geom) if int(model.geom_group[geom]) <= _SHOWN else None
-        if found is None or int(model.geom_bodyid[geom]) == 0:
-            continue  # shapes of the world body are scenery
-        vertices, faces, flat = found
-        turn = quat_to_matrix(np.roll(np.array(model.geom_quat[geom]), -1))
-        vertices = vertices @ turn.T + np.array(model.geom_pos[geom])
-        parts.append(rigid_part(vertices, faces, row, rest[row], _colour(model, geom), flat=flat))
-    return Surface(tuple(parts))
+
+    def parts() -> Iterator[Part]:
+        for geom in range(model.ngeom):
+            body = int(model.geom_bodyid[geom])
+            if body == 0 or int(model.geom_group[geom]) > _SHOWN:
+                continue  # shapes of the world body are scenery
+            found = _shape(model, geom)
+            if found is None:
+                continue
+            vertices, faces, flat = found
+            turn = quat_to_matrix(np.roll(np.array(model.geom_quat[geom]), -1))
+            vertices = vertices @ turn.T + np.array(model.geom_pos[geom])
+            row = rows[body]
+            yield rigid_part(vertices, faces, row, rest[row], _colour(model, geom), flat=flat)
+
+    return Surface(limited(parts()))
 
 
 def _shape(model: Any, geom: int) -> tuple[Array, Faces, bool] | None:

@@ -12,10 +12,13 @@ import numpy as np
 
 from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError
 from synovia.io.base import optional_package, read_bytes
+from synovia.io.gltf.container import read_document
+from synovia.io.gltf.scene import parents_of
 from synovia.model.geometry import Array
 from synovia.surface.base import MOST_FACES, Colour, Faces, colour_of
 
 _LARGEST: Final = 2**28  # bytes of a mesh file
+_PART: Final = 1000  # numbers as which each part of a GLB counts at least: trimesh takes as long for it
 _KINDS: Final = ("stl", "obj", "ply", "dae", "glb")
 
 
@@ -37,6 +40,8 @@ def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
         raise FormatError("mesh has a DOCTYPE or ENTITY declaration", where=str(path))
     if kind == "dae" and find_spec("collada") is None:  # trimesh needs it for these files
         raise MissingExtraError("needs pycollada: pip install pycollada", where=str(path))
+    if kind == "glb":
+        _check_size(path)
     trimesh = optional_package("trimesh", "meshes of robots need trimesh", "view")
     try:
         loaded = trimesh.load_scene(BytesIO(data), file_type=kind, process=False)
@@ -54,6 +59,32 @@ def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
     if not np.isfinite(vertices).all():
         raise FormatError("mesh has vertices that are not finite", where=str(path))
     return vertices, faces, colour
+
+
+def _check_size(path: Path) -> None:
+    """Refuse a GLB that describes more numbers than a file of its size may, before trimesh unpacks all of it.
+
+    Raises:
+        SynoviaError: If it does, or is no GLB.
+    """
+    document = read_document(path)
+    nodes = document.root.items("nodes")
+    parents_of(document.root, nodes)
+    counts: list[int] = []
+    for accessor in document.root.items("accessors"):
+        counts.append(accessor.integer("count", least=1))
+        document.spend(4 * counts[-1], accessor)
+    sizes: list[int] = []
+    for mesh in document.root.items("meshes"):
+        parts = mesh.items("primitives")
+        owners = [(part.child("attributes") or part, "POSITION") for part in parts] + [
+            (part, "indices") for part in parts
+        ]
+        used = [owner.integer(key, most=len(counts) - 1) for owner, key in owners if owner.has(key)]
+        sizes.append(_PART * len(parts) + 4 * sum(counts[number] for number in used))
+    for node in nodes:
+        if node.has("mesh"):
+            document.spend(sizes[node.integer("mesh", most=len(sizes) - 1)], node)
 
 
 def _colour(mesh: Any) -> Colour | None:
@@ -97,14 +128,13 @@ def _lathe(radii: Array, heights: Array, ends: tuple[float, float], sides: int) 
     """Return a closed surface about z: rings of these radii and heights, from below, and a point at each end."""
     around = np.linspace(0.0, 2.0 * math.pi, sides, endpoint=False)
     circle = np.stack([np.cos(around), np.sin(around), np.zeros(sides)], axis=1)
-    rings = [r * circle + (0.0, 0.0, h) for r, h in zip(radii.tolist(), heights.tolist(), strict=True)]
-    vertices = np.concatenate([*rings, [[0.0, 0.0, ends[0]], [0.0, 0.0, ends[1]]]])
-    low, high = len(vertices) - 2, len(vertices) - 1
-    faces: list[tuple[int, int, int]] = []
-    for i in range(sides):
-        j = (i + 1) % sides
-        for start in range(0, low - sides, sides):
-            a, b, c, d = start + i, start + j, start + sides + j, start + sides + i
-            faces += [(a, b, c), (a, c, d)]
-        faces += [(low, j, i), (high, low - sides + i, low - sides + j)]
-    return vertices, np.array(faces, np.int64)
+    rings = radii[:, None, None] * circle + heights[:, None, None] * (0.0, 0.0, 1.0)
+    vertices = np.concatenate([rings.reshape(-1, 3), [(0.0, 0.0, ends[0]), (0.0, 0.0, ends[1])]])
+    i = np.arange(sides)
+    j = np.roll(i, -1)
+    below = sides * np.arange(len(radii) - 1)[:, None]
+    a, b, c, d = below + i, below + j, below + sides + j, below + sides + i  # corners of the quads between two rings
+    low, high = np.full(sides, len(vertices) - 2), np.full(sides, len(vertices) - 1)
+    top = sides * (len(radii) - 1)
+    corners = [(a, b, c), (a, c, d), (low, j, i), (high, top + i, top + j)]
+    return vertices, np.concatenate([np.stack(three, axis=-1).reshape(-1, 3) for three in corners])

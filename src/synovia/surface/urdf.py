@@ -6,6 +6,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import unquote
@@ -18,7 +19,7 @@ from synovia.io.urdf import origin_of
 from synovia.io.xmltree import Element, parse
 from synovia.model import MAX_JOINTS, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
-from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part
+from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, rigid_part
 from synovia.surface.shapes import ball, box, capsule, cylinder, read_mesh
 
 _HOMES: Final = ("urdf", "robots", "robot")  # folders whose parent holds the meshes
@@ -52,12 +53,20 @@ class _Reader:
 
     def surface(self) -> Surface:
         """Return all shapes."""
-        parts: list[Part] = []
+        parts = limited(self.parts())
+        return Surface(parts, self.notes(shown=bool(parts)), bool(self.missing))
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the shapes of all links: the visual ones, else the collision shapes."""
         for link in self.robot.children:
             row = self.row_of.get(link.attributes.get("name", "")) if link.tag == "link" else None
             if row is not None:
-                parts += self.shapes(link, row, "visual") or self.shapes(link, row, "collision")
-        return Surface(tuple(parts), self.notes(shown=bool(parts)), bool(self.missing))
+                shown = False
+                for part in self.shapes(link, row, "visual"):
+                    shown = True
+                    yield part
+                if not shown:
+                    yield from self.shapes(link, row, "collision")
 
     def notes(self, *, shown: bool) -> tuple[str, ...]:
         """Return a note about the missing files."""
@@ -73,9 +82,8 @@ class _Reader:
         some = "some meshes are not shown" if shown else "no mesh is shown, only the bones"
         return (f"{some}: {', '.join(listed)}",)
 
-    def shapes(self, link: Element, row: int, tag: str) -> list[Part]:
-        """Return the shapes of a link with a tag, ``visual`` or ``collision``."""
-        parts: list[Part] = []
+    def shapes(self, link: Element, row: int, tag: str) -> Iterator[Part]:
+        """Yield the shapes of a link with a tag, ``visual`` or ``collision``."""
         for element in link.children:
             geometry = element.only("geometry") if element.tag == tag else None
             for shape in [] if geometry is None else geometry.children:
@@ -96,8 +104,7 @@ class _Reader:
                     else _colour(material) or self.colours.get(material.attributes.get("name", ""))
                 )
                 vertices = vertices @ place[:3, :3].T + place[:3, 3]
-                parts.append(rigid_part(vertices, faces, row, self.rest[row], named or own or PLAIN))
-        return parts
+                yield rigid_part(vertices, faces, row, self.rest[row], named or own or PLAIN)
 
     def shape(self, shape: Element) -> tuple[Array, Faces, Colour | None] | None:
         """Return vertices, faces and colour of a shape, None for unknown elements."""

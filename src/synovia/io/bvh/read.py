@@ -19,7 +19,7 @@ from synovia.io.bvh.euler import AXES, to_quat
 from synovia.io.bvh.table import read_table
 from synovia.io.bvh.text import Node, Source, read_hierarchy
 from synovia.model import Joint, Kind, Skeleton
-from synovia.model.geometry import Array, rigid
+from synovia.model.geometry import Array, axis_vector, rigid
 from synovia.model.motion import Motion
 from synovia.model.skeleton import MAX_JOINTS
 
@@ -83,7 +83,7 @@ def _rows(source: Source, nodes: list[Node]) -> tuple[list[_Row], int]:
     rows: list[_Row] = []
     last: list[int] = []  # by node: its last row
     width = 0
-    count = sum(len(_groups(node.channels or ())) for node in nodes)
+    count = sum(len(row_groups(node.channels or ())) for node in nodes)
     if count > MAX_JOINTS:
         source.fail("too many joints", at=nodes[-1].at, value=count, expected=f"at most {MAX_JOINTS}")
     for number, node in enumerate(nodes):
@@ -95,7 +95,7 @@ def _rows(source: Source, nodes: list[Node]) -> tuple[list[_Row], int]:
 
 
 @cache
-def _groups(channels: tuple[str, ...]) -> list[tuple[Kind, list[int]]]:
+def row_groups(channels: tuple[str, ...]) -> list[tuple[Kind, list[int]]]:
     """Return the kind of each row that a joint needs, with the indices of the row's channels among the joint's."""
     moves = [c for c, channel in enumerate(channels) if channel.endswith("position")]
     turns = [c for c, channel in enumerate(channels) if channel.endswith("rotation")]
@@ -118,19 +118,17 @@ def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int)
     """
     channels = node.channels or ()
     offset = node.offset or (0.0, 0.0, 0.0)
-    groups = _groups(channels)
+    groups = row_groups(channels)
+    several = len(groups) > 1
     rows: list[_Row] = []
     for i, (kind, parts) in enumerate(groups):
-        several = len(groups) > 1
-        axis = np.zeros(3)
-        if kind in (Kind.SLIDE, Kind.HINGE):
-            axis[AXES.index(channels[parts[0]][0])] = 1.0
+        scalar = kind in (Kind.SLIDE, Kind.HINGE)
         joint = Joint(
-            f"{name}.{channels[parts[0]]}" if several and len(parts) == 1 else name,
+            f"{name}.{channels[parts[0]]}" if several and scalar else name,
             parent=start + i - 1 if i else parent,
             kind=kind,
             rest=rigid(offset if i == 0 else (0.0, 0.0, 0.0)),
-            axis=axis,
+            axis=axis_vector(channels[parts[0]][0].lower()) if scalar else np.zeros(3),
             body=name if several else None,
             tip=node.end,
             channels=channels if i == len(groups) - 1 else None,

@@ -29,13 +29,13 @@ def read_table(source: Source, width: int) -> tuple[Array, float]:
     match = _FRAMES.match(source.text, source.at)
     count = match.group(1) if match else ""
     source.word()
-    if not (count.isascii() and count.isdigit()) or len(count) > 15:
+    if match is None or not (count.isascii() and count.isdigit()) or len(count) > 15:
         at = match.start(1) if match else None
         source.fail(
             "number of frames is missing or cannot be used", at=at, value=count or None, expected="Frames: a count"
         )
     frames = int(count)
-    source.at = match.end() if match else source.at
+    source.at = match.end()
     match = _FRAME_TIME.match(source.text, source.at)
     if match is None:
         source.word()

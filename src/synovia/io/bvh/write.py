@@ -17,9 +17,10 @@ import numpy as np
 
 from synovia.io.base import as_path, write_bytes
 from synovia.io.bvh.euler import AXES, from_quat
+from synovia.io.bvh.read import row_groups
 from synovia.io.bvh.text import CHANNELS
 from synovia.model import Joint, Kind, Skeleton
-from synovia.model.geometry import Array, matrix_to_quat
+from synovia.model.geometry import Array, axis_vector, matrix_to_quat
 from synovia.model.motion import Motion
 
 _POSITIONS: Final = ("Xposition", "Yposition", "Zposition")
@@ -117,25 +118,20 @@ def _own_rows(skeleton: Skeleton, last: int) -> list[int]:
     channels = joint.channels or ()
     if len(set(channels)) != len(channels) or not set(channels) <= set(CHANNELS):
         return []
+    groups = row_groups(channels)
     rows = [last]
-    while sum(skeleton.joints[row].kind.v_size for row in rows) < len(channels):
+    while len(rows) < len(groups):
         above = skeleton.parents[rows[0]]
         if above < 0 or skeleton.children[above] != (rows[0],) or skeleton.joints[above].body != joint.body:
             return []
         rows.insert(0, above)
-    moves = [name for name in channels if name.endswith("position")]
-    turns = [name for name in channels if name.endswith("rotation")]
-    wanted: list[tuple[Kind, str]] = [(Kind.SLIDE, name) for name in moves]
-    wanted += [(Kind.BALL, "")] if len(turns) == 3 else [(Kind.HINGE, name) for name in turns]
-    if len(channels) == 6:
-        wanted = [(Kind.FREE, "")]
-    if len(rows) != len(wanted):
-        return []
-    for row, (kind, name) in zip(rows, wanted, strict=True):
+    for row, (kind, parts) in zip(rows, groups, strict=True):
         own = skeleton.joints[row]
-        axis = np.array([float(letter == name[:1]) for letter in AXES])
         inner = row != rows[0] and bool(np.any(own.rest[:3, 3]))
-        if own.kind is not kind or inner or not _unturned(own) or (name and np.abs(own.axis - axis).max() > _SAME):
+        if own.kind is not kind or inner or not _unturned(own):
+            return []
+        axis = axis_vector(channels[parts[0]][0].lower())
+        if kind in (Kind.SLIDE, Kind.HINGE) and np.abs(own.axis - axis).max() > _SAME:
             return []
     return rows
 
@@ -178,18 +174,13 @@ def _baked(skeleton: Skeleton, row: int, frames: Array) -> _Node:
 
 def _fill_angles(nodes: Iterable[_Node]) -> None:
     """Compute the Euler angles of all joints with three rotation channels."""
-    turned: list[_Node] = []
-    quats: list[Array] = []
-    for node in nodes:
-        if node.quats is not None:
-            turned.append(node)
-            quats.append(node.quats)
+    turned = [(node, node.quats) for node in nodes if node.quats is not None]
     if not turned:
         return
-    names = [[name for name in node.channels if name.endswith("rotation")] for node in turned]
+    names = [[name for name in node.channels if name.endswith("rotation")] for node, _ in turned]
     orders = np.array([[AXES.index(name[0]) for name in three] for three in names], np.intp)
-    angles = from_quat(orders, np.stack(quats, axis=1))
-    for i, (node, three) in enumerate(zip(turned, names, strict=True)):
+    angles = from_quat(orders, np.stack([quats for _, quats in turned], axis=1))
+    for i, ((node, _), three) in enumerate(zip(turned, names, strict=True)):
         node.values.update({name: angles[:, i, k] for k, name in enumerate(three)})
 
 

@@ -16,19 +16,20 @@ _WIDTHS: Final = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 _INDEX_TYPES: Final = (5121, 5123, 5125)
 
 
-def read_accessor(document: Document, number: int, width: int, *, unit: bool = False) -> Array:
+def read_accessor(document: Document, owner: Element, key: str, width: int, *, unit: bool = False) -> Array:
     """Return the elements of an accessor as float64, (count, width).
 
     Args:
         document: The file.
-        number: Index of the accessor.
+        owner: Object that refers to the accessor.
+        key: Field that holds the number of the accessor.
         width: Required number of components of an element.
         unit: Whether integers must be normalised, that is, fractions of 1 (rotations).
 
     Raises:
         FormatError: If a count, an offset or a type contradicts the bytes of the file, or a value is not finite.
     """
-    element = document.root.item("accessors", number)
+    element = document.referred(owner, key, "accessors")
     kind = element.text("type", "")
     if _WIDTHS.get(kind) != width:
         wanted = next(name for name, w in _WIDTHS.items() if w == width)
@@ -71,9 +72,8 @@ def _component(element: Element, allowed: tuple[int, ...]) -> int:
 def _view(document: Document, element: Element, component: int, count: int, width: int) -> np.ndarray:
     """Return elements of a buffer view, without copying them."""
     dtype = np.dtype(_TYPES[component])
-    number = element.integer("bufferView", most=max(len(document.root.list("bufferViews")) - 1, 0))
-    view = document.root.item("bufferViews", number)
-    buffer = document.buffer(view.integer("buffer", most=max(len(document.root.list("buffers")) - 1, 0)))
+    view = document.referred(element, "bufferView", "bufferViews")
+    buffer = document.buffer(view)
     start = view.integer("byteOffset", default=0)
     length = view.integer("byteLength", least=1)
     if start + length > len(buffer):

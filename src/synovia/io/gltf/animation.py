@@ -136,8 +136,8 @@ def read_animations(document: Document, row_of: dict[int, int]) -> list[Animatio
                 continue
             if (row, path) in tracks:
                 raise channel.error(f"second channel for the {path} of the same node")
-            samplers = element.list("samplers")
-            sampler = element.item("samplers", channel.integer("sampler", most=max(len(samplers) - 1, 0)))
+            last = max(len(element.list("samplers")) - 1, 0)
+            sampler = element.item("samplers", channel.integer("sampler", most=last))
             track = tracks[row, path] = _track(document, sampler, path, shared)
             document.spend(track.values.size, channel)  # channels may share an accessor, which is read once
         out.append(Animation(element.text("name", "") or f"animation{number}", tracks, element))
@@ -148,10 +148,10 @@ def _track(document: Document, sampler: Element, path: str, shared: dict[tuple[i
     """Return the track of one sampler."""
 
     def read(key: str, width: int) -> Array:
-        number = sampler.integer(key, most=max(len(document.root.list("accessors")) - 1, 0))
-        if (number, width) not in shared:  # exporters let hundreds of samplers share their key times
-            shared[number, width] = read_accessor(document, number, width, unit=width == 4)
-        return shared[number, width]
+        place = sampler.integer(key), width
+        if place not in shared:  # exporters let hundreds of samplers share their key times
+            shared[place] = read_accessor(document, sampler, key, width, unit=width == 4)
+        return shared[place]
 
     kind = sampler.text("interpolation", "LINEAR")
     if kind not in _INTERPOLATIONS:

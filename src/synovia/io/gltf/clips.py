@@ -77,7 +77,7 @@ class Clips:
                 else:
                     change = _ratio(track.change(scene.scale[row]), scene.scale[row])
                     scales[row] |= bool(np.any(np.abs(change) > STRETCHES))
-        if rest.any_sheared:
+        if rest.sheared.any():
             slides |= self._pose_dependent(turns, scales)
         kinds: list[Kind] = []
         for row, moving in enumerate(scene.moving):
@@ -110,13 +110,14 @@ class Clips:
     def _motion(self, animation: Animation) -> Motion:
         """Sample one clip."""
         skeleton, rest = self.skeleton, self._rest
+        sheared = bool(rest.sheared.any())
         starts, rate, count = _rate(animation)
-        numbers = skeleton.nq + (36 if rest.any_sheared else 12) * len(skeleton)  # temporary arrays included
+        numbers = skeleton.nq + (36 if sheared else 12) * len(skeleton)  # temporary arrays included
         self._document.spend(count * numbers, animation.place)
         times = _times(starts, rate, count)
         local = {key: track.sample(times) for key, track in animation.tracks.items()}
         q = np.tile(skeleton.rest_q, (len(times), 1))
-        moved = self._exact_moves(local, len(times)) if rest.any_sheared else self._moves(local)
+        moved = self._exact_moves(local, len(times)) if sheared else self._moves(local)
         for row, joint in enumerate(skeleton.joints):
             place = skeleton.q_slice(row)
             if joint.kind is Kind.FREE and row in moved:
@@ -125,7 +126,7 @@ class Clips:
                 turned = rest.conjugated(row, local[row, "rotation"])
                 at_rest = rest.conjugated(row, self._scene.rotation[row])
                 q[:, place.stop - 4 : place.stop] = _relative(at_rest, turned)
-        stretch = None if rest.any_sheared else self._stretch(local, len(times))
+        stretch = None if sheared else self._stretch(local, len(times))
         return Motion(skeleton, q, rate, name=animation.name, stretch=stretch)
 
     def _moves(self, local: dict[tuple[int, str], Array]) -> dict[int, Array]:

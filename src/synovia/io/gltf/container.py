@@ -14,7 +14,7 @@ from synovia.errors import FileError, FormatError, UnsupportedError
 from synovia.io.base import LARGEST_FILE, most_numbers, read_bytes
 from synovia.io.gltf.fields import Element
 
-_MAGIC: Final = b"glTF"
+MAGIC: Final = b"glTF"
 JSON_CHUNK: Final = 0x4E4F534A
 BIN_CHUNK: Final = 0x004E4942
 _MARKS: Final = (b'"asset"', b'"nodes"', b'"scenes"', b'"accessors"', b'"bufferViews"', b'"buffers"', b'"meshes"')
@@ -32,7 +32,7 @@ class Document:
     Args:
         path: The file.
         root: Its JSON.
-        chunk: Binary chunk of a GLB, or None.
+        chunk: Binary chunk of a GLB, None without one.
         size: Size of the file, bytes.
     """
 
@@ -40,7 +40,7 @@ class Document:
         """Store the parts; a buffer is read when an accessor needs it."""
         self.path = path
         self.root = root
-        self._chunk = chunk
+        self.chunk = chunk
         self._buffers: dict[int, memoryview] = {}
         self._size = size
         self._loaded = 0
@@ -53,10 +53,20 @@ class Document:
         if self._spent > most:
             raise element.error("needs too much memory", value=self._spent, expected=f"at most {most} numbers")
 
-    def buffer(self, number: int) -> memoryview:
-        """Return the bytes of a buffer, cut to its declared length."""
+    def referred(self, element: Element, key: str, kind: str) -> Element:
+        """Return the element whose number a field holds.
+
+        Args:
+            element: The object that has the field.
+            key: The field.
+            kind: List of the file that the number belongs to, for example ``accessors``.
+        """
+        return self.root.item(kind, element.integer(key, most=max(len(self.root.list(kind)) - 1, 0)))
+
+    def buffer(self, view: Element) -> memoryview:
+        """Return the bytes of the buffer of a buffer view, cut to its declared length."""
+        element, number = self.referred(view, "buffer", "buffers"), view.integer("buffer")
         if number not in self._buffers:
-            element = self.root.item("buffers", number)
             length = element.integer("byteLength", least=1)
             data = self._bytes_of(element, number)
             if len(data) < length:
@@ -69,8 +79,8 @@ class Document:
     def _bytes_of(self, element: Element, number: int) -> memoryview:
         """Return the bytes that the URI of a buffer refers to: the chunk, a data URI or a file beside this one."""
         if not element.has("uri"):
-            if number == 0 and self._chunk is not None:
-                return self._chunk
+            if number == 0 and self.chunk is not None:
+                return self.chunk
             if element.has("extensions"):
                 raise UnsupportedError(
                     "buffer is compressed",
@@ -111,7 +121,7 @@ class Document:
 
 def looks_like(head: bytes) -> bool:
     """Return whether the first bytes of a file are those of a GLB or of a glTF in JSON."""
-    if head.startswith(_MAGIC):
+    if head.startswith(MAGIC):
         return True
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     return text.startswith(b"{") and any(mark in text for mark in _MARKS)
@@ -126,7 +136,7 @@ def read_document(path: Path) -> Document:
         UnsupportedError: If it requires an extension that may change nodes or animations.
     """
     data = read_bytes(path)
-    text, chunk = split(path, data) if data.startswith(_MAGIC) else (data, None)
+    text, chunk = _split(path, data) if data.startswith(MAGIC) else (data, None)
     root = Element(_parse(path, text), "", str(path))
     version = (root.child("asset") or root).text("version", "")
     if not version.startswith("2."):
@@ -164,7 +174,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-def split(path: Path, data: bytes) -> tuple[bytes, memoryview | None]:
+def _split(path: Path, data: bytes) -> tuple[bytes, memoryview | None]:
     """Return the JSON chunk and the binary chunk of a GLB."""
 
     def bad(what: str, at: int, value: object = None, expected: str | None = None) -> FormatError:

@@ -98,13 +98,12 @@ def _bind(document: Document, skins: list[Element], row_of: dict[int, int], pare
     bind = np.full((len(parents), 3, 3), np.nan)
     for skin in skins:
         try:
-            number = skin.integer("inverseBindMatrices", most=max(len(document.root.list("accessors")) - 1, 0))
-            matrices = read_accessor(document, number, 16).reshape(-1, 4, 4).swapaxes(1, 2)  # columns first in the file
+            matrices = read_accessor(document, skin, "inverseBindMatrices", 16)
         except (FileError, FormatError, UnsupportedError):  # absent or compressed: nodes and clips do not need it
             continue
         turns: dict[int, Array] = {}
-        for node, matrix in zip(skin.list("joints"), matrices, strict=False):
-            u, sizes, vt = np.linalg.svd(matrix[:3, :3])
+        for node, columns in zip(skin.list("joints"), matrices.reshape(-1, 4, 4), strict=False):
+            u, sizes, vt = np.linalg.svd(columns[:3, :3].T)
             if sizes[2] > _SINGULAR * sizes[0] and np.linalg.det(u @ vt) > 0.0:
                 turns[row_of[node]] = (u @ vt).T
         for row, turn in turns.items():
@@ -257,14 +256,15 @@ class Rest:
         self.uniform = np.ones(n)  # k of the parent: product of the uniform parts of all scales above
         self.signs = np.ones((n, 3))  # F of the parent: product of the signs of all scales above
         self.linear = np.empty((n, 3, 3))  # rotations and scales of all nodes above
-        self.sheared = np.zeros(n, bool)  # whether a scale above is nonuniform
+        self.sheared = np.zeros(
+            n, bool
+        )  # whether a scale above is nonuniform, so that the offset may depend on the pose
         self.frame = np.empty((n, 3, 3))  # rigid rotation of the parent
         self.offset = np.empty((n, 3))  # from the parent, in the parent's rigid frame
         rotations = quat_to_matrix(scene.rotation)
-        below: list[tuple[float, Array, Array, bool, Array]] = []
+        below: dict[int, tuple[float, Array, Array, bool, Array]] = {-1: (1.0, np.ones(3), np.eye(3), False, np.eye(3))}
         for row, parent in enumerate(scene.parents):
-            top = (1.0, np.ones(3), np.eye(3), False, np.eye(3))
-            k, signs, linear, sheared, frame = below[parent] if parent >= 0 else top
+            k, signs, linear, sheared, frame = below[parent]
             self.uniform[row], self.signs[row], self.linear[row] = k, signs, linear
             self.sheared[row], self.frame[row] = sheared, frame
             self.offset[row] = frame.T @ (linear @ scene.translation[row])
@@ -272,14 +272,12 @@ class Rest:
             own = float(np.cbrt(size.prod()))
             even = bool(size.min() > 0.0 and size.max() / size.min() - 1.0 <= UNIFORM)
             sign = np.where(scene.scale[row] < 0.0, -1.0, 1.0)
-            below.append(
-                (
-                    k * own if even else k,
-                    signs * sign,
-                    linear @ (rotations[row] * scene.scale[row]),
-                    sheared or not even,
-                    frame @ (signs[:, None] * rotations[row] * signs),
-                )
+            below[row] = (
+                k * own if even else k,
+                signs * sign,
+                linear @ (rotations[row] * scene.scale[row]),
+                sheared or not even,
+                frame @ (signs[:, None] * rotations[row] * signs),
             )
 
     def conjugated(self, row: int, quat: Array) -> Array:
@@ -295,8 +293,3 @@ class Rest:
         for row, parent in enumerate(self.scene.parents):
             total[row] = total[parent] + lengths[row] if parent >= 0 else 0.0
         return float(total.max())
-
-    @cached_property
-    def any_sheared(self) -> bool:
-        """Return whether a joint is below a nonuniform scale, so that its offset may depend on the pose."""
-        return bool(self.sheared.any())

@@ -7,14 +7,14 @@ import json
 import os
 import struct
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
 from synovia.errors import InputError, UnsupportedError
-from synovia.io.base import as_path, read_bytes, write_bytes
+from synovia.io.base import as_path, as_utf8, write_bytes
 from synovia.io.gltf.animation import mark_written
-from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, read_document, split
+from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, MAGIC, read_document
 from synovia.io.gltf.scene import Rest, Scene, read_scene
 from synovia.model import Kind
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, same_side
@@ -22,7 +22,6 @@ from synovia.model.motion import Motion
 
 _FLOAT: Final = 5126
 _STILL: Final = 1e-7  # rounding of float32: a property that differs from rest by less needs no channel
-_MAGIC: Final = b"glTF"
 
 
 def write_gltf(
@@ -43,37 +42,42 @@ def write_gltf(
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
         FormatError: If ``into`` is not a usable glTF.
-        InputError: If the motion belongs to another skeleton.
+        InputError: If the motion has no frames or belongs to another skeleton.
         UnsupportedError: If a joint slides below a nonuniform scale.
     """
     source, target = as_path(into), as_path(path)
+    if not len(motion):
+        raise InputError("motion has no frames", where=str(target), expected="at least one")
+    as_utf8(motion.name, str(target))
     document = read_document(source)
     scene = read_scene(document)
-    data = read_bytes(source)
-    text, chunk = split(source, data) if data.startswith(_MAGIC) else (data, None)
-    content = cast("dict[str, Any]", json.loads(text.decode("utf-8-sig")))
+    tracks = node_tracks(motion, scene)
     for key in ("animations", "accessors", "bufferViews", "buffers", "images"):
         document.root.items(key)  # check also the elements that no joint needs
     buffers = document.root.items("buffers")
-    if not buffers or buffers[0].has("uri"):
-        chunk = None  # no buffer uses it
-    if chunk is not None:
-        chunk = chunk[: buffers[0].integer("byteLength")]
-    tracks = node_tracks(motion, scene)
-    clip = _Clip(content, motion.name, motion.times)
+    chunk = b""
+    if document.chunk is not None and buffers and not buffers[0].has("uri"):  # otherwise no buffer uses it
+        chunk = bytes(document.chunk[: buffers[0].integer("byteLength")])
+    content = document.root.data  # changed from here on
+    binary = target.suffix.lower() != ".gltf"
+    if binary and chunk:  # buffer 0 has the chunk, so the clip goes to its end
+        clip = _Clip(content, motion.name, motion.times, 0, chunk + bytes(-len(chunk) % 4))
+    else:
+        clip = _Clip(content, motion.name, motion.times, len(buffers))
     nodes = {row: node for node, row in scene.row_of.items()}
     for (row, what), values in tracks.items():
         node = nodes[row]
         _as_parts(content["nodes"][node], scene, row)
         clip.add_track(node, what, values)
-    if target.suffix.lower() != ".gltf":
-        write_bytes(target, _packed(content, clip, chunk, source, target), force=force)
+    if binary and chunk:
+        content["buffers"][0]["byteLength"] = len(clip.data)
+        chunk = bytes(clip.data)
     else:
-        if chunk is not None:
-            content["buffers"][0]["uri"] = _data_uri(bytes(chunk))
-        _own_buffer(content, clip)
-        _check_references(content, source, target)
-        write_bytes(target, (json.dumps(content) + "\n").encode(), force=force)
+        content.setdefault("buffers", []).append({"byteLength": len(clip.data), "uri": _data_uri(clip.data)})
+    if chunk and not binary:
+        content["buffers"][0]["uri"] = _data_uri(chunk)
+    _check_references(content, source, target)
+    write_bytes(target, _packed(content, chunk) if binary else (json.dumps(content) + "\n").encode(), force=force)
 
 
 def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
@@ -156,13 +160,15 @@ class _Clip:
         content: The JSON of the file, which is changed.
         name: Name of the animation.
         times: (T,) key times of all tracks, seconds.
+        buffer: Number of the buffer for the bytes.
+        before: Bytes that the buffer has already, a multiple of 4.
     """
 
-    def __init__(self, content: dict[str, Any], name: str, times: Array) -> None:
+    def __init__(self, content: dict[str, Any], name: str, times: Array, buffer: int, before: bytes = b"") -> None:
         """Append an empty animation to the file."""
         self.content = content
-        self.data = bytearray()
-        self._views: list[dict[str, Any]] = []
+        self.data = bytearray(before)
+        self.buffer = buffer
         self.animation: dict[str, Any] = {"name": name, "channels": [], "samplers": []}
         mark_written(self.animation)
         content.setdefault("animations", []).append(self.animation)
@@ -178,13 +184,11 @@ class _Clip:
         self.animation["samplers"].append(sampler)
 
     def _accessor(self, values: Array, kind: str, *, bounds: bool = False) -> int:
-        """Write numbers as float32 and return the index of their accessor; ``place`` sets the buffer of its view."""
+        """Write numbers as float32 and return the index of their accessor."""
         numbers = np.ascontiguousarray(values, "<f4")
-        view = {"buffer": -1, "byteOffset": len(self.data), "byteLength": numbers.nbytes}
-        self.data += numbers.tobytes()
         views = self.content.setdefault("bufferViews", [])
-        views.append(view)
-        self._views.append(view)
+        views.append({"buffer": self.buffer, "byteOffset": len(self.data), "byteLength": numbers.nbytes})
+        self.data += numbers.tobytes()
         accessor: dict[str, Any] = {
             "bufferView": len(views) - 1, "componentType": _FLOAT, "count": len(numbers), "type": kind,
         }  # fmt: skip
@@ -194,44 +198,19 @@ class _Clip:
         accessors.append(accessor)
         return len(accessors) - 1
 
-    def place(self, buffer: int, offset: int) -> None:
-        """Set the buffer that has the bytes, and where they begin in it."""
-        for view in self._views:
-            view["buffer"] = buffer
-            view["byteOffset"] += offset
 
-
-def _packed(content: dict[str, Any], clip: _Clip, chunk: memoryview | None, source: Path, target: Path) -> bytes:
-    """Return a GLB: the binary chunk of the source, if it has one, followed by the bytes of the clip."""
-    buffers = content.setdefault("buffers", [])
-    if chunk is None:  # a binary chunk must be buffer 0, so the clip gets a buffer in the JSON
-        _own_buffer(content, clip)
-        binary = b""
-    else:
-        binary = bytes(chunk)
-        binary += b"\0" * (-len(binary) % 4)
-        clip.place(0, len(binary))
-        binary += bytes(clip.data)
-        buffers[0]["byteLength"] = len(binary)
-    _check_references(content, source, target)
+def _packed(content: dict[str, Any], chunk: bytes) -> bytes:
+    """Return a GLB of JSON and a binary chunk, which may be empty."""
     text = json.dumps(content, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 4)
-    parts = [struct.pack("<II", len(text), JSON_CHUNK), text]
-    if binary:
-        binary += b"\0" * (-len(binary) % 4)
-        parts += [struct.pack("<II", len(binary), BIN_CHUNK), binary]
-    body = b"".join(parts)
-    return _MAGIC + struct.pack("<II", 2, 12 + len(body)) + body
+    body = b""
+    for data, kind, filler in ((text, JSON_CHUNK, b" "), (chunk, BIN_CHUNK, b"\0")):
+        if data:
+            padded = data + filler * (-len(data) % 4)
+            body += struct.pack("<II", len(padded), kind) + padded
+    return MAGIC + struct.pack("<II", 2, 12 + len(body)) + body
 
 
-def _own_buffer(content: dict[str, Any], clip: _Clip) -> None:
-    """Put the bytes of the clip into a buffer of their own, inside the JSON."""
-    buffers = content.setdefault("buffers", [])
-    buffers.append({"byteLength": len(clip.data), "uri": _data_uri(bytes(clip.data))})
-    clip.place(len(buffers) - 1, 0)
-
-
-def _data_uri(data: bytes) -> str:
+def _data_uri(data: bytes | bytearray) -> str:
     """Return bytes as a data URI."""
     return "data:application/octet-stream;base64," + base64.b64encode(data).decode()
 

@@ -11,18 +11,16 @@ The user's model file provides the joints and their positions (``synovia.io.smpl
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from synovia.errors import FormatError, InputError, restated
+from synovia.errors import FormatError
 from synovia.io.base import Format, as_path
-from synovia.io.npz import read_arrays
+from synovia.io.npz import numbers_of, read_arrays
 from synovia.io.smpl.model import NAMES
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, as_numbers, quat_to_matrix, same_side, times_exp
+from synovia.model.geometry import Array, quat_to_matrix, same_side, times_exp
 from synovia.model.motion import Motion
 from synovia.model.robot import floating, free_slice
 
@@ -44,9 +42,9 @@ def read_amass(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     """
     where = as_path(path)
     arrays = read_arrays(where, ("poses", "trans", *_RATES), _EXPECTED)
-    poses, trans = _numbers(arrays, "poses", where), _numbers(arrays, "trans", where)
     rate = next((name for name in _RATES if name in arrays), _RATES[0])
-    fps = _numbers(arrays, rate, where).reshape(-1)
+    poses, trans, fps = (numbers_of(arrays, name, where, _EXPECTED) for name in ("poses", "trans", rate))
+    fps = fps.reshape(-1)
     names = NAMES.get(poses.shape[1] // 3) if poses.ndim == 2 and poses.shape[1] % 3 == 0 else None
     if names is None or trans.shape != (len(poses), 3) or len(fps) != 1:
         raise FormatError(
@@ -64,22 +62,18 @@ def read_amass(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
             where=str(where),
             hint="a clip of AMASS needs the model that it was made with; carry it over to another body with retarget",
         )
-    one = np.array([0.0, 0.0, 0.0, 1.0])
+    turns = times_exp(np.array([0.0, 0.0, 0.0, 1.0]), poses.reshape(len(poses), -1, 3))  # (T, J, 4)
     q = np.tile(skeleton.rest_q, (len(poses), 1))
     for at, name in enumerate(names):
-        if not at or name not in kinds:
-            continue
-        q[:, skeleton.q_slice(name)] = times_exp(np.tile(one, (len(poses), 1)), poses[:, 3 * at : 3 * at + 3])
+        if at and name in kinds:
+            q[:, skeleton.q_slice(name)] = turns[:, at]
     base = np.tile(np.eye(4), (len(poses), 1, 1))
-    base[:, :3, :3] = quat_to_matrix(times_exp(np.tile(one, (len(poses), 1)), poses[:, :3]))
+    base[:, :3, :3] = quat_to_matrix(turns[:, 0])
     base[:, :3, 3] = trans + _first_joint(skeleton)
     free = floating(skeleton, 0, base)
     free[:, 3:] = same_side(free[:, 3:])
     q[:, free_slice(skeleton)] = free
-    try:
-        return Motion(skeleton, q, float(fps[0]), name=where.stem)
-    except InputError as error:
-        raise restated(error, FormatError, str(where)) from error
+    return Motion(skeleton, q, float(fps[0]), name=where.stem)
 
 
 def _first_joint(skeleton: Skeleton) -> Array:
@@ -87,17 +81,6 @@ def _first_joint(skeleton: Skeleton) -> Array:
     rest = skeleton.joints[0].rest
     place: Array = rest[:3, :3].T @ rest[:3, 3]
     return place
-
-
-def _numbers(arrays: dict[str, NDArray[Any]], name: str, where: Path) -> Array:
-    """Return an array of finite numbers.
-
-    Raises:
-        FormatError: If it is missing or has something else.
-    """
-    if name not in arrays or arrays[name].dtype.kind not in "fiu":
-        raise FormatError(f"array {name!r} is missing or has no numbers", where=str(where), expected=_EXPECTED)
-    return as_numbers(arrays[name], arrays[name].shape, name)
 
 
 def _looks_like(head: bytes) -> bool:

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.errors import FormatError
 from synovia.io.base import Contents, Format
-from synovia.io.npz import read_arrays
+from synovia.io.npz import numbers_of, read_arrays
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import Array, rigid
 
@@ -42,6 +41,7 @@ NAMES: Final = {
 }
 UPRIGHT: Final = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # from y up, as the models, to z up
 _KEYS: Final = ("v_template", "shapedirs", "J_regressor", "kintree_table")
+_EXPECTED: Final = "an SMPL model as .npz"
 _PICKLES: Final = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 _LIMIT: Final = 1e3  # metres; far beyond any body
 
@@ -58,24 +58,20 @@ def _read(path: Path) -> Contents:
             raise FormatError(
                 "file is a pickle, which can run code when it is read",
                 where=str(path),
-                expected="an SMPL model as .npz",
+                expected=_EXPECTED,
                 hint="docs/motion.md, 'AMASS', shows how to convert it once",
             )
-    arrays = read_arrays(path, _KEYS, "an SMPL model as .npz")
-    missing = [name for name in _KEYS if name not in arrays or arrays[name].dtype.kind not in "fiu"]
-    if missing:
-        raise FormatError("archive lacks arrays of numbers", where=str(path), expected=", ".join(missing))
-    count = arrays["J_regressor"].shape[0] if arrays["J_regressor"].ndim == 2 else 0
-    vertices = arrays["v_template"].shape[0] if arrays["v_template"].ndim == 2 else -1
+    arrays = read_arrays(path, _KEYS, _EXPECTED)
+    template, changes, regressor, tree = (numbers_of(arrays, name, path, _EXPECTED) for name in _KEYS)
+    count, vertices = regressor.shape if regressor.ndim == 2 else (0, 0)
     if (
         count not in NAMES
-        or arrays["J_regressor"].shape[1] != vertices
-        or arrays["v_template"].shape[1] != 3
-        or arrays["shapedirs"].shape[:2] != (vertices, 3)
-        or arrays["shapedirs"].ndim != 3
-        or arrays["kintree_table"].shape != (2, count)
+        or template.shape != (vertices, 3)
+        or changes.ndim != 3
+        or changes.shape[:2] != (vertices, 3)
+        or tree.shape != (2, count)
     ):
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        shapes = ", ".join(f"{name} {arrays[name].shape}" for name in _KEYS)
         raise FormatError(
             "arrays are not those of SMPL, SMPL-H or SMPL-X",
             where=str(path),
@@ -83,11 +79,10 @@ def _read(path: Path) -> Contents:
             expected=f"v_template (V, 3), shapedirs (V, 3, K), J_regressor (J, V), kintree_table (2, J), "
             f"J one of {', '.join(map(str, NAMES))}",
         )
-    parents = _parents(arrays["kintree_table"], path)
-    regressor = arrays["J_regressor"].astype(np.float64)
-    means = regressor @ arrays["v_template"].astype(np.float64)
-    changes = np.einsum("jv,vck->jck", regressor, arrays["shapedirs"].astype(np.float64))  # (J, 3, K)
-    if not (np.isfinite(means).all() and np.isfinite(changes).all() and np.abs(means).max() < _LIMIT):
+    parents = _parents(tree[0], path)
+    means = regressor @ template
+    changes = np.einsum("jv,vck->jck", regressor, changes)  # (J, 3, K)
+    if not (np.abs(means).max() < _LIMIT and np.isfinite(changes).all()):
         raise FormatError("joints are not at finite places", where=str(path))
 
     def fitted(clip: Path) -> Skeleton:
@@ -105,25 +100,22 @@ def _shape_of(clip: Path) -> Array:
         FormatError: If they are not finite numbers.
     """
     arrays = read_arrays(clip, ("betas",), "a clip as .npz") if zipfile.is_zipfile(clip) else {}
-    betas = arrays.get("betas", np.zeros(0))
-    if betas.dtype.kind not in "fiu" or not np.isfinite(betas).all():
-        raise FormatError("betas, the shape of the body, are not finite numbers", where=str(clip))
-    return betas.reshape(-1).astype(np.float64)
+    return numbers_of(arrays, "betas", clip, "a clip as .npz").reshape(-1) if "betas" in arrays else np.zeros(0)
 
 
-def _parents(table: NDArray[Any], path: Path) -> list[int]:
-    """Return the row of the parent of each joint, -1 for the first one.
+def _parents(numbers: Array, path: Path) -> list[int]:
+    """Return the row of the parent of each joint, -1 for the first one, from the first row of ``kintree_table``.
 
     Raises:
         FormatError: If a parent does not stand before its joint.
     """
-    parents = [-1, *(int(parent) for parent in table[0, 1:])]
-    wrong = next((row for row, parent in enumerate(parents) if row and not 0 <= parent < row), None)
-    if wrong is not None:
-        raise FormatError(
-            f"joint {wrong} has a parent that does not stand before it", where=str(path), value=parents[wrong]
-        )
-    return parents
+    parents: list[float] = numbers.tolist()
+    for row, parent in enumerate(parents[1:], 1):
+        if parent not in range(row):
+            raise FormatError(
+                f"parent of joint {row}", where=str(path), value=parent, expected=f"a joint before it, 0 to {row - 1}"
+            )
+    return [-1, *map(int, parents[1:])]
 
 
 def _skeleton(places: Array, parents: list[int], name: str) -> Skeleton:

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from synovia.errors import InputError
 from synovia.io.base import as_path, write_text
 from synovia.io.toml.table import SCHEMA
 from synovia.model import Joint, Mimic, Skeleton
@@ -51,38 +50,38 @@ def skeleton_text(skeleton: Skeleton) -> str:
         name = skeleton.joint_names[row] if row >= 0 else None
         parent = row if name is not None and names[name] > 1 else name
         blocks.append("[[joint]]\n" + _block(_keys(joint, parent)))
-    text = "\n".join(blocks)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            "name cannot be written as UTF-8", where=skeleton.name, value=error.object[error.start]
-        ) from error
-    return text
+    return "\n".join(blocks)
 
 
 def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
     """Return the keys of a joint's table; the value is None for a default."""
     position, rotation, limit = joint.rest[:3, 3], joint.rest[:3, :3], joint.limit
-    keys: dict[str, Any] = {"name": joint.name, "parent": parent, "kind": joint.kind.name.lower()}
-    keys["position"] = position if position.any() else None
-    keys["rotation_xyzw"] = None if np.array_equal(rotation, np.eye(3)) else matrix_to_quat(rotation)
-    keys["axis"] = joint.axis if joint.axis.any() else None
+    limits: dict[str, Any] = {}
     if isinstance(limit, Interval):
-        keys["limit"] = (limit.lower, limit.upper)
+        limits = {"limit": (limit.lower, limit.upper)}
     elif isinstance(limit, SwingTwist):
-        keys |= {"frame": np.ravel(limit.frame), "twist": limit.twist}
-        keys |= {"swing_x": (-limit.x[0], limit.x[1]), "swing_y": (-limit.y[0], limit.y[1])}
-    keys |= {
+        limits = {"frame": np.ravel(limit.frame), "twist": limit.twist}
+        limits |= {"swing_x": (-limit.x[0], limit.x[1]), "swing_y": (-limit.y[0], limit.y[1])}
+    return {
+        "name": joint.name,
+        "parent": parent,
+        "kind": joint.kind.name.lower(),
+        "position": position if position.any() else None,
+        "rotation_xyzw": None if np.array_equal(rotation, np.eye(3)) else matrix_to_quat(rotation),
+        "axis": joint.axis if joint.axis.any() else None,
+        **limits,
         "preferred": joint.preferred,
         "stiffness": joint.stiffness or None,
         "velocity": joint.velocity,
         "mass": joint.mass or None,
+        "com": joint.com if joint.com.any() else None,
+        "mimic": joint.mimic,
+        "body": joint.body,
+        "role": joint.role,
+        "tip": joint.tip or None,
+        "bind_xyzw": None if joint.bind is None else matrix_to_quat(joint.bind),
+        "channels": None if joint.channels is None else list(joint.channels),
     }
-    keys |= {"com": joint.com if joint.com.any() else None, "mimic": joint.mimic}
-    keys |= {"body": joint.body, "role": joint.role, "tip": joint.tip or None}
-    keys["bind_xyzw"] = None if joint.bind is None else matrix_to_quat(joint.bind)
-    return keys | {"channels": list(joint.channels) if joint.channels is not None else None}
 
 
 def _block(keys: Mapping[str, Any]) -> str:
