@@ -168,7 +168,7 @@ def edge(arguments: argparse.Namespace) -> bool:
         inside = moves[(far < 0.9 * reach)[1:]]
         rest = ik.track({tip: np.repeat(path[frames // 2][None], 50, 0)}, start=clip[frames // 2].pose)
         drift = np.abs(np.diff(rest.q, axis=0)).max()
-        beyond = _beyond(skeleton, clip.q)
+        beyond = trials.beyond_limits(skeleton.tables, clip.q)
         reached = f"{int(clip.reached.sum())}/{frames}"
         rows.append([name, reached, f"{moves.max():.4f}", f"{inside.max():.4f}", f"{drift:.1e}", f"{beyond:.1e}"])
         bars += [
@@ -190,15 +190,6 @@ def _turns(q: np.ndarray, skeleton: sy.Skeleton) -> np.ndarray:
         else:
             turns.append(np.abs(np.diff(q[:, at])))
     return np.max(turns, axis=0)
-
-
-def _beyond(skeleton: sy.Skeleton, q: np.ndarray) -> float:
-    """Return the largest distance beyond a limit in rows of q."""
-    from synovia.kernels.tree.tables import violations
-
-    worst, where = np.empty(len(q)), np.empty(len(q), np.int64)
-    violations(skeleton.tables.variables, skeleton.tables.limits, np.ascontiguousarray(q), worst, where)
-    return float(worst.max())
 
 
 def levels(arguments: argparse.Namespace) -> bool:

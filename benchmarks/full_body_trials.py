@@ -20,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import synovia as sy
-from synovia.kernels.tree.tables import violations
+from beyond import beyond_limits
 from trees import random_tree
 
 BLOCK = 32  # seeds that are tried before it is asked whether there are enough
@@ -224,9 +224,8 @@ def law(seed: int) -> Said | None:
     except sy.InputError:
         return None
     solution = ik.solve()
-    worst, where = np.empty(1), np.empty(1, np.int64)
     q = solution.pose.q
-    violations(ik.skeleton.tables.variables, ik.skeleton.tables.limits, q[None], worst, where)
+    beyond = beyond_limits(ik.skeleton.tables, q)
     again = ik.solve(start=solution.pose)
     moves = float(np.abs(again.pose.q - q).max(initial=0.0))
     own = [i for i, goal in enumerate(goals) if goal.measures]
@@ -242,4 +241,4 @@ def law(seed: int) -> Said | None:
         changed = (a - b for a, b in zip(before, after, strict=True) if abs(a - b) > 1e-6)
         lost = max(lost, next(changed, 0.0))  # a level that lost to one above it may do anything
     away = lost > 1e-6 and solution.status is sy.Status.MAX_STEPS and runs_away(ik, solution)
-    return {"status": solution.status.name, "lost": lost, "beyond": float(worst[0]), "moves": moves, "away": away}
+    return {"status": solution.status.name, "lost": lost, "beyond": beyond, "moves": moves, "away": away}

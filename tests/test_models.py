@@ -11,9 +11,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from beyond import beyond_limits
 from synovia.errors import UnknownNameError
 from synovia.io.bundled import bundled, bundled_names
-from synovia.kernels.tree.tables import violations
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.limits import Interval, SwingTwist
 
@@ -25,13 +25,6 @@ VRM = (
 )
 MIRROR = np.array([-1.0, 1.0, 1.0])  # of a point, across the plane x = 0
 TURNED = -MIRROR  # of a rotation vector or axis
-
-
-def worst(skeleton: Skeleton, q: np.ndarray) -> float:
-    q = np.ascontiguousarray(np.atleast_2d(q))
-    most, where = np.empty(len(q)), np.empty(len(q), np.int64)
-    violations(skeleton.tables.variables, skeleton.tables.limits, q, most, where)
-    return float(most.max())
 
 
 def turn(*rotvec_deg: float) -> np.ndarray:
@@ -74,7 +67,7 @@ def test_everything_that_bends_has_a_limit_that_holds_rest(name: str) -> None:
         if joint.preferred is not None:
             assert isinstance(joint.limit, Interval)
             assert joint.limit.contains(joint.preferred)
-    assert worst(model, model.rest_pose().q) == 0.0
+    assert beyond_limits(model.tables, model.rest_pose().q) == 0.0
     if name != "arm7":
         zero = np.zeros(model.nq)
         for joint in model.joints:
@@ -88,7 +81,7 @@ def test_random_poses_are_inside_limits(name: str) -> None:
     model = bundled(name)
     count = 50
     q = np.array([model.random_pose(seed).q for seed in range(count)])
-    assert worst(model, q) <= 1e-9
+    assert beyond_limits(model.tables, q) <= 1e-9
     assert len(np.unique(q.round(6), axis=0)) == count
 
 
@@ -133,7 +126,7 @@ def assert_mirrored_limits(model: Skeleton, left: Joint, right: Joint) -> None:
         a, b = model.rest_q.copy(), model.rest_q.copy()
         a[model.q_slice(left.name)] = quat
         b[model.q_slice(right.name)] = np.append(quat[:3] * TURNED, quat[3])
-        assert worst(model, a) == pytest.approx(worst(model, b), abs=1e-9)
+        assert beyond_limits(model.tables, a) == pytest.approx(beyond_limits(model.tables, b), abs=1e-9)
 
 
 def test_humanoid_is_a_person() -> None:
@@ -223,7 +216,7 @@ def test_elbows_and_knees_bend_the_right_way(side: str) -> None:
 )
 def test_limits_are_anatomical(joint: str, rotvec: tuple[float, float, float], allowed: bool) -> None:
     body = bundled("humanoid")
-    assert (worst(body, body.rest_pose().with_values({joint: turn(*rotvec)}).q) <= 1e-9) is allowed
+    assert (beyond_limits(body.tables, body.rest_pose().with_values({joint: turn(*rotvec)}).q) <= 1e-9) is allowed
 
 
 def test_quadruped_stands_and_bends_like_a_dog() -> None:

@@ -7,10 +7,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from beyond import beyond_limits
 from cli_runs import run
 from synovia.clips.feet import ground_contacts
 from synovia.errors import FormatError, InputError, UnknownNameError
-from synovia.kernels.tree.tables import violations
 from synovia.model.names import read_name
 from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part
@@ -169,10 +169,7 @@ def test_feet_stand_still_and_limits_hold(humanoid, clip):
         foot = answer.motion.positions()[:, body.index(role)]
         for a, b in spans:
             assert np.ptp(foot[a:b], axis=0).max() < 1e-3
-    t = body.tables
-    worst, where = np.empty(len(clip)), np.empty(len(clip), np.int64)
-    violations(t.variables, t.limits, answer.motion.q.copy(), worst, where)
-    assert worst.max() <= 1e-9
+    assert beyond_limits(body.tables, answer.motion.q) <= 1e-9
 
 
 def test_contacts_and_plants():
@@ -365,10 +362,7 @@ def test_real_walks_on_real_bodies(shared_data, source, target):
     assert answer.missed_frames == ()
     assert answer.worst < 0.005  # metres
     body = answer.motion.skeleton
-    t = body.tables
-    worst, where = np.empty(len(motion)), np.empty(len(motion), np.int64)
-    violations(t.variables, t.limits, answer.motion.q.copy(), worst, where)
-    assert worst.max() <= 1e-9
+    assert beyond_limits(body.tables, answer.motion.q) <= 1e-9
     before, after = angles(motion.frames()), angles(answer.motion.frames())
     for part in answer.parts:
         assert after[:, part.target].max() <= 1.5 * before[:, part.source].max(), part.role

@@ -66,7 +66,7 @@ def arm_proof(ints, floats, scratch, targets, q):
 @entry
 def ldl(A, b):
     """Solve in place."""
-    solve_ldl(A, b)
+    solve_ldl(A, b, len(b))
 
 
 @entry
@@ -76,7 +76,7 @@ def six(a, b, x):
         a[0, 0], a[1, 0], a[1, 1], a[2, 0], a[2, 1], a[2, 2], a[3, 0], a[3, 1], a[3, 2], a[3, 3], a[4, 0], a[4, 1],
         a[4, 2], a[4, 3], a[4, 4], a[5, 0], a[5, 1], a[5, 2], a[5, 3], a[5, 4], a[5, 5],
     )  # fmt: skip
-    y = finish6(factor6(A), (b[0], b[1], b[2], b[3], b[4], b[5]))
+    y = finish6(factor6(1.0, A), (b[0], b[1], b[2], b[3], b[4], b[5]))
     for i in range(6):
         x[i] = y[i]
 

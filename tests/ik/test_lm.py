@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import synovia as sy
+from beyond import beyond_limits
 
 ARM = sy.bundled("arm7")
 BODY = sy.bundled("humanoid")
@@ -44,12 +45,7 @@ def body_problem(count, stretch=1.0):
 
 def assert_inside(skeleton, q):
     """Check the contract on limits for rows of joint values."""
-    from synovia.kernels.tree.tables import violations
-
-    worst, where = np.zeros(len(q)), np.zeros(len(q), np.int64)
-    t = skeleton.tables
-    violations(t.variables, t.limits, np.ascontiguousarray(q), worst, where)
-    assert worst.max() <= 1e-9
+    assert beyond_limits(skeleton.tables, q) <= 1e-9
     assert np.isfinite(q).all()
     follow = skeleton.follow(q.copy())
     np.testing.assert_allclose(follow, q, atol=1e-12)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from beyond import beyond_limits
 from parts import Parts
 from probes import random_q
 from synovia.kernels import layout
@@ -23,7 +24,6 @@ from synovia.kernels.hierarchy.basis import (
 from synovia.kernels.hierarchy.levels import solve_levels
 from synovia.kernels.search.finish import BEST
 from synovia.kernels.tree import chart
-from synovia.kernels.tree.variables import violation
 from trees import random_tree
 
 pytestmark = pytest.mark.parts
@@ -274,7 +274,7 @@ def test_a_step_lowers_the_first_level_that_is_missed_and_keeps_the_limits(seed)
         np.testing.assert_allclose(body.q, moved_from(body, before, body.work.dq), atol=1e-12)
     body.evaluate()
     assert body.h.errors[0] < first
-    assert violation(body.problem.variables, body.problem.limits, body.q)[0] < 1e-9
+    assert beyond_limits(body.problem, body.q) < 1e-9
 
 
 def moved_from(body, q, y):
@@ -450,7 +450,7 @@ def test_a_step_of_a_lower_level_stops_where_a_one_sided_goal_would_fail(seed):
     h, general = body.h, body.problem.general
     J = body.work.J
     solve_levels(h, body.problem.levels, len(body.problem.levels), 1e-12, 0.0, 0.0, 0.5, True)
-    step.to_pose_step(body.problem, body.work, h)
+    step.to_pose_step(body.work, h)
     y, used = body.work.dq, 0
     slot = 0
     for i in range(len(general.ints)):
@@ -533,7 +533,7 @@ def test_a_centre_beside_an_edge_is_led_back_across_it(away, edges):
     np.testing.assert_allclose(h.e[:2], missed if edges == 0 else 0.0, atol=1e-15)
     assert (np.abs(body.work.J[:2]).max(1) > 1e-3).sum() == (2 if edges == 0 else edges)
     solve_levels(h, body.problem.levels, 1, 1e-12, 0.0, 0.0, 1e9, True)
-    step.to_pose_step(body.problem, body.work, h)
+    step.to_pose_step(body.work, h)
     small = 1e-4
     q = moved_from(body, body.q, small * body.work.dq)
     change = (np.asarray(centre_of(sy.Pose(skeleton, q))) - [x, y, z])[:2] / small
@@ -883,7 +883,7 @@ def test_a_chain_that_points_away_is_left_and_a_minimum_is_kept():
     for q, saddle in (([np.pi, 0.0], True), ([0.0, 0.0], False)):
         body = Body(arm, [sy.PositionGoal("tip", (5, 0, 0))], np.array(q))
         body.evaluate()
-        step.keep_errors(body.h)
+        body.h.best[:] = body.h.errors
         for v in range(2):
             assert finish.error_falls_along(*body.call, body.h, 1, v) == (saddle or (q[0] > 1 and v == 1))
         largest_move.restore_pose(body.problem, body.q, body.h.saved_pose)
@@ -905,12 +905,12 @@ def test_a_saddle_beside_a_limit_is_left_to_the_side_that_is_free():
     arm = chain((1.0,), limit=sy.Interval(-np.pi, np.pi))
     body = Body(arm, [sy.PositionGoal("tip", (5, 0, 0))], np.array([np.pi]))
     body.evaluate()
-    step.keep_errors(body.h)
+    body.h.best[:] = body.h.errors
     assert finish.error_falls_along(*body.call, body.h, 1, 0)
     still = chain((1.0,), limit=sy.Interval(1.0, 1.0 + 1e-6))
     body = Body(still, [sy.PositionGoal("tip", (5, 0, 0))], np.array([1.0]))
     body.evaluate()
-    step.keep_errors(body.h)
+    body.h.best[:] = body.h.errors
     assert not finish.error_falls_along(*body.call, body.h, 1, 0)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from beyond import beyond_limits
 from parts import Parts
 from probes import random_q
 from synovia.kernels import layout
@@ -16,7 +17,6 @@ from synovia.kernels.goals.residuals import geometric_jacobian
 from synovia.kernels.heuristic import poles
 from synovia.kernels.math import spheres
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.variables import violation
 from trees import random_frame, random_tree
 
 pytestmark = pytest.mark.parts
@@ -73,31 +73,29 @@ def target(rotation=None, point=(0.0, 0.0, 0.0), last=(0.0, 0.0, 0.0, 1.0)):
 )
 def test_points_that_are_refused(point, refused):
     """What is not finite or farther than 10^15 units is no position; a rotation goal does not read it."""
-    parts = Parts(bar(1.0), [sy.PositionGoal("tip", (1, 0, 0))], sy.LevenbergMarquardt())
     with np.errstate(all="ignore"):
-        assert frames.is_invalid(parts.problem, target(point=point), 0, layout.POSITION) == refused
-        assert not frames.is_invalid(parts.problem, target(point=point), 0, layout.ROTATION)
+        assert frames.is_invalid(target(point=point), 0, layout.POSITION) == refused
+        assert not frames.is_invalid(target(point=point), 0, layout.ROTATION)
 
 
 def test_rotations_that_are_refused():
     """Each entry and each mirror counts beyond rounding, and the last row of the transform."""
-    parts = Parts(bar(1.0), [sy.RotationGoal("tip", np.eye(3))], sy.LevenbergMarquardt())
     R = turn([0.1, -0.4, 0.3, 0.8]).as_matrix()
     for given, refused in ((R, False), (R[:, [1, 0, 2]], True), (-R, True), (R * [1, 1, 1 + 1e-4], True),
                            (R * [1 + 1e-4, 1, 1], True), (R * [1, 1 + 1e-4, 1], True), (R * (1 + 1e-6), False),
                            (R * np.nan, True)):  # fmt: skip
         with np.errstate(all="ignore"):
-            assert frames.is_invalid(parts.problem, target(given), 0, layout.ROTATION) == refused
-            assert not frames.is_invalid(parts.problem, target(given), 0, layout.POSITION)
+            assert frames.is_invalid(target(given), 0, layout.ROTATION) == refused
+            assert not frames.is_invalid(target(given), 0, layout.POSITION)
     for a, b in ((0, 1), (0, 2), (1, 2)):
         skewed = R.copy()
         skewed[:, a] += 1e-4 * R[:, b]
-        assert frames.is_invalid(parts.problem, target(skewed), 0, layout.ROTATION)
+        assert frames.is_invalid(target(skewed), 0, layout.ROTATION)
     for i in range(4):
         last = np.array([0.0, 0.0, 0.0, 1.0])
         last[i] += 1e-3
-        assert frames.is_invalid(parts.problem, target(R, last=last), 0, layout.ROTATION)
-        assert not frames.is_invalid(parts.problem, target(R, last=last), 0, layout.POSITION)
+        assert frames.is_invalid(target(R, last=last), 0, layout.ROTATION)
+        assert not frames.is_invalid(target(R, last=last), 0, layout.POSITION)
 
 
 def test_a_given_rotation_becomes_orthonormal():
@@ -387,7 +385,7 @@ def test_a_blend_ends_within_the_limits():
         blend.save_values(parts.problem, parts.q, values, 0)
         q = body.random_pose(seed + 100).q.copy()
         blend.blend(parts.problem, q, values, 0, 0.5)
-        assert violation(parts.problem.variables, parts.problem.limits, q)[0] < 1e-9
+        assert beyond_limits(parts.problem, q) < 1e-9
 
 
 def test_how_far_targets_move():

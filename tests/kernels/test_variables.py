@@ -1,4 +1,4 @@
-"""Laws of the variable table: steps and clamps stay inside, violations are distances, samples are uniform."""
+"""Laws of the variable table: steps and clamps stay inside, excesses are distances, samples are uniform."""
 
 import math
 
@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from beyond import beyond_limits
 from conftest import UNCOMPILED
 from synovia.kernels.tree import variables
-from synovia.kernels.tree.tables import clamp_rows, random_rows, violations
+from synovia.kernels.tree.tables import clamp_rows, excesses, random_rows
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
 
@@ -53,12 +54,6 @@ def clamped(q):
     return out[0]
 
 
-def violation(q):
-    worst, where = np.zeros(1), np.zeros(1, np.int64)
-    violations(BODY.tables.variables, BODY.tables.limits, np.array(q).reshape(1, -1), worst, where)
-    return worst[0], where[0]
-
-
 def anywhere(seed):
     rng = np.random.default_rng(seed)
     q = rng.uniform(-4, 4, BODY.nq)
@@ -79,25 +74,24 @@ def draws(limit, kind, n=SAMPLES, seed=1):
 def test_clamp_brings_inside_and_keeps_what_is_inside(seed):
     q = anywhere(seed)
     inside = clamped(q)
-    assert violation(inside)[0] <= 1e-9
+    assert beyond_limits(BODY.tables, inside) <= 1e-9
     np.testing.assert_allclose(clamped(inside), inside, atol=1e-9)
     free = np.r_[BODY.q_slice("root"), BODY.q_slice("rail"), BODY.q_slice("wheel"), BODY.q_slice("eye")]
     np.testing.assert_array_equal(inside[free], q[free])
 
 
 @pytest.mark.parametrize(("joint", "value", "wanted"), [("lift", 1.75, 0.25), ("lift", -0.7, 0.5), ("knee", 0.0, 0.1)])
-def test_violation_is_a_distance_and_says_where(joint, value, wanted):
+def test_an_excess_is_a_distance_of_its_variable(joint, value, wanted):
     q = clamped(anywhere(4))
     q[BODY.q_slice(joint)] = value
-    worst, where = violation(q)
-    assert worst == pytest.approx(wanted, abs=1e-12)
-    assert BODY.joint_names[BODY.tables.owner[where]] == joint
+    out = np.empty(len(BODY.tables.variables))
+    excesses(BODY.tables.variables, BODY.tables.limits, q, out)
+    assert out.max() == pytest.approx(wanted, abs=1e-12)
+    assert BODY.joint_names[BODY.tables.owner[out.argmax()]] == joint
 
 
-def test_nothing_is_violated_at_rest():
-    worst, where = violation(BODY.rest_q)
-    assert worst <= 1e-9
-    assert where == -1 or worst > 0
+def test_nothing_is_beyond_its_limit_at_rest():
+    assert beyond_limits(BODY.tables, BODY.rest_q) <= 1e-9
 
 
 @given(seeds)
@@ -107,7 +101,7 @@ def test_step_adds_numbers_turns_quaternions_and_stays_inside(seed):
     dq, size = rng.normal(size=BODY.nv), rng.uniform(0, 2)
     out = q.copy()
     step(BODY.tables.variables, BODY.tables.limits, out, dq, size)
-    assert violation(out)[0] <= 1e-9
+    assert beyond_limits(BODY.tables, out) <= 1e-9
     v = {BODY.joint_names[o]: row[2] for o, row in zip(BODY.tables.owner, BODY.tables.variables, strict=True)}
     rail, wheel, eye = BODY.q_slice("rail"), BODY.q_slice("wheel"), BODY.q_slice("eye")
     np.testing.assert_allclose(out[rail], q[rail] + size * dq[v["rail"]], atol=1e-14)
@@ -138,7 +132,7 @@ def test_samples_are_inside_and_repeatable(seed):
     random_rows(t.variables, t.limits, one, seed, np.empty(1, np.uint64))
     np.testing.assert_array_equal(one[0], a[0])  # row t is attempt t, however many rows there are
     for q in a:
-        assert violation(q)[0] <= 1e-9
+        assert beyond_limits(BODY.tables, q) <= 1e-9
         assert q[BODY.q_slice("rail")] == 0.0
     assert len({tuple(q) for q in a}) == 4
 

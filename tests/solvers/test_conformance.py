@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.kernels.tree.tables import violations
+from beyond import beyond_limits
 from synovia.model import Joint, Kind, Mimic
 from synovia.problem import reduce
 from synovia.solver import Solver
@@ -179,14 +179,6 @@ def targets_of(goals, pose):
     return {goal.joint: place(pose, goal) for goal in goals}
 
 
-def worst_violation(skeleton, q):
-    """Return the largest distance beyond a limit in rows of q."""
-    rows = np.atleast_2d(q)
-    worst, where = np.empty(len(rows)), np.empty(len(rows), np.int64)
-    violations(skeleton.tables.variables, skeleton.tables.limits, rows, worst, where)
-    return worst.max()
-
-
 def bones(pose):
     """Return the length of every bone whose joint does not slide."""
     s = pose.skeleton
@@ -254,7 +246,7 @@ def test_limits_hold_bones_are_rigid_and_followers_follow(solver, body):
     ik = sy.IK(skeleton, goals_on(ends), settings(solver, attempts=3))
     for _, targets, start in problems(body, PROBLEMS, first=10, solver=solver):
         solution = ik.solve(targets, start)
-        assert worst_violation(skeleton, solution.pose.q) <= 1e-9
+        assert beyond_limits(skeleton.tables, solution.pose.q) <= 1e-9
         np.testing.assert_allclose(bones(sy.Pose(skeleton, solution.pose.q)), lengths, rtol=1e-9, atol=1e-12)
 
 
@@ -325,7 +317,7 @@ def assert_same_outcomes(ik, then, here, unit=1.0):
     missed = told & ~here.reached
     np.testing.assert_allclose(second[missed], first[missed], rtol=0, atol=0.01 * ik.reach)
     for answers in (then, here):
-        assert worst_violation(answers.ik.skeleton, answers.q) <= 1e-9
+        assert beyond_limits(answers.ik.skeleton.tables, answers.q) <= 1e-9
         close = (answers.errors[:, :, 0] <= answers.ik.tolerance[0]).all(axis=1)
         np.testing.assert_array_equal(answers.reached, close)
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import synovia as sy
+from beyond import beyond_limits
 from synovia.diagnosis import reasons_as_json as as_json
 from synovia.errors import InputError
-from synovia.kernels.tree.tables import violations
 from synovia.model import Joint, Kind
 from trees import random_tree
 
@@ -28,14 +28,6 @@ def planar(*lengths, limit=None):
     rest = np.eye(4)
     rest[0, 3] = at
     return sy.Skeleton([*joints, Joint("tip", f"j{len(lengths) - 1}", Kind.FIXED, rest)])
-
-
-def outside(skeleton, rows):
-    """Return the largest distance beyond a limit in rows of q."""
-    rows = np.atleast_2d(rows)
-    worst, where = np.empty(len(rows)), np.empty(len(rows), np.int64)
-    violations(skeleton.tables.variables, skeleton.tables.limits, rows, worst, where)
-    return worst.max()
 
 
 def test_a_limit_that_holds_a_goal_back_is_told():
@@ -125,7 +117,7 @@ def test_upper_levels_alone_gain_nothing_from_the_final_pose(seed):
     body, root, goals = some_problem(seed)
     ik = sy.IK(body, goals, sy.FullBody(attempts=2), root=root)
     solution = ik.solve()
-    assert outside(ik.skeleton, solution.pose.q) <= 1e-9
+    assert beyond_limits(ik.skeleton.tables, solution.pose.q) <= 1e-9
     for last in sorted({goal.priority for goal in goals})[:-1]:
         upper = [i for i, goal in enumerate(goals) if goal.priority <= last]
         few = [goals[i] for i in upper]
@@ -144,7 +136,7 @@ def test_a_small_arm_with_everything():
     wall = sy.PlaneGoal("tip", (0.0, 0.3, 0.0), (0.0, 1.0, 0.0))
     below = sy.solve(arm, [wall, sy.PositionGoal("tip", (1.2, -0.4, 0.0), priority=1)], sy.FullBody(attempts=1))
     np.testing.assert_allclose(below.pose.position("tip"), (1.2, 0.3, 0.0), atol=1e-3)
-    assert outside(arm, below.pose.q) <= 1e-9
+    assert beyond_limits(arm.tables, below.pose.q) <= 1e-9
     far = sy.solve(arm, sy.PositionGoal("tip", (1.4, 1.7, 0.0)), sy.FullBody(attempts=1, softening=0.05))
     assert not far.reached
     assert 0.0 < 2.3 - np.linalg.norm(far.pose.position("tip")) < 0.05 * 2.3
@@ -216,7 +208,7 @@ def test_a_move_is_limited_in_every_frame_and_level():
     moves = turns(ik.skeleton, q)
     assert 0.04 < moves[:, 3:].max() <= 0.05 + 1e-9
     assert moves[:, :3].max() <= 0.05 * ik.reach + 1e-9
-    assert outside(body, q) <= 1e-9
+    assert beyond_limits(body.tables, q) <= 1e-9
     slow = next(answer for answer in clip if not answer.reached)
     assert any("largest_move" in line for line in slow.explain())
     assert "solve again from this pose" in slow.explain()[0]
@@ -416,7 +408,7 @@ def test_the_edge_of_reach_is_soft_and_quiet():
     clip = ik.track({"left_hand": path}, start=ik.solve({"left_hand": path[0]}).pose)
     moves = turns(body, clip.q).max(1)
     assert moves.max() < 3.0 * moves[(far < 0.9 * reach)[1:]].max()
-    assert outside(body, clip.q) <= 1e-9
+    assert beyond_limits(body.tables, clip.q) <= 1e-9
     assert not clip[int(np.argmax(far > 0.99 * reach))].reached
     still = ik.track({"left_hand": np.repeat(path[149][None], 20, 0)}, start=clip[149].pose)
     assert np.abs(np.diff(still.q, axis=0)).max() < 1e-6

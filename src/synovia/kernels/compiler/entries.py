@@ -25,7 +25,6 @@ ENTRIES: Final = {
     "tree.tables.random_rows": Entry("random poses", 1.5),
     "tree.tables.clamp_rows": Entry("poses within their limits", 1.5),
     "tree.tables.excesses": Entry("distances to limits", 1.0),
-    "tree.tables.violations": Entry("limits that are broken", 1.0),
     "jacobian.arm.arm": Entry("lm and dls on arms", 7.0),
     "jacobian.levenberg.levenberg": Entry("lm", 10.0),
     "jacobian.levenberg.levenberg_general": Entry("lm with general goals", 14.0),
@@ -85,7 +84,6 @@ _OTHERS: Final = {
     "tree.tables.random_rows": (("int32", 2), ("float64", 2), ("float64", 2), ("int64", 0), ("uint64", 1)),
     "tree.tables.clamp_rows": (("int32", 2), ("float64", 2), ("float64", 2)),
     "tree.tables.excesses": (("int32", 2), ("float64", 2), ("float64", 1), ("float64", 1)),
-    "tree.tables.violations": (("int32", 2), ("float64", 2), ("float64", 2), ("float64", 1), ("int64", 1)),
     "tree.orient.orient": (
         ("int32", 2), ("float64", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("int32", 1), ("int32", 1),
         ("int32", 2), ("float64", 3), ("float64", 2), ("float64", 2), ("float64", 2),

@@ -56,7 +56,7 @@ def _decorator(cached: bool = False, **options: Any) -> Callable[..., Any]:
             compile_events.guard(kernel)
             _keep(kernel, Path(function.__code__.co_filename))
         else:
-            _take_literals_alike(kernel)
+            _take_integers_alike(kernel)
         return kernel
 
     return decorate
@@ -76,12 +76,15 @@ def _other_entry(function: Callable[..., Any]) -> Callable[..., Any]:
     return prebuilt.entries.get(name, function)
 
 
-def _take_literals_alike(kernel: Any) -> None:
-    """Have a helper compiled once for all whole numbers that are written as literals; numba would do so for each."""
-    from numba.core.types import unliteral
+def _take_integers_alike(kernel: Any) -> None:
+    """Have a helper compiled once for all integers; numba would do so for int32, int64 and each number as a literal."""
+    from numba.core.types import int32, int64, unliteral
+
+    def widened(kind: Any) -> Any:
+        return int64 if kind == int32 else unliteral(kind)
 
     if find := getattr(kernel, "get_call_template", None):  # a part of numba that has no promise to stay
-        kernel.get_call_template = lambda args, kws: find(tuple(map(unliteral, args)), kws)
+        kernel.get_call_template = lambda args, kws: find(tuple(map(widened, args)), kws)
 
 
 def _keep(kernel: Any, file: Path) -> None:
@@ -131,11 +134,6 @@ def ready(kernel: Callable[..., Any], *like: Any) -> Callable[..., Any]:
 _ALGORITHMS: dict[type, Callable[..., Any]] = {}
 
 
-def perform(name, problem, work, targets, q):
-    """Run an algorithm, given as the value that ``algorithm`` returned."""
-    return _ALGORITHMS[type(name)](problem, work, targets, q)
-
-
 def algorithm(function: Callable[..., Any]) -> Any:
     """Return a handle of a kernel that can be passed to other kernels, which call it as ``perform(handle, ...)``.
 
@@ -144,15 +142,28 @@ def algorithm(function: Callable[..., Any]) -> Any:
     """
     module = function.__module__.removeprefix("synovia.kernels.").replace(".", "__")
     kind = namedtuple(f"{module}__{function.__name__}", ())  # pyright: ignore[reportUntypedNamedTuple]  # empty
-    kernel = device(function)
-    _ALGORITHMS[kind] = kernel
-    if mode == "jit":
-        from numba.extending import overload
-
-        @overload(perform, jit_options=_HELPER)  # pyright: ignore[reportArgumentType]  # its type lacks pipeline_class
-        def typed(name, problem, work, targets, q):
-            if getattr(name, "instance_class", None) is not kind:
-                return None
-            return lambda name, problem, work, targets, q: kernel(problem, work, targets, q)
-
+    _ALGORITHMS[kind] = device(function)
     return kind()
+
+
+def perform(name, problem, work, targets, q):  # pyright: ignore[reportRedeclaration]  # or the one below
+    """Run an algorithm, given as the value that ``algorithm`` returned."""
+    return _ALGORITHMS[type(name)](problem, work, targets, q)
+
+
+if mode == "jit":
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def perform(typingctx, name, problem, work, targets, q):
+        """Run an algorithm, given as the value that ``algorithm`` returned."""
+        kernel = types.Dispatcher(_ALGORITHMS[name.instance_class])
+
+        def call_type():
+            return kernel.get_call_type(typingctx, (problem, work, targets, q), {})
+
+        def codegen(context, builder, _, args):
+            return context.get_function(kernel, call_type())(builder, args[1:])
+
+        return call_type().return_type(name, problem, work, targets, q), codegen

@@ -11,7 +11,7 @@ from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.custom import CURVATURE, write_custom
 from synovia.kernels.goals.frames import goal_frame
 from synovia.kernels.goals.residuals import goal_error
-from synovia.kernels.math.rotations import origin_of, rotation_of
+from synovia.kernels.math.rotations import column, origin_of, rotation_of
 from synovia.kernels.math.vectors import TINY, cross, dot, norm, scale, sub
 from synovia.kernels.tree.forward import translation_axes
 
@@ -28,17 +28,16 @@ def axis_of(problem, q, frames, row, c):
     kind, v = tree.ints[row, layout.KIND], tree.ints[row, layout.COLUMN]
     translation = tree.ints[row, layout.TRANSLATION_COLUMN]
     R = rotation_of(frames, row)
-    z = (R[2], R[5], R[8])
+    z = column(R, 2)
     if kind == layout.HINGE:
         return (v if c == 0 else -1), 1, scale(tree.couple[row, layout.RATIO], z)
     if kind == layout.SLIDE:
         return (v if c == 3 else -1), 0, scale(tree.couple[row, layout.RATIO] * problem.reach, z)
     if (kind == layout.BALL or kind == layout.FREE) and c < 3:
-        return (v + c if v >= 0 else -1), 1, (R[c], R[c + 3], R[c + 6])
+        return (v + c if v >= 0 else -1), 1, column(R, c)
     if kind == layout.FREE and translation >= 0:
         A = translation_axes(tree, row, q, R)
-        k = c - 3
-        return translation + k, 0, scale(problem.reach, (A[k], A[k + 3], A[k + 6]))
+        return translation + c - 3, 0, scale(problem.reach, column(A, c - 3))
     return -1, 0, z
 
 

@@ -95,7 +95,7 @@ def orthonormal(R):
 
 
 @inline
-def is_invalid(problem, targets, g, parts):
+def is_invalid(targets, g, parts):
     """Return whether one of these parts of a target is not finite or not a rigid transform."""
     R, p = target_frame(targets, g)
     if parts & POSITION:
@@ -157,12 +157,12 @@ def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
             add_column(J, k, parts, v, z, zero, wp, wr)
         elif (kind == BALL or kind == FREE) and v >= 0:
             for c in range(3):
-                z = (R[c], R[c + 3], R[c + 6])
+                z = column(R, c)
                 add_column(J, k, parts, v + c, cross(z, arm), z, wp, wr)
         if translation >= 0:
             A = translation_axes(tree, row, q, R)
             for c in range(3):
-                z = scale(problem.reach, (A[c], A[c + 3], A[c + 6]))
+                z = scale(problem.reach, column(A, c))
                 add_column(J, k, parts, translation + c, z, zero, wp, wr)
         row = tree.ints[row, PARENT]
 
@@ -179,11 +179,11 @@ def add_joint_row(problem, q, frames, row, force, torque, J, k):
         J[k, v] += tree.couple[row, RATIO] * problem.reach * dot(column(R, 2), force)
     elif (kind == BALL or kind == FREE) and v >= 0:
         for c in range(3):
-            J[k, v + c] += R[c] * torque[0] + R[c + 3] * torque[1] + R[c + 6] * torque[2]
+            J[k, v + c] += dot(column(R, c), torque)
     if translation >= 0:
         A = translation_axes(tree, row, q, R)
         for c in range(3):
-            J[k, translation + c] += problem.reach * (A[c] * force[0] + A[c + 3] * force[1] + A[c + 6] * force[2])
+            J[k, translation + c] += problem.reach * dot(column(A, c), force)
 
 
 @device

@@ -131,14 +131,14 @@ def start_target(problem, frames, term):
 
 
 @device
-def first_invalid_general(general, problem, targets):
+def first_invalid_general(general, targets):
     """Return the first goal with an invalid target, or -1."""
     if general is None:
         return -1
     for term in range(general.ints.shape[0]):
         g = general.ints[term, GOAL]
         given = general.ints[term, TARGET_PARTS] & int(targets[g, GIVEN])
-        if is_invalid(problem, targets, g, given):
+        if is_invalid(targets, g, given):
             return g
         if general.ints[term, KIND] == DIRECTION and given and direction.is_invalid(targets, g):
             return g

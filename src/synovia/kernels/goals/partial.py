@@ -29,11 +29,11 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import (
     apply,
+    frame_of,
     identity,
     load_quat,
     matmul,
     matmul_t,
-    origin_of,
     quat_matrix,
     rotation_of,
 )
@@ -82,18 +82,6 @@ def motion(problem, q, i):
     return identity(), NOTHING
 
 
-@inline
-def scale9(k, D):
-    """Return k D."""
-    return k * D[0], k * D[1], k * D[2], k * D[3], k * D[4], k * D[5], k * D[6], k * D[7], k * D[8]
-
-
-@inline
-def suffix_origin(tree, i, M, m, p):
-    """Return the origin of S after joint i and its fixed transform are multiplied onto it."""
-    return add(origin_of(tree.fixed, i), apply(rotation_of(tree.fixed, i), add(m, apply(M, p))))
-
-
 @device
 def differentiate(problem, J, g, v, B, D, d, S, R):
     """Add ∂T/∂x = B (D, d) S to column v of goal g: the translation, and the axial vector of ∂R/∂x Rᵀ."""
@@ -125,8 +113,9 @@ def partial_jacobian(problem, q, frames, targets, J):
             M, m = motion(problem, q, i)
             ratio = tree.couple[i, RATIO]
             if kind == HINGE and v >= 0:  # ∂/∂x of (cos x, -sin x; sin x, cos x)
-                D = (-M[3], -M[0], F(0), M[0], -M[3], F(0), F(0), F(0), F(0))
-                differentiate(problem, J, g, v, B, scale9(ratio, D), NOTHING, S, R)
+                sine, cosine = ratio * M[3], ratio * M[0]
+                D = (-sine, -cosine, F(0), cosine, -sine, F(0), F(0), F(0), F(0))
+                differentiate(problem, J, g, v, B, D, NOTHING, S, R)
             elif kind == SLIDE and v >= 0:
                 differentiate(problem, J, g, v, B, ZERO, (F(0), F(0), ratio * problem.reach), S, R)
             elif (kind == BALL or kind == FREE) and v >= 0:  # q ← q · exp(w): ∂M/∂w at w = 0
@@ -135,9 +124,7 @@ def partial_jacobian(problem, q, frames, targets, J):
             if translation >= 0:
                 for c in range(3):
                     differentiate(problem, J, g, translation + c, B, ZERO, scale(problem.reach, unit(c)), S, R)
-            S = (
-                matmul(rotation_of(tree.fixed, i), matmul(M, S[0])),
-                suffix_origin(tree, i, M, m, S[1]),
-            )
+            A, a = frame_of(tree.fixed, i)
+            S = matmul(A, matmul(M, S[0])), add(a, apply(A, add(m, apply(M, S[1]))))
             i = tree.ints[i, PARENT]
     general_jacobian(problem.general, problem, q, frames, targets, J)

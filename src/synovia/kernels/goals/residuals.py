@@ -45,9 +45,9 @@ INFINITE = F(math.inf)
 def first_invalid_target(problem, targets):
     """Validate the targets: return the first goal whose target is not finite or not a rigid transform, or -1."""
     for g in range(problem.goals.shape[0]):
-        if is_invalid(problem, targets, g, problem.goals[g, PARTS] & int(targets[g, GIVEN])):
+        if is_invalid(targets, g, problem.goals[g, PARTS] & int(targets[g, GIVEN])):
             return g
-    return first_invalid_general(problem.general, problem, targets)
+    return first_invalid_general(problem.general, targets)
 
 
 @inline

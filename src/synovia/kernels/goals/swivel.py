@@ -66,7 +66,7 @@ def remember_poles(general, problem, work, targets, q):
 
 
 @device
-def excess_turn(problem, work, i, r, m, t, pole):
+def excess_turn(work, i, r, m, t, pole):
     """Return by how much (radians, signed) the turn from the previous plane to the pole exceeds its maximum.
 
     Note in ``points`` whether it does, for ``pole_is_held``.
@@ -95,7 +95,7 @@ def swivel_to_pole(problem, work, targets, term):
     i = problem.tree.ints.shape[0] + problem.general.ints[term, GOAL]
     angle = bend.angle
     if work.points[i, KNOWN] != NO_FRAME:
-        angle = wrap(angle - excess_turn(problem, work, i, r, m, t, pole))
+        angle = wrap(angle - excess_turn(work, i, r, m, t, pole))
     slack = TOLERANCE_SHARE * problem.tolerance_angle * (F(1) - bend.fade) / bend.fade
     return math.copysign(max(F(0), abs(angle) - slack), angle)
 

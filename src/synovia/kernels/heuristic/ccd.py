@@ -141,7 +141,7 @@ def sweep(problem, work, targets, q):
                 turn_goals(problem, work, i, o, matmul_t(new, R))
             if tree.ints[i, TRANSLATION_COLUMN] >= 0:
                 for c in range(3):
-                    axis = (axes[c], axes[c + 3], axes[c + 6])
+                    axis = column(axes, c)
                     by = slide_to(problem, q, k - 3 + c, slide_error(problem, work, targets, i, axis), stiffness)
                     shift_goals(problem, work, i, axis, by)
                     moved = max(moved, abs(by) / problem.reach)

@@ -184,7 +184,7 @@ def forward_pass(problem, work, targets, q):
                 axes = translation_axes(tree, i, q, R)
                 way = sub(load(points, i, PLACE), o)
                 for c in range(3):
-                    axis = (axes[c], axes[c + 3], axes[c + 6])
+                    axis = column(axes, c)
                     by = slide_to(problem, q, k - 3 + c, dot(axis, way), F(0))
                     o = axpy(by, axis, o)
                     most = max(most, abs(by) / problem.reach)

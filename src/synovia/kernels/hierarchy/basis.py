@@ -112,24 +112,6 @@ def open_levels(scratch, m, n):
     )
 
 
-@inline
-def free_count(h):
-    """Return the number of free columns."""
-    return int(h.state[FREE_COUNT])
-
-
-@inline
-def basis_count(h):
-    """Return the number of rows of the basis."""
-    return int(h.state[BASIS_COUNT])
-
-
-@inline
-def stiff_count(h):
-    """Return the number of rows of R."""
-    return int(h.state[STIFF_COUNT])
-
-
 @device
 def reset_columns(h):
     """Make all columns free; the basis has no rows of R."""
@@ -220,11 +202,11 @@ def rebuild_basis(h, last):
     if h.state[BASIS_STALE] == F(0):
         return
     count = 0
-    free = free_count(h)
+    free = int(h.state[FREE_COUNT])
     for i in range(last):
         if h.constrains[i] != F(0):
             count = extend_basis(h.B, h.G, h.L, i, free, count, count, F(0))
-    for i in range(stiff_count(h)):
+    for i in range(int(h.state[STIFF_COUNT])):
         count = extend_basis(h.B, h.R, h.L, i, free, count, count, STIFF_SHARE)
     h.state[BASIS_COUNT] = F(count)
     h.state[BASIS_STALE] = F(0)
@@ -237,7 +219,7 @@ def swap_columns(h, i, j):
         return
     for r in range(h.G.shape[0]):
         h.G[r, i], h.G[r, j] = h.G[r, j], h.G[r, i]
-    for r in range(stiff_count(h)):
+    for r in range(int(h.state[STIFF_COUNT])):
         h.R[r, i], h.R[r, j] = h.R[r, j], h.R[r, i]
     for r in range(VECTORS):
         h.v[r, i], h.v[r, j] = h.v[r, j], h.v[r, i]
@@ -246,7 +228,7 @@ def swap_columns(h, i, j):
 @apart
 def fix_column(h, i, side):
     """Fix column i at its lower (-1) or upper (1) bound."""
-    last = free_count(h) - 1
+    last = int(h.state[FREE_COUNT]) - 1
     h.v[ACTIVE_SIDE, i] = side
     h.v[STEP, i] = h.v[UPPER, i] if side > F(0) else h.v[LOWER, i]
     swap_columns(h, i, last)
@@ -260,8 +242,8 @@ def pin_column(h, i, side):
 
     If the basis already contains it, only rounding moved the column, and it is fixed at once.
     """
-    free = free_count(h)
-    count = basis_count(h)
+    free = int(h.state[FREE_COUNT])
+    count = int(h.state[BASIS_COUNT])
     for k in range(free):
         h.B[count, k] = F(k == i)
     for _ in range(2):
@@ -282,7 +264,7 @@ def pin_column(h, i, side):
 @device
 def fix_pinned(h):
     """Fix all pinned columns at their bounds."""
-    k = free_count(h) - 1
+    k = int(h.state[FREE_COUNT]) - 1
     while k >= 0 and h.state[ANY_PINNED] != F(0):
         if h.v[ACTIVE_SIDE, k] != F(0):
             fix_column(h, k, h.v[ACTIVE_SIDE, k])
@@ -293,7 +275,7 @@ def fix_pinned(h):
 @apart
 def release_column(h, i):
     """Release column i from its bound."""
-    first = free_count(h)
+    first = int(h.state[FREE_COUNT])
     h.v[ACTIVE_SIDE, i] = F(0)
     swap_columns(h, i, first)
     h.state[FREE_COUNT] = F(first + 1)

@@ -12,7 +12,6 @@ from synovia.kernels.hierarchy.step import (
     combined_error,
     evaluate_levels,
     is_better_pose,
-    keep_errors,
     smallest_tolerance,
     take_step,
 )
@@ -64,7 +63,7 @@ def descend_levels(problem, work, targets, q, h, count):
         else:
             better = is_better_pose(h, count, met_error)
         if better:
-            keep_errors(h)
+            copy(h.errors, h.best)
             copy(q, work.trial)
             met = reached
             damping *= DECREASE

@@ -18,7 +18,7 @@ from synovia.kernels.hierarchy.descent import descend_levels
 from synovia.kernels.hierarchy.inequalities import slack_count
 from synovia.kernels.hierarchy.largest_move import is_near_start, restore_pose, save_pose
 from synovia.kernels.hierarchy.polish import MAX_LOSS, UPPER_LOSS, has_gained, refine
-from synovia.kernels.hierarchy.step import EQUAL_ERRORS, apply_step, evaluate_levels, keep_errors, smallest_tolerance
+from synovia.kernels.hierarchy.step import EQUAL_ERRORS, apply_step, evaluate_levels, smallest_tolerance
 from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, FINALISTS, LARGEST_MOVE, OTHERS
 from synovia.kernels.search.finish import BEST
 from synovia.kernels.search.polish import SADDLE_STEP
@@ -162,7 +162,7 @@ def refine_all(problem, work, targets, q, h):
 def is_better(problem, work, targets, start, q, h):
     """Return whether q meets all goals, or is better than the start in the first level where they differ."""
     evaluate_levels(problem, work, targets, start, h)
-    keep_errors(h)
+    copy(h.errors, h.best)
     worst = evaluate_levels(problem, work, targets, q, h)
     return worst <= F(1) or has_gained(h, problem.levels.shape[0], UPPER_LOSS, MIN_GAIN, MIN_GAIN)
 
@@ -218,7 +218,7 @@ def is_clearly_better(problem, work, targets, q):
     h = open_hierarchy(problem, work)
     met = smallest_tolerance(problem)
     evaluate_levels(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[BEST], h)
-    keep_errors(h)
+    copy(h.errors, h.best)
     evaluate_levels(problem, work, targets, q, h)
     for k in range(problem.levels.shape[0] - 1):
         error, lowest = max(h.errors[k], met), max(h.best[k], met)

@@ -19,6 +19,7 @@ from synovia.kernels.hierarchy.basis import (
     BASIS_COUNT,
     BASIS_STALE,
     DIRECTION,
+    FREE_COUNT,
     GRADIENT,
     LOWER,
     PERMANENT,
@@ -30,10 +31,8 @@ from synovia.kernels.hierarchy.basis import (
     STIFFNESS,
     UPPER,
     add_row,
-    basis_count,
     extend_basis,
     fix_pinned,
-    free_count,
     open_levels,
     pin_column,
     project_out,
@@ -95,7 +94,7 @@ def level_direction(h, first, last, base, count, damping):
     for k in range(n):
         h.v[DIRECTION, k] = F(0)
     for a in range(r):
-        add_row(h.v, DIRECTION, h.c[a], h.B, base + a, free_count(h))
+        add_row(h.v, DIRECTION, h.c[a], h.B, base + a, int(h.state[FREE_COUNT]))
 
 
 @apart
@@ -108,7 +107,7 @@ def advance_to_bound(h, max_move):
         1 if a bound was reached, 2 if ``max_move`` shortened the step, else 0.
     """
     h.state[SOLVES] += F(1)
-    free = free_count(h)
+    free = int(h.state[FREE_COUNT])
     longest = F(0)
     for k in range(free):
         if h.v[ACTIVE_SIDE, k] != F(0):
@@ -140,7 +139,7 @@ def release_bounds(h, scale, release_all):
     worst = -MULTIPLIER_NOISE * scale
     which = -1
     count = 0
-    k = free_count(h)
+    k = int(h.state[FREE_COUNT])
     n = h.v.shape[1]
     while k < n:
         push = h.v[ACTIVE_SIDE, k] * h.v[GRADIENT, k]
@@ -171,19 +170,19 @@ def bound_multipliers(h):
     scale = F(0)
     for k in range(n):
         scale = max(scale, abs(h.v[GRADIENT, k]))
-    project_out(h.v, GRADIENT, h.B, basis_count(h), free_count(h), n)
+    project_out(h.v, GRADIENT, h.B, int(h.state[BASIS_COUNT]), int(h.state[FREE_COUNT]), n)
     return scale
 
 
 @apart
 def add_level_rows(h, first, last):
     """Extend the basis by the rows of a level; return its number of rows."""
-    base = basis_count(h)
+    base = int(h.state[BASIS_COUNT])
     count = base
     for i in range(first, last):
         for a in range(min(last - first, h.v.shape[1])):
             h.L[i, a] = F(0)
-        count = extend_basis(h.B, h.G, h.L, i, free_count(h), base, count, F(0))
+        count = extend_basis(h.B, h.G, h.L, i, int(h.state[FREE_COUNT]), base, count, F(0))
     return count
 
 
@@ -197,12 +196,12 @@ def solve_level(h, first, last, damping, error_damping, max_move, releases):
         rebuild_basis(h, first)
         count = add_level_rows(h, first, last)
         total = level_residual(h, first, last)
-        level_direction(h, first, last, basis_count(h), count, damping + error_damping * total)
+        level_direction(h, first, last, int(h.state[BASIS_COUNT]), count, damping + error_damping * total)
         ended = advance_to_bound(h, max_move)
         if ended == 1:
             continue
         fix_pinned(h)
-        if ended == 0 and free_count(h) < n:
+        if ended == 0 and int(h.state[FREE_COUNT]) < n:
             again = h.state[BASIS_STALE] != F(0)
             rebuild_basis(h, first)
             level_residual(h, first, last)
@@ -226,15 +225,15 @@ def solve_posture(h, damping, max_move, releases):
         h.v[RELEASES, k] = F(0)
     for change in range(n + MAX_CHANGES):
         rebuild_basis(h, h.G.shape[0])
-        free = free_count(h)
+        free = int(h.state[FREE_COUNT])
         for k in range(free):
             h.v[DIRECTION, k] = (h.v[REFERENCE, k] - h.v[STEP, k]) / (F(1) + damping)
-        project_out(h.v, DIRECTION, h.B, basis_count(h), free, free)
+        project_out(h.v, DIRECTION, h.B, int(h.state[BASIS_COUNT]), free, free)
         ended = advance_to_bound(h, max_move)
         if ended == 1:
             continue
         fix_pinned(h)
-        if ended == 0 and free_count(h) < n:
+        if ended == 0 and int(h.state[FREE_COUNT]) < n:
             rebuild_basis(h, h.G.shape[0])
             for k in range(n):
                 h.v[GRADIENT, k] = h.v[REFERENCE, k] - h.v[STEP, k]

@@ -13,8 +13,10 @@ import math
 from synovia.kernels.compiler.jit import F, apart, apart_dot
 from synovia.kernels.hierarchy.basis import (
     ACTIVE_SIDE,
+    BASIS_COUNT,
     BASIS_STALE,
     DIRECTION,
+    FREE_COUNT,
     GRADIENT,
     PERMANENT,
     POSE_COLUMN,
@@ -23,13 +25,10 @@ from synovia.kernels.hierarchy.basis import (
     STIFF_COUNT,
     STIFFNESS,
     add_row,
-    basis_count,
     dot_rows,
     extend_basis,
     fix_pinned,
-    free_count,
     rebuild_basis,
-    stiff_count,
 )
 from synovia.kernels.hierarchy.levels import (
     add_level_rows,
@@ -61,7 +60,7 @@ def constraint_forces(h, first, last):
 
     That residual must be in s before. Other entries of s become zero; ``A`` and ``c`` are overwritten.
     """
-    free = free_count(h)
+    free = int(h.state[FREE_COUNT])
     residual_gradient(h, first, last)
     for i in range(first):
         for j in range(i + 1):
@@ -106,7 +105,7 @@ def geometric_stiffness(problem, work, targets, q, h):
 @apart_dot
 def reduced_hessian(h, H, first, last, base):
     """Write into A the Hessian GᵀG + C of a level over the free columns, projected onto the basis's complement."""
-    free = free_count(h)
+    free = int(h.state[FREE_COUNT])
     for i in range(free):
         a = int(h.v[POSE_COLUMN, i])
         u = F(1) / h.v[STIFFNESS, i]
@@ -143,7 +142,7 @@ def pivoted_cholesky(h, kept, smallest):
     Returns:
         The number of rows of R.
     """
-    free, n = free_count(h), h.v.shape[1]
+    free, n = int(h.state[FREE_COUNT]), h.v.shape[1]
     count = kept
     while count < n:
         p = -1
@@ -191,7 +190,7 @@ def unlock_rows(h, first, last, kept, stiff):
     h.state[STIFF_COUNT] = F(kept)
     h.state[BASIS_STALE] = F(1)
     rebuild_basis(h, first)
-    if add_level_rows(h, first, last) - basis_count(h) > stiff:
+    if add_level_rows(h, first, last) - int(h.state[BASIS_COUNT]) > stiff:
         for i in range(first, last):
             h.constrains[i] = F(0)
 
@@ -200,7 +199,7 @@ def unlock_rows(h, first, last, kept, stiff):
 def newton_level(h, H, first, last, damping, max_move, force):
     """Move x to the optimum of an infeasible level with geometric stiffness H; extend R by its stiff directions."""
     n = h.v.shape[1]
-    kept = stiff_count(h)
+    kept = int(h.state[STIFF_COUNT])
     soft = SOFT_STIFFNESS * force + TINY
     h.state[BASIS_STALE] = F(1)
     for k in range(n):
@@ -209,8 +208,8 @@ def newton_level(h, H, first, last, damping, max_move, force):
     for change in range(MAX_CHANGES):
         h.state[STIFF_COUNT] = F(kept)
         rebuild_basis(h, first)
-        base = basis_count(h)
-        free = free_count(h)
+        base = int(h.state[BASIS_COUNT])
+        free = int(h.state[FREE_COUNT])
         reduced_hessian(h, H, first, last, base)
         count = pivoted_cholesky(h, kept, soft)
         top = base
@@ -237,7 +236,7 @@ def newton_level(h, H, first, last, damping, max_move, force):
         if ended == 1:
             continue
         fix_pinned(h)
-        if ended == 0 and free_count(h) < n:
+        if ended == 0 and int(h.state[FREE_COUNT]) < n:
             h.state[STIFF_COUNT] = F(kept)
             rebuild_basis(h, first)
             h.state[STIFF_COUNT] = F(count)
@@ -245,7 +244,7 @@ def newton_level(h, H, first, last, damping, max_move, force):
             scale = bound_multipliers(h)
             if release_bounds(h, scale, change == 0) > 0:
                 continue
-            for k in range(free_count(h), n):
+            for k in range(int(h.state[FREE_COUNT]), n):
                 if h.v[ACTIVE_SIDE, k] * h.v[GRADIENT, k] > max(STRONG_MULTIPLIER * scale, FORCE_NOISE * force):
                     h.v[PERMANENT, k] = F(1)
         break

@@ -30,7 +30,6 @@ from synovia.kernels.hierarchy.step import (
     apply_step,
     assemble_levels,
     evaluate_levels,
-    keep_errors,
     to_pose_step,
 )
 from synovia.kernels.layout import LARGEST_STEP
@@ -115,7 +114,7 @@ def newton_step(problem, work, targets, q, h, count, max_move, at_bounds):
         newton_level(h, work.H, first, last, damping, max_step, force)
     if count > levels:
         solve_posture(h, h.dampings[levels], max_move, True)
-    size = to_pose_step(problem, work, h)
+    size = to_pose_step(work, h)
     apply_step(problem, q, work.dq)
     return size
 
@@ -187,7 +186,7 @@ def refine(problem, work, targets, q, h, count):
         (steps taken, whether it converged: False if the steps were spent, whether q moved visibly).
     """
     evaluate_levels(problem, work, targets, q, h)
-    keep_errors(h)
+    copy(h.errors, h.best)
     copy(q, work.best)
     last = count - 1
     h.damping_floors[last] = F(0)

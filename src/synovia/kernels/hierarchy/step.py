@@ -190,13 +190,6 @@ def is_better_pose(h, count, met_error):
     return False
 
 
-@inline
-def keep_errors(h):
-    """Store the errors of the current pose as those of the best pose."""
-    for k in range(h.best.shape[0]):
-        h.best[k] = h.errors[k]
-
-
 @device
 def combined_error(problem, errors, count):
     """Return the errors of the first ``count`` levels as one number; each level weighs far less than the one above.
@@ -214,7 +207,7 @@ def combined_error(problem, errors, count):
 
 
 @device
-def to_pose_step(problem, work, h):
+def to_pose_step(work, h):
     """Write the step of the hierarchy to dq, in the order and units of the pose's columns; return its longest part."""
     size = F(0)
     for k in range(h.v.shape[1]):
@@ -244,7 +237,7 @@ def take_step(problem, work, targets, q, h, count, damping):
         problem.params[LARGEST_STEP],
         True,
     )
-    size = to_pose_step(problem, work, h)
+    size = to_pose_step(work, h)
     apply_step(problem, q, work.dq)
     if problem.params[LARGEST_MOVE] < INFINITE:
         enforce_largest_move(problem, q, h.saved_pose)

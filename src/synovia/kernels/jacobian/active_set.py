@@ -83,12 +83,12 @@ def damped_step(work, damping):
     if work.J.shape[0] <= work.J.shape[1]:
         gram(work.J, work.A, damping)
         copy(work.e, work.y)
-        solve_ldl(work.A, work.y)
+        solve_ldl(work.A, work.y, work.y.shape[0])
         times_t(work.J, work.y, work.dq)
     else:
         gram_t(work.J, work.A, damping)
         times_t(work.J, work.e, work.dq)
-        solve_ldl(work.A, work.dq)
+        solve_ldl(work.A, work.dq, work.dq.shape[0])
 
 
 @device

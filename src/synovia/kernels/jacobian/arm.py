@@ -134,7 +134,7 @@ def half_acceleration(problem, axes, wr, y):
 def arm_step(problem, q, axes, p, e, wr, damping):
     """Move q by dq = Jᵀ (J Jᵀ + λ)⁻¹ (e - r″/2), without the joints held at a limit, and clamp it to the limits."""
     tree = problem.tree
-    factors = factor6(normal_matrix(problem, q, axes, p, e, wr, damping))
+    factors = factor6(F(1), normal_matrix(problem, q, axes, p, e, wr, damping))
     y = finish6(factors, e)
     if problem.params[ERROR_DAMPING] > F(0):
         linear, angular = half_acceleration(problem, axes, wr, y)

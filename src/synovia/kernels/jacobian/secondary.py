@@ -140,7 +140,7 @@ def log_volume(work):
         gram_t(work.J, work.A, FLOOR)
     for i in range(work.y.shape[0]):
         work.y[i] = F(0)
-    solve_ldl(work.A, work.y)  # leaves 1 / D on the diagonal
+    solve_ldl(work.A, work.y, work.y.shape[0])  # leaves 1 / D on the diagonal
     total = F(0)
     for i in range(work.A.shape[0]):
         total -= F(0.5) * math.log(max(work.A[i, i], F(1e-300)))

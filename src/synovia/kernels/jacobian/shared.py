@@ -11,6 +11,7 @@ from synovia.kernels.compiler.views import matrix, vector
 from synovia.kernels.goals.custom import JACOBIAN, write_custom
 from synovia.kernels.goals.partial import partial_jacobian
 from synovia.kernels.goals.residuals import geometric_jacobian
+from synovia.kernels.jacobian.active_set import largest
 from synovia.kernels.layout import FIRST_RESIDUAL, FORM, RESIDUALS
 
 PARTIAL = 1  # form of the Jacobian: partial derivatives of the transforms; 0 stands for cross products
@@ -75,24 +76,22 @@ def goal_rows(problem, g):
 
 
 @device
-def clamp_errors(problem, e, largest):
-    """Shorten the residual of each goal to at most the length ``largest`` (weighted; reaches and radians)."""
+def clamp_errors(problem, e, most):
+    """Shorten the residual of each goal to at most the length ``most`` (weighted; reaches and radians)."""
     for g in range(problem.goals.shape[0]):
         first, last = goal_rows(problem, g)
         squared = F(0)
         for k in range(first, last):
             squared += e[k] * e[k]
-        if squared > largest * largest:
+        if squared > most * most:
             for k in range(first, last):
-                e[k] *= largest / math.sqrt(squared)
+                e[k] *= most / math.sqrt(squared)
 
 
 @device
-def clamp_largest(dq, largest):
-    """Scale a step down so that no part of it exceeds ``largest``."""
-    size = F(0)
-    for i in range(dq.shape[0]):
-        size = max(size, abs(dq[i]))
-    if size > largest:
+def clamp_largest(dq, most):
+    """Scale a step down so that no part of it exceeds ``most``."""
+    size = largest(dq)
+    if size > most:
         for i in range(dq.shape[0]):
-            dq[i] *= largest / size
+            dq[i] *= most / size

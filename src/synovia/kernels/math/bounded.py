@@ -57,7 +57,7 @@ def solve_free(H, damping, g, box, K, y):
             if j < i:
                 K[i, j] = F(0) if held != F(0) else H[i, j]
         K[i, i] = H[i, i] + damping
-    solve_ldl(K, y)
+    solve_ldl(K, y, n)
     for i in range(n):
         if not K[i, i] > F(0):
             return False

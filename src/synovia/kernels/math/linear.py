@@ -41,10 +41,11 @@ def transpose(A):
 
 
 @device_dot
-def _solve(A, b, n):
-    """Solve A x = b in place for the first n unknowns by A = L D Lᵀ, without square roots; see ``solve_ldl``.
+def solve_ldl(A, b, n):
+    """Solve A x = b in place for the first n unknowns by A = L D Lᵀ, without square roots.
 
-    An unknown whose pivot is not positive, by rounding, becomes 0.
+    A is symmetric positive definite, given by its lower triangle, and overwritten with the factors. An unknown whose
+    pivot is not positive, by rounding, becomes 0.
     """
     for i in range(n):
         for j in range(i):
@@ -70,16 +71,10 @@ def _solve(A, b, n):
         b[i] = s
 
 
-@device_dot
-def solve_ldl(A, b):
-    """Solve A x = b in place for a symmetric positive definite A given by its lower triangle (A is overwritten)."""
-    _solve(A, b, b.shape[0])
-
-
 @apart_dot
 def solve_part(A, b, n):
-    """Solve A x = b in place for the first n unknowns; see ``solve_ldl``."""
-    _solve(A, b, n)
+    """Call ``solve_ldl``; compiled once here and not into each caller."""
+    solve_ldl(A, b, n)
 
 
 @device_dot
@@ -104,7 +99,7 @@ def times_t(J, x, out):
 
 
 @inline
-def factor6_of(one, a):
+def factor6(one, a):
     """Return the factors of a 6x6 symmetric positive definite A = L D Lᵀ; a is its lower triangle row by row (21).
 
     Unrolled, so that all numbers stay in registers: seven times faster than loops. ``one`` sets the float type.
@@ -136,7 +131,7 @@ def factor6_of(one, a):
 
 @inline
 def finish6(f, b):
-    """Solve A x = b with the factors f of ``factor6_of``."""
+    """Solve A x = b with the factors f of ``factor6``."""
     l10, l20, l21, l30, l31, l32, l40, l41, l42, l43, l50, l51, l52, l53, l54, d0, d1, d2, d3, d4, d5 = f
     y0, b1, b2, b3, b4, b5 = b
     y1 = b1 - l10 * y0
@@ -151,15 +146,3 @@ def finish6(f, b):
     x1 = y1 * d1 - l21 * x2 - l31 * x3 - l41 * x4 - l51 * x5
     x0 = y0 * d0 - l10 * x1 - l20 * x2 - l30 * x3 - l40 * x4 - l50 * x5
     return x0, x1, x2, x3, x4, x5
-
-
-@inline
-def solve6_of(one, a, b):
-    """Solve a 6x6 symmetric positive definite system; a as in ``factor6_of``, b the right side (6)."""
-    return finish6(factor6_of(one, a), b)
-
-
-@inline
-def factor6(a):
-    """Return the factors of a 6x6 system in the float type F; see ``factor6_of``."""
-    return factor6_of(F(1), a)

@@ -14,7 +14,7 @@ import math
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.layout import LIMIT_FRAME, SWING_X, SWING_X_BACK, SWING_Y, SWING_Y_BACK, TWIST_LOWER, TWIST_UPPER
 from synovia.kernels.math.rotations import PI, quat_apply, quat_conj, quat_exp, quat_mul
-from synovia.kernels.math.vectors import scale
+from synovia.kernels.math.vectors import norm, scale
 
 EDGE = F(1e-9)  # excess (radians) that still counts as inside
 FOLDED = PI - F(4e-6)  # largest swing beside another limit: beyond, rounding changes its direction and twist by EDGE
@@ -178,7 +178,7 @@ def unfold(limit, k, sx, sy):
     """
     squared = sx * sx + sy * sy
     if squared > FOLDED * FOLDED and (
-        limit[k, TWIST_UPPER] - limit[k, TWIST_LOWER] < F(2) * PI - EDGE
+        not is_whole_turn(limit, k)
         or min(limit[k, SWING_X_BACK], limit[k, SWING_X], limit[k, SWING_Y_BACK], limit[k, SWING_Y]) < PI - EDGE
     ):
         shorter = FOLDED / math.sqrt(squared)
@@ -243,7 +243,6 @@ def normals(limit, k, q, slack):
     frame = limit_frame(limit, k)
     n = quat_apply(frame, quat_apply(back, n))
     t = quat_apply(frame, quat_apply(back, t))
-    length = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    length = norm(n)
     n = scale(F(1) / length, n) if length > F(1e-12) else n
-    t = scale(F(1) / math.sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2]), t)
-    return swing, n, side, t
+    return swing, n, side, scale(F(1) / norm(t), t)

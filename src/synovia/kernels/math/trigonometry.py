@@ -18,7 +18,7 @@ def near_quarter(K, x, n):
 
     Subtract in three parts (Cody-Waite), then use minimax polynomials.
     """
-    m = K(n)
+    m = K(np.int32(n))  # helpers take integers as int64 (``jit``), of which most processors convert no vectors
     r = x - m * K(1.5707963267341256) - m * K(6.077100506303966e-11) - m * K(2.0222662487959506e-21)
     z = r * r
     s = K(-2.50507477628578072866e-8) + z * K(1.58962301576546568060e-10)
@@ -33,6 +33,7 @@ def near_quarter(K, x, n):
 def quarter(x, n):
     """Return (sin x, cos x) for an x within an eighth of a turn of n quarter turns."""
     s, c = near_quarter(F, x, n)
+    n = np.int32(n)
     # Select the quadrant by exact products with 0, 1 and -1: LLVM turns a choice by an integer into a branch, which
     # the processor predicts badly.
     odd = F(n & np.int32(1))

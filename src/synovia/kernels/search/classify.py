@@ -44,7 +44,7 @@ CANCELS = F(1e-3)  # sum of gradients relative to the largest, below which they 
 
 
 @apart
-def level_gradient(problem, work, first, last, slack):
+def level_gradient(work, first, last, slack):
     """Compute the gradient of residual rows ``first`` to before ``last`` from J, e and the box in work.
 
     Returns:
@@ -77,11 +77,11 @@ def status_of(problem, work, targets, errors, q, converged):
     jacobian(problem, q, work.frames, targets, work.J)
     write_bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
-    free, held = level_gradient(problem, work, first, last, slack)
+    free, held = level_gradient(work, first, last, slack)
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, LEVEL] == level:
             first = int(problem.goals[g, FIRST_RESIDUAL])
-            alone, _ = level_gradient(problem, work, first, first + int(problem.goals[g, RESIDUALS]), slack)
+            alone, _ = level_gradient(work, first, first + int(problem.goals[g, RESIDUALS]), slack)
             if alone > small and free < max(CANCELS * alone, small):
                 return CONFLICT
     if held > small and free < max(CANCELS * held, small):

@@ -22,7 +22,7 @@ from synovia.kernels.layout import (
     ROTATION_WEIGHT,
     UPPER,
 )
-from synovia.kernels.math.linear import solve6_of
+from synovia.kernels.math.linear import factor6, finish6
 from synovia.kernels.math.rotations import apply, matmul, matmul_t, origin_of, rotation_of, turn_z
 from synovia.kernels.math.trigonometry import near_quarter
 from synovia.kernels.math.vectors import add, dot, scale, sub
@@ -203,7 +203,7 @@ def lane_step(problem, Q, E, J, S, Y):
     """
     K = Q.dtype.type
     for l in range(LANES):
-        y = solve6_of(K(1), lane_triangle(S, l), lane_error(E, l))
+        y = finish6(factor6(K(1), lane_triangle(S, l)), lane_error(E, l))
         put_vector(Y, 0, l, (y[0], y[1], y[2]))
         put_vector(Y, 3, l, (y[3], y[4], y[5]))
     for i in range(problem.tree.ints.shape[0]):

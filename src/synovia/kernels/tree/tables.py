@@ -8,7 +8,7 @@ import math
 from synovia.kernels.compiler.jit import F, device, entry
 from synovia.kernels.compiler.views import vector
 from synovia.kernels.layout import BLOCK, BLOCK_Q, FOLLOWER, LEADER, SCALAR
-from synovia.kernels.tree.variables import block_excess, clamp, follower_value, randomize, seed_state, violation
+from synovia.kernels.tree.variables import block_excess, clamp, follower_value, randomize, seed_state
 
 LARGEST = F(1e15)  # largest number in q; ``LONGEST`` of the joints
 EXACT = F(4e-16)  # relative error that counts as rounding
@@ -19,16 +19,6 @@ def clamp_rows(variables, limits, q):
     """Clamp each row of q (T, nq) to the nearest allowed values."""
     for t in range(q.shape[0]):
         clamp(variables, limits, q[t])
-
-
-@entry
-def violations(variables, limits, q, worst, where):
-    """Write, for each row of q (T, nq), the largest excess of a limit (radians, length units) and its variable.
-
-    ``worst`` (T,) gets the excess, ``where`` (T,) the variable; 0 and -1 if all limits hold.
-    """
-    for t in range(q.shape[0]):
-        worst[t], where[t] = violation(variables, limits, q[t])
 
 
 @entry

@@ -125,19 +125,6 @@ def block_excess(table, limit, k, q):
 
 
 @device
-def violation(table, limit, q):
-    """Return (the largest distance beyond a limit, its block); (0, -1) if all limits hold."""
-    worst = F(0)
-    where = -1
-    for k in range(table.shape[0]):
-        out = block_excess(table, limit, k, q)
-        if out > worst:
-            worst = out
-            where = k
-    return worst, where
-
-
-@device
 def step(table, limit, q, dq, size):
     """Move q by size * dq: numbers by addition, quaternions by q ← q · exp(w); then clamp."""
     for k in range(table.shape[0]):
