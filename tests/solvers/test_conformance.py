@@ -15,6 +15,7 @@ from synovia.solver import Solver
 
 EVERY = sorted(sy.solvers)
 PROBLEMS = 3 if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0" else 30  # of each law, solver and body
+FEW = min(PROBLEMS, 12)  # of laws that hold to the last bit, where one problem tells as much as many
 LIMBS = ("left_hand", "right_hand", "left_foot", "right_foot", "head")
 
 
@@ -364,7 +365,7 @@ def test_the_order_of_goals_does_not_matter(solver, body):
 def test_batch_single_and_repeated_calls_give_the_same_bits(solver, body):
     """For 1, 2 and 5 threads, for one by one, and for a second time in another order."""
     skeleton, _ = BUILT[body]
-    trials = list(problems(body, PROBLEMS, first=40, solver=solver))
+    trials = list(problems(body, FEW, first=40, solver=solver))
     goals = trials[0][0]
     ik = sy.IK(skeleton, goals, settings(solver, attempts=4))
     targets = {goal.joint: np.array([t[goal.joint] for _, t, _ in trials]) for goal in goals}

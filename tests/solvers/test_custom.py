@@ -137,7 +137,7 @@ def test_a_goal_in_python_gets_the_verdict_of_the_built_in_goal(kind):
         if kind == "far":
             place = place * (4.0 / np.linalg.norm(place))
         places = [place, place + rng.normal(size=3) * 0.2] if kind == "torn" else [place]
-        solver = sy.LevenbergMarquardt(attempts=10)
+        solver = sy.LevenbergMarquardt(attempts=4)
         one = sy.solve(arm, [sy.PositionGoal("tool", p, name=f"g{k}") for k, p in enumerate(places)], solver)
         other = sy.solve(arm, [at(p, name=f"g{k}") for k, p in enumerate(places)], solver)
         missed = [sum(error.position for error in solution.errors) for solution in (one, other)]
