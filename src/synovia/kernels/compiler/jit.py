@@ -146,17 +146,12 @@ def algorithm(function: Callable[..., Any]) -> Any:
     return kind()
 
 
-def perform(name, problem, work, targets, q):  # pyright: ignore[reportRedeclaration]  # or the one below
-    """Run an algorithm, given as the value that ``algorithm`` returned."""
-    return _ALGORITHMS[type(name)](problem, work, targets, q)
-
-
 if mode == "jit":
     from numba.core import types
     from numba.extending import intrinsic
 
     @intrinsic
-    def perform(typingctx, name, problem, work, targets, q):
+    def perform(typingctx, name, problem, work, targets, q):  # pyright: ignore[reportRedeclaration]  # or the one below
         """Run an algorithm, given as the value that ``algorithm`` returned."""
         kernel = types.Dispatcher(_ALGORITHMS[name.instance_class])
 
@@ -167,3 +162,9 @@ if mode == "jit":
             return context.get_function(kernel, call_type())(builder, args[1:])
 
         return call_type().return_type(name, problem, work, targets, q), codegen
+
+else:
+
+    def perform(name, problem, work, targets, q):
+        """Run an algorithm, given as the value that ``algorithm`` returned."""
+        return _ALGORITHMS[type(name)](problem, work, targets, q)
