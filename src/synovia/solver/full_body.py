@@ -101,13 +101,15 @@ class FullBody(IteratingSolver):
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel for positions and rotations alone, or the one for any goals."""
-        return self.miss_kernel(reduced.pose_only)
-
-    def miss_kernel(self, pose_only: bool) -> Kernel:
-        """Return the same kernel, which finishes misses level by level."""
         from synovia.kernels.hierarchy.full_body import full_body, full_body_general
 
-        return full_body if pose_only else full_body_general
+        return full_body if reduced.pose_only else full_body_general
+
+    def miss_kernel(self, pose_only: bool) -> Kernel:
+        """Return the kernel that finishes misses level by level."""
+        from synovia.kernels.hierarchy.full_body import finish_levels, finish_levels_general
+
+        return finish_levels if pose_only else finish_levels_general
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""

@@ -1,7 +1,7 @@
 """The full-body solver: goals in strict priorities, hard limits in every level, and the posture in their null space.
 
-There is one entry point for all goals, and one for positions and rotations in the world, which compiles faster. Each of
-them both solves and finishes misses, because both need nearly the same code, which is then compiled once.
+For all goals there are two entry points, one that solves and one that finishes misses. Positions and rotations in the
+world have two of their own, which compile faster.
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline, perform
@@ -42,14 +42,8 @@ def prove_hopeless(problem, work, targets, q):
 
 
 @inline
-def solve_or_finish(problem, work, targets, starts, out, warm, first):
-    """Solve a batch of problems (see ``multistart``), or finish and classify the missed rows if ``first`` is negative.
-
-    When finishing, ``warm`` switches off the search from random starts.
-    """
-    if first >= 0:
-        return solve_rows(attempt, random_start, prove_hopeless, problem, work, targets, starts, out, warm, first)
-    last = out.shape[0]
+def finish_misses(problem, work, starts, out, warm):
+    """Polish and classify the missed rows; ``warm`` switches off the search from random starts."""
     finish_rows(
         coarse_descent,
         polish,
@@ -62,7 +56,7 @@ def solve_or_finish(problem, work, targets, starts, out, warm, first):
         starts,
         out,
         0,
-        last,
+        out.shape[0],
         not warm,
     )
     classify_rows(coarse_descent, prove_unreachable, problem, work, out)
@@ -70,12 +64,26 @@ def solve_or_finish(problem, work, targets, starts, out, warm, first):
 
 
 @entry
-def full_body_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve or finish a batch of problems with any goals; see ``search.multistart``."""
-    return solve_or_finish(open_general(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)
+def full_body(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve a batch of problems of positions and rotations in the world; see ``search.multistart``."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_rows(attempt, random_start, prove_hopeless, problem, work, targets, starts, out, warm, first)
 
 
 @entry
-def full_body(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve or finish a batch of problems of positions and rotations in the world; see ``search.multistart``."""
-    return solve_or_finish(open_problem(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)
+def full_body_general(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve a batch of problems with any goals; see ``search.multistart``."""
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    return solve_rows(attempt, random_start, prove_hopeless, problem, work, targets, starts, out, warm, first)
+
+
+@entry
+def finish_levels(ints, floats, targets, starts, out, scratch, warm, first):
+    """Finish misses of positions and rotations in the world; see ``finish_misses``."""
+    return finish_misses(open_problem(ints, floats), open_work(ints, scratch), starts, out, warm)
+
+
+@entry
+def finish_levels_general(ints, floats, targets, starts, out, scratch, warm, first):
+    """Finish misses of any goals; see ``finish_misses``."""
+    return finish_misses(open_general(ints, floats), open_work(ints, scratch), starts, out, warm)
