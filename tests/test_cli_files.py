@@ -314,7 +314,7 @@ def test_every_kind_of_goal(tmp_path: Path) -> None:
     assert (within.lower, within.upper, within.priority) == (0.2, np.inf, 1)
     assert (relative.takes, contact.takes, contact.given) == (2, 3, 2)
     body = sy.bundled("humanoid")
-    assert rest.resolved(body).reference[body.q_slice("left_lower_leg")] == 0.3
+    assert rest.resolved(body).preference[1][body.q_slice("left_lower_leg")] == 0.3
     assert_refused(
         run("solve", "humanoid", "-g", _json(tmp_path, {"kind": "aim", "joint": "head", "points": [0, 0, 1]})),
         "Did you mean 'point'",

@@ -146,7 +146,7 @@ def test_a_model_that_is_sent_is_opened_and_a_clip_is_asked_about(monkeypatch, t
     tab = next(tab for tab in page._tabs if isinstance(tab, Open))
     tab._received(sent("../../ev il.toml", Path("src/synovia/models/arm7.toml").read_bytes()))
     assert calls == [("open", "ev_il.toml")]
-    assert (tmp_path / "ev_il.toml").is_file()
+    assert [path.parent.parent for path in tmp_path.rglob("ev_il.toml")] == [tmp_path]  # in a folder of its own
     tab._received(sent("walk.bvh", WALK.read_bytes()))
     assert calls[1:] == []
     controls["Play it on humanoid"].type(True)

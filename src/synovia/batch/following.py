@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -111,7 +111,7 @@ class FollowTargets:
     root: Root
     lock: LockFeet | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    name = "animate"
+    name: ClassVar[str] = "animate"
 
     @cached_property
     def skeleton(self) -> Skeleton:

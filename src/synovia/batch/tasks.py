@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -195,7 +195,7 @@ class RetargetFile:
     feet: bool = True
     reader: ClipReader = field(default_factory=ClipReader)
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    name = "retarget"
+    name: ClassVar[str] = "retarget"
 
     @cached_property
     def body(self) -> Skeleton | Motion:
@@ -347,7 +347,7 @@ class LockFeet:
     feet: Sequence[str] | None = None
     up: str | None = None
     blend: float = 0.06
-    name = "animate"
+    name: ClassVar[str] = "animate"
 
     def settings(self) -> dict[str, Any]:
         """Return what decides about the output beside the input."""
@@ -410,7 +410,7 @@ class FitPoints:
     pairs: Mapping[str, str] | None = None
     lock: LockFeet | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    name = "animate"
+    name: ClassVar[str] = "animate"
 
     @cached_property
     def skeleton(self) -> Skeleton | None:
@@ -463,7 +463,7 @@ class RenderFile:
 
     reader: ClipReader = field(default_factory=ClipReader)
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    name = "render"
+    name: ClassVar[str] = "render"
 
     def settings(self) -> dict[str, Any]:
         """Return what decides about the output beside the input."""

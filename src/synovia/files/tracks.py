@@ -193,7 +193,7 @@ def interpolate_positions(points: Any, at: Array, times: Array, interpolation: s
 
 
 def interpolate_rotations(matrices: list[Array], at: Array, times: Array) -> Array:
-    """Return rotation matrices (T, 3, 3) at times (T,), along the shortest rotations between keys."""
+    """Return rotation matrices (T, 3, 3) at times (T,), along the shortest rotations between one or more keys."""
     from scipy.spatial.transform import Rotation, Slerp
 
     if len(matrices) == 1:

@@ -177,9 +177,8 @@ class Joint(ChecksArguments):
             raise InputError(f"limit of a {self.kind.name} joint", value=type(self.limit), expected=expected)
         if self.mimic is not None and not isinstance(self.mimic, Mimic):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("mimic", value=self.mimic, expected="a Mimic, such as Mimic('leader')")
-        for name in ("mimic", "preferred"):
-            if getattr(self, name) is not None and not scalar:
-                raise InputError(name, value=self.kind.name, expected="a HINGE or SLIDE joint")
+        if self.mimic is not None and not scalar:
+            raise InputError("mimic", value=self.kind.name, expected="a HINGE or SLIDE joint")
         if self.velocity is not None and not (is_number(self.velocity) and 0.0 < self.velocity <= LONGEST):
             raise InputError("velocity", value=self.velocity, expected=f"above 0, at most {LONGEST:g}")
         numbers = [self.stiffness, self.mass, 0.0 if self.preferred is None else self.preferred]
