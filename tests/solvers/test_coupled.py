@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from synovia.kernels.compiler import compiled
 
-COUNT = 30
+COUNT = 30 if compiled() else 6  # one in ten takes ten thousand steps, which is a minute of plain Python
+MOST = max(1, COUNT // 10)
 
 
 def at(x, y, z):
@@ -55,14 +57,14 @@ def unmet(body, goal, solver, targets):
 def test_what_coupled_joints_reach_is_reached(solver, body):
     """Turns of single joints reached none of these."""
     targets = [body.random_pose(k).position("tip") for k in range(COUNT)]
-    assert len(unmet(body, sy.PositionGoal("tip"), solver, targets)) <= COUNT // 10
+    assert len(unmet(body, sy.PositionGoal("tip"), solver, targets)) <= MOST
 
 
 @pytest.mark.parametrize("solver", ["fabrik", "ccd", "particles", sy.Ccd(stiffness=4.0)])
 def test_rotations_of_coupled_joints(solver):
     body = finger()
     targets = [body.random_pose(k).transform("tip")[:3, :3] for k in range(COUNT)]
-    assert len(unmet(body, sy.RotationGoal("tip"), solver, targets)) <= COUNT // 10
+    assert len(unmet(body, sy.RotationGoal("tip"), solver, targets)) <= MOST
 
 
 @pytest.mark.parametrize("solver", ["fabrik", "ccd", "particles"])
