@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+import synovia as sy
 from synovia import errors
 
 TREE = [
@@ -71,3 +72,18 @@ def test_hints_stay_fast_with_many_names():
 def test_unknown_name_reads_as_promised():
     text = str(errors.unknown_name("joint", "handl", ["hand.L", "hand.R"], "man.glb"))
     assert text == "no joint named 'handl' in man.glb. Did you mean 'hand.L', 'hand.R'?"
+
+
+def test_objects_of_another_kind_are_refused_by_name(tmp_path):
+    body = sy.bundled("humanoid")
+    still = sy.Motion(body, [body.rest_q] * 6, 30.0)
+    for call, name in (
+        (lambda: sy.retarget(still, "character.glb"), "skeleton: expected a Skeleton, got str"),
+        (lambda: sy.retarget(body, still), "motion: expected a Motion, got Skeleton"),
+        (lambda: sy.foot_lock("walk.bvh"), "motion: expected a Motion, got str"),
+        (lambda: sy.judge(body), "motion: expected a Motion, got Skeleton"),
+        (lambda: sy.save_motion(body, tmp_path / "a.bvh"), "motion: expected a Motion, got Skeleton"),
+        (lambda: sy.save_pose(body, tmp_path / "a.json"), "pose: expected a Pose, got Skeleton"),
+    ):
+        with pytest.raises(errors.InputError, match=name):
+            call()

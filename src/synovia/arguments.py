@@ -51,6 +51,22 @@ class ChecksArguments:
         return object.__new__(cls)
 
 
+def check_kind(name: str, value: Any, kind: type, hint: str) -> None:
+    """Check that an argument is an object of a class of this package.
+
+    Args:
+        name: The argument.
+        value: Its value.
+        kind: The class.
+        hint: How such an object is made.
+
+    Raises:
+        InputError: If it is something else.
+    """
+    if not isinstance(value, kind):
+        raise InputError(name, value=type(value), expected=f"a {kind.__name__}", hint=hint)
+
+
 @functools.cache
 def _arguments(cls: type) -> tuple[dict[str, None], float, bool]:
     """Return the argument names of a class, the number of positional ones, and whether it takes others."""

@@ -141,6 +141,19 @@ def test_other_settings_are_done_again_and_another_format_lies_beside(clips, tmp
     assert len(engine.done) == 6
 
 
+def test_outputs_of_another_command_are_kept_unless_forced(clips, tmp_path):
+    out = tmp_path / "out"
+    convert(clips, out)
+    before = snapshot(out)
+    with pytest.raises(sy.SynoviaError, match=r"made by 'convert', not by 'retarget'.*--force"):
+        convert(clips, out, task=RetargetFile("humanoid"))
+    after = snapshot(out)
+    assert {name: after[name] for name in before if "ledger" not in name} == {
+        name: data for name, data in before.items() if "ledger" not in name
+    }
+    assert not convert(clips, out, task=RetargetFile("humanoid"), force=True).same
+
+
 @pytest.mark.parametrize("stop", [0, 1, 3, 5])
 def test_an_interrupted_run_ends_with_the_same_bytes(clips, tmp_path, stop):
     whole, cut = tmp_path / "whole", tmp_path / "cut"

@@ -102,7 +102,8 @@ def run_folder(
         notice: Called when an item ends.
 
     Raises:
-        FileError: If the folder cannot be written, holds files of others with names of outputs, or is in use.
+        FileError: If the folder cannot be written, holds files of others with names of outputs or outputs of another
+            command, or is in use.
         SynoviaError: The first failure, with ``fail_fast``.
     """
     twice = [output for output, times in Counter(item.output for item in items).items() if times > 1]
@@ -112,6 +113,10 @@ def run_folder(
     settings = {"command": task.name, "version": version("synovia"), **task.settings()}
     _make(output)
     with Ledger(output, shard) as ledger:
+        made = {ledger.commands.get(ledger.rows[item.output].settings) for item in mine if item.output in ledger.rows}
+        if (others := sorted(made - {None, task.name})) and not force:
+            what = f"these outputs were made by {' and '.join(map(repr, others))}, not by {task.name!r}"
+            raise FileError(what, where=str(output), expected="another folder", hint="--force replaces them")
         plan = _Plan(task, settings_hash(settings), mine, output, ledger)
         jobs = plan.jobs(force=force, retry_failed=retry_failed)
         ledger.write_log([{"event": "run", "time": time.time(), "settings": settings, "items": len(mine)}])

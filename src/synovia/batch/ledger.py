@@ -173,6 +173,7 @@ class Ledger:
         self._log_path = folder / f"{NAME}{self._tag}.log"
         self.rows: dict[str, Row] = {}
         self.claimed: set[str] = set()  # outputs that belong to this ledger
+        self.commands: dict[str, str] = {}  # commands of the runs, by the hash of their settings
         self._seen: dict[str, _Seen] = {}  # by output
         self._foreign: set[str] = set()  # rows of a shard's run that the whole ledger has already
         with ExitStack() as files:
@@ -240,6 +241,8 @@ class Ledger:
             event = json.loads(line)
             if event["event"] == "claim":
                 self.claimed.add(str(event["output"]))
+            elif event["event"] == "run":
+                self.commands[settings_hash(event["settings"])] = str(event["settings"]["command"])
             elif event["event"] == _REPLACED:
                 self._forget(str(event["output"]), _Seen(float(event["time"])))
             elif event["event"] in _STATUSES:

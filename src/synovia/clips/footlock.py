@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.arguments import as_call
+from synovia.arguments import as_call, check_kind
 from synovia.clips.feet import Bools, Foot, contacts, feet_of, up_axis
 from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
@@ -100,6 +100,7 @@ def foot_lock(
         >>> locked = sy.foot_lock(sy.load_motion("walk.bvh"))  # doctest: +SKIP
         >>> locked.slide_before, locked.slide  # doctest: +SKIP
     """
+    check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     skeleton = motion.skeleton
     if len(motion) < 5:
         raise UnsupportedError("clip is too short", where=motion.name, value=len(motion), expected="at least 5 frames")

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, restated, unknown_name
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Pose, Skeleton
@@ -54,6 +55,7 @@ def save_pose(pose: Pose, path: str | os.PathLike[str], *, force: bool = False) 
         >>> import synovia as sy
         >>> sy.save_pose(sy.bundled("arm7").rest_pose(), "pose.json")  # doctest: +SKIP
     """
+    check_kind("pose", pose, Pose, "skeleton.rest_pose() and solution.pose are poses")
     content = {"schema": SCHEMA, "model": pose.skeleton.name, "q": values_of(pose)}
     write_text(as_path(path), json.dumps(content, indent=2, allow_nan=False) + "\n", force=force)
 

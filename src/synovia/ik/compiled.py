@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, Self
 
 import numpy as np
 
-from synovia.arguments import shown
+from synovia.arguments import check_kind, shown
 from synovia.errors import InputError
 from synovia.goals import Goal, PositionGoal
 from synovia.ik.engine import engine_of
@@ -86,10 +86,7 @@ class CompiledProblem:
         root: Root = "fixed",
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
-        if not isinstance(skeleton, Skeleton):
-            raise InputError(
-                "skeleton", value=type(skeleton), expected="a Skeleton", hint="sy.load_skeleton(path) reads one"
-            )
+        check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         root = as_root(root)
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver)

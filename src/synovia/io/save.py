@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError
 from synovia.io.base import Format, as_path, check_writable
 from synovia.io.load import endings, formats
@@ -40,6 +41,7 @@ def save_motion(
         >>> carried = sy.retarget(walk, sy.load_skeleton("character.glb"))  # doctest: +SKIP
         >>> sy.save_motion(carried.motion, "walking.glb", into="character.glb")  # doctest: +SKIP
     """
+    check_kind("motion", motion, Motion, "sy.write_skeleton(skeleton, path) writes a skeleton")
     where = as_path(path)
     fmt, write = _writer(where)
     if not fmt.copies:

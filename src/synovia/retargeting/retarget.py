@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.clips.ends import find_ends
 from synovia.errors import InputError
 from synovia.ik.parallel import Progress
@@ -199,6 +200,9 @@ def retarget(
         ('good', ())
         >>> print(answer.report())  # doctest: +SKIP
     """
+    check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
+    if not isinstance(skeleton, Motion):
+        check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from synovia.arguments import check_kind
 from synovia.model.motion import Motion
 from synovia.retargeting.judging.findings import LEVELS, Finding, degrees, find, flipped
 from synovia.retargeting.judging.measure import Figures
@@ -126,6 +127,7 @@ def judge(
         >>> sy.judge(still, still).verdict
         'good'
     """
+    check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     figures = Figures(motion, source, joint_map, (source_up, up))
     found = flipped(flips, len(motion)) if len(flips) else None
     return Judgement(figures, (() if found is None else (found,)) + find(figures))
