@@ -114,7 +114,8 @@ def run_folder(
     _make(output)
     with Ledger(output, shard) as ledger:
         made = {ledger.commands.get(ledger.rows[item.output].settings) for item in mine if item.output in ledger.rows}
-        if (others := sorted(made - {None, task.name})) and not force:
+        others = sorted(name for name in made if name is not None and name != task.name)
+        if others and not force:
             what = f"these outputs were made by {' and '.join(map(repr, others))}, not by {task.name!r}"
             raise FileError(what, where=str(output), expected="another folder", hint="--force replaces them")
         plan = _Plan(task, settings_hash(settings), mine, output, ledger)
