@@ -278,5 +278,5 @@ def _below(frames: Array, basis: Array) -> Array:
 
 
 def _at_height(point: Array, basis: Array, height: float) -> Array:
-    """Return the point, (3,), above or below another one that has a height along the up axis of a body."""
+    """Return a point, (3,), moved along the up axis of a body to a height."""
     return point + (height - point @ basis[:, 1]) * basis[:, 1]
