@@ -51,7 +51,7 @@ class ChecksArguments:
         return object.__new__(cls)
 
 
-def check_kind(name: str, value: Any, kind: type, hint: str) -> None:
+def check_kind(name: str, value: object, kind: type, hint: str) -> None:
     """Check that an argument is an object of a class of this package.
 
     Args:
