@@ -15,7 +15,7 @@ pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install pl
 from viser._messages import GuiUpdateMessage
 
 import synovia as sy
-from browsing import Heard, browser_path, chromium, page_of, pixel, until
+from browsing import Heard, browser_path, chromium, page_of, paint, pixel, until
 from cli_runs import run
 from synovia.files.poses import load_pose
 from synovia.viewer import View, view
@@ -604,6 +604,7 @@ def plays_from_disk(browser: object, path: Path) -> str:
     tab.goto(path.as_uri())
     clock = tab.locator("#time")
     until(lambda: float((clock.inner_text().split() or ["0"])[0]) > 0.3)
+    paint(tab)
     tab.click("#play")
     before = tab.screenshot(timeout=PATIENCE * 1000)
     tab.locator("#scrub").fill("1")
