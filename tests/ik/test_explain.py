@@ -106,6 +106,22 @@ def test_what_nothing_moves_is_told():
     assert line.startswith("Unreachable: no joint moves 'base'; it is part of the fixed root")
 
 
+def test_a_proof_names_the_free_joints_that_stay_in_place():
+    at = np.eye(4)
+    at[0, 3] = 0.5
+    body = sy.Skeleton(
+        [
+            sy.Joint("root", kind=sy.Kind.FREE),
+            sy.Joint("hip", "root", sy.Kind.BALL, at),
+            sy.Joint("hand", "hip", sy.Kind.FREE, at),
+        ]
+    )
+    solution = sy.solve(body, sy.PositionGoal("hand", (3.0, 0.0, 0.0)))
+    assert solution.status is sy.Status.UNREACHABLE
+    assert "while free joints stay in place ('root', 'hand')" in solution.explain()[0]
+    assert sy.solve(body, sy.PositionGoal("hand", (3.0, 0.0, 0.0)), root="free").reached
+
+
 def test_millimetres_given_to_metres_are_told():
     """A question at the end of the line; none for what is just far away, nor where lengths are millimetres."""
     arm = sy.bundled("arm7")

@@ -13,7 +13,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.solution import Reason, Relief, Solution, length_text
 from synovia.ik.status import Status
-from synovia.kernels.layout import GOAL_ROW
+from synovia.kernels.layout import GOAL_ROW, TRANSLATION_COLUMN
 from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
@@ -25,7 +25,7 @@ _STALLED = "Stalled: no small step lowers the error."
 _SPENT = "Out of steps: the error was still decreasing. To continue, solve again from this pose."
 _LATE = "Out of time: the deadline stopped the solve. Allow more time, or solve again from this pose."
 _CUT = "Limited: joint limits changed the closed-form answer. Another pose within the limits may be nearer."
-_UNREACHABLE = "Unreachable: no pose within the joint limits meets the goals; this is proved."
+_UNREACHABLE = "Unreachable: no pose within the joint limits meets the goals{0}; this is proved."
 _CLOSED = "Stalled: the settings of the solver limit its closed-form answer; the target may be within reach."
 _HELD = {
     "smoothness": "Smoothed: the goals were met before smoothness= was applied. Lower it, or slow the targets down.",
@@ -79,7 +79,8 @@ def _ending(solution: Solution, causes: Sequence[str], joints: Sequence[str]) ->
     """
     status, closed = solution.status, solution.ik.solver.closed
     if status is Status.UNREACHABLE:
-        return [f"Unreachable: {line}" for line in _reach_sentences(solution)] or [_UNREACHABLE]
+        kept = f" while free joints stay in place ({_listed(names)})" if (names := _free_in_place(solution)) else ""
+        return [f"Unreachable: {line}" for line in _reach_sentences(solution)] or [_UNREACHABLE.format(kept)]
     if status is Status.STALLED and (causes or closed):
         return [_CLOSED if closed else _STALLED]
     if solution.interrupted and not solution.reached:
@@ -146,6 +147,16 @@ def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
     while len(rows) > 1 and rows[-1] not in ik.moving:
         rows.pop()
     return rows
+
+
+def _free_in_place(solution: Solution) -> list[str]:
+    """Return the free joints that could carry a missed goal elsewhere but do not translate in this problem."""
+    ik = solution.ik
+    joints, reduced = ik.skeleton.joints, ik.reduced
+    chains = [ancestors(ik.skeleton.parents, end) for i in solution.missed for end in ik.goal_joints[i] if end >= 0]
+    rows = {row for chain in chains for row in chain if joints[row].kind is Kind.FREE}
+    rows.difference_update(reduced.joints[reduced.rows[:, TRANSLATION_COLUMN] >= 0].tolist())
+    return [joints[row].name for row in sorted(rows)]
 
 
 def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> list[str]:
