@@ -162,6 +162,12 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         (["view", "arm7", "--map", "map.toml"], "expected --onto MODEL with this option."),
         (["view", "walk.bvh", "--onto", "arm7", "--goals", "g.toml"], "expected no --onto with this option."),
         (["view", "walk.bvh", "--onto", "arm7", "--root", "free"], "'--root': expected no --onto with this option."),
+        (
+            ["convert", "a.bvh", "b.bvh", "-o", "c.npz"],
+            "expected a folder for many inputs, got 'c.npz', the name of a file",
+        ),
+        (["render", "a.bvh", "b.bvh", "-o", "c.gif"], "'-o': expected a folder for many inputs, got 'c.gif'"),
+        (["solve", "arm7", "--targets", ".", "-o", "c.csv"], "'-o': expected a folder for many inputs, got 'c.csv'"),
         (["bench", "arm7", "--budget", "0"], "'--budget': expected a number from 0.01, got '0'."),
         (["bench", "arm7", "--problems", "0"], "'--problems': expected a whole number from 1 to 1000000, got '0'."),
         (["bench", "arm7", "--problems", "9" * 400], "expected a whole number from 1 to 1000000"),

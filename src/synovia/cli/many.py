@@ -11,7 +11,7 @@ import click
 
 from synovia.cli.command import Decorator, bundle, refuse, wrong
 from synovia.cli.inputs import force_option, jobs_option, json_option
-from synovia.cli.output import MISSED, REACHED, emit, printable, talk
+from synovia.cli.output import MISSED, REACHED, counted, emit, printable, talk
 from synovia.cli.progress import Bar
 from synovia.cli.values import Checked, Word, ending_type
 
@@ -91,6 +91,8 @@ class Options(NamedTuple):
             raise wrong("-o", f"expected a name that a folder can have ({error.strerror}).") from error
         if is_file:
             raise wrong("-o", f"expected a folder for many inputs, got the file {self.output!r}.")
+        if _ends_as_an_output(self.path) and not self.path.exists():
+            raise wrong("-o", f"expected a folder for many inputs, got {self.output!r}, the name of a file.")
         return self.path
 
     def make_engine(self) -> Engine:
@@ -107,6 +109,19 @@ class Options(NamedTuple):
         from synovia.batch.pool import Local
 
         return Local(self.jobs)
+
+
+def _ends_as_an_output(path: Path) -> bool:
+    """Return whether a path ends as the files do that the present command writes."""
+    ctx = click.get_current_context()
+    try:
+        for parameter in ctx.command.params:
+            if parameter.name == "file_format":
+                parameter.type.convert(path.suffix, parameter, ctx)
+                return True
+    except click.BadParameter:
+        pass
+    return False
 
 
 def _shard(text: str) -> Shard:
@@ -269,7 +284,7 @@ def _report(run: Run, *, of_rows: bool) -> list[str]:
     """Return the lines about a run; ``of_rows`` if its inputs are tables."""
     before = run.inputs - run.done - len(run.failed)
     told = f", {before} done before" if before else ""
-    inputs = "1 input" if run.inputs == 1 else f"{run.inputs} inputs"
+    inputs = counted(run.inputs, "input")
     lines = [f"{inputs}: {run.done} done{told}, {len(run.failed)} failed"]
     lines += [f"  {printable(row.error)}" for row in run.failed[:_SHOWN]]
     if len(run.failed) > _SHOWN:
@@ -279,10 +294,10 @@ def _report(run: Run, *, of_rows: bool) -> list[str]:
         what = "rows" if of_rows else "frames"
         lines.append(f"goals are missed in {count} of {of} {what}, in {len(missed)} of {inputs}")
     if run.gone:
-        lines.append(f"{len(run.gone)} results remain of inputs that were deleted ('gone' in the ledger)")
+        lines.append(f"of inputs that were deleted, {counted(len(run.gone), 'result')} are kept ('gone' in the ledger)")
     noted = sum("notes" in row.figures for row in run.rows)
     if noted:
-        lines.append(f"{noted} inputs have notes in the ledger")
+        lines.append(f"the ledger has notes on {counted(noted, 'input')}")
     verdicts = Counter(row.figures["verdict"] for row in run.rows if "verdict" in row.figures)
     if verdicts:
         lines.append("verdicts: " + ", ".join(f"{count} {name}" for name, count in sorted(verdicts.items())))

@@ -40,6 +40,7 @@ def convert(files: tuple[str, ...], chosen: ClipOptions, into: str | None, optio
     if options.are_many(files, prints_json=False):
         from synovia.batch.tasks import ClipReader, ConvertFile, motion_endings
 
+        options.folder()
         if options.file_format is None:
             raise wrong("--format", "expected the format of the outputs for a folder, got none.")
         endings = motion_endings(on_model=chosen.model is not None)

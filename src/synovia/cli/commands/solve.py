@@ -25,7 +25,7 @@ from synovia.cli.inputs import (
     tolerance_option,
 )
 from synovia.cli.many import ONLY_MANY, Options, format_option, many_options, run_items
-from synovia.cli.output import MISSED, REACHED, emit, emit_json, emit_lines, talk, time_text
+from synovia.cli.output import MISSED, REACHED, counted, emit, emit_json, emit_lines, talk, time_text
 from synovia.cli.progress import Bar
 from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, numbers
 from synovia.errors import InputError, UnsupportedError
@@ -436,9 +436,9 @@ def _solve_one_table(task: SolveTable, path: Path, output: Path, options: Option
             {"schema": TABLE_SCHEMA, "targets": str(path), "output": str(output), "rows": rows, "status": dict(counts)}
         )
     else:
-        emit(f"reached in {reached} of {rows} rows")
+        emit(f"reached in {reached} of {counted(rows, 'row')}")
         for name, count in counts.most_common():
             if name != "REACHED":
                 emit(f"  {name}: {count}")
-    talk(f"{output}: {rows} rows in {time_text(seconds)}")
+    talk(f"{output}: {counted(rows, 'row')} in {time_text(seconds)}")
     return REACHED if reached == rows else MISSED
