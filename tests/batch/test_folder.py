@@ -409,7 +409,7 @@ def test_what_a_single_run_tells_is_in_the_ledger_of_a_folder(tmp_path):
     (row,) = table(out)
     assert row["notes"]
     assert row["notes"] in single.err
-    assert "1 inputs have notes" in ran.err
+    assert "notes on 1 input\n" in ran.err
     trimmed = run("convert", tmp_path / "clips", "-o", out, "--format", "csv", "-j", 1, "--trim-tpose")
     assert trimmed.code == 0, trimmed.err
     assert int(table(out)[0]["frames"]) < 30
