@@ -234,7 +234,9 @@ class CompiledProblem:
             return self.default_start
         if shape_of(start) == (given.nq,) and given is not skeleton:
             start = with_root_at_rest(as_numbers(start, (given.nq,), "start"), skeleton.nq - given.nq)
-        return Pose(skeleton, start)
+        if isinstance(start, Mapping):
+            return Pose(skeleton, start)
+        return Pose.trusted(skeleton, checked_q(skeleton, as_numbers(start, (skeleton.nq,), "start"), "start"))
 
     def as_starts(self, starts: Any, count: int) -> Array:
         """Return the starts of many problems: (count, nq), or (1, nq) for one start for all.
