@@ -25,6 +25,12 @@ from synovia.batch.work import CRASHED, Outcome, work_on
 BODY = sy.bundled("humanoid").with_root("free")
 
 
+@pytest.fixture(autouse=True)
+def one_still(monkeypatch):
+    """Pictures of results show one moment instead of four: tests here ask whether they are there."""
+    monkeypatch.setattr("synovia.batch.tasks._STILLS", 1)
+
+
 class Inline:
     """An engine without processes that can end early, in any order."""
 

@@ -1,9 +1,11 @@
-"""The live page in a real browser. Skipped, with the reason, where there is no Chromium or no Playwright."""
+"""The live page in a real browser. Skipped, with the reason, where there is no Chromium or no Playwright.
+
+A browser takes seconds of processor time to load the page, so the tests share one visit: each has it show its model.
+"""
 
 import math
-import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,22 +20,24 @@ import synovia as sy
 from browsing import Heard, browser_path, chromium, page_of, paint, pixel, until
 from cli_runs import run
 from synovia.files.poses import load_pose
+from synovia.retargeting import read_map
 from synovia.viewer import View, view
+from synovia.viewer.live import animated, opening
 from synovia.viewer.panel.why import Why
+from synovia.viewer.retarget.limbs import BAD
+from synovia.viewer.retarget.open import retarget_opening
+from synovia.viewer.serving.view import Opening
 
 pytestmark = [
     pytest.mark.compiled,
     pytest.mark.slow,
     pytest.mark.skipif(browser_path() is None, reason="no Chromium on this machine"),
     pytest.mark.filterwarnings("ignore:Queued a:UserWarning"),
+    pytest.mark.xdist_group("live page"),  # one worker does all these tests, so that one browser and one visit do
 ]
 
 WIDTH, HEIGHT = 960, 420
 PATIENCE = 300  # seconds: hanging is all that is measured
-
-
-# Tests that share a page share a worker; the others are dealt out one by one.
-on_arm, on_man = pytest.mark.xdist_group("page of the arm"), pytest.mark.xdist_group("page of the man")
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +57,7 @@ class Visit:
         self.tab.set_default_timeout(PATIENCE * 1000)
         self.tab.on("websocket", lambda ws: ws.on("framereceived", self.heard))
         self.tab.on("pageerror", lambda error: self.mistakes.append(str(error)))
+        self.tab.on("dialog", lambda dialog: self.mistakes.append(dialog.message))
         self.tab.on("console", self.told)
         self.arrive(running, lambda: self.tab.goto(f"{running.url}?fixedDpr=0.4"))
         self.tab.get_by_role("tab", name="Targets", exact=True).wait_for()
@@ -64,16 +69,28 @@ class Visit:
         if message.type == "error" and "non-existent component" in message.text:
             self.mistakes.append(message.text)
 
-    def arrive(self, running: View, come: object) -> None:
+    def arrive(self, running: View, come: Callable[[], object]) -> None:
         """Come to a page, and wait until it is there and has solved."""
-        self.view = running
-        before = set(running.pages)
-        come()
-        self.wait(lambda: set(running.pages) - before, "the browser did not come")
-        self.page = running.pages[max(set(running.pages) - before)]
-        self.session = self.page.session
+        self.go(running, come)
+        self.session, self.host = self.page.session, self.page.host
         self.wait(lambda: self.page.frame is not None and not self.page.frame.busy)
         self.wait(lambda: all(f"/targets/{editor.key}" in self.heard.nodes for editor in self.session.editors))
+
+    def go(self, running: View, come: Callable[[], object]) -> None:
+        """Come to a page, and wait until it is there."""
+        self.view = running
+        self.heard.nodes.clear()
+        before = list(running.pages.values())
+        come()
+        self.wait(lambda: any(page not in before for page in running.pages.values()), "no page came")
+        self.page = next(page for page in running.pages.values() if page not in before)
+
+    def show(self, what: Opening) -> None:
+        """Show another body in place of the present one, as the page does when it opens a file."""
+        self.arrive(self.view, lambda: self.host.show(what))
+        self.tab.get_by_role("tab", name="Targets", exact=True).wait_for()
+        up, camera = what.aim(self.session).up, self.page.client.camera
+        self.wait(lambda: np.allclose(camera.up_direction, up, atol=1e-3), "the camera is not upright")
 
     def wait(self, what: object, why: str = "it never happened") -> object:
         """Wait, and let the browser speak meanwhile."""
@@ -214,20 +231,23 @@ def solves_to_the_same_pose(visit: Visit, model: object, folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def arm(browser: object) -> Iterator[Visit]:
+def visit(browser: object) -> Iterator[Visit]:
     with view("arm7", port=0, shadows=False) as running:
-        visit = Visit(browser, running)
-        yield visit
-        visit.view.stop()
-        visit.tab.close()
+        one = Visit(browser, running)
+        yield one
+        one.view.stop()
+        one.tab.close()
 
 
-@on_arm
+@pytest.fixture(scope="module")
+def arm(visit: Visit) -> Visit:
+    return visit
+
+
 def test_the_arm_follows_the_mouse(arm: Visit) -> None:
     follows(arm, arm.session.editors[0].key)
 
 
-@on_arm
 def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     session = arm.session
     arm.click("Add goal")
@@ -267,7 +287,6 @@ def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     arm.wait(lambda: len(session.editors) == 1, "nothing was reset")
 
 
-@on_arm
 def test_the_keyboard_alone_moves_a_target_and_reaches_the_controls(arm: Visit) -> None:
     session, keys = arm.session, arm.tab.keyboard
     other = session.add("position", "joint4")
@@ -317,7 +336,6 @@ def test_the_keyboard_alone_moves_a_target_and_reaches_the_controls(arm: Visit) 
     assert not arm.mistakes
 
 
-@on_arm
 def test_body_and_solver_are_set(arm: Visit) -> None:
     session = arm.session
     arm.open("Pose")
@@ -344,7 +362,6 @@ def test_body_and_solver_are_set(arm: Visit) -> None:
     arm.wait(lambda: session.solver.name == "lm", "nothing was reset")
 
 
-@on_arm
 def test_what_is_saved_solves_to_the_same_pose(arm: Visit, tmp_path: Path) -> None:
     arm.session.move(arm.session.editors[0].key, (0.35, 0.1, 0.7))
     solves_to_the_same_pose(arm, "arm7", tmp_path)
@@ -358,7 +375,6 @@ def test_what_is_saved_solves_to_the_same_pose(arm: Visit, tmp_path: Path) -> No
     assert arm.take("Save picture", tmp_path).read_bytes().startswith(b"\x89PNG")
 
 
-@on_arm
 def test_a_race_shows_each_solver_as_a_ghost_and_all_in_one_plot(arm: Visit) -> None:
     arm.open("Why")
     why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
@@ -374,7 +390,6 @@ def test_a_race_shows_each_solver_as_a_ghost_and_all_in_one_plot(arm: Visit) -> 
     arm.wait(lambda: "/runners/0" not in arm.heard.nodes, "the ghosts are still there")
 
 
-@on_arm
 def test_keys_are_dragged_on_their_sheet(arm: Visit) -> None:
     session = arm.session
     session.new_clip(2.0)  # the present pose is its first key
@@ -411,7 +426,6 @@ def test_keys_are_dragged_on_their_sheet(arm: Visit) -> None:
     assert arm.mistakes == []
 
 
-@on_arm
 def test_a_joint_is_found_in_the_tree_turned_by_its_ring_and_cleared(arm: Visit) -> None:
     session, keys = arm.session, arm.tab.keyboard
     arm.tab.evaluate("document.activeElement.blur()")
@@ -454,24 +468,17 @@ def test_a_joint_is_found_in_the_tree_turned_by_its_ring_and_cleared(arm: Visit)
     assert not arm.mistakes
 
 
-@on_arm
 def test_a_page_is_replaced_while_the_browser_is_busy(arm: Visit) -> None:
     arm.tab.evaluate("setTimeout(() => { const end = Date.now() + 800; while (Date.now() < end); }, 0)")
     time.sleep(0.2)
     arm.session.move(arm.session.editors[0].key, (0.35, 0.1, 0.7))
     time.sleep(0.2)
-    old = arm.page
-    arm.page.navigation.open("arm7")
-    arm.wait(lambda: old not in arm.view.pages.values() and arm.view.pages, "the page is still there")
-    (arm.page,) = arm.view.pages.values()
-    arm.session = arm.page.session
-    arm.wait(lambda: arm.page.frame is not None and not arm.page.frame.busy)
+    arm.arrive(arm.view, lambda: arm.page.navigation.open("arm7"))
     arm.tab.get_by_role("tab", name="Targets", exact=True).wait_for()
     arm.tab.wait_for_timeout(500)
     assert not arm.mistakes
 
 
-@on_arm
 def test_an_update_of_a_control_that_is_gone_is_no_mistake(arm: Visit) -> None:
     gui = arm.page.client.gui
     control = gui.add_text("Late", "one")
@@ -485,7 +492,6 @@ def test_an_update_of_a_control_that_is_gone_is_no_mistake(arm: Visit) -> None:
     assert not arm.mistakes
 
 
-@on_arm
 def test_two_browsers_have_a_body_each(browser: object, arm: Visit) -> None:
     other = Visit(browser, arm.view)
     place = arm.session.editors[0].position.copy()
@@ -497,11 +503,9 @@ def test_two_browsers_have_a_body_each(browser: object, arm: Visit) -> None:
     arm.wait(lambda: len(arm.view.pages) == 1, "the page of a browser that went is still there")
 
 
-@on_arm
 def test_the_page_comes_back_when_its_server_does(arm: Visit) -> None:
     port = arm.view.rules.port
     arm.view.stop()
-    arm.heard.nodes.clear()
     again = view("arm7", port=port, shadows=False)
     assert again.rules.port == port
     arm.arrive(again, lambda: None)
@@ -510,14 +514,11 @@ def test_the_page_comes_back_when_its_server_does(arm: Visit) -> None:
 
 
 @pytest.fixture(scope="module")
-def man(browser: object, shared_data: Path) -> Iterator[Visit]:
-    with view(shared_data / "character" / "mannequiny.glb", port=0, shadows=False) as running:
-        visit = Visit(browser, running)
-        yield visit
-        visit.tab.close()
+def man(visit: Visit, shared_data: Path) -> Visit:
+    visit.show(opening(shared_data / "character" / "mannequiny.glb"))
+    return visit
 
 
-@on_man
 def test_a_character_and_its_skin_follow_the_mouse(man: Visit) -> None:
     follows(man, man.session.editors[0].key)
     part, rows = man.page.surface.parts[0], man.joints()
@@ -538,58 +539,81 @@ def test_a_character_and_its_skin_follow_the_mouse(man: Visit) -> None:
     man.wait(lambda: man.heard.nodes["/body/surface/0"]["opacity"] is None, "the surface is still transparent")
 
 
-def test_a_texture_is_on_the_skin_that_follows_the_joints(browser: object, shared_data: Path) -> None:
-    with view(shared_data / "character" / "greenman.glb", port=0, shadows=False) as running:
-        visit = Visit(browser, running)
-        part = visit.page.surface.parts[0]
-        mesh = 'synovia.nodes["/body/surface/0"]?.children.find(one => one.isMesh)'
-        visit.wait(lambda: visit.tab.evaluate(f"{mesh}?.material.map?.image.width") == part.texture.shape[1])
-        corners = visit.tab.evaluate(f"[...{mesh}.geometry.attributes.uv.array]")
-        np.testing.assert_allclose(np.reshape(corners, (-1, 3, 2)) % 1.0, part.corners % 1.0, atol=1e-4)
-        moved = visit.tab.evaluate(f"{mesh}.skeleton.bones.length")
-        assert moved == len(part.rows)
-        assert not visit.mistakes
-        visit.tab.close()
-
-
-@on_man
 def test_goals_of_a_character_solve_to_the_same_pose(man: Visit, tmp_path: Path) -> None:
     solves_to_the_same_pose(man, man.page.command, tmp_path)
 
 
-def test_a_robot_follows_the_mouse(browser: object, shared_data: Path) -> None:
-    with view(shared_data / "robot" / "g1_29dof.urdf", port=0, shadows=False) as running:
-        assert "not found" in running.notes[0]
-        visit = Visit(browser, running)
-        follows(visit, visit.session.editors[0].key)
-        visit.open("Pose")
-        visit.tab.get_by_text("some meshes are not shown").wait_for()
-        visit.tab.close()
+def test_a_robot_follows_the_mouse(visit: Visit, shared_data: Path) -> None:
+    robot = opening(shared_data / "robot" / "g1_29dof.urdf")
+    assert "not found" in robot.notes[0]
+    visit.show(robot)
+    follows(visit, visit.session.editors[0].key)
+    visit.open("Pose")
+    visit.tab.get_by_text("some meshes are not shown").wait_for()
+
+
+def test_a_person_edits_the_map_of_a_clip(visit: Visit) -> None:
+    """On the page with a clip and its transfer to another body: two limbs are exchanged, and the map is saved."""
+    map_page = retarget_opening("examples/walk.bvh", "humanoid", None, None, animated)
+    visit.go(visit.view, lambda: visit.host.show(map_page))
+    tab, shown = visit.tab, visit.page
+    tab.get_by_text("Rest pose").first.wait_for()
+    visit.wait(lambda: shown.transfer.outcome.version == shown.transfer.version)
+    target = tab.locator("input[role=combobox]:visible").nth(1)
+    for side, other in (("left", "right"), ("right", "left")):
+        tab.get_by_role("button", name=f"{side} upper arm:").click()
+        visit.wait(lambda side=side: shown.part == f"{side}_upper_arm")
+        target.click()
+        tab.get_by_role("option", name=f"{other}_upper_arm", exact=True).click()
+        visit.wait(lambda side=side, other=other: shown.transfer.joints[f"{side}_upper_arm"][1] == f"{other}_upper_arm")
+    visit.wait(lambda: max(limb.mean for limb in shown.transfer.outcome.limbs) > BAD)
+    tab.wait_for_selector("text=/most (left|right) upper arm: 1/")
+    visit.open("Save")
+    with tab.expect_download() as sent:
+        visit.click("Save map")
+    assert sent.value.suggested_filename == "map.toml"
+    assert read_map(sent.value.path())["left_upper_arm"][1] == "right_upper_arm"
+    assert not visit.mistakes
+
+
+def test_a_texture_is_on_the_skin_that_follows_the_joints(browser: object, shared_data: Path) -> None:
+    with view(shared_data / "character" / "greenman.glb", port=0, shadows=False) as running:
+        own = Visit(browser, running)
+        part = own.page.surface.parts[0]
+        mesh = 'synovia.nodes["/body/surface/0"]?.children.find(one => one.isMesh)'
+        own.wait(lambda: own.tab.evaluate(f"{mesh}?.material.map?.image.width") == part.texture.shape[1])
+        corners = own.tab.evaluate(f"[...{mesh}.geometry.attributes.uv.array]")
+        np.testing.assert_allclose(np.reshape(corners, (-1, 3, 2)) % 1.0, part.corners % 1.0, atol=1e-4)
+        moved = own.tab.evaluate(f"{mesh}.skeleton.bones.length")
+        assert moved == len(part.rows)
+        assert not own.mistakes
+        own.tab.close()
 
 
 def test_a_clip_plays_with_goals_on_top_and_as_a_page_without_a_network(
-    browser: object, shared_data: Path, tmp_path: Path
+    browser: object, visit: Visit, shared_data: Path, tmp_path: Path
 ) -> None:
-    with view(shared_data / "motion" / "bvhtoolbox_walk01.bvh", port=0, shadows=False) as running:
-        visit = Visit(browser, running)
-        session = visit.session
-        before = session.play.time
-        visit.wait(lambda: session.play.time != before, "the clip stands still")
-        visit.open("Animation")
-        visit.tick("Play", False)
-        visit.wait(lambda: not session.play.playing, "the clip plays on")
-        visit.tab.wait_for_timeout(500)  # until the slider stands still
-        visit.put("Time s", 1.5)
-        visit.wait(lambda: session.play.time == 1.5, "the clip was not scrubbed")
-        visit.put("Speed", 2)
-        visit.wait(lambda: session.play.speed == 2.0, "the speed did not change")
-        visit.put("Weight", 0.5)
-        visit.wait(lambda: session.play.weight == 0.5, "the weight did not change")
-        visit.put("Weight", 1)
-        visit.open("Export")
-        saved = visit.take("Save page (HTML)", tmp_path)
-        visit.tab.close()
-    plays_from_disk(browser, saved)
+    """Its name is markup, which does nothing on either page."""
+    walk = sy.load_motion(shared_data / "motion" / "bvhtoolbox_walk01.bvh")
+    visit.show(opening(sy.Motion(walk.skeleton, walk.q, walk.fps, name='</script><script>alert("x")</script>')))
+    session = visit.session
+    before = session.play.time
+    visit.wait(lambda: session.play.time != before, "the clip stands still")
+    visit.open("Animation")
+    visit.tick("Play", False)
+    visit.wait(lambda: not session.play.playing, "the clip plays on")
+    visit.tab.wait_for_timeout(500)  # until the slider stands still
+    visit.put("Time s", 1.5)
+    visit.wait(lambda: session.play.time == 1.5, "the clip was not scrubbed")
+    visit.put("Speed", 2)
+    visit.wait(lambda: session.play.speed == 2.0, "the speed did not change")
+    visit.put("Weight", 0.5)
+    visit.wait(lambda: session.play.weight == 0.5, "the weight did not change")
+    visit.put("Weight", 1)
+    visit.open("Export")
+    saved = visit.take("Save page (HTML)", tmp_path)
+    assert not visit.mistakes
+    assert "alert" in plays_from_disk(browser, saved)
 
 
 def plays_from_disk(browser: object, path: Path) -> str:
@@ -615,11 +639,3 @@ def plays_from_disk(browser: object, path: Path) -> str:
     title = tab.title()
     context.close()
     return title
-
-
-def test_names_in_a_saved_page_do_nothing(browser: object, tmp_path: Path) -> None:
-    body = sy.bundled("humanoid")
-    q = np.array([body.rest_q, body.random_pose(3).q, body.rest_q])
-    motion = sy.Motion(body, q, 1.0, name='</script><script>alert("x")</script>')
-    sy.write_page(motion, tmp_path / "page.html", targets=np.zeros((1, 3)))
-    assert re.search("alert", plays_from_disk(browser, tmp_path / "page.html"))

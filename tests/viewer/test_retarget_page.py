@@ -1,4 +1,4 @@
-"""The retarget page: what it computes, its controls, and the page in a real browser."""
+"""The retarget page: what it computes and its controls; ``test_browser.py`` has it in a real browser."""
 
 import asyncio
 import io
@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 pytest.importorskip("viser")
 
 import synovia as sy
-from browsing import browser_path, chromium, page_of
 from cli_runs import assert_refused, run
 from panels import Gui, make_host
 from synovia.retargeting import read_map, retarget
 from synovia.surface import Surface
-from synovia.viewer import View, view_retarget
+from synovia.viewer import View
 from synovia.viewer.editing.worker import Background
 from synovia.viewer.retarget.limbs import BAD, compare_limbs
 from synovia.viewer.retarget.page import RetargetPage
@@ -266,47 +265,6 @@ def test_the_command_opens_the_page(monkeypatch):
     assert (ran.code, "no joint for hips" in ran.err) == (0, True)
     assert_refused(run("view", WALK, "--map", "map.toml"), "--onto", code=2)
     assert_refused(run("view", "humanoid", "--onto", "arm7"), "no motion")
-
-
-@pytest.mark.slow
-@pytest.mark.compiled
-@pytest.mark.filterwarnings("ignore:Queued a:UserWarning")
-@pytest.mark.skipif(browser_path() is None, reason="no Chromium on this machine")
-def test_a_person_edits_the_map_in_a_browser():
-    pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
-    with view_retarget(WALK, "humanoid", port=0, shadows=False) as running, chromium() as browser:
-        tab = page_of(browser, viewport={"width": 1100, "height": 900}, accept_downloads=True)
-        tab.set_default_timeout(300_000)
-        mistakes = []
-        tab.on("pageerror", lambda error: mistakes.append(str(error)))
-        tab.goto(f"{running.url}?fixedDpr=0.3")
-        tab.wait_for_selector("text=Rest pose")
-        tab.locator(".mantine-Notification-closeButton").dispatch_event("click")
-        shown = next(iter(running.pages.values()))
-
-        def until(what):
-            for _ in range(2000):
-                if what():
-                    return
-                tab.wait_for_timeout(100)
-            raise AssertionError
-
-        until(lambda: shown.transfer.outcome.version == shown.transfer.version)
-        target = tab.locator("input[role=combobox]:visible").nth(1)
-        for side, other in (("left", "right"), ("right", "left")):
-            tab.get_by_role("button", name=f"{side} upper arm:").click()
-            until(lambda side=side: shown.part == f"{side}_upper_arm")
-            target.click()
-            tab.get_by_role("option", name=f"{other}_upper_arm", exact=True).click()
-            until(lambda side=side, other=other: shown.transfer.joints[f"{side}_upper_arm"][1] == f"{other}_upper_arm")
-        until(lambda: max(limb.mean for limb in shown.transfer.outcome.limbs) > BAD)
-        tab.wait_for_selector("text=/most (left|right) upper arm: 1/")
-        tab.get_by_role("tab", name="Save").click()
-        with tab.expect_download() as sent:
-            tab.get_by_role("button", name="Save map").click()
-        assert sent.value.suggested_filename == "map.toml"
-        assert read_map(sent.value.path())["left_upper_arm"][1] == "right_upper_arm"
-        assert not mistakes
 
 
 def test_clicks_on_joints_are_passed_on():

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypedDict
 from urllib.parse import quote
 
+import numpy as np
+
 from synovia.model.geometry import Array
 from synovia.viewer.editing.worker import SESSION, Background
 from synovia.viewer.serving.lights import add_lights, add_shadows
@@ -153,6 +155,7 @@ class View:
         first = self.server.initial_camera
         first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
         first.fov, first.near, first.far = aim.fov, aim.near, aim.far
+        self._up, self._ups = aim.up, dict[int, Array]()  # upward directions: the first one, and those of browsers
         self._background.start("synovia-pages", self._make_pages)
         self.server.on_client_connect(self._connected)
         self.server.on_client_disconnect(self._gone)
@@ -181,6 +184,7 @@ class View:
         with self._lock:
             self._here.discard(client.client_id)
             page = self.pages.pop(client.client_id, None)
+            self._ups.pop(client.client_id, None)
         if page is not None:
             page.close()
 
@@ -206,10 +210,16 @@ class View:
         session = opening.make()
         if old is not None:
             aim, camera = opening.aim(session), client.camera
+            turned = not np.array_equal(aim.up, self._ups.get(client.client_id, self._up))
+            self._ups[client.client_id] = aim.up
             client.scene.set_up_direction(aim.up)
             with client.atomic():
                 camera.fov, camera.near, camera.far = aim.fov, aim.near, aim.far
-                camera.up_direction, camera.position, camera.look_at = aim.up, aim.position, aim.look_at
+                if turned:  # then the browser goes to its first camera, whatever its camera is told
+                    first = _first_camera(client)
+                    first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
+                else:
+                    camera.up_direction, camera.position, camera.look_at = aim.up, aim.position, aim.look_at
         host = Host(
             self._background,
             self._dark,
@@ -261,6 +271,13 @@ class View:
     def __repr__(self) -> str:
         """Return the address."""
         return f"<View {self.url}>"
+
+
+def _first_camera(client: Any) -> Any:
+    """Return the first camera of one browser, to which its *Reset view* goes; viser itself sets that of all alone."""
+    from viser._viser import InitialCameraConfig
+
+    return InitialCameraConfig(client._websock_connection.queue_message)  # noqa: SLF001
 
 
 def serve(
