@@ -78,16 +78,17 @@ def test_each_sample_sees_the_nearest_triangle_of_a_ray(perspective: bool) -> No
 
 def test_depths_are_those_of_the_nearest_and_of_the_farthest_triangle_of_a_ray() -> None:
     vertices, faces, camera = random_triangles(perspective=False)
-    nearest, farthest = (image.reshape(-1) for image in depths_of(vertices, faces, camera, (24, 18)))
+    nearest, farthest = (
+        depths_of(vertices, faces, camera, (24, 18), farthest=far).reshape(-1) for far in (False, True)
+    )
     agree = 0
     for at, some in triangles_on_rays(vertices, faces, camera, (24, 18)).items():
         depths = [depth for _, depth in some]
         expected = min(depths, default=np.inf), max(depths, default=-np.inf)
         agree += np.allclose((nearest[at], farthest[at]), expected, rtol=1e-5)
     assert agree >= 24 * 18 - 2
-    none = depths_of(vertices, faces[:0], camera, (24, 18))
-    assert np.all(none[0] == np.inf)
-    assert np.all(none[1] == -np.inf)
+    assert np.all(depths_of(vertices, faces[:0], camera, (24, 18)) == np.inf)
+    assert np.all(depths_of(vertices, faces[:0], camera, (24, 18), farthest=True) == -np.inf)
 
 
 def test_triangles_that_share_edges_cover_each_sample_once() -> None:
@@ -119,7 +120,7 @@ def test_a_plate_throws_its_shadow_below_it_and_on_what_is_below() -> None:
     plate = np.array([(-1.0, 1, -1), (1, 1, -1), (1, 1, 1), (-1, 1, 1)])
     faces = np.array([(0, 2, 1), (0, 3, 2)])
     mesh = Mesh(plate, normals_of(plate, faces).astype(np.float32), faces, np.ones((4, 3), np.float32))
-    shadow = Shadow(mesh, np.array([0.0, 1, 0]), np.array([0.0, 1, 0]))
+    shadow = Shadow(mesh, np.array([0.0, 1, 0]), np.array([0.0, 1, 0]), (400, 300))
     points = np.array([(0.0, 0, 0), (0.5, 0, -0.5), (3, 0, 0), (0, 1.2, 0)])
     np.testing.assert_allclose(shadow.lit(points), (0, 0, 1, 1))
     dark = shadow.on_floor(points[:3], 0.5, 0.02, 0.3)

@@ -178,7 +178,7 @@ def draw(
     if mesh is not None and worn is not None and not worn[0].whole and scene.look == "surface":
         mesh = mesh.with_bodies(scene.solid)  # the bones show where the surface is missing
     if floor:
-        shadow = None if mesh is None else Shadow(mesh, above, scene.up)
+        shadow = None if mesh is None else Shadow(mesh, above, scene.up, size)
         draw_floor(ground, camera, scene.solid, theme, scene.up, scene.ground, scene.extent, above, shadow)
     canvas = Canvas(ground)
     for age, (ghost, skin) in enumerate(zip(reversed(scene.ghosts), reversed(scene.skins[:-1]), strict=True)):
@@ -193,7 +193,7 @@ def draw(
     if mesh is None or scene.look != "surface":
         layers.append((shade(scene.solid, camera, size, light), 1.0))
     if mesh is not None:
-        layer = shade_mesh(mesh, camera, size, light, Shadow(mesh, key, scene.up), samples)
+        layer = shade_mesh(mesh, camera, size, light, Shadow(mesh, key, scene.up, size), samples)
         layers.append((layer, _GLASS if scene.look == "both" else 1.0))
     for layer, opacity in layers:
         if layer is None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +28,7 @@ from synovia.surface.shapes import ball
 
 _Float = NDArray[np.floating[Any]]
 _GAMMA: Final = 2.2  # of colours in files and images, nearly
-_MAP: Final = 400  # samples of the shadow map in each direction
+_MAP: Final = 400  # most samples of a shadow map in each direction
 _TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))  # of a shadow's edge, map samples
 _SAMPLES: Final = 24_000_000  # most samples of an image; larger images have fewer samples a pixel
 _SKY: Final = (0.50, 0.53, 0.58)  # light from above
@@ -193,13 +194,14 @@ class Shadow:
         mesh: The surface that throws the shadow.
         light: Unit vector towards the light, (3,).
         up: Unit vector of the world that points up, (3,).
+        size: Width and height of the picture, pixels; a small picture needs few samples.
     """
 
-    def __init__(self, mesh: Mesh, light: Array, up: Array) -> None:
+    def __init__(self, mesh: Mesh, light: Array, up: Array, size: tuple[int, int]) -> None:
         """Aim a camera from the light."""
         across = np.cross(up, light)
-        size = float(np.linalg.norm(across))
-        across = across / size if size > 1e-6 else np.roll(up, 1)
+        length = float(np.linalg.norm(across))
+        across = across / length if length > 1e-6 else np.roll(up, 1)
         axes = np.stack([across, np.cross(light, across), light])
         local = mesh.vertices @ axes.T
         low, high = local.min(axis=0), local.max(axis=0)
@@ -207,9 +209,21 @@ class Shadow:
         self._bias = 0.02 * extent
         middle = (low + high) / 2.0
         position = axes.T @ np.array([middle[0], middle[1], high[2] + extent])
-        focal = _MAP / (1.4 * extent)  # with a margin for soft edges
-        self.camera = Camera(position, axes, focal, (_MAP / 2.0, _MAP / 2.0), perspective=False, nearest=1e-9 * extent)
-        self._nearest, self._farthest = depths_of(mesh.vertices, mesh.faces, self.camera, (_MAP, _MAP))
+        self._samples = n = min(2 * max(size), _MAP)
+        focal = n / (1.4 * extent)  # with a margin for soft edges
+        self.camera = Camera(position, axes, focal, (n / 2.0, n / 2.0), perspective=False, nearest=1e-9 * extent)
+        self._mesh = mesh
+
+    @cached_property
+    def _nearest(self) -> _Float:
+        """The depths of the nearest triangles, which the light meets first."""
+        return depths_of(self._mesh.vertices, self._mesh.faces, self.camera, (self._samples, self._samples))
+
+    @cached_property
+    def _farthest(self) -> _Float:
+        """The depths of the farthest triangles, which are nearest to the floor."""
+        size = self._samples, self._samples
+        return depths_of(self._mesh.vertices, self._mesh.faces, self.camera, size, farthest=True)
 
     def lit(self, points: Array) -> _Float:
         """Return how much of the light reaches points, 0 to 1, (n,)."""
@@ -217,8 +231,8 @@ class Shadow:
         limit = (depth - self._bias).astype(np.float32)
         out = np.zeros(len(points), np.float32)
         for dx, dy in _TAPS:
-            x = np.clip(pixels[:, 0] + dx, 0.0, _MAP - 1.0).astype(np.intp)
-            y = np.clip(pixels[:, 1] + dy, 0.0, _MAP - 1.0).astype(np.intp)
+            x = np.clip(pixels[:, 0] + dx, 0.0, self._samples - 1.0).astype(np.intp)
+            y = np.clip(pixels[:, 1] + dy, 0.0, self._samples - 1.0).astype(np.intp)
             out += self._nearest[y, x] > limit
         return out / np.float32(len(_TAPS))
 

@@ -68,25 +68,27 @@ def hits_of(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, in
     return Hits(at, seen.faces[face], shares.T.astype(np.float32), value if camera.perspective else -value)
 
 
-def depths_of(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int]) -> tuple[Floats, Floats]:
-    """Return the depths of the nearest and of the farthest triangle that each sample of an image sees, each (h, w).
+def depths_of(
+    vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int], *, farthest: bool = False
+) -> Floats:
+    """Return the depth of the nearest triangle that each sample of an image sees, or of the farthest one, (h, w).
 
     Args:
         vertices: World positions, (v, 3).
         faces: Vertices of the triangles, (f, 3). Both sides are visible.
         camera: A camera without perspective; its pixels are the samples.
         size: Width and height, samples.
+        farthest: Whether to return the depth of the farthest triangle.
 
     Returns:
-        The depths, length units; infinity and minus infinity where a sample sees nothing.
+        The depths, length units; infinity, or minus infinity, where a sample sees nothing.
     """
     width, height = size
-    nearest = np.full(width * height, np.inf, np.float32)
-    farthest = np.full(width * height, -np.inf, np.float32)
+    extreme = np.maximum if farthest else np.minimum
+    out = np.full(width * height, -np.inf if farthest else np.inf, np.float32)
     for _, at, value in _samples(_seen(vertices, faces, camera, size), width):
-        np.minimum.at(nearest, at, -value)
-        np.maximum.at(farthest, at, -value)
-    return nearest.reshape(height, width), farthest.reshape(height, width)
+        extreme.at(out, at, -value)
+    return out.reshape(height, width)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
