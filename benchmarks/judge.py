@@ -161,14 +161,19 @@ def beyond_ellipse(x: Array, y: Array, a: Array, b: Array) -> Array:
     """Return the distances of points from ellipses with half-axes a and b >= 0, 0 inside (by bisection)."""
     x, y = np.abs(x), np.abs(y)
     a, b = np.maximum(a, 1e-30), np.maximum(b, 1e-30)
-    inside = (x / a) ** 2 + (y / b) ** 2 <= 1.0
+    far = np.zeros_like(x)
+    outside = ~((x / a) ** 2 + (y / b) ** 2 <= 1.0)  # few of many, and what is no number
+    x, y, a, b = x[outside], y[outside], a[outside], b[outside]
     low, high = np.zeros_like(x), a * x + b * y
     for _ in range(200):
         t = 0.5 * (low + high)
+        if not ((low < t) & (t < high)).any():
+            break  # no number lies between
         out = (a * x / (t + a * a)) ** 2 + (b * y / (t + b * b)) ** 2 > 1.0
         low, high = np.where(out, t, low), np.where(out, high, t)
     u, v = a * a * x / (high + a * a), b * b * y / (high + b * b)
-    return np.where(inside, 0.0, np.hypot(x - u, y - v))
+    far[outside] = np.hypot(x - u, y - v)
+    return far
 
 
 def beyond_limit(limit: sy.SwingTwist, quat: Array) -> Array:

@@ -157,13 +157,19 @@ def loss(a: np.ndarray, b: np.ndarray) -> float:
     return float(worst)
 
 
+@functools.cache
+def random_starts(body: str, count: int) -> np.ndarray:
+    """Return the joint values of random poses of a model."""
+    return np.stack([model(body)[0].random_pose(k).q for k in range(count)])
+
+
 def reference(miss: Miss, solver: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the levels of the best of random starts without restarts, by the solver itself and by any reference.
 
     None if one reaches all targets.
     """
     supports_priorities = sy.solvers[solver].supports_priorities
-    starts = np.stack([miss.skeleton.random_pose(k).q for k in range(STARTS)])
+    starts = random_starts(miss.body, STARTS)
     many = {end: np.repeat(target[None], STARTS, 0) for end, target in miss.targets.items()}
     best = []
     for name in (solver,) if solver == "lm" or (supports_priorities and len(miss.ends) > 1) else (solver, "lm"):
@@ -187,8 +193,10 @@ class Judged:
     attempts: int
 
 
-def judged(solver: str, seeds: Iterator[int], count: int, bodies: Sequence[str] | None = None) -> list[Judged]:
-    """Return the first so many misses of a solver, each beside its reference."""
+def judged(
+    solver: str, seeds: Iterator[int], count: int, bodies: Sequence[str] | None = None, timings: int = 2
+) -> list[Judged]:
+    """Return the first so many misses of a solver, each beside its reference; the time is the shortest of some."""
     out: list[Judged] = []
     for seed in seeds:
         if len(out) == count:
@@ -200,7 +208,7 @@ def judged(solver: str, seeds: Iterator[int], count: int, bodies: Sequence[str] 
         ik = compiled(miss.body, miss.ends, solver, None)
         solution = ik.solve(miss.targets, miss.start)
         spent = []
-        for _ in range(2):
+        for _ in range(timings):
             began = time.thread_time()
             ik.solve(miss.targets, miss.start)
             spent.append(time.thread_time() - began)
@@ -208,7 +216,7 @@ def judged(solver: str, seeds: Iterator[int], count: int, bodies: Sequence[str] 
             continue
         mine = levels(np.array([e.position for e in solution.errors]), ik.solver.supports_priorities, ik.reach)
         lost = [loss(mine, other) for other in best]
-        out.append(Judged(miss, *lost, min(spent), solution.steps, solution.attempts))
+        out.append(Judged(miss, *lost, min(spent, default=np.nan), solution.steps, solution.attempts))
     return out
 
 

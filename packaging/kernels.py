@@ -397,7 +397,7 @@ def main() -> None:
     if options.entries:
         compile_entries(options.entries, levels, options.into)
     else:
-        os.environ["SYNOVIA_KERNELS"] = "jit"
+        os.environ["SYNOVIA_KERNELS"] = "python"  # this process calls and compiles none
         build(options.folder, levels, options.jobs, options.modules)
 
 

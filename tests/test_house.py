@@ -60,27 +60,53 @@ class Facts(NamedTuple):
     run_imports: list[tuple[int, str]]  # at its own import
     asserts: list[int]  # lines
     frozen: list[list[tuple[int, str]]]  # of frozen classes with slots: line and name of each part
-    defined: set[str]
+    defined: set[str]  # names; those in a class also with the name of the class in front
+
+
+def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, tuple[str, ...]]]:
+    """Each node of a module with the names of the classes around it."""
+    todo: list[tuple[ast.AST, tuple[str, ...]]] = [(tree, ())]
+    while todo:
+        node, classes = todo.pop()
+        yield node, classes
+        if isinstance(node, ast.ClassDef):
+            classes = (*classes, node.name)
+        for field in node._fields:
+            value = getattr(node, field, None)
+            for child in value if isinstance(value, list) else (value,):
+                if isinstance(child, ast.AST) and child._fields:  # a sign or a context has none
+                    todo.append((child, classes))
 
 
 @cache
 def _facts(path: Path) -> Facts:
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    nodes = list(ast.walk(tree))
-    return Facts(
-        list(_imports(nodes)),
-        list(_imports(_run_on_import(tree))),
-        [node.lineno for node in nodes if isinstance(node, ast.Assert)],
-        [
-            [(one.lineno, getattr(one, "name", "")) for one in node.body]
-            for node in nodes
-            if isinstance(node, ast.ClassDef)
-            and (made := " ".join(map(ast.unparse, node.decorator_list)))
-            and "frozen=True" in made
-            and "slots=True" in made
-        ],
-        _defined(tree),
-    )
+    facts = Facts([], list(_imports(_run_on_import(tree))), [], [], set())
+    for node, classes in _walk(tree):
+        name = None
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                facts.imports.extend(_imports([node]))
+            case ast.Assert():
+                facts.asserts.append(node.lineno)
+            case ast.ClassDef():
+                name = node.name
+                made = " ".join(map(ast.unparse, node.decorator_list))
+                if "frozen=True" in made and "slots=True" in made:
+                    facts.frozen.append([(one.lineno, getattr(one, "name", "")) for one in node.body])
+            case ast.FunctionDef():
+                name = node.name
+            case ast.Name(ctx=ast.Store()):
+                name = node.id
+            case ast.Attribute(ctx=ast.Store()):
+                name = node.attr
+            case ast.arg():
+                name = node.arg
+            case _:
+                continue
+        if name is not None:
+            facts.defined.update([name, *(f"{one}.{name}" for one in classes)])
+    return facts
 
 
 of_all_modules = pytest.mark.xdist_group("all modules")
@@ -314,28 +340,6 @@ def test_the_tour_of_the_code_shows_every_file_in_the_line_of_its_room() -> None
         and not re.search(r"\ba file (or folder )?for each\b", rooms[room])
     ]
     assert not missing
-
-
-def _defined(tree: ast.Module) -> set[str]:
-    """Return the names of what a module defines; those in a class also with the name of the class in front."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        inside = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
-        for one in ast.walk(node) if inside else [node]:
-            match one:
-                case ast.ClassDef() | ast.FunctionDef():
-                    found.add(inside + one.name)
-                case ast.Name(ctx=ast.Store()):
-                    found.add(inside + one.id)
-                case ast.Attribute(ctx=ast.Store()):
-                    found.add(inside + one.attr)
-                case ast.arg():
-                    found.add(inside + one.arg)
-                case _:
-                    pass
-        if inside:
-            found.add(inside.rstrip("."))
-    return found
 
 
 @of_all_modules

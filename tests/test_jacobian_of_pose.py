@@ -26,18 +26,19 @@ def moved(pose: sy.Pose, column: int, size: float) -> sy.Pose:
     return sy.Pose(skeleton, skeleton.follow(q))
 
 
-def by_differences(pose: sy.Pose, joint: int) -> np.ndarray:
-    """The Jacobian by central differences; the columns of followers are zero."""
-    out = np.zeros((6, pose.skeleton.nv))
+def by_differences(pose: sy.Pose) -> np.ndarray:
+    """The Jacobians of all joints by central differences, (joints, 6, nv); the columns of followers are zero."""
+    out = np.zeros((len(pose.skeleton), 6, pose.skeleton.nv))
     for column in range(pose.skeleton.nv):
         ahead, behind = (moved(pose, column, size) for size in (STEP, -STEP))
-        out[:3, column] = (ahead.position(joint) - behind.position(joint)) / (2 * STEP)
-        turn = rotation_between(behind.rotation(joint).as_quat(), ahead.rotation(joint).as_quat())
-        out[3:, column] = pose.matrix(joint) @ turn / (2 * STEP)
+        for row, one in enumerate(out):
+            one[:3, column] = (ahead.position(row) - behind.position(row)) / (2 * STEP)
+            turn = rotation_between(behind.rotation(row).as_quat(), ahead.rotation(row).as_quat())
+            one[3:, column] = pose.matrix(row) @ turn / (2 * STEP)
     return out
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))  # three with a free root
 def test_it_is_what_differences_say_for_joints_of_every_kind(seed):
     rng = np.random.default_rng(seed)
     skeleton = random_tree(rng, joints=10, free=seed % 2 == 0, mimic=True)
@@ -46,8 +47,8 @@ def test_it_is_what_differences_say_for_joints_of_every_kind(seed):
         quat = rng.normal(size=4)
         q[:7] = [*rng.normal(size=3), *(quat / np.linalg.norm(quat))]
     pose = sy.Pose(skeleton, q)
-    for row in range(len(skeleton)):
-        np.testing.assert_allclose(pose.jacobian(row), by_differences(pose, row), atol=2e-8)
+    for row, wanted in enumerate(by_differences(pose)):
+        np.testing.assert_allclose(pose.jacobian(row), wanted, atol=2e-8)
 
 
 def test_a_follower_moves_in_its_leaders_column_alone():

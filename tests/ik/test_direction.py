@@ -29,7 +29,7 @@ def between(a, b):
     return unit(c) * np.arctan2(np.linalg.norm(c), unit(a) @ unit(b))
 
 
-@settings(max_examples=4 if UNCOMPILED else 50)
+@settings(max_examples=4 if UNCOMPILED else 20)
 @given(seed=st.integers(0, 2**31 - 1), free=st.booleans())
 def test_residual_is_the_smallest_turn_and_its_jacobian_the_derivative(seed, free):
     """Residuals by SciPy's rotations, Jacobians by central differences: the gradient of the cost is exact."""

@@ -30,6 +30,7 @@ q = np.array([[5.0], [0.5]])
 variables, limits = np.zeros((1, 3), np.int32), np.array([[-1.0, 2.0] + [0.0] * 9])
 """
 TELL = 'tables.clamp_rows(variables, limits, q); print(compiler.mode, q[0, 0], q[1, 0], "numba" in sys.modules)'
+MODE = "from synovia.kernels import compiler; print(compiler.mode)"  # how kernels would run; none is called
 NO_NUMBA = 'import sys; sys.modules["numba"] = None\n'
 
 
@@ -83,9 +84,17 @@ def test_without_both_an_error_says_what_to_install(tmp_path):
     assert "synovia[jit]" in shown.stderr
 
 
-@pytest.mark.parametrize(("choice", "mode"), [("jit", "jit"), ("python", "python"), ("prebuilt", "prebuilt")])
-def test_the_way_can_be_chosen(prebuilt, choice, mode):
-    assert said(CLAMP + TELL, prebuilt, SYNOVIA_KERNELS=choice).stdout.split()[:3] == [mode, "2.0", "0.5"]
+@pytest.mark.parametrize(
+    ("choice", "code", "told"),
+    [
+        ("jit", MODE, ["jit"]),
+        ("python", CLAMP + TELL, ["python", "2.0", "0.5", "False"]),
+        ("prebuilt", CLAMP + TELL, ["prebuilt", "2.0", "0.5", "False"]),
+    ],
+    ids=["jit", "python", "prebuilt"],
+)
+def test_the_way_can_be_chosen(prebuilt, choice, code, told):
+    assert said(code, prebuilt, SYNOVIA_KERNELS=choice).stdout.split() == told
 
 
 def test_a_level_that_does_not_exist_is_refused(prebuilt):
@@ -97,9 +106,11 @@ def test_kernels_of_other_sources_are_not_used(prebuilt, tmp_path):
     shutil.copytree(prebuilt, other)
     made = json.loads((other / "made.json").read_text())
     (other / "made.json").write_text(json.dumps(made | {"sources": "0" * 64}))
-    assert said(CLAMP + TELL, other).stdout.split()[0] == "jit"
+    instead = {"SYNOVIA_KERNELS": "uncompiled"}  # rather than import numba
+    assert said(MODE, prebuilt, **instead).stdout.split() == ["prebuilt"]
+    assert said(MODE, other, **instead).stdout.split() == ["python"]
     (other / "made.json").write_text("{")
-    assert said(CLAMP + TELL, other).stdout.split()[0] == "jit"
+    assert said(MODE, other, **instead).stdout.split() == ["python"]
 
 
 REFUSED = {

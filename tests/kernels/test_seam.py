@@ -84,15 +84,15 @@ def test_an_edit_touches_only_the_kernels_that_import_the_file(copied, tmp_path)
     ask = "from synovia.kernels.compiler import cache, sources\n"
     names = ("heuristic.ccd", "heuristic.fabrik", "tree.tables")
     ask += f"print(*[cache.source_hash(sources.modules()[name]) for name in {names}])"
-    before = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path), SYNOVIA_KERNELS="jit")
+    before = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path), SYNOVIA_KERNELS="python")
     with (copied / "kernels" / "heuristic" / "ccd.py").open("a", encoding="utf-8") as file:
         file.write("# edited\n")
-    after = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path), SYNOVIA_KERNELS="jit")
+    after = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path), SYNOVIA_KERNELS="python")
     assert before[0] != after[0]
     assert before[1:] == after[1:]
     with (copied / "kernels" / "math" / "vectors.py").open("a", encoding="utf-8") as file:
         file.write("# edited\n")
-    last = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path), SYNOVIA_KERNELS="jit")
+    last = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path), SYNOVIA_KERNELS="python")
     assert not set(after) & set(last)
 
 

@@ -137,12 +137,11 @@ def test_pole_beyond_the_limits_turns_as_far_as_they_let_it_and_says_so(solver, 
 
 def plane_turns(tracked):
     """Return the angle (radians) that the bend plane turns from frame to frame."""
-    sides = []
-    for i in range(len(tracked.q)):
-        pose = sy.Pose(LIMB, tracked.q[i])
-        u = off_line(pose.position("joint1"), pose.position("joint2"))
-        sides.append(u / np.linalg.norm(u))
-    return np.arccos(np.clip(np.sum(np.array(sides)[1:] * np.array(sides)[:-1], axis=1), -1, 1))
+    places = sy.Motion(LIMB, tracked.q, 1.0).frames()[..., 9:]
+    middle, tip = places[:, LIMB.index("joint1")], places[:, LIMB.index("joint2")]
+    sides = middle - tip * ((middle * tip).sum(axis=1) / (tip * tip).sum(axis=1))[:, None]
+    sides /= np.linalg.norm(sides, axis=1, keepdims=True)
+    return np.arccos(np.clip((sides[1:] * sides[:-1]).sum(axis=1), -1, 1))
 
 
 @BOTH
