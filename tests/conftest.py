@@ -96,6 +96,24 @@ def short_films(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("synovia.draw.render"), "film_frames", few)  # the package has a function "render"
 
 
+SMALLER = 6  # times, in each direction: a picture of the usual size is 1.5 seconds of drawing
+
+
+@pytest.fixture
+def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures and films of fewer pixels, where a test asks whether one is made, not what it shows."""
+    from importlib import import_module
+
+    from synovia.draw.picture import checked_size
+
+    def small(size: object) -> tuple[int, int]:
+        width, height = checked_size(size)
+        return checked_size((max(width // SMALLER, 32), max(height // SMALLER, 32)))
+
+    for module in ("picture", "render"):
+        monkeypatch.setattr(import_module(f"synovia.draw.{module}"), "checked_size", small)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse a SYNOVIA_DATA that leads nowhere: a typing error must not turn into skipped tests."""
     del config

@@ -15,6 +15,7 @@ import pytest
 import synovia as sy
 from conftest import REPO
 from synovia.cli import main
+from synovia.diagnosis import reasons
 
 DOCS = REPO / "docs"
 MADE = {"api/names", "gallery", "made", "measured/results"}  # by the build
@@ -61,8 +62,10 @@ WITH_COMMANDS = [page for page in PAGES if commands(page)]
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch, short_films):
-    """A folder with the files that the pages name."""
+def desk(tmp_path, monkeypatch, short_films, small_pictures):
+    """A folder with the files that the pages name; what they make is small, and explained from few trials."""
+    monkeypatch.setattr(reasons, "_ATTEMPTS", 4)
+    monkeypatch.setattr(reasons, "_MOST_LIMITS", 3)
     shutil.copytree(REPO / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("gallery"))
     for name in ("walk.bvh", "character.glb", "arm.urdf"):
         shutil.copy(REPO / "examples" / name, tmp_path)
@@ -133,11 +136,10 @@ Path("track.toml").write_text(TRACK % ("tool", 0.1, 0.2))
 shutil.copy("walk.bvh", "other.bvh")
 """,
     "guides/keypoints.md": """
-import shutil
-
-for name in ("model", "recorded"):
-    shutil.copy("walk.bvh", f"{name}.bvh")
 walk = sy.load_motion("walk.bvh")
+walk = sy.Motion(walk.skeleton, walk.q[:24], walk.fps)  # a fit takes a second for a hundred frames
+for name in ("model", "recorded"):
+    sy.save_motion(walk, f"{name}.bvh")
 joints = ["hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"]
 positions = walk.positions()[:, [walk.skeleton.index(name) for name in joints]]
 heads = ",".join(f"{name}.{axis}" for name in joints for axis in "xyz")

@@ -11,7 +11,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "fuzz"
 MODULES = ("data_seeds", "seeds", "mutate", "worker")
-SEED, CASES = 3, 400  # each reader meets many kinds of damage to its files; .ci/run has it meet all of them
+SEED, CASES = 3, 160  # eight for each reader; .ci/run reads these and many more, so that each meets all kinds of damage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of processes are those of Linux")
 
@@ -39,7 +39,7 @@ def told(path, rng):
     except MemoryError as error:
         raise worker.sy.SynoviaError("too large") from error
 
-for name, fault in dict(map=hang, pose=hoard, goals=crash, track=leak, csv=told).items():
+for name, fault in dict(map=hang, pose=hoard, goals=crash, points=leak, csv=told).items():
     def read(path, rng, fault=fault, whole=worker.READERS[name]):
         (fault if path.name.startswith("case") else whole)(path, rng)
     worker.READERS[name] = read
@@ -90,14 +90,14 @@ def test_a_case_comes_back_from_its_number(fuzzer):
 def test_it_sees_faults(tmp_path):
     script = tmp_path / "faulty.py"
     script.write_text(FAULTY.format(folder=str(FOLDER)), encoding="utf-8")
-    readers = "csv,goals,ledger,map,npz,points,pose,track"  # a process that ends reads all their files again
-    ran = fuzz(script, "--cases", 8, "--jobs", 1, "--readers", readers, "--keep", tmp_path / "kept")
+    readers = "csv,goals,ledger,map,points,pose"  # few: the next process reads all their files again
+    ran = fuzz(script, "--cases", 6, "--jobs", 1, "--readers", readers, "--keep", tmp_path / "kept")
     assert ran.returncode == 1, ran.stdout + ran.stderr
     for word in ("over a second", "aborted", "KeyError", "MemoryError"):
         assert word in ran.stdout, word
-    assert "8 cases of seed 0, 5 failed" in ran.stdout
+    assert "6 cases of seed 0, 5 failed" in ran.stdout
     assert sorted(path.stem.split("-")[2] for path in (tmp_path / "kept").iterdir()) == sorted(
-        ["csv", "goals", "map", "pose", "track"]
+        ["csv", "goals", "map", "points", "pose"]
     )
 
 

@@ -97,7 +97,7 @@ def test_settings_are_shown_without_defaults():
 
 
 @pytest.mark.parametrize("thing", ["skeleton", "pose", "solution"])
-def test_a_notebook_shows_a_picture_and_only_text_without_pillow(thing, monkeypatch):
+def test_a_notebook_shows_a_picture_and_only_text_without_pillow(thing, monkeypatch, small_pictures):
     pytest.importorskip("PIL")
 
     def made():

@@ -11,7 +11,7 @@ NOTEBOOK = REPO / "docs" / "tutorials" / "quickstart.ipynb"
 
 
 @pytest.mark.slow
-def test_notebook_runs(tmp_path, monkeypatch, capsys, short_films):
+def test_notebook_runs(tmp_path, monkeypatch, capsys, short_films, small_pictures):
     """From its own folder, beside the examples."""
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     assert notebook["nbformat"] == 4

@@ -25,6 +25,8 @@ from synovia.model import LONGEST_COUPLING, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import as_unit_quat
 from synovia.retargeting.joint_map import read_map, write_map
 from synovia.surface import surface_of
+from synovia.surface.base import MOST_FACES
+from synovia.surface.shapes import ball
 from synovia.text import parse_json, parse_toml
 
 HANG = 10.0  # seconds of the processor; each of these files once took minutes, or more memory than there is
@@ -141,7 +143,7 @@ def test_long_chains_of_couplings(tmp_path):
     with pytest.raises(InputError, match="chain of more than 100 joints"):
         Skeleton(chain(LONGEST_COUPLING + 2))
     lines = ['schema = "synovia.skeleton/1"', '[[joint]]\nname = "j0"\nkind = "hinge"\naxis = [0, 0, 1]']
-    for k in range(1, 5000):
+    for k in range(1, 2000):  # more than functions of Python may be nested
         lines.append(f'[[joint]]\nname = "j{k}"\nparent = "j0"\nkind = "hinge"\naxis = [0, 0, 1]')
         lines.append(f'mimic = {{ leader = "j{k - 1}" }}')
     with pytest.raises(FormatError, match="chain of more than 100 joints"):
@@ -257,8 +259,8 @@ def test_line_ends_of_every_system(tmp_path, end):
 
 
 def test_a_table_of_many_columns_takes_memory_for_its_cells_alone(tmp_path):
-    head = "time," + ",".join(f"p{k}.{axis}" for k in range(20_000) for axis in "xyz")
-    path = saved(tmp_path, head + "\n" + "0\n" * 60_000, "points.csv")
+    head = "time," + ",".join(f"p{k}.{axis}" for k in range(5000) for axis in "xyz")
+    path = saved(tmp_path, head + "\n" + "0\n" * 15_000, "points.csv")  # a table of all would take 1.8 GB
     tracemalloc.start()
     with pytest.raises(FormatError, match="line 2: row has 1 cells"):
         read_points(path)
@@ -348,7 +350,8 @@ def test_the_head_of_an_array_is_checked_before_memory_is_taken(tmp_path, shape)
 
 def test_arrays_that_nobody_needs_are_not_unpacked(tmp_path):
     path, content = motion_archive(tmp_path)
-    repacked(path, content, **{"unused.npy": npy("(200000000,)", "|u1", bytes(200_000_000)), "a": b"no array"})
+    size = 2**25  # twice the memory that may be taken
+    repacked(path, content, **{"unused.npy": npy(f"({size},)", "|u1", bytes(size)), "a": b"no array"})
     assert path.stat().st_size < 2**19
     tracemalloc.start()
     assert len(sy.load_motion(path)) == 3
@@ -588,9 +591,13 @@ def test_meshes_of_a_robot_that_unpack_to_much(tmp_path, change, message):
     assert message is None or message in surface.notes[0]
 
 
-@pytest.mark.parametrize(("side", "few", "many"), [(8192, 1, 40), (1024, 15, 200)])
-def test_large_images_of_a_few_bytes(tmp_path, side, few, many):
+@pytest.mark.parametrize(
+    ("side", "few", "many", "free"),
+    [(8192, 1, 2, 2**21), (1024, 15, 200, FREE_NUMBERS)],  # the largest image takes half a second
+)
+def test_large_images_of_a_few_bytes(tmp_path, monkeypatch, side, few, many, free):
     image = pytest.importorskip("PIL.Image")
+    monkeypatch.setattr("synovia.io.base.FREE_NUMBERS", free)
     packed = io.BytesIO()
     image.new("1", (side, side), 1).save(packed, "PNG")
     for count, shown in ((few, True), (many, False)):
@@ -608,10 +615,18 @@ def test_large_images_of_a_few_bytes(tmp_path, side, few, many):
         assert shown or "needs too much memory" in surface.notes[0]
 
 
-def test_shapes_beyond_the_most_triangles_are_not_made(tmp_path):
+def test_shapes_beyond_the_most_triangles_are_not_made(tmp_path, monkeypatch):
+    count, made = 5000, []
+
+    def counted(radii):
+        made.append(ball(radii))
+        return made[-1]
+
+    monkeypatch.setattr("synovia.surface.urdf.ball", counted)
     sphere = "<visual><geometry><sphere radius='1'/></geometry></visual>"
-    path = saved(tmp_path, f"<robot name='r'><link name='a'>{sphere * 50_000}</link></robot>", "a.urdf")
+    path = saved(tmp_path, f"<robot name='r'><link name='a'>{sphere * count}</link></robot>", "a.urdf")
     surface = surface_of(path, sy.load_skeleton(path))
+    assert len(made) == MOST_FACES // len(made[0][1]) + 1 < count
     assert surface.parts == ()
     assert "more than 2000000 triangles" in surface.notes[0]
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from conftest import UNCOMPILED
 from synovia.errors import FileError, FormatError, InputError
 from synovia.io.load import load_skeleton
 from synovia.io.toml import FORMAT, read_skeleton, write_skeleton
@@ -102,6 +103,7 @@ def skeletons(draw) -> Skeleton:
     )
 
 
+@settings(max_examples=8 if UNCOMPILED else 30)  # each has up to five joints of any kinds
 @given(skeletons())
 def test_round_trip_is_exact(tmp_path: Path, skeleton: Skeleton) -> None:
     path = tmp_path / "any.toml"

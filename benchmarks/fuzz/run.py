@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -43,8 +44,9 @@ def seeds_of(data: str | None, readers: str | None) -> list:
 class Reading:
     """One line of processes that read every k-th case, one after the other."""
 
-    def __init__(self, options: argparse.Namespace, first: int) -> None:
+    def __init__(self, options: argparse.Namespace, seeds: Path, first: int) -> None:
         self.options = options
+        self.seeds = seeds
         self.next = first
         self.rows: list[dict] = []
         self.broken = ""
@@ -61,8 +63,7 @@ class Reading:
         options = self.options
         end = options.first + options.cases
         command = [sys.executable, __file__, "--work", f"{self.next}:{end}:{options.jobs}", "--seed", str(options.seed)]
-        command += [] if options.data is None else ["--data", options.data]
-        command += [] if options.readers is None else ["--readers", options.readers]
+        command += ["--seeds", str(self.seeds)]
         with tempfile.TemporaryFile("w+") as said, subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=said, text=True
         ) as process:  # fmt: skip
@@ -103,7 +104,7 @@ def worked(options: argparse.Namespace) -> None:
 
     first, end, step = map(int, options.work.split(":"))
     with tempfile.TemporaryDirectory() as folder:
-        work(seeds_of(options.data, options.readers), options.seed, range(first, end, step), Path(folder))
+        work(pickle.loads(options.seeds.read_bytes()), options.seed, range(first, end, step), Path(folder))
 
 
 def again(options: argparse.Namespace) -> int:
@@ -118,12 +119,11 @@ def again(options: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-def report(options: argparse.Namespace, rows: list[dict], seconds: float) -> int:
+def report(options: argparse.Namespace, seeds: list, rows: list[dict], seconds: float) -> int:
     """Print what came of the cases and keep the files that failed."""
     from worker import case_of
 
     failed = [row for row in rows if row["outcome"] == "failed"]
-    seeds = seeds_of(options.data, options.readers) if failed else []
     for row in failed:
         chosen, data, _ = case_of(seeds, options.seed, row["case"])
         row |= {"reader": chosen.reader, "seed": chosen.name}
@@ -171,23 +171,28 @@ def main() -> int:
     parser.add_argument("--readers", help="only these readers, for example table,ledger")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-failures"), help="where files that failed go")
     parser.add_argument("--work", help=argparse.SUPPRESS)
+    parser.add_argument("--seeds", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
         worked(options)
         return 0
     if options.case is not None:
         return again(options)
-    readings = [Reading(options, options.first + job) for job in range(options.jobs)]
+    seeds = seeds_of(options.data, options.readers)
     begun = time.perf_counter()
-    threads = [threading.Thread(target=reading.run) for reading in readings]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "seeds.pickle"  # made once, for all processes
+        kept.write_bytes(pickle.dumps(seeds))
+        readings = [Reading(options, kept, options.first + job) for job in range(options.jobs)]
+        threads = [threading.Thread(target=reading.run) for reading in readings]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     if broken := next((reading.broken for reading in readings if reading.broken), ""):
         raise SystemExit(f"a process did not begin:\n{broken}")
     rows = [row for reading in readings for row in reading.rows]
-    return report(options, rows, time.perf_counter() - begun)
+    return report(options, seeds, rows, time.perf_counter() - begun)
 
 
 if __name__ == "__main__":

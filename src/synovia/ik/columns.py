@@ -43,6 +43,16 @@ def column_units(reduced: Reduced) -> Array:
     return unit
 
 
+def nudged(q: Array, variables: NDArray[np.int32], unit: Array, size: float) -> Array:
+    """Return the joint values after a step of one size along each column alone, (columns, nq); as ``moved``."""
+    out = np.repeat(q[None], len(unit), axis=0)
+    blocks, single = variables[variables[:, 0] != 0], variables[variables[:, 0] == 0]
+    at, column = blocks[:, 1, None] + np.arange(4), blocks[:, 2, None] + np.arange(3)
+    out[column[:, :, None], at[:, None, :]] = times_exp(q[at][:, None, :], size * np.eye(3))
+    out[single[:, 2], single[:, 1]] += size * unit[single[:, 2]]
+    return out
+
+
 def moved(q: Array, variables: NDArray[np.int32], unit: Array, step: Array) -> Array:
     """Return the joint values after a step, given by column; mimic joints stay as they are."""
     out = q.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, Literal, Protocol, Self
+from typing import Any, ClassVar, Final, Literal, Protocol, Self, cast
 
 import numpy as np
 
@@ -235,7 +235,7 @@ class CompiledProblem:
         if shape_of(start) == (given.nq,) and given is not skeleton:
             start = with_root_at_rest(as_numbers(start, (given.nq,), "start"), skeleton.nq - given.nq)
         if isinstance(start, Mapping):
-            return Pose(skeleton, start)
+            return Pose(skeleton, cast("JointValues", start))
         return Pose.trusted(skeleton, checked_q(skeleton, as_numbers(start, (skeleton.nq,), "start"), "start"))
 
     def as_starts(self, starts: Any, count: int) -> Array:

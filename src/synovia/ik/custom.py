@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from synovia.goals import Goal
-from synovia.ik.columns import NUDGE, column_units, column_velocities, moved
+from synovia.ik.columns import NUDGE, column_units, column_velocities, moved, nudged
 from synovia.kernels.layout import DEADLINE_PASSED, FIRST_RESIDUAL, STOP_REASON, WATCH, WORK_LEFT, WORK_RESERVE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between
@@ -60,9 +60,10 @@ class Part:
         if given is not None:
             return self.goal.checked(given, (self.goal.size, self._skeleton.nv)) @ self._velocities
         out = np.empty((self.goal.size, self._reduced.columns))
-        for column, step in enumerate(NUDGE * np.eye(self._reduced.columns)):
-            ahead, behind = (self.residual(self.moved(q, w)) for w in (step, -step))
-            out[:, column] = (ahead - behind) / (2.0 * NUDGE)
+        variables = self._reduced.variables
+        steps = (self._skeleton.follow(nudged(q, variables, self._units, size)) for size in (NUDGE, -NUDGE))
+        for column, (ahead, behind) in enumerate(zip(*steps, strict=True)):
+            out[:, column] = (self.residual(ahead) - self.residual(behind)) / (2.0 * NUDGE)
         return out
 
     def curvature(self, q: Array, residual: Array) -> Array:

@@ -62,6 +62,7 @@ class _Reader:
         self.missing: dict[str, int] = {}  # number of missing meshes by reason
         self._worlds: dict[int, Array] = {}
         self._images: dict[int, NDArray[np.uint8] | None] = {}
+        self._skins: dict[int, tuple[NDArray[np.int64], Array, Array]] = {}
 
     def surface(self) -> Surface:
         """Return all meshes."""
@@ -116,23 +117,10 @@ class _Reader:
         self, node: Element, attributes: Element, vertices: Array, faces: Faces, split: list[Array], paint: Paint
     ) -> Part:
         """Return a primitive with a skin."""
-        skin = self.document.referred(node, "skin", "skins")
-        joints = skin.indices("joints", len(self.nodes), "node")
-        self.document.spend(16 * len(joints), skin)  # the matrices below, of each primitive again
-        binds = np.tile(np.eye(4), (len(joints), 1, 1))
-        if skin.has("inverseBindMatrices"):
-            found = read_accessor(self.document, skin, "inverseBindMatrices", 16)
-            if len(found) < len(joints):
-                raise skin.error("has too few inverse bind matrices", value=len(found), expected=str(len(joints)))
-            binds = found[: len(joints)].reshape(-1, 4, 4).swapaxes(1, 2)  # column-major in the file
-        bones, weights = self.influences(attributes, len(vertices), len(joints))
+        rows, frames, each = self.skin(node)
+        bones, weights = self.influences(attributes, len(vertices), len(rows))
         first, faces, kept = _merged(faces, vertices, *split, bones, np.round(weights, 4))
         vertices, bones, weights = vertices[first], bones[first], weights[first]
-        rows = np.array([self.row_of[joint] for joint in joints], np.int64)
-        frames = self.rest[rows]
-        each = np.linalg.inv(frames) @ np.array([self.world(joint) for joint in joints]) @ binds
-        if not np.isfinite(each).all():
-            raise skin.error("inverse bind matrices or scales of joints are too large")
         moved = frames[bones[0, 0]] @ each[bones[0, 0]]
         used = np.unique(bones[weights > 0.0])
         seen = frames.copy()
@@ -149,6 +137,32 @@ class _Reader:
         number[used] = np.arange(len(used))
         part = Part(places, faces, rows[used], seen[used], number[bones], weights, paint.colour)
         return paint.on(part, first, kept)
+
+    def skin(self, node: Element) -> tuple[NDArray[np.int64], Array, Array]:
+        """Return the rows of the joints of a node's skin, their frames at rest, and what moves vertices into these.
+
+        The primitives of a mesh share its skin.
+        """
+        skin, number = self.document.referred(node, "skin", "skins"), node.integer("skin")
+        if number in self._skins:
+            self.document.spend(16 * len(self._skins[number][0]), skin)  # each primitive copies the frames
+            return self._skins[number]
+        joints = skin.indices("joints", len(self.nodes), "node")
+        self.document.spend(16 * len(joints), skin)  # the matrices below
+        binds = np.tile(np.eye(4), (len(joints), 1, 1))
+        if skin.has("inverseBindMatrices"):
+            found = read_accessor(self.document, skin, "inverseBindMatrices", 16)
+            if len(found) < len(joints):
+                raise skin.error("has too few inverse bind matrices", value=len(found), expected=str(len(joints)))
+            binds = found[: len(joints)].reshape(-1, 4, 4).swapaxes(1, 2)  # column-major in the file
+        rows = np.array([self.row_of[joint] for joint in joints], np.int64)
+        frames = self.rest[rows]
+        worlds = np.array([self.world(joint) for joint in joints]).reshape(-1, 4, 4)
+        each = np.linalg.inv(frames) @ worlds @ binds
+        if not np.isfinite(each).all():
+            raise skin.error("inverse bind matrices or scales of joints are too large")
+        self._skins[number] = rows, frames, each
+        return self._skins[number]
 
     def influences(self, attributes: Element, count: int, joints: int) -> tuple[NDArray[np.int64], Array]:
         """Return the four joints with the largest weights for each vertex, (v, 4), and their weights, sum 1."""
@@ -269,7 +283,7 @@ class _Reader:
         while number >= 0 and number not in self._worlds:
             trail.append(number)
             number = self.above[number]
-        matrix = self._worlds.get(number, np.eye(4))
+        matrix = self._worlds[number] if number in self._worlds else np.eye(4)
         for at in reversed(trail):
             translation, rotation, scale = local_of(self.nodes[at])
             matrix = matrix @ rigid(translation, quat_to_matrix(rotation)) @ np.diag([*scale, 1.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -119,9 +120,15 @@ def capsule(radius: float, length: float) -> tuple[Array, Faces]:
 
 def ball(radii: Array) -> tuple[Array, Faces]:
     """Return an ellipsoid about the origin with these semi-axes, (3,)."""
+    vertices, faces = _unit_ball()
+    return vertices * radii, faces.copy()
+
+
+@cache
+def _unit_ball() -> tuple[Array, Faces]:
+    """Return the ball of radius 1, which all balls share."""
     angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, 14)[1:-1]
-    vertices, faces = _lathe(np.cos(angle), np.sin(angle), (-1.0, 1.0), 24)
-    return vertices * radii, faces
+    return _lathe(np.cos(angle), np.sin(angle), (-1.0, 1.0), 24)
 
 
 def _lathe(radii: Array, heights: Array, ends: tuple[float, float], sides: int) -> tuple[Array, Faces]:
