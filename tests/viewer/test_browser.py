@@ -32,7 +32,6 @@ pytestmark = [
     pytest.mark.compiled,
     pytest.mark.slow,
     pytest.mark.skipif(browser_path() is None, reason="no Chromium on this machine"),
-    pytest.mark.filterwarnings("ignore:Queued a:UserWarning"),
     pytest.mark.xdist_group("live page"),  # one worker does all these tests, so that one browser and one visit do
 ]
 

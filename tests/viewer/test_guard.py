@@ -33,10 +33,7 @@ from synovia.viewer.serving.server import Bucket, Rules, is_local  # noqa: E402
 
 PATIENCE = 120.0  # seconds
 
-pytestmark = [
-    pytest.mark.compiled,
-    pytest.mark.filterwarnings("ignore:Queued a:UserWarning"),  # viser's, of a last word to a browser that is gone
-]
+pytestmark = pytest.mark.compiled
 
 
 @pytest.fixture(scope="module")
