@@ -555,6 +555,12 @@ def test_a_person_edits_the_map_of_a_clip(visit: Visit) -> None:
     """On the page with a clip and its transfer to another body: two limbs are exchanged, and the map is saved."""
     map_page = retarget_opening("examples/walk.bvh", "humanoid", None, None, animated)
     visit.go(visit.view, lambda: visit.host.show(map_page))
+    visit.tab.get_by_text("Rest pose").first.wait_for()
+    visit.tab.wait_for_timeout(500)
+    visit.show(opening("arm7"))  # a page with joints to find, where nobody has asked for one
+    visit.tab.wait_for_timeout(500)
+    assert visit.tab.get_by_role("tab", selected=True).inner_text() == "Targets"
+    visit.go(visit.view, lambda: visit.host.show(map_page))
     tab, shown = visit.tab, visit.page
     tab.get_by_text("Rest pose").first.wait_for()
     visit.wait(lambda: shown.transfer.outcome.version == shown.transfer.version)
@@ -562,6 +568,8 @@ def test_a_person_edits_the_map_of_a_clip(visit: Visit) -> None:
     for side, other in (("left", "right"), ("right", "left")):
         tab.get_by_role("button", name=f"{side} upper arm:").click()
         visit.wait(lambda side=side: shown.part == f"{side}_upper_arm")
+        # nobody picks before the page shows what there is to change; a value on its way would replace the picked one
+        visit.wait(lambda: target.input_value() == shown.transfer.joints[shown.part][1])
         target.click()
         tab.get_by_role("option", name=f"{other}_upper_arm", exact=True).click()
         visit.wait(lambda side=side, other=other: shown.transfer.joints[f"{side}_upper_arm"][1] == f"{other}_upper_arm")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from importlib import import_module
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -46,13 +46,19 @@ def one_blas_thread(solve: Callable[_P, _T]) -> Callable[_P, _T]:
 
     @wraps(solve)
     def limited(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        from threadpoolctl import threadpool_limits
-
-        import_module("scipy.linalg")  # its own library: only what is loaded can be limited
-        with threadpool_limits(limits=1, user_api="blas"):
+        with _blas_libraries().limit(limits=1, user_api="blas"):
             return solve(*args, **kwargs)
 
     return limited
+
+
+@cache
+def _blas_libraries() -> Any:
+    """Return the loaded libraries whose threads can be limited; to find them takes some milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    import_module("scipy.linalg")  # it has a library of its own
+    return ThreadpoolController()
 
 
 class Damping:

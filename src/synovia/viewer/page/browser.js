@@ -306,8 +306,9 @@
     const state = document.querySelector(".synovia-status")?.dataset;
     const tree = document.querySelector(".synovia-tree");
     if (state && tree) markJoint(tree, state.joint);
-    if (!state || state.searches === searches) return;
-    searches = state.searches;
+    const asked = state?.searches ?? (state ? "0" : searches); // some pages have no joints to search
+    if (asked === searches) return;
+    searches = asked;
     if (searches !== "0") openTree(20);
   };
   let due = 0;
