@@ -111,6 +111,11 @@ class Visit:
         value = np.frombuffer(value, np.float32).reshape(-1, 3) if isinstance(value, bytes) else np.array(value)
         return value / self.page.scene.scale
 
+    def skin(self) -> tuple[str, str]:
+        """The name of the surface's first mesh in the browser's scene, and the expression that finds it there."""
+        name = next(node for node in self.heard.nodes if node.startswith("/body/surface") and node.endswith("/0"))
+        return name, f'synovia.nodes["{name}"]?.children.find(one => one.isMesh)'
+
     def joints(self) -> dict[int, np.ndarray]:
         """Where the browser's own scene has the joints, by row."""
         rows = self.page.scene._build.joints.tolist()
@@ -520,22 +525,21 @@ def man(visit: Visit, shared_data: Path) -> Visit:
 
 def test_a_character_and_its_skin_follow_the_mouse(man: Visit) -> None:
     follows(man, man.session.editors[0].key)
-    part, rows = man.page.surface.parts[0], man.joints()
+    part, rows, (skin, mesh) = man.page.surface.parts[0], man.joints(), man.skin()
     moved = 0
     for bone, row in enumerate(part.rows.tolist()):
-        if row in rows and ("bone", bone) in man.heard.nodes["/body/surface/0"]:
-            np.testing.assert_allclose(man.shown("/body/surface/0", ("bone", bone)), rows[row], atol=1e-4)
+        if row in rows and ("bone", bone) in man.heard.nodes[skin]:
+            np.testing.assert_allclose(man.shown(skin, ("bone", bone)), rows[row], atol=1e-4)
             moved += 1
     assert moved > 3
-    mesh = 'synovia.nodes["/body/surface/0"]?.children.find(one => one.isMesh)'
     man.wait(lambda: man.tab.evaluate(f"{mesh}?.material.vertexColors"), "the surface has one colour")
     assert man.tab.evaluate(f"{mesh}.geometry.attributes.color.count") == len(part.vertices)
     man.open("Pose")
     man.pick("Look", "both")
-    man.wait(lambda: man.heard.nodes["/body/surface/0"]["opacity"] is not None, "the surface hides the bones")
+    man.wait(lambda: man.heard.nodes[skin]["opacity"] is not None, "the surface hides the bones")
     man.wait(lambda: man.tab.evaluate(f"{mesh}.material.transparent && {mesh}.material.vertexColors"))
     man.pick("Look", "surface")
-    man.wait(lambda: man.heard.nodes["/body/surface/0"]["opacity"] is None, "the surface is still transparent")
+    man.wait(lambda: man.heard.nodes[skin]["opacity"] is None, "the surface is still transparent")
 
 
 def test_goals_of_a_character_solve_to_the_same_pose(man: Visit, tmp_path: Path) -> None:
@@ -583,18 +587,19 @@ def test_a_person_edits_the_map_of_a_clip(visit: Visit) -> None:
     assert not visit.mistakes
 
 
-def test_a_texture_is_on_the_skin_that_follows_the_joints(browser: object, shared_data: Path) -> None:
-    with view(shared_data / "character" / "greenman.glb", port=0, shadows=False) as running:
-        own = Visit(browser, running)
-        part = own.page.surface.parts[0]
-        mesh = 'synovia.nodes["/body/surface/0"]?.children.find(one => one.isMesh)'
-        own.wait(lambda: own.tab.evaluate(f"{mesh}?.material.map?.image.width") == part.texture.shape[1])
-        corners = own.tab.evaluate(f"[...{mesh}.geometry.attributes.uv.array]")
-        np.testing.assert_allclose(np.reshape(corners, (-1, 3, 2)) % 1.0, part.corners % 1.0, atol=1e-4)
-        moved = own.tab.evaluate(f"{mesh}.skeleton.bones.length")
-        assert moved == len(part.rows)
-        assert not own.mistakes
-        own.tab.close()
+def test_a_texture_is_on_the_skin_that_follows_the_joints_and_on_no_other(visit: Visit, shared_data: Path) -> None:
+    visit.show(opening(shared_data / "character" / "greenman.glb"))
+    part, (_, mesh) = visit.page.surface.parts[0], visit.skin()
+    visit.wait(lambda: visit.tab.evaluate(f"{mesh}?.material.map?.image.width") == part.texture.shape[1])
+    corners = visit.tab.evaluate(f"[...{mesh}.geometry.attributes.uv.array]")
+    np.testing.assert_allclose(np.reshape(corners, (-1, 3, 2)) % 1.0, part.corners % 1.0, atol=1e-4)
+    moved = visit.tab.evaluate(f"{mesh}.skeleton.bones.length")
+    assert moved == len(part.rows)
+    visit.show(opening("humanoid"))
+    _, mesh = visit.skin()
+    visit.wait(lambda: visit.tab.evaluate(f"{mesh}?.isMesh"))
+    assert visit.tab.evaluate(f"[{mesh}.material.map, {mesh}.material.vertexColors]") == [None, False]
+    assert not visit.mistakes
 
 
 def test_a_clip_plays_with_goals_on_top_and_as_a_page_without_a_network(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _Set = Callable[[int, Array], None]
+_NUMBERS: Final = count(1)  # of the surfaces that this process has shown
 SHOWN: Final = ("surface", "both", "bones")
 _QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # of a mesh; viser has no public name for it
 _TRANSLUCENT: Final = 0.45  # opacity that lets the bones show through
@@ -67,8 +69,10 @@ class Skin:
             "cast_shadow": shadows,
             "receive_shadow": False,
         }
+        # A browser keeps the material of a mesh that one of the same name replaces, with its texture.
+        root = f"{name}/surface{next(_NUMBERS)}"
         for number, part in enumerate(surface.parts):
-            path = f"{name}/surface/{number}"
+            path = f"{root}/{number}"
             look |= {"color": part.colour, "flat_shading": part.flat}
             if part.weights.max(axis=1).min() > _RIGID:
                 self._add_rigid(client, path, part, look)
