@@ -88,8 +88,10 @@ class Visit:
         """Show another body in place of the present one, as the page does when it opens a file."""
         self.arrive(self.view, lambda: self.host.show(what))
         self.tab.get_by_role("tab", name="Targets", exact=True).wait_for()
-        up, camera = what.aim(self.session).up, self.page.client.camera
-        self.wait(lambda: np.allclose(camera.up_direction, up, atol=1e-3), "the camera is not upright")
+        aim, camera = what.aim(self.session), self.page.client.camera
+        self.wait(lambda: np.allclose(camera.up_direction, aim.up, atol=1e-3), "the camera is not upright")
+        self.wait(lambda: np.allclose(camera.look_at, aim.look_at, atol=0.01), "the camera looks elsewhere")
+        assert np.allclose(self.heard.nodes["/sky"]["position"], aim.up), "the light does not come from above"
 
     def wait(self, what: object, why: str = "it never happened") -> object:
         """Wait, and let the browser speak meanwhile."""

@@ -29,6 +29,16 @@ def add_lights(scene: SceneApi, up: Array) -> None:
     """
     scene.configure_environment_map(None)
     scene.configure_default_lights(cast_shadow=False)
+    add_sky(scene, up)
+
+
+def add_sky(scene: SceneApi, up: Array) -> None:
+    """Set the even light, which is that of the sky from above and that of the ground from below.
+
+    Args:
+        scene: The scene of all browsers, or of one whose page has another upward direction.
+        up: The direction from the ground to the sky, (3,).
+    """
     scene.add_light_hemisphere("/sky", sky_color=_SKY, ground_color=_GROUND, intensity=_BRIGHTNESS, position=tuple(up))
 
 

@@ -18,11 +18,9 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypedDict
 from urllib.parse import quote
 
-import numpy as np
-
 from synovia.model.geometry import Array
 from synovia.viewer.editing.worker import SESSION, Background
-from synovia.viewer.serving.lights import add_lights, add_shadows
+from synovia.viewer.serving.lights import add_lights, add_shadows, add_sky
 from synovia.viewer.serving.server import Rules, check_address, guarded_server, is_local
 
 _FINISH: Final = 2.0  # seconds to wait for the thread of a page that is replaced
@@ -155,7 +153,6 @@ class View:
         first = self.server.initial_camera
         first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
         first.fov, first.near, first.far = aim.fov, aim.near, aim.far
-        self._up, self._ups = aim.up, dict[int, Array]()  # upward directions: the first one, and those of browsers
         self._background.start("synovia-pages", self._make_pages)
         self.server.on_client_connect(self._connected)
         self.server.on_client_disconnect(self._gone)
@@ -184,7 +181,6 @@ class View:
         with self._lock:
             self._here.discard(client.client_id)
             page = self.pages.pop(client.client_id, None)
-            self._ups.pop(client.client_id, None)
         if page is not None:
             page.close()
 
@@ -210,16 +206,12 @@ class View:
         session = opening.make()
         if old is not None:
             aim, camera = opening.aim(session), client.camera
-            turned = not np.array_equal(aim.up, self._ups.get(client.client_id, self._up))
-            self._ups[client.client_id] = aim.up
-            client.scene.set_up_direction(aim.up)
+            add_sky(client.scene, aim.up)  # also because the reset has removed that of the page before
             with client.atomic():
                 camera.fov, camera.near, camera.far = aim.fov, aim.near, aim.far
-                if turned:  # then the browser goes to its first camera, whatever its camera is told
-                    first = _first_camera(client)
-                    first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
-                else:
-                    camera.up_direction, camera.position, camera.look_at = aim.up, aim.position, aim.look_at
+                first = _first_camera(client)
+                first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
+                client.scene.set_up_direction(aim.up)  # the browser then goes to its first camera
         host = Host(
             self._background,
             self._dark,
