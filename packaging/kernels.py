@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -299,6 +300,8 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
     from synovia.kernels.compiler import sources
     from synovia.kernels.compiler.entries import ENTRIES
 
+    if find_spec("numba") is None:
+        raise SystemExit('kernels: numba is not installed. Run: pip install -e ".[jit]"')
     if shutil.which("cc") is None:
         raise SystemExit("kernels: expected a C compiler named cc, found none. On Debian: apt install gcc")
     wanted = [name for name in ENTRIES if not modules or {name, name.rpartition(".")[0]} & {*modules}]
@@ -331,8 +334,9 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
         source.write_text(_LEVEL)
         _link(source, [], folder / "processor.abi3.so", [])
     described = {
-        "sources": sources.digest_of_all(),
+        "sources": sources.digests_of_all(),
         "levels": list(levels),
+        "bytes": {file.name: file.stat().st_size for file in sorted(folder.glob("*.so"))},
         "platform": platform_tag(folder.glob("*.so")),
         "made with": made_with(),
     }

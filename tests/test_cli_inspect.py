@@ -13,6 +13,7 @@ import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
+from synovia.cli.installation import installation_text
 from synovia.kernels.compiler.entries import ENTRIES, Entry
 
 
@@ -182,6 +183,15 @@ def test_doctor() -> None:
     text = run("doctor").out
     assert "cache of compiled code" in text
     assert data["cache"]["folder"] in text
+
+
+@pytest.mark.parametrize(("mode", "warned"), [("jit", True), ("prebuilt", False)])
+def test_doctor_asks_for_a_cache_only_where_something_is_compiled(mode: str, warned: bool) -> None:
+    state = run("doctor", "--json").data
+    state["kernels"] |= {"mode": mode, "level": "x86_64_v3", "reason": ""}
+    state["cache"]["writable"] = False
+    text = "\n".join(installation_text(state))
+    assert ("every process compiles again; set SYNOVIA_CACHE_DIR" in text) == warned
 
 
 def test_doctor_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

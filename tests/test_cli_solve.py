@@ -332,7 +332,7 @@ def test_without_compiler_small_solves_run_and_others_say_what_to_install(tmp_pa
     ran = _with_little_work("solve", "arm7", "-t", "tool=5,5,5", env=env)
     assert_refused(ran, "numba is not installed", "synovia[jit]", "SYNOVIA_KERNELS=python", code=4)
     assert_refused(run_apart("doctor", "--warm", env=env), "cannot be compiled", "synovia[jit]", code=4)
-    assert "only 'synovia solve' works" in run_apart("doctor", env=env).out
+    assert "'synovia solve' alone solves" in run_apart("doctor", env=env).out
 
 
 def test_a_numba_that_does_not_work_says_why(tmp_path: Path) -> None:
@@ -345,18 +345,18 @@ def test_a_numba_that_does_not_work_says_why(tmp_path: Path) -> None:
     assert any("broken" in line for line in installation_text(state))
 
 
-@pytest.mark.parametrize("choice", ["nonsense", "none", "prebuilt", "x86_64_v9"])
-def test_kernels_that_cannot_be_chosen_name_the_variable(choice: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("choice", "code"), [("nonsense", 3), ("none", 4), ("prebuilt", 4), ("x86_64_v9", 3)])
+def test_kernels_that_cannot_be_chosen_name_the_variable(choice: str, code: int, tmp_path: Path) -> None:
     env = {**_without_compiled_kernels(tmp_path), "SYNOVIA_KERNELS": choice}
     ran = run_apart("solve", "arm7", "-t", "tool=0.4,0.1,0.5", env=env)
-    assert_refused(ran, f"SYNOVIA_KERNELS={choice}", "Unset SYNOVIA_KERNELS", code=4)
+    assert_refused(ran, f"SYNOVIA_KERNELS='{choice}'", "Unset SYNOVIA_KERNELS", code=code)
 
 
 def test_where_kernels_cannot_be_chosen_doctor_does_not_ask_for_a_compiler(tmp_path: Path) -> None:
     env = {**_without_compiled_kernels(tmp_path), "SYNOVIA_KERNELS": "nonsense"}
     ran = run_apart("doctor", env=env)
     assert "unset SYNOVIA_KERNELS" in ran.out
-    assert "only 'synovia solve'" not in ran.out
+    assert "'synovia solve' alone" not in ran.out
 
 
 def test_a_miss_does_not_wait_for_the_compiler(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import sys
 import zipfile
 
 import numpy as np
@@ -594,6 +595,15 @@ def test_an_answer_that_is_interrupted_leaves_nothing(ending, tmp_path):
     writing = tables.open_sink(tmp_path / f"a.{ending}")
     writing.__enter__().write({"id": np.arange(3), "text": np.array(["a", "b", None], object)})
     assert writing.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None) is False
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_pyarrow_the_error_names_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = tmp_path / "a.parquet"
+    with pytest.raises(sy.MissingExtraError) as raised, tables.open_sink(path):
+        pass
+    assert str(raised.value).startswith(f"{path}: .parquet files need pyarrow.")
     assert not list(tmp_path.iterdir())
 
 

@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -105,12 +107,53 @@ def test_kernels_of_other_sources_are_not_used(prebuilt, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(prebuilt, other)
     made = json.loads((other / "made.json").read_text())
-    (other / "made.json").write_text(json.dumps(made | {"sources": "0" * 64}))
+    (other / "made.json").write_text(json.dumps(made | {"sources": made["sources"] | {"tree.tables": "0" * 16}}))
     instead = {"SYNOVIA_KERNELS": "uncompiled"}  # rather than import numba
     assert said(MODE, prebuilt, **instead).stdout.split() == ["prebuilt"]
     assert said(MODE, other, **instead).stdout.split() == ["python"]
-    (other / "made.json").write_text("{")
-    assert said(MODE, other, **instead).stdout.split() == ["python"]
+
+
+@pytest.fixture
+def load(prebuilt, tmp_path, monkeypatch):
+    """A function that loads a copy of the folder, with another content of some files."""
+    loader = import_module("synovia.kernels.compiler.prebuilt")
+    copies = count()
+
+    def loaded(level="", **files):
+        folder = tmp_path / str(next(copies))
+        shutil.copytree(prebuilt, folder)
+        for name, content in files.items():
+            (folder / name.replace("__", ".")).write_bytes(content)
+        monkeypatch.setattr(loader, "FOLDER", folder)
+        return loader.load(level)
+
+    return loaded
+
+
+def test_a_damaged_description_is_a_reason(load, prebuilt):
+    made = json.loads((prebuilt / "made.json").read_text())
+    assert load().level == LEVEL
+    without = [{**made, name: None} for name in ("sources", "levels", "bytes")]
+    empty = [made | {"levels": []}, made | {"levels": [3]}, made | {"bytes": {}}]
+    for wrong in ({}, [], None, 3, "x", *without, *empty):
+        found = load(made__json=json.dumps(wrong).encode())
+        assert (found.level, found.reason.endswith("made.json is damaged")) == ("", True), wrong
+    assert load(made__json=b"{").reason.endswith("is damaged")
+
+
+def test_a_part_of_a_module_is_not_loaded_and_leaves_the_next_lower_level(load, prebuilt):
+    """Loading a part can end the process."""
+    name = f"{LEVEL}.abi3.so"
+    whole = (prebuilt / name).read_bytes()
+    part = {name.replace(".", "__"): whole[: len(whole) // 2]}
+    assert f"{name} is damaged: expected {len(whole)} bytes, got {len(whole) // 2}" in load(**part).reason
+    higher = "x86_64_v2"  # between the lowest and any that a processor of today has
+    if LEVEL != "x86_64":
+        return
+    made = json.loads((prebuilt / "made.json").read_text())
+    made |= {"levels": [LEVEL, higher], "bytes": made["bytes"] | {f"{higher}.abi3.so": 10}}
+    found = load(made__json=json.dumps(made).encode(), **{f"{higher}__abi3__so": b"nothing"})
+    assert (found.level, f"{higher}.abi3.so is damaged: expected 10 bytes, got 7" in found.reason) == (LEVEL, True)
 
 
 REFUSED = {

@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
+import os
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -542,3 +545,15 @@ def test_a_browser_sends_files_more_slowly_than_the_server_allows() -> None:
 
     assert UPLOAD["rate"] < BYTES[0]
     assert UPLOAD["burst"] < BYTES[1]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no such signals here")
+def test_a_page_that_a_service_manager_ends_leaves_no_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "synovia", "view", "arm7", "--port", "0"]
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env) as process:
+        assert process.stdout.readline().startswith("http://")
+        assert list(tmp_path.glob("synovia-view-*"))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    assert not list(tmp_path.iterdir())

@@ -304,6 +304,8 @@ def open_sink(path: Path, *, force: bool = False) -> Generator[Sink]:
         raise UnsupportedError("no table can be written with this extension", where=str(path), expected=expected)
     if path.exists() and not force:
         raise FileError("file exists", where=str(path), hint="pass --force to replace it")
+    if kinds[ending] is _ArrowSink:
+        _arrow("pyarrow", path)  # an error names this file, not the temporary one
     try:
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
             temporary = Path(folder) / path.name

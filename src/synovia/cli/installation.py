@@ -30,7 +30,7 @@ _MODES: Final = {
     "jit": "compiled by numba when they are first used",
     "python": "plain Python, correct and slow",
     "none": "none: {advice}",
-    "small": "none; only 'synovia solve' works, on small problems, as plain Python; {advice}",
+    "small": "none; 'synovia solve' alone solves, small problems, as plain Python; {advice}",
 }
 _LOOK: Final = 0.25  # seconds between two updates of the bar
 _GOOD: Final = "green"
@@ -133,7 +133,7 @@ def _nearest(folder: Path) -> Path:
 
 def installation_text(state: dict[str, Any]) -> list[str]:
     """Return the lines to print."""
-    kept, packages, found = state["cache"], state["packages"], state["extras"]
+    kept, packages, found, run = state["cache"], state["packages"], state["extras"], state["kernels"]
     versions = [
         ("synovia", state["synovia"]),
         ("python", state["python"], style(state["executable"], dim=True)),
@@ -148,23 +148,26 @@ def installation_text(state: dict[str, Any]) -> list[str]:
     for name, extra in found.items():
         listed = ", ".join(f"{package} {version or 'missing'}" for package, version in extra["packages"].items())
         if not extra["installed"]:
-            extras.append((f"[{name}]", style("missing", fg=_BAD), f"{listed};  {extra['install']}"))
+            colour = None if name == "jit" and run["mode"] == "prebuilt" else _BAD  # nothing lacks it
+            extras.append((f"[{name}]", style("missing", fg=colour), f"{listed};  {extra['install']}"))
         elif extra["problem"]:
             extras.append((f"[{name}]", style("broken", fg=_BAD), f"{listed};  {extra['problem']}"))
         else:
             extras.append((f"[{name}]", style("installed", fg=_GOOD), listed))
-    writable = "yes" if kept["writable"] else "no: every process compiles again; set SYNOVIA_CACHE_DIR"
+    compiles = run["mode"] == "jit"
+    writable = "yes" if kept["writable"] else "no"
+    if compiles and not kept["writable"]:
+        writable += ": every process compiles again; set SYNOVIA_CACHE_DIR"
     size = f"{kept['files']} files, {kept['bytes'] / 1e6:.1f} MB"
     if kept["bytes_of_other_versions"]:
         size += f"; {kept['bytes_of_other_versions'] / 1e6:.1f} MB of other versions, removed after {kept['days']} days"
-    if not kept["files"] and kept["writable"] and state["kernels"]["mode"] == "jit":
+    if not kept["files"] and kept["writable"] and compiles:
         size += "; 'synovia doctor --warm' compiles ahead"
     cache = [
         ("folder", kept["folder"]),
-        ("writable", style(writable, fg=_GOOD if kept["writable"] else _BAD)),
+        ("writable", style(writable, fg=_GOOD if kept["writable"] else _BAD if compiles else None)),
         ("compiled", size),
     ]
-    run = state["kernels"]
     chosen = bool(os.environ.get("SYNOVIA_KERNELS"))
     words = _MODES["small" if run["mode"] == "none" and not chosen else run["mode"]]
     mode = style(words.format(**run), fg=_GOOD if run["mode"] in ("prebuilt", "jit") else _BAD)

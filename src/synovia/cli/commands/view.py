@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +99,8 @@ def view(
 
 
 def _serve(page: View, what: str, *, as_json: bool) -> None:
-    """Print the address of a page and what to do there, and serve it until it is interrupted."""
-    with page:
+    """Print the address of a page and what to do there, and serve it until the process is interrupted or ended."""
+    with page, _ended_by_exceptions():
         if as_json:
             emit_json({"schema": "synovia.view/1", "url": page.url, "notes": list(page.notes)})
         else:
@@ -106,3 +109,21 @@ def _serve(page: View, what: str, *, as_json: bool) -> None:
             talk(printable(line))
         talk(what)
         page.wait()
+
+
+@contextmanager
+def _ended_by_exceptions() -> Generator[None]:
+    """Have the signals of a service manager or a terminal that closes raise SystemExit, so that folders are removed."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    ends = [one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None]
+    ends = [one for one in ends if signal.getsignal(one) is signal.SIG_DFL]  # not where they are ignored, as by nohup
+    for one in ends:
+        signal.signal(one, end)
+    try:
+        yield
+    finally:
+        for one in ends:
+            signal.signal(one, signal.SIG_DFL)

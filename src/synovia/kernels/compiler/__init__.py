@@ -23,7 +23,7 @@ from collections.abc import Generator
 from importlib.util import find_spec
 from typing import Any
 
-from synovia.kernels.compiler.prebuilt import Prebuilt, load
+from synovia.kernels.compiler.prebuilt import FOLDER, Prebuilt, load
 
 
 @contextlib.contextmanager
@@ -64,8 +64,10 @@ CHOICE = os.environ.get("SYNOVIA_KERNELS", "")
 
 def _choose() -> tuple[str, Prebuilt, Any, str]:
     """Return how kernels run, those that came compiled, numba, and what to do where they cannot run."""
-    if CHOICE == "python" or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return "python", Prebuilt("", {}, "kernels run as plain Python by choice"), None, ""
+    no_jit = os.environ.get("NUMBA_DISABLE_JIT", "0")
+    if CHOICE == "python" or no_jit not in ("", "0"):
+        chosen = "SYNOVIA_KERNELS=python" if CHOICE == "python" else f"NUMBA_DISABLE_JIT={no_jit}"
+        return "python", Prebuilt("", {}, chosen), None, ""
     if CHOICE == "jit":
         found = Prebuilt("", {}, "SYNOVIA_KERNELS=jit")
     else:
@@ -76,16 +78,19 @@ def _choose() -> tuple[str, Prebuilt, Any, str]:
         if CHOICE == "uncompiled":
             return "python", found, None, ""
         if CHOICE not in ("", "compiled"):
-            advice = "unset SYNOVIA_KERNELS; it can be jit, python, prebuilt, or a level such as x86_64_v3"
-            return "none", Prebuilt("", {}, f"SYNOVIA_KERNELS={CHOICE}: {found.reason}"), None, advice
+            found = Prebuilt("", {}, f"SYNOVIA_KERNELS={CHOICE!r}: {found.reason}")
+            return "none", found, None, "unset SYNOVIA_KERNELS"
     started, problem = _start_numba()
     if started is not None:
         return "jit", found, started, ""
     advice = 'run pip install --upgrade "synovia[jit]"; SYNOVIA_KERNELS=python works without a compiler, but slowly'
+    if FOLDER.exists():  # from a wheel that has them
+        advice = f"run pip install --force-reinstall synovia, or {advice.removeprefix('run ')}"
     return "none", Prebuilt("", {}, f"{found.reason}, and {problem}"), None, advice
 
 
 mode, prebuilt, numba, advice = _choose()
+mistaken = mode == "none" and CHOICE not in ("", "compiled", "jit", "prebuilt", "none")  # no such way or level
 
 
 def compiled() -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from synovia.kernels.compiler import advice, cache, mode, numba, prebuilt
+from synovia.kernels.compiler import advice, cache, mistaken, mode, numba, prebuilt
 from synovia.kernels.compiler.entries import ENTRIES, name_of_entry
 from synovia.kernels.compiler.sources import name_of
 
@@ -68,9 +68,10 @@ def _other_entry(function: Callable[..., Any]) -> Callable[..., Any]:
     if mode == "none" and name in ENTRIES:
 
         def entry(*arguments: Any) -> Any:
-            from synovia.errors import MissingExtraError
+            from synovia.errors import InputError, MissingExtraError
 
-            raise MissingExtraError(f"the solvers cannot run: {prebuilt.reason}", hint=advice)
+            kind = InputError if mistaken else MissingExtraError
+            raise kind(f"the solvers cannot run: {prebuilt.reason}", hint=advice)
 
         return entry
     return prebuilt.entries.get(name, function)

@@ -2,7 +2,7 @@
 
 A platform wheel holds an extension module for each level of the instruction set (``packaging/kernels.py`` writes them).
 They are used if they were made from the very sources that lie beside them, so that an edited kernel is never passed
-over. Nothing here imports numba.
+over, and if they are whole. Nothing here imports numba.
 """
 
 import json
@@ -28,8 +28,18 @@ class Prebuilt(NamedTuple):
     reason: str  # in words, for people
 
 
+class _Made(NamedTuple):
+    """What ``packaging/kernels.py`` says of the modules that it wrote."""
+
+    sources: dict[str, str]  # hashes of the kernels' files
+    levels: list[str]  # the lowest first
+    bytes: dict[str, int]  # size of each module: a part of one that is loaded can end the process
+
+
 def load(level: str = "") -> Prebuilt:
     """Return the compiled entry points for this processor.
+
+    A level that cannot be loaded leaves the next lower one, with the reason.
 
     Args:
         level: The level to take; "" for the highest that both the processor and the package have.
@@ -37,32 +47,64 @@ def load(level: str = "") -> Prebuilt:
     if level and level not in LEVELS:
         return Prebuilt("", {}, f"expected jit, python, prebuilt, or a level among {', '.join(LEVELS)}")
     try:
-        made = json.loads((FOLDER / "made.json").read_bytes())
+        made = _description()
+        other = sources.changed_since(made.sources)
+        if other:
+            return Prebuilt("", {}, f"the compiled kernels were made from another {other}")
+        best = _extension("processor", made).level()
     except FileNotFoundError:
         return Prebuilt("", {}, "this installation has no compiled kernels")
-    except (OSError, ValueError) as error:
-        return Prebuilt("", {}, f"{FOLDER / 'made.json'} cannot be read: {error}")
-    if made["sources"] != sources.digest_of_all():
-        return Prebuilt("", {}, "the compiled kernels were made from other sources")
-    try:
-        best = _extension("processor").level()
-        levels = made["levels"]
-        usable = levels[: levels.index(best) + 1] if best in levels else [one for one in levels if one < best]
-        if level and level not in usable:
-            return Prebuilt("", {}, f"expected a level among {', '.join(usable)}, got {level}")
-        if not usable:
-            return Prebuilt("", {}, f"the compiled kernels are for {', '.join(levels)}, the processor is {best}")
-        chosen = level or usable[-1]
-        module = _extension(chosen)
-    except ImportError as error:  # another platform, or a library that is missing
+    except OSError as error:
+        return Prebuilt("", {}, f"the compiled kernels cannot be read: {error}")
+    except ImportError as error:  # another platform, or a damaged file
         return Prebuilt("", {}, f"the compiled kernels cannot be loaded: {error}")
-    entries = {name.replace("__", "."): one for name, one in vars(module).items() if callable(one)}
-    return Prebuilt(chosen, entries, "")
+    levels = made.levels
+    usable = levels[: levels.index(best) + 1] if best in levels else [one for one in levels if one < best]
+    if level and level not in usable:
+        return Prebuilt("", {}, f"expected a level among {', '.join(usable)}, got {level}")
+    if not usable:
+        return Prebuilt("", {}, f"the compiled kernels are for {', '.join(levels)}, the processor is {best}")
+    reason = ""
+    for chosen in [level] if level else reversed(usable):
+        try:
+            module = _extension(chosen, made)
+        except (ImportError, OSError) as error:
+            reason = reason or f"the compiled kernels cannot be loaded: {error}"
+        else:
+            entries = {name.replace("__", "."): one for name, one in vars(module).items() if callable(one)}
+            return Prebuilt(chosen, entries, reason)
+    return Prebuilt("", {}, reason)
 
 
-def _extension(name: str) -> ModuleType:
-    """Return an extension module of the folder."""
+def _description() -> _Made:
+    """Return what lies in the folder.
+
+    Raises:
+        OSError: If the description is not there or cannot be read.
+        ImportError: If it is damaged.
+    """
+    file = FOLDER / "made.json"
+    try:
+        found = json.loads(file.read_bytes())
+        made = _Made(dict(found["sources"]), [*found["levels"]], dict(found["bytes"]))
+        whole = made.levels and all(f"{level}.abi3.so" in made.bytes for level in [*made.levels, "processor"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        raise ImportError(f"{file} is damaged")
+    return made
+
+
+def _extension(name: str, made: _Made) -> ModuleType:
+    """Return an extension module of the folder.
+
+    Raises:
+        ImportError: If it is damaged or is for another platform.
+    """
     file = FOLDER / f"{name}.abi3.so"
+    size, whole = file.stat().st_size, made.bytes[file.name]
+    if size != whole:
+        raise ImportError(f"{file} is damaged: expected {whole} bytes, got {size}")
     spec = spec_from_file_location(name, file, loader=ExtensionFileLoader(name, str(file)))
     if spec is None or spec.loader is None:
         raise ImportError(f"no module {file}")

@@ -16,7 +16,7 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PACKAGE = "synovia.kernels"
@@ -155,10 +155,22 @@ def digest(file: Path, versions: tuple[str, ...]) -> str:
     return out.hexdigest()[:16]
 
 
-def digest_of_all() -> str:
-    """Return a hash of all files of the package that go into compiled code."""
-    out = hashlib.sha256()
-    for name, file in sorted(modules().items()):
-        if name not in CHANGE_NO_CODE:
-            out.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return out.hexdigest()
+def digests_of_all() -> dict[str, str]:
+    """Return a hash of each file of the package that goes into compiled code, by dotted names."""
+    return {name: _digest_of(file) for name, file in sorted(modules().items()) if name not in CHANGE_NO_CODE}
+
+
+def changed_since(digests: Mapping[str, str]) -> str | None:
+    """Return the path of a file that is not as it was when it had one of these hashes, None if all are.
+
+    Files that were not hashed do not count: nothing that was imports them.
+    """
+    for name, digest_before in digests.items():
+        file = modules().get(name)
+        if file is None or _digest_of(file) != digest_before:
+            return f"{name.replace('.', '/') or '__init__'}.py" if file is None else file.relative_to(ROOT).as_posix()
+    return None
+
+
+def _digest_of(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
