@@ -332,7 +332,7 @@ def test_without_compiler_small_solves_run_and_others_say_what_to_install(tmp_pa
     ran = _with_little_work("solve", "arm7", "-t", "tool=5,5,5", env=env)
     assert_refused(ran, "numba is not installed", "synovia[jit]", "SYNOVIA_KERNELS=python", code=4)
     assert_refused(run_apart("doctor", "--warm", env=env), "cannot be compiled", "synovia[jit]", code=4)
-    assert "'synovia solve' alone solves" in run_apart("doctor", env=env).out
+    assert "only 'synovia solve' can solve" in run_apart("doctor", env=env).out
 
 
 def test_a_numba_that_does_not_work_says_why(tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_where_kernels_cannot_be_chosen_doctor_does_not_ask_for_a_compiler(tmp_p
     env = {**_without_compiled_kernels(tmp_path), "SYNOVIA_KERNELS": "nonsense"}
     ran = run_apart("doctor", env=env)
     assert "unset SYNOVIA_KERNELS" in ran.out
-    assert "'synovia solve' alone" not in ran.out
+    assert "only 'synovia solve'" not in ran.out
 
 
 def test_a_miss_does_not_wait_for_the_compiler(tmp_path: Path) -> None:

@@ -119,13 +119,13 @@ def load(prebuilt, tmp_path, monkeypatch):
     loader = import_module("synovia.kernels.compiler.prebuilt")
     copies = count()
 
-    def loaded(level="", **files):
+    def loaded(**files):
         folder = tmp_path / str(next(copies))
         shutil.copytree(prebuilt, folder)
         for name, content in files.items():
             (folder / name.replace("__", ".")).write_bytes(content)
         monkeypatch.setattr(loader, "FOLDER", folder)
-        return loader.load(level)
+        return loader.load()
 
     return loaded
 

@@ -30,7 +30,7 @@ _MODES: Final = {
     "jit": "compiled by numba when they are first used",
     "python": "plain Python, correct and slow",
     "none": "none: {advice}",
-    "small": "none; 'synovia solve' alone solves, small problems, as plain Python; {advice}",
+    "small": "none; only 'synovia solve' can solve, small problems as plain Python; {advice}",
 }
 _LOOK: Final = 0.25  # seconds between two updates of the bar
 _GOOD: Final = "green"

@@ -113,7 +113,7 @@ def _serve(page: View, what: str, *, as_json: bool) -> None:
 
 @contextmanager
 def _ended_by_exceptions() -> Generator[None]:
-    """Have the signals of a service manager or a terminal that closes raise SystemExit, so that folders are removed."""
+    """Raise SystemExit at SIGTERM and SIGHUP, so that the folder of the page is removed."""
 
     def end(number: int, _: object) -> None:
         raise SystemExit(128 + number)

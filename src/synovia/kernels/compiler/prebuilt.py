@@ -29,7 +29,7 @@ class Prebuilt(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """What ``packaging/kernels.py`` says of the modules that it wrote."""
+    """The description that ``packaging/kernels.py`` writes beside the modules."""
 
     sources: dict[str, str]  # hashes of the kernels' files
     levels: list[str]  # the lowest first

@@ -156,14 +156,14 @@ def digest(file: Path, versions: tuple[str, ...]) -> str:
 
 
 def digests_of_all() -> dict[str, str]:
-    """Return a hash of each file of the package that goes into compiled code, by dotted names."""
+    """Return the hashes of all files that go into compiled code, by dotted names."""
     return {name: _digest_of(file) for name, file in sorted(modules().items()) if name not in CHANGE_NO_CODE}
 
 
 def changed_since(digests: Mapping[str, str]) -> str | None:
-    """Return the path of a file that is not as it was when it had one of these hashes, None if all are.
+    """Return the path of a file that has changed since these hashes were made, None if none has.
 
-    Files that were not hashed do not count: nothing that was imports them.
+    Files without a hash do not count: no file that has one imports them.
     """
     for name, digest_before in digests.items():
         file = modules().get(name)

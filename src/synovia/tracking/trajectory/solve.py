@@ -54,7 +54,7 @@ def one_blas_thread(solve: Callable[_P, _T]) -> Callable[_P, _T]:
 
 @cache
 def _blas_libraries() -> Any:
-    """Return the loaded libraries whose threads can be limited; to find them takes some milliseconds."""
+    """Return the loaded libraries of linear algebra, kept because finding them takes some milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     import_module("scipy.linalg")  # it has a library of its own

@@ -69,7 +69,7 @@ class Skin:
             "cast_shadow": shadows,
             "receive_shadow": False,
         }
-        # A browser keeps the material of a mesh that one of the same name replaces, with its texture.
+        # If a mesh replaces one of the same name, the browser keeps the old material and its texture.
         root = f"{name}/surface{next(_NUMBERS)}"
         for number, part in enumerate(surface.parts):
             path = f"{root}/{number}"

@@ -33,7 +33,7 @@ def add_lights(scene: SceneApi, up: Array) -> None:
 
 
 def add_sky(scene: SceneApi, up: Array) -> None:
-    """Set the even light, which is that of the sky from above and that of the ground from below.
+    """Add the hemisphere light: the colour of the sky from above, that of the ground from below.
 
     Args:
         scene: The scene of all browsers, or of one whose page has another upward direction.
