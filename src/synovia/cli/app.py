@@ -15,7 +15,7 @@ from synovia.cli import completion
 from synovia.cli.command import Commands, Decorator
 from synovia.cli.output import REACHED, talk
 from synovia.cli.progress import CompileNotice
-from synovia.cli.uncompiled import NeedsCompilerError, run_compiled
+from synovia.cli.uncompiled import NeedsCompilerError, require_compiled, run_compiled
 from synovia.errors import MissingExtraError, SynoviaError
 
 _BAD_INPUT: Final = 3
@@ -112,5 +112,7 @@ def _run(arguments: list[str], *, alone: bool) -> int:
     answered = completion.answer_shell(app)
     if answered is not None:
         return answered
+    if alone:
+        require_compiled()
     with CompileNotice(), app.make_context(completion.NAME, arguments, obj=alone) as ctx:
         return app.invoke(ctx) or REACHED

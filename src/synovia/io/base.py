@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
-from synovia.errors import FileError, FormatError, InputError, MissingExtraError
+from synovia.errors import FileError, FormatError, InputError, MissingExtraError, install_command
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
@@ -124,16 +124,24 @@ def optional_package(name: str, purpose: str, extra: str, where: str | None = No
     Args:
         name: The package.
         purpose: Reason why it is needed, for the message.
-        extra: The extra, as in ``pip install "synovia[extra]"``.
+        extra: The extra that installs it, such as ``"data"``.
         where: The file, for the message.
 
     Raises:
-        MissingExtraError: If it is not installed.
+        MissingExtraError: If it is not installed, or is installed and cannot be imported.
     """
     try:
         return import_module(name)
-    except ImportError as error:
-        raise MissingExtraError(purpose, where=where, hint=f'run pip install "synovia[{extra}]"') from error
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == name.partition(".")[0]:
+            raise MissingExtraError(purpose, where=where, hint=f"run {install_command(extra)}") from error
+        reason: Exception = error
+    except Exception as error:  # noqa: BLE001 - packages of other versions, or broken binaries, raise anything
+        reason = error
+    said = " ".join(f"{type(reason).__name__}: {reason}".split())
+    what = f"{purpose}, which is installed but cannot be imported ({said})"
+    command = install_command(extra).replace("pip install", "pip install --upgrade", 1)
+    raise MissingExtraError(what, where=where, hint=f"install versions that fit each other: {command}") from reason
 
 
 def unused_name(name: str, taken: set[str]) -> str:

@@ -79,7 +79,9 @@ def _velocity(given: float | dict[str, float] | str | None, body: Skeleton) -> f
     "Largest speed of DST's hinges, radians per second, for all or by joint; N%: of those in its file.",
     share_of="those of DST's file",
 )
-@click.option("--plot", metavar="OUT", type=FILE, help="Plot the judgement: .png, .svg or .pdf. Needs synovia[plot].")
+@click.option(
+    "--plot", metavar="OUT", type=FILE, help="Plot the judgement: .png, .svg or .pdf. Needs the extra [plot]."
+)
 @click.option("--feet/--no-feet", default=True, help="Keep standing feet in place.")
 @many_options()
 def retarget(

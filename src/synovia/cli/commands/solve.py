@@ -171,7 +171,7 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
 @output_option("Write the pose (.json, for --start to read), or the answers to --targets: table or folder.")
 @click.option("--simd/--no-simd", default=None, help="Solve --targets in SIMD lanes.", show_default="if the solver can")
 @format_option("parquet|arrow|npz|csv", _table_endings)
-@click.option("--picture", metavar="PNG", type=FILE, help="Draw the result; needs synovia[render].")
+@click.option("--picture", metavar="PNG", type=FILE, help="Draw the result; needs the extra [render].")
 @look_option
 @many_options()
 def solve(

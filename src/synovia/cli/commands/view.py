@@ -64,7 +64,7 @@ def view(
     """Open a live page: drag a hand, and the body follows.
 
     With --onto, the page shows the clip and its transfer to another body side by side; there you edit the joint map and
-    the rest pose. The command needs synovia[view].
+    the rest pose. The command needs the extra [view].
 
     For example: synovia view character.glb
     """
