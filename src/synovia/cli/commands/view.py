@@ -12,7 +12,15 @@ import click
 
 from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.completion import models
-from synovia.cli.inputs import ClipOptions, model_argument, model_option, one_solver, root_option, trim_option
+from synovia.cli.inputs import (
+    ClipOptions,
+    model_argument,
+    model_option,
+    needs_model,
+    one_solver,
+    root_option,
+    trim_option,
+)
 from synovia.cli.output import emit, emit_json, printable, talk
 from synovia.cli.values import FILE, Number
 
@@ -91,7 +99,7 @@ def view(
         shown = ClipOptions(clip, model, trim).load(file)
         body = shown.skeleton if has_shapes(model) else model
     elif clip is not None and Path(clip).exists():
-        shown = ClipOptions(None, file, trim).load(clip)
+        shown = ClipOptions(None, file if needs_model(clip) else None, trim).load(clip)
     elif trim:
         shown = ClipOptions(clip, None, trim).load(file)
     page = viewer.view(body, wanted, clip=clip if shown is None else shown, solver=solver, root=root, **page_options)
