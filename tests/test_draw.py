@@ -316,6 +316,9 @@ def test_a_file_that_stores_all_positions_has_bones() -> None:
     body = Skeleton(joints)
     assert bones_of(body) == list(range(2, 9))
     assert drawn_joints(body).tolist() == [False, *[True] * 8]
+    kinds = [Kind.FIXED, *[Kind.BALL] * 8]  # as in a glTF whose armature stands at the origin
+    placed = Skeleton([replace(joint, kind=kind) for joint, kind in zip(joints, kinds, strict=True)])
+    assert bones_of(placed) == list(range(2, 9))
 
 
 def test_distances_are_written_for_people() -> None:
