@@ -13,6 +13,7 @@ from synovia.ik.compiled import checked_tolerance, reach_of_tips
 from synovia.io.load import Clips
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
+from synovia.text import counted
 
 SCHEMA: Final = "synovia.inspect/1"
 
@@ -141,7 +142,8 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
     if clips.motions:
         lines += ["", style("clips", dim=True)]
     for place, motion in enumerate(clips.motions):
-        line = f"{printable(motion.name)}: {len(motion)} frames at {motion.fps:.4g} fps, {motion.duration:.4g} s"
+        frames = counted(len(motion), "frame")
+        line = f"{printable(motion.name)}: {frames} at {motion.fps:.4g} fps, {motion.duration:.4g} s"
         if place == clips.shown and len(clips.motions) > 1:
             line += style("  written by Synovia, the default", dim=True)
         lines.append(line + "".join(style(f"  {note}", fg="yellow") for note in find_ends(motion).notes))

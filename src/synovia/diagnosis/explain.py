@@ -19,6 +19,7 @@ from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
 from synovia.problem.structure import freedoms
+from synovia.text import counted
 
 _MOST_JOINTS = 6  # names in one sentence
 _POSITION_ROWS = 3  # residual rows of a position
@@ -85,7 +86,8 @@ def _ending(solution: Solution, causes: Sequence[str], joints: Sequence[str]) ->
     if solution.interrupted and not solution.reached:
         return [_LATE]
     if status is Status.MAX_STEPS:
-        return [_SPENT if solution.ik.solver.bounds_motion else f"{status.meaning} It took {solution.steps} steps."]
+        steps = counted(solution.steps, "step")
+        return [_SPENT if solution.ik.solver.bounds_motion else f"{status.meaning} It took {steps}."]
     if status is Status.LIMITED and (closed or joints):
         held = f"Limited: {_listed(joints)} at a limit. No small step within the limits lowers the error."
         return [_CUT if closed else held]

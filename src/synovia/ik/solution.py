@@ -18,6 +18,7 @@ from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WIN
 from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.model.notebook import Pictured
+from synovia.text import counted
 
 _EVERY_STATUS = tuple(Status)
 _METRE = 0.9995  # metres; lengths from here on round to 1000 mm
@@ -279,7 +280,7 @@ class Solution(Pictured):
             if goal.measures or goal.own_tolerance is not None
         ]
         by = f" ({self.finish_steps} by {finish})" if self.finish_steps and (finish := self.ik.solver.finish) else ""
-        line = f"{self.status.name.lower().replace('_', ' ')} in {self.steps} steps{by}; " + "; ".join(parts)
+        line = f"{self.status.name.lower().replace('_', ' ')} in {counted(self.steps, 'step')}{by}; " + "; ".join(parts)
         hint = None if self.reached else self.ik.diagnosis.unit_hint(self)
         return line if hint is None else f"{line}; {hint}"
 

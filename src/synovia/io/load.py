@@ -35,6 +35,19 @@ _MODULES: Final = (
 )
 _SNIFF: Final = 4096  # bytes at the start of a file that show its format
 _ARCHIVE: Final = b"PK\x03\x04"
+_FBX: Final = b"Kaydara FBX Binary"
+_BY_BLENDER: Final = "convert it to GLB with Blender: import it, then File > Export > glTF 2.0"
+_ELSEWHERE: Final = {  # formats that people have, and what reads them
+    ".fbx": ("FBX", _BY_BLENDER),
+    ".dae": ("COLLADA", _BY_BLENDER),
+    ".usd": ("USD", _BY_BLENDER),
+    ".usda": ("USD", _BY_BLENDER),
+    ".usdc": ("USD", _BY_BLENDER),
+    ".usdz": ("USD", _BY_BLENDER),
+    ".blend": ("Blender", "open it with Blender, then File > Export > glTF 2.0"),
+    ".xacro": ("xacro", "expand it: xacro robot.xacro > robot.urdf"),
+    ".sdf": ("SDF", "convert it to URDF, or export it as MJCF"),
+}
 _SHOWN: Final = 6  # notes in one warning
 _T = TypeVar("_T")
 
@@ -67,6 +80,9 @@ def format_of(path: Path) -> Format:
         return named[0]  # its reader names the wrong line
     if not head:
         read_bytes(path)  # it says what is wrong with the file
+    elsewhere = _ELSEWHERE.get(path.suffix.lower()) or (_ELSEWHERE[".fbx"] if head.startswith(_FBX) else None)
+    if elsewhere is not None:
+        raise FormatError(f"{elsewhere[0]} files cannot be read", where=str(path), hint=elsewhere[1])
     raise FormatError(
         "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings(known)}"
     )

@@ -15,6 +15,7 @@ from synovia.model.geometry import Array, as_numbers, dimensions
 from synovia.model.joint import Joint
 from synovia.model.pose import checked_q, world_frames
 from synovia.model.root import root_of
+from synovia.text import counted
 
 _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)  # glTF files of one body differ in these: what their clips move
 _ALIKE: Final = 0.01  # difference of two rest rotations, or axes, that counts as rounding
@@ -165,7 +166,8 @@ class Motion:
 
     def __repr__(self) -> str:
         """Return name, frames and rate."""
-        return f"{type(self).__name__}({self.name!r}, {len(self)} frames at {self.fps:g} fps, {self.skeleton.name!r})"
+        frames = f"{counted(len(self), 'frame')} at {self.fps:g} fps"
+        return f"{type(self).__name__}({self.name!r}, {frames}, {self.skeleton.name!r})"
 
 
 def _same_axes(a: Joint, b: Joint) -> bool:

@@ -26,6 +26,7 @@ from synovia.model.roles import Found, Roles, recognize
 from synovia.model.root import Root, as_root, free_root, root_joints
 from synovia.model.tables import Tables, pack, validator_of
 from synovia.model.tree import address_book, ancestors, topological
+from synovia.text import counted
 
 MAX_JOINTS: Final = 20_000  # far above any body; protects against files that exhaust memory
 LONGEST_COUPLING: Final = 100  # mimic joints in a row
@@ -235,7 +236,7 @@ class Skeleton(Pictured):
 
     def __repr__(self) -> str:
         """Return name, joints and degrees of freedom."""
-        return f"Skeleton({self.name!r}, {len(self)} joints, {self.nv} degrees of freedom)"
+        return f"Skeleton({self.name!r}, {counted(len(self), 'joint')}, {counted(self.nv, 'degree')} of freedom)"
 
     def up_vector(self, instead: str) -> Array:
         """Return the unit vector (3,) that points up in the world.

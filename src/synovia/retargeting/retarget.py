@@ -26,6 +26,7 @@ from synovia.retargeting.judging import Finding, Judgement, aligned, judge, side
 from synovia.retargeting.limbs import keep_velocity, largest_steps
 from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
+from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
 
 _AS_FAST: Final = 0.999  # of its velocity limit: a hinge turns as fast as it may
@@ -112,7 +113,8 @@ class Retargeted:
 
     def __repr__(self) -> str:
         """Return the motion, the number of matched parts, and the number of missed frames."""
-        return f"Retargeted({self.motion!r}, {len(self.parts)} parts, {len(self.missed_frames)} frames missed)"
+        missed = f"{counted(len(self.missed_frames), 'frame')} missed"
+        return f"Retargeted({self.motion!r}, {counted(len(self.parts), 'part')}, {missed})"
 
     def joint_map(self) -> dict[str, tuple[str, str]]:
         """Return the names of the matched joints, (source, target) by role, as ``retarget`` takes them."""
@@ -129,9 +131,8 @@ class Retargeted:
             pose = self.target_rest
             doubt = f": {pose.doubt}" if pose.certainty < CERTAIN else ""
             lines.append(f"rest pose of the target: {pose.name} (certainty {100.0 * pose.certainty:.0f} %{doubt})")
-        lines.append(
-            f"scale {self.scale:.4g} (length of the legs), {len(self.motion)} frames at {self.motion.fps:g} fps"
-        )
+        frames = f"{counted(len(self.motion), 'frame')} at {self.motion.fps:g} fps"
+        lines.append(f"scale {self.scale:.4g} (length of the legs), {frames}")
         for role, spans in self.contacts.items():
             lines.append(f"{role}: {len(spans)} contacts, {sum(b - a for a, b in spans)} frames")
         if slow := [(name, share) for name, share in self.held_back.items() if share >= _OFTEN][:_NAMED]:
@@ -145,7 +146,7 @@ class Retargeted:
         far = f"feet within {self.worst:.2g}{unit} of their targets"
         if missed := self.missed_frames:
             more = ", ..." if len(missed) > 10 else ""
-            far = f"{far}; {len(missed)} frames missed: {', '.join(map(str, missed[:10]))}{more}"
+            far = f"{far}; {counted(len(missed), 'frame')} missed: {', '.join(map(str, missed[:10]))}{more}"
         lines += [far, self.judgement.report()]
         return "\n".join(lines)
 

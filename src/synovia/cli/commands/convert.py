@@ -12,6 +12,7 @@ from synovia.cli.many import Options, format_option, json_lines, many_options, r
 from synovia.cli.output import REACHED, talk
 from synovia.cli.values import FILE_NAME
 from synovia.errors import FormatError
+from synovia.text import counted
 
 
 @click.command(cls=Command)
@@ -69,5 +70,5 @@ def convert(files: tuple[str, ...], chosen: ClipOptions, into: str | None, optio
         )  # fmt: skip
     motion = chosen.load(source)
     save_motion(motion, output, into=copied, force=force)
-    talk(f"{output}: {motion.name}, {len(motion)} frames at {motion.fps:g} fps")
+    talk(f"{output}: {motion.name}, {counted(len(motion), 'frame')} at {motion.fps:g} fps")
     return REACHED

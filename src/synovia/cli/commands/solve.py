@@ -25,10 +25,11 @@ from synovia.cli.inputs import (
     tolerance_option,
 )
 from synovia.cli.many import ONLY_MANY, Options, format_option, many_options, run_items
-from synovia.cli.output import MISSED, REACHED, counted, emit, emit_json, emit_lines, talk, time_text
+from synovia.cli.output import MISSED, REACHED, emit, emit_json, emit_lines, talk, time_text
 from synovia.cli.progress import Bar
 from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, numbers
 from synovia.errors import InputError, UnsupportedError
+from synovia.text import counted
 
 if TYPE_CHECKING:
     from synovia.batch.solving import SolveTable
