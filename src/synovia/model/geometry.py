@@ -177,15 +177,16 @@ def as_matrix(value: Any, what: str = "rotation", *, rounded: float = ROUNDED) -
         what,
         value=matrix.tolist(),
         expected="an orthonormal matrix of determinant 1",
-        hint=_cure(matrix, error, determinant),
+        hint=_cure(error, determinant),
     )
 
 
-def _cure(matrix: Array, error: float, determinant: float) -> str:
+def _cure(error: float, determinant: float) -> str:
     """Return what is wrong with a matrix that is no rotation, and how to get one."""
-    if determinant <= 0.0:
-        return "it mirrors" if error <= _NEAR else "it is singular or mirrors"
-    return f"RᵀR differs from the identity by {error:.2g}; sy.Rotation.from_matrix(matrix) is the nearest rotation"
+    if determinant < 0.0 and error <= _NEAR:
+        return "it mirrors"
+    cure = "; sy.Rotation.from_matrix(matrix) is the nearest rotation" if determinant > 0.0 else ""
+    return f"RᵀR differs from the identity by {error:.2g}{cure}"
 
 
 def nearest_rotations(matrices: Array) -> Array:

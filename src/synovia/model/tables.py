@@ -158,9 +158,9 @@ def _restrict(row: Array, follower: Joint, leader: Joint, ratio: float, offset: 
     if ratio == 0.0:
         if not follower.limit.contains(offset):
             raise InputError(
-                f"joint {follower.name!r}, which follows {leader.name!r} with ratio 0",
+                f"value of joint {follower.name!r}, which follows {leader.name!r} with ratio 0",
                 value=offset,
-                expected=f"a value of {follower.limit.describe()}",
+                expected=follower.limit.describe(),
             )
         return
     ends = sorted(((follower.limit.lower - offset) / ratio, (follower.limit.upper - offset) / ratio))
