@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from synovia.errors import InputError
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that counts as rounding (float32 files) and is removed
 EXACT: Final = 16 * float(np.finfo(np.float64).eps)  # above the rounding of quaternion to matrix
-ROUNDED: Final = 1e-3  # largest distance of an entry from the nearest rotation: users type three decimals or more
+ROUNDED: Final = 1e-3  # largest entry of RᵀR - 1 of a rotation that users type: four decimals change it by 2e-4
 UNIT_SLACK: Final = 2e-3  # of the length of a quaternion that users give: three decimals change it by up to 1e-3
-_NEAR: Final = 1e-2  # largest entry of RᵀR - 1 from which ``nearest_rotations`` converges in the rounds below
-_ROUNDS: Final = 4  # of that iteration, which squares the error
+_ROUNDS: Final = 3  # of the iteration of ``nearest_rotations``, which squares the error
 _FEW: Final = 16  # numbers up to which plain Python looks through an array faster than NumPy
 _PLAIN: Final = frozenset({float, int, np.float64})
 _NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # types that NumPy converts to numbers
@@ -146,7 +146,7 @@ def as_matrix(value: Any, what: str = "rotation", *, rounded: float = ROUNDED) -
     Args:
         value: The rotation.
         what: What it is, for messages.
-        rounded: Largest distance of an entry from the nearest rotation that counts as rounding.
+        rounded: Largest entry of RᵀR - 1 that counts as rounding.
 
     Raises:
         InputError: If the value is not a rotation. A list of four numbers is refused: its order is unknown.
@@ -169,10 +169,8 @@ def as_matrix(value: Any, what: str = "rotation", *, rounded: float = ROUNDED) -
             return matrix
         if error <= ORTHONORMAL:
             return quat_to_matrix(matrix_to_quat(matrix))
-        if error <= _NEAR:
-            near = nearest_rotations(matrix[None])[0]
-            if np.abs(near - matrix).max() <= rounded:
-                return near
+        if error <= rounded:
+            return nearest_rotations(matrix[None])[0]
     raise InputError(
         what,
         value=matrix.tolist(),
@@ -183,7 +181,7 @@ def as_matrix(value: Any, what: str = "rotation", *, rounded: float = ROUNDED) -
 
 def _cure(error: float, determinant: float) -> str:
     """Return what is wrong with a matrix that is no rotation, and how to get one."""
-    if determinant < 0.0 and error <= _NEAR:
+    if determinant < 0.0 and error <= ROUNDED:
         return "it mirrors"
     cure = "; sy.Rotation.from_matrix(matrix) is the nearest rotation" if determinant > 0.0 else ""
     return f"RᵀR differs from the identity by {error:.2g}{cure}"
@@ -194,11 +192,31 @@ def nearest_rotations(matrices: Array) -> Array:
 
     R becomes R (3 - RᵀR) / 2, which squares the error of RᵀR = 1 (Björck & Bowie 1971) and ends at the rotation that is
     nearest in the sum of squares.
+
+    Args:
+        matrices: Their RᵀR - 1 is at most ``ROUNDED``.
     """
-    R = matrices
+    out = matrices
     for _ in range(_ROUNDS):
-        R = R @ (1.5 * np.eye(3) - 0.5 * np.swapaxes(R, -1, -2) @ R)
-    return R
+        out = out @ (1.5 * np.eye(3) - 0.5 * np.swapaxes(out, -1, -2) @ out)
+    return out
+
+
+def with_exact_rotations(frames: Array) -> tuple[Array, Bools]:
+    """Return transforms (n, 4, 4) with rounded rotations replaced by the nearest ones, and which are rigid.
+
+    Rotations that the kernels take, with an error of at most ``ORTHONORMAL``, stay as they are.
+    """
+    out = frames.copy()
+    R = frames[:, :3, :3]
+    error = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max((1, 2), initial=0.0)
+    last = np.abs(frames[:, 3] - (0.0, 0.0, 0.0, 1.0)).max(1, initial=0.0)
+    rigid_ones = (error <= ROUNDED) & (np.linalg.det(np.where(error[:, None, None] <= ROUNDED, R, 0.0)) > 0.0)
+    rigid_ones &= last <= ROUNDED
+    rough = rigid_ones & ~(error < ORTHONORMAL)
+    out[rough, :3, :3] = nearest_rotations(R[rough])
+    out[rigid_ones, 3] = (0.0, 0.0, 0.0, 1.0)
+    return out, rigid_ones
 
 
 def _measured(*m: float) -> tuple[float, float]:

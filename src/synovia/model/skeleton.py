@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.kernels import layout
+from synovia.model.degrees import warn_of_limit_in_degrees
 from synovia.model.geometry import AXES, Array, as_numbers, axis_vector, is_number, rigid
 from synovia.model.joint import DOF_NAMES, Joint, Kind
 from synovia.model.limit_frames import with_limit_frames
@@ -178,6 +179,8 @@ class Skeleton(Pictured):
             if limit is not None and not isinstance(limit, Limit):
                 lower, upper = as_numbers(limit, (2,), f"limit of joint {name!r}", finite=False).tolist()
                 limit = Interval(lower, upper)
+            if isinstance(limit, Interval) and self.joints[row].kind is Kind.HINGE:
+                warn_of_limit_in_degrees(joints[row].name, (limit.lower, limit.upper), self.value_range(row))
             mimic = joints[row].mimic
             if mimic is not None:
                 mimic = replace(mimic, binds=True)
