@@ -69,6 +69,18 @@ class IK(CompiledProblem):
     diagnosis = diagnosis
     _branch_kernel: Kernel | None = None
 
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        goals: Goal | Iterable[Goal],
+        solver: Solver | SolverName | None = None,
+        *,
+        tolerance: tuple[float, float] | None = None,
+        root: Root = "fixed",
+    ) -> None:
+        """Pack the problem, and load or compile the kernel."""
+        super().__init__(skeleton, goals, solver, tolerance=tolerance, root=root)
+
     def solve(
         self,
         targets: Targets | None = None,

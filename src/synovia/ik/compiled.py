@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, Self, cast
 
 import numpy as np
 
-from synovia.arguments import check_kind, shown
+from synovia.arguments import ChecksArguments, check_kind, shown
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.goals import Goal, PositionGoal
 from synovia.ik.engine import engine_of
@@ -48,7 +48,7 @@ class Diagnosis(Protocol):
         ...
 
 
-class CompiledProblem:
+class CompiledProblem(ChecksArguments):
     """A skeleton with goals and a solver, packed for the kernels. ``IK`` derives from it.
 
     Attributes:
