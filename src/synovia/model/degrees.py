@@ -37,7 +37,7 @@ def warn_of_degrees(skeleton: Bounded, q: Any, what: str = "q") -> None:
         return
     t = skeleton.tables
     hinges = np.flatnonzero((t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0))
-    values = q[..., t.variables[hinges, BLOCK_Q]].reshape(-1, len(hinges))
+    values = q.reshape(-1, q.shape[-1])[:, t.variables[hinges, BLOCK_Q]]
     low, high = t.limits[hinges, LOWER], t.limits[hinges, UPPER]
     far = ((values < low - _FAR) | (values > high + _FAR)) & (np.abs(values) <= _MOST)
     columns = np.flatnonzero(far.any(0)).tolist()
