@@ -28,14 +28,12 @@ from synovia.errors import InputError, UnknownNameError, did_you_mean
 from synovia.goals.base import POSITION, ROTATION
 from synovia.io.csvfile import columns as joint_columns
 from synovia.model import Skeleton
-from synovia.model.geometry import ORTHONORMAL, Array, quat_to_matrix
+from synovia.model.geometry import ROUNDED, UNIT_SLACK, Array, quat_to_matrix
 from synovia.model.joint import LONGEST
 from synovia.model.pose import checked_q
 
-INVALID: Final = "INVALID"  # status of a row that cannot be solved
 STATUS, ERROR = "status", "error"
 START: Final = "start."  # before the names of joint values
-_SLACK: Final = 1e-3  # by which the length of a quaternion may differ from 1
 _NO_REALS: Final = "cmM"  # NumPy's kinds of complex numbers and times, which it would convert with a loss
 _PLACE: Final = ("x", "y", "z")
 _TURN: Final = ("qx", "qy", "qz", "qw")
@@ -331,7 +329,7 @@ class TargetColumns:
                 if part.word == "transform":
                     frames = values.reshape(-1, 4, 4)
                     place, turn = frames[:, :3, 3], frames[:, :3, :3]
-                    last = np.abs(frames[:, 3] - (0.0, 0.0, 0.0, 1.0)).max(1) > ORTHONORMAL
+                    last = np.abs(frames[:, 3] - (0.0, 0.0, 0.0, 1.0)).max(1) > ROUNDED
                     _mark(wrong, reasons, last & finite, f"last row of the transform of {key!r}: expected 0 0 0 1")
                     _mark(wrong, reasons, ~_orthonormal(turn) & finite, f"rotation of {key!r}: expected a rotation")
                 elif part.word in ("x", "position"):
@@ -340,7 +338,7 @@ class TargetColumns:
                     quat = values[:, [1, 2, 3, 0]] if part.word == "quat_wxyz" else values
                     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                         length = np.sqrt(np.einsum("ij,ij->i", quat, quat))
-                        off = ~(np.abs(length - 1.0) <= _SLACK) & finite
+                        off = ~(np.abs(length - 1.0) <= UNIT_SLACK) & finite
                         turn = quat_to_matrix(quat / length[:, None])
                     _mark(wrong, reasons, off, f"quaternion of {key!r}: expected length 1")
             if place is not None:
@@ -421,6 +419,8 @@ class StartColumns:
         q = np.tile(self.skeleton.rest_q, (batch.size, 1))
         for place, name in self.places.items():
             q[:, place] = batch.numbers(name)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            self.skeleton.follow(q)
         _mark(wrong, reasons, ~np.isfinite(q).all(1), "start: expected finite numbers, got a gap, NaN or infinity")
         good = np.flatnonzero(wrong < 0)
         try:
@@ -439,7 +439,7 @@ def _orthonormal(turn: Array) -> Bools:
     """Return which matrices (B, 3, 3) are rotations."""
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(np.einsum("bji,bjk->bik", turn, turn) - np.eye(3)).max((1, 2), initial=0.0)
-        return (off <= ORTHONORMAL) & (np.linalg.det(turn) > 0.0)
+        return (off <= ROUNDED) & (np.linalg.det(turn) > 0.0)
 
 
 def _mark(wrong: NDArray[np.int32], reasons: list[str], rows: Any, reason: str) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
-from synovia.batch.columns import INVALID, STATUS
+from synovia.batch.columns import STATUS
 from synovia.batch.functions import Solve
 from synovia.batch.inputs import Item, collect
 from synovia.batch.tables import ENDINGS, PART, Source, open_sink
@@ -121,7 +121,7 @@ class SolveTable(Task):
 def figures_of(counts: Counter[str]) -> dict[str, Figure]:
     """Return the figures of a table, from the number of rows by status."""
     rows = counts.total()
-    named = {name.lower(): counts[name] for name in (*(status.name for status in Status), INVALID) if counts[name]}
+    named = {name.lower(): counts[name] for name in Status.__members__ if counts[name]}
     return {"frames": rows, "missed": rows - counts[Status.REACHED.name], **named}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
@@ -114,5 +115,15 @@ def _run(arguments: list[str], *, alone: bool) -> int:
         return answered
     if alone:
         require_compiled()
-    with CompileNotice(), app.make_context(completion.NAME, arguments, obj=alone) as ctx:
+    with (
+        warnings.catch_warnings(),
+        CompileNotice(),
+        app.make_context(completion.NAME, arguments, obj=alone) as ctx,
+    ):
+        warnings.showwarning = _talk_of_warning
         return app.invoke(ctx) or REACHED
+
+
+def _talk_of_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Write a warning to stderr, without the line of code that caused it."""
+    talk(f"synovia: {message}")

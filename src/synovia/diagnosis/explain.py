@@ -40,6 +40,8 @@ def explain(solution: Solution) -> list[str]:
 
     They say how the solve ended, which goals are missed and why, which limits are active, and how the start changed.
     """
+    if solution.refusal is not None:
+        return [solution.status.meaning, str(solution.refusal)]
     ik = solution.ik
     say = partial(length_text, meters_per_unit=ik.skeleton.meters_per_unit)
     misses: list[str] = []

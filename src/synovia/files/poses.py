@@ -76,10 +76,20 @@ def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
         >>> pose = sy.load_pose("pose.json", sy.bundled("arm7"))  # doctest: +SKIP
         >>> sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)), start=pose)  # doctest: +SKIP
     """
+    return _load(path, skeleton, led=False)
+
+
+def load_start(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
+    """Read the pose of a file as ``load_pose`` does, to start from: values of mimic joints follow their leaders."""
+    return _load(path, skeleton, led=True)
+
+
+def _load(path: str | os.PathLike[str], skeleton: Skeleton, *, led: bool) -> Pose:
+    """Read the pose of a file; ``led``: without the values of mimic joints."""
     path = as_path(path)
     where = str(path)
     fields = _fields(parse_json(read_text(path, most=_LARGEST), where), "q", where, (SCHEMA,))
-    return _pose_of(fields.get("q"), skeleton, where, "q")
+    return _pose_of(fields.get("q"), skeleton, where, "q", led=led)
 
 
 def poses_text(poses: Mapping[str, Pose]) -> str:
@@ -124,8 +134,11 @@ def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> 
     return fields
 
 
-def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str) -> Pose:
-    """Return the pose with the values of a file's field; joints that are not in it are at rest."""
+def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str, *, led: bool = False) -> Pose:
+    """Return the pose with the values of a file's field; joints that are not in it are at rest.
+
+    With ``led`` mimic joints follow their leaders, whatever the file says.
+    """
     if not isinstance(values, dict):
         raise FormatError(field, where=where, value=values, expected=f'joint values, "{field}": {{joint: value}}')
     keys = skeleton.joint_keys
@@ -134,7 +147,8 @@ def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str) -> Pose:
     for key, value in cast(dict[str, Any], values).items():
         if key not in rows:
             raise restated(unknown_name("joint", key, keys, skeleton.name), FormatError, where)
-        by_row[rows[key]] = value
+        if not (led and skeleton.joints[rows[key]].mimic is not None):
+            by_row[rows[key]] = value
         _check(value, skeleton.joints[rows[key]].kind.q_size, f"{where}: joint {key!r}")
     try:
         return skeleton.rest_pose().with_values(by_row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -101,13 +102,39 @@ class Format:
         return path.name.lower().endswith(self.extensions)
 
 
+_TEXTS: Final = {  # how the content of a file begins and ends, by its format
+    "XML": re.compile(r"\s*<[?!\w].*>\s*", re.DOTALL),
+    "JSON": re.compile(r"\s*(\{\s*\}|\{\s*\".*\}|\[\s*[\[{\"].*\])\s*", re.DOTALL),
+    "BVH": re.compile(r"\s*HIERARCHY\s+ROOT\s.*", re.DOTALL),
+    "TOML": re.compile(r"(.*\n)?\s*(schema\s*=\s*[\"']|\[\[?\w+\]\]?\s*\n).*", re.DOTALL),
+}
+
+
+def _content_of(path: object) -> str | None:
+    """Return the format of a text that is the content of a file and not its path, None for a path."""
+    text = path.decode(errors="replace") if isinstance(path, bytes) else path
+    if not isinstance(text, str):
+        return None
+    kind = next((kind for kind, form in _TEXTS.items() if form.fullmatch(text)), None)
+    if kind is None:
+        return None
+    try:
+        exists = os.path.lexists(text)
+    except (OSError, ValueError):
+        exists = False
+    return None if exists else kind
+
+
 def as_path(path: str | os.PathLike[str]) -> Path:
     """Return the argument as a path.
 
     Raises:
         FileError: If the operating system allows no file of that name.
-        InputError: If the argument is neither text nor a path.
+        InputError: If the argument is neither text nor a path, or is the content of a file.
     """
+    if kind := _content_of(path):
+        hint = f"this is the text of a file ({kind}); write it to a file, and pass the path of that"
+        raise InputError("path", value=path, expected="the path of a file", hint=hint)
     try:
         if b"\0" in os.fsencode(path):
             raise FileError("no file can have this name", value=path, hint="it holds a null byte")

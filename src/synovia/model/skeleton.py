@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.kernels import layout
+from synovia.model.degrees import warn_of_limit_in_degrees
 from synovia.model.geometry import AXES, Array, as_numbers, axis_vector, is_number, rigid
 from synovia.model.joint import DOF_NAMES, Joint, Kind
+from synovia.model.limit_frames import with_limit_frames
 from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.model.names import ALIASES
 from synovia.model.notebook import Pictured
@@ -84,7 +86,8 @@ class Skeleton(Pictured):
         self.forward = forward
         self.notes: tuple[str, ...] = tuple(notes)
         self.source = source
-        self.joints, self.parents = topological(given, name)
+        ordered, self.parents = topological(given, name)
+        self.joints = with_limit_frames(ordered, self.parents, up, forward)
         self.joint_names: tuple[str, ...] = tuple(joint.name for joint in self.joints)
         self._rows = address_book(self.joints, self.parents)
         self.tables: Tables = pack(self.joints, self.parents, self._leaders())
@@ -153,10 +156,12 @@ class Skeleton(Pictured):
 
         Args:
             limits: By joint: ``(lower, upper)`` or an ``Interval`` for a hinge (radians) or slide (length units), a
-                ``SwingTwist`` for a ball or free joint, None for no limit.
+                ``SwingTwist`` for a ball or free joint, None for no limit. The limit of a mimic joint restricts its
+                leader, as with ``Mimic(binds=True)``.
 
         Raises:
-            InputError: If a joint cannot have such a limit, or a joint is named twice.
+            InputError: If a joint cannot have such a limit, a joint is named twice, or the limits of a mimic joint and
+                its leader do not overlap.
             UnknownNameError: If there is no such joint.
 
         Example:
@@ -175,7 +180,12 @@ class Skeleton(Pictured):
             if limit is not None and not isinstance(limit, Limit):
                 lower, upper = as_numbers(limit, (2,), f"limit of joint {name!r}", finite=False).tolist()
                 limit = Interval(lower, upper)
-            joints[row] = replace(joints[row], limit=limit)
+            if isinstance(limit, Interval) and self.joints[row].kind is Kind.HINGE:
+                warn_of_limit_in_degrees(joints[row].name, (limit.lower, limit.upper), self.value_range(row))
+            mimic = joints[row].mimic
+            if mimic is not None:
+                mimic = replace(mimic, binds=True)
+            joints[row] = replace(joints[row], limit=limit, mimic=mimic)
         return self.with_joints(joints)
 
     def with_root(self, root: Root) -> Skeleton:

@@ -294,9 +294,9 @@ def _start_pose(start: int | Path | None, skeleton: Skeleton) -> Pose | None:
         return None
     if isinstance(start, int):
         return skeleton.random_pose(start)
-    from synovia.files.poses import load_pose
+    from synovia.files.poses import load_start
 
-    return load_pose(start, skeleton)
+    return load_start(start, skeleton)
 
 
 def _check_files(options: Options, picture: Path | None) -> None:
