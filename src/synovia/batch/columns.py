@@ -202,17 +202,22 @@ def _arrow_column(arrow: Any, value: Any) -> Any:
 def _cells(cells: Any) -> Array:
     """Return cells as numbers, NaN for those that hold none, so that one bad cell spoils one row.
 
+    Whole numbers beyond floats are infinite.
+
     Raises:
         TypeError: If no cell holds a number, and not all are empty.
         ValueError: Likewise.
     """
     try:
         return np.asarray(cells, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         out = np.full(len(cells), np.nan)
         for i, cell in enumerate(cells):
             with suppress(TypeError, ValueError):
-                out[i] = float(cell)
+                try:
+                    out[i] = float(cell)
+                except OverflowError:
+                    out[i] = np.inf
         if np.isnan(out).all() and not all(map(_is_missing, cells)):
             raise  # a column of something else
         return out
@@ -230,6 +235,8 @@ def is_missing_number(cell: Any) -> bool:
 
 def _lists(value: Any, size: int, width: int, *, is_arrow: bool) -> Array:
     """Return a column of lists as numbers, (B, width); NaN for a row that is missing or has another length.
+
+    Whole numbers beyond floats make a row infinite.
 
     Raises:
         TypeError: If no row has this length, and not all are missing.
@@ -253,6 +260,8 @@ def _lists(value: Any, size: int, width: int, *, is_arrow: bool) -> Array:
         try:
             out[i] = np.asarray(row, np.float64).reshape(width)
             none = False
+        except OverflowError:
+            out[i], none = np.inf, False
         except (TypeError, ValueError) as error:
             wrong = error
     if none and wrong is not None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from synovia.batch.content import content_of
 from synovia.batch.inputs import Item
-from synovia.batch.work import Figure, Picture, Task, file_hash, joined
+from synovia.batch.work import Figure, Picture, Task, joined
 from synovia.errors import FileError, FormatError, InputError, UnsupportedError
 from synovia.io.csvfile import read_csv
 from synovia.io.load import format_of, formats, has_shapes, is_bundled, load_model, load_motion
@@ -54,7 +55,12 @@ def model_settings(name: str) -> dict[str, str]:
     if is_bundled(name):
         return {"name": name}
     load_model(name)
-    return {"name": Path(name).name, "sha256": file_hash(Path(name))}
+    return _file_settings(name)
+
+
+def _file_settings(name: str) -> dict[str, str]:
+    """Return the name of a file and the hash of its content, with that of the files that it refers to."""
+    return {"name": Path(name).name, "sha256": content_of(Path(name)).sha256}
 
 
 def file_of(model: str | None) -> str | None:
@@ -211,7 +217,7 @@ class RetargetFile:
         """Return what decides about the output beside the input."""
         chosen = {"feet": self.feet, **self.reader.settings(), **self.options}
         if isinstance(rest := chosen.get("rest"), str) and Path(rest).is_file():
-            chosen["rest"] = {"name": Path(rest).name, "sha256": file_hash(Path(rest))}
+            chosen["rest"] = _file_settings(rest)
         joints = None if self.joint_map is None else {role: list(pair) for role, pair in self.joint_map.items()}
         return {"target": model_settings(self.target), "joint_map": joints, **chosen}
 

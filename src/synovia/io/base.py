@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -57,6 +57,8 @@ class Format:
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
         read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
             the files hold their skeletons.
+        companions: Returns the other files that a file refers to, such as included models, buffers, images and meshes:
+            where each is, or where it would be looked for first if it is missing. None if files stand alone.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Format:
     holds_motions: bool = False
     copies: bool = False
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
+    companions: Callable[[Path], Iterable[Path]] | None = None
 
     @classmethod
     def without_skeleton(

@@ -12,7 +12,15 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean, restated
+from synovia.errors import (
+    FileError,
+    FormatError,
+    InputError,
+    SynoviaError,
+    UnsupportedError,
+    did_you_mean,
+    restated,
+)
 from synovia.io.base import Contents, Format, as_path, read_bytes
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
@@ -86,6 +94,28 @@ def format_of(path: Path) -> Format:
     raise FormatError(
         "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings(known)}"
     )
+
+
+def companions_of(path: Path) -> tuple[Path, ...]:
+    """Return all other files that decide about what a file holds, each once; none for a file that cannot be read.
+
+    These are the files that it refers to, and the files that those refer to. Some may not exist: what they would hold
+    is missing now, and counts when they appear.
+
+    Args:
+        path: The file.
+    """
+    found: dict[Path, None] = {path: None}
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        with suppress(SynoviaError, OSError, MemoryError, RecursionError):
+            fmt = format_of(file)
+            for other in () if fmt.companions is None else fmt.companions(file):
+                if other not in found:
+                    found[other] = None
+                    waiting.append(other)
+    return tuple(found)[1:]
 
 
 def endings(some: Iterable[Format]) -> str:

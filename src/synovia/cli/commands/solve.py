@@ -428,8 +428,7 @@ def _solve_one_table(task: SolveTable, path: Path, output: Path, options: Option
             if source.count:
                 bar(done, source.count)
 
-        blocks = source.blocks()
-        counts = write_answers(task.function, blocks, output, path, force=options.force, progress=progress)
+        counts = write_answers(task.function, source, output, force=options.force, progress=progress)
     seconds = time.perf_counter() - begun
     rows, reached = counts.total(), counts["REACHED"]
     if options.as_json:

@@ -127,11 +127,12 @@ def _ended_by_exceptions() -> Generator[None]:
         raise SystemExit(128 + number)
 
     ends = [one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None]
-    ends = [one for one in ends if signal.getsignal(one) is signal.SIG_DFL]  # not where they are ignored, as by nohup
-    for one in ends:
+    before = {one: signal.getsignal(one) for one in ends}
+    before = {one: handler for one, handler in before.items() if handler is not signal.SIG_IGN}  # as by nohup
+    for one in before:
         signal.signal(one, end)
     try:
         yield
     finally:
-        for one in ends:
-            signal.signal(one, signal.SIG_DFL)
+        for one, handler in before.items():
+            signal.signal(one, handler)

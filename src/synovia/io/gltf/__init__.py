@@ -15,7 +15,7 @@ from typing import Final
 from synovia.io.base import Contents, Format
 from synovia.io.gltf.animation import read_animations
 from synovia.io.gltf.clips import Clips
-from synovia.io.gltf.container import looks_like, read_document
+from synovia.io.gltf.container import linked_files, looks_like, read_document
 from synovia.io.gltf.scene import read_scene
 from synovia.io.gltf.write import write_gltf
 
@@ -53,4 +53,5 @@ FORMAT: Final = Format(
     write=write_gltf,
     holds_motions=True,
     copies=True,
+    companions=linked_files,
 )
