@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -221,12 +221,12 @@ def retarget(
     parts = align(source, target, roles)
     passes = 2 if feet and any(f"{side}_foot" in roles for side in SIDES) else 1
     frames = motion.frames()
-    limits = {row: joint.velocity for row, joint in enumerate(moving.joints) if joint.velocity is not None}
-    by_joint = isinstance(velocity, Mapping)
-    most = joint_velocities(moving, limits if velocity is None or by_joint else velocity)
-    if by_joint:
-        own = joint_velocities(moving, velocity)
-        most = np.where(np.isfinite(own), own, most)
+    limits: Any = {row: joint.velocity for row, joint in enumerate(moving.joints) if joint.velocity is not None}
+    if isinstance(velocity, Mapping):
+        limits |= {moving.index(joint): value for joint, value in cast("Mapping[Any, Any]", velocity).items()}
+    elif velocity is not None:
+        limits = velocity
+    most = joint_velocities(moving, limits)
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
     q = follow(source, target, parts, frames, bounds, motion.fps, _pass_of(progress, 0, passes))
     q = keep_velocity(target, q, bounds)
