@@ -14,6 +14,8 @@ from synovia.errors import FileError, FormatError, InputError, MissingExtraError
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
+SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
+FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
 _LISTED: Final = 4  # names that one note lists
 FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB
