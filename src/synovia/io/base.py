@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -146,10 +146,21 @@ def unused_name(name: str, taken: set[str]) -> str:
     return name
 
 
+def immovable_note(values: Mapping[str, float]) -> str:
+    """Return a note about hinges and slides whose limits leave them one value each, radians or length units."""
+    joints = first_few([f"{name!r} (at {value:.4g})" for name, value in values.items()])
+    return f"Joints that cannot move, because their limits leave one value: {joints}."
+
+
 def listed(names: Sequence[str]) -> str:
     """Return the first few names in quotes and the number of the others, for a note."""
-    more = len(names) - _LISTED
-    return ", ".join(repr(name) for name in names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+    return first_few([repr(name) for name in names])
+
+
+def first_few(texts: Sequence[str]) -> str:
+    """Return the first few texts and the number of the others, for a note."""
+    more = len(texts) - _LISTED
+    return ", ".join(texts[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:

@@ -36,11 +36,13 @@ class Files:
         several: Whether it consists of several MJCF files.
         shapes: All files of shapes.
         missing: The files of shapes that do not exist or may not be opened.
+        notes: Sentences about parts that were passed over.
     """
 
     several: bool
     shapes: tuple[Shape, ...]
     missing: tuple[Shape, ...]
+    notes: tuple[str, ...]
 
 
 def check_files(path: Path) -> Files:
@@ -60,10 +62,12 @@ def check_files(path: Path) -> Files:
     budget = Budget()
     waiting = [(path, Path(), "mujoco")]
     seen = {path.resolve()}
+    notes: list[str] = []
     while waiting:
         file, folder, kind = waiting.pop()
         root = parse(read_bytes(file, most=LARGEST_FILE), str(file), root=kind or None, most=_MOST)
         budget.count(root)
+        notes += root.notes
         for element in _walk(root):
             folders.update(Path(element.attributes[name]) for name in _FOLDERS if name in element.attributes)
             for name, value in element.attributes.items():
@@ -88,7 +92,8 @@ def check_files(path: Path) -> Files:
         if element.tag in _SHAPES and value.strip():
             shape = _shape(element, value)
             shapes[shape] = shapes.get(shape, True) and usable
-    return Files(len(seen) > 1, tuple(shapes), tuple(shape for shape, usable in shapes.items() if not usable))
+    missing = tuple(shape for shape, usable in shapes.items() if not usable)
+    return Files(len(seen) > 1, tuple(shapes), missing, tuple(notes))
 
 
 def _shape(element: Element, value: str) -> Shape:
