@@ -138,14 +138,6 @@ def optional_package(name: str, purpose: str, extra: str, where: str | None = No
         raise MissingExtraError(purpose, where=where, hint=f'run pip install "synovia[{extra}]"') from error
 
 
-def unused_name(name: str, taken: set[str]) -> str:
-    """Return a name with as many underscores as make it differ from all others, and add it to these."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
-
-
 def immovable_note(values: Mapping[str, float]) -> str:
     """Return a note about hinges and slides whose limits leave them one value each, radians or length units."""
     joints = first_few([f"{name!r} (at {value:.4g})" for name, value in values.items()])

@@ -23,12 +23,13 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import FormatError, did_you_mean
-from synovia.io.base import Contents, Format, first_few, immovable_note, read_bytes, unused_name
+from synovia.io.base import Contents, Format, first_few, immovable_note, read_bytes
 from synovia.io.xmltree import XACRO_HINT, Element, parse, root_is
 from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import Array, align_z, as_direction, fixed_xyz, rigid
 from synovia.model.joint import LONGEST
 from synovia.model.limits import Interval
+from synovia.model.tree import unused_name
 
 LARGEST_FILE: Final = 2**27  # bytes; shapes are in separate files
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")

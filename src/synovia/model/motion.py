@@ -26,7 +26,8 @@ class Motion:
 
     Args:
         skeleton: The skeleton.
-        q: Joint values, (T, nq): radians and length units; balls as unit quaternions xyzw.
+        q: Joint values, (T, nq): radians and length units; balls as unit quaternions xyzw; free joints as position and
+            quaternion relative to their rest place (``from_qpos`` converts those of MuJoCo and Pinocchio).
         fps: Frames per second.
         name: Name of the clip.
         stretch: Animated scale of each joint along its own axes, (T, n, 3), which rigid joints cannot represent; None

@@ -34,13 +34,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError
-from synovia.io.base import immovable_note, listed, optional_package, unused_name
+from synovia.io.base import immovable_note, listed, optional_package
 from synovia.io.mjcf.files import Files, check_files
 from synovia.io.mjcf.stand_ins import Shape, stand_ins
 from synovia.io.xmltree import HUGE
 from synovia.model import Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.limits import Interval, SwingTwist
+from synovia.model.simulators import mujoco_names
+from synovia.model.tree import unused_name
 
 _Mujoco = Any  # the package and its model have no types
 _KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
@@ -179,15 +181,8 @@ class _Reader:
         self.notes = [*compiled.notes]
         self.where = where
         self.row_of: list[int] = []  # of each body's frame
-        kind = mujoco.mjtObj
-        joints = [mujoco.mj_id2name(model, kind.mjOBJ_JOINT, j) for j in range(model.njnt)]
-        bodies = [mujoco.mj_id2name(model, kind.mjOBJ_BODY, b) for b in range(model.nbody)]
-        self.taken: set[str] = {name for name in (*joints, *bodies) if name}
-        self.bodies = [name or unused_name(f"body{b}", self.taken) for b, name in enumerate(bodies)]
-        self.joints = [
-            name or unused_name(f"{self.bodies[model.jnt_bodyid[j]]}_joint", self.taken)
-            for j, name in enumerate(joints)
-        ]
+        self.bodies, self.joints = mujoco_names(model)
+        self.taken = {*self.bodies, *self.joints}
         self.couplings: dict[int, _Coupling] = {}
         self.locked: dict[int, float] = {}
         self.read_equalities()
