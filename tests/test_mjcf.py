@@ -97,7 +97,10 @@ def test_q_is_qpos_also_with_a_reference(tmp_path: Path) -> None:
 @pytest.mark.parametrize("degrees", [1, 30, 90, 150, 179])
 def test_no_pose_of_a_ball_leaves_its_cone(tmp_path: Path, degrees: float) -> None:
     body = f'<body name="b"><joint name="j" type="ball" range="0 {degrees}"/>{BALL}</body>'
-    s = load_skeleton(write(tmp_path, body))
+    s = told(write(tmp_path, body))
+    assert s.notes == (
+        "The limits of ball joints are kept as a swing and a twist inside MuJoCo's bound of the whole angle: 'j'.",
+    )
     limit = s.joint("j").limit
     assert isinstance(limit, SwingTwist)
     turns = [np.degrees(s.random_pose(seed).rotation("j").magnitude()) for seed in range(300)]
@@ -125,9 +128,28 @@ def test_linear_couplings_become_followers(tmp_path: Path) -> None:
 
 
 def test_a_coupling_to_nothing_holds_the_joint(tmp_path: Path) -> None:
-    s = load_skeleton(write(tmp_path, TWO, equality('polycoef="0.25 1 0 0 0"')))
+    s = told(write(tmp_path, TWO, equality('polycoef="0.25 1 0 0 0"')))
+    assert s.notes == ("Joints that cannot move, because their limits leave one value: 'y' (at 0.75).",)
     assert s.joint("y").limit == Interval(0.75, 0.75)
     assert s.rest_pose()["y"] == 0.75
+
+
+def test_reversed_ranges_and_bodies_moved_from_outside_are_told(tmp_path: Path) -> None:
+    body = f'<body><joint name="j" range="90 -90"/>{BALL}</body><body name="hand" mocap="true">{BALL}</body>'
+    s = told(write(tmp_path, body))
+    assert s.joint("j").limit is None
+    assert s.joint("hand").kind is Kind.FIXED
+    assert s.notes == (
+        "Reversed ranges count as no limit: 'j'.",
+        "Bodies that a simulation moves from outside (mocap) are fixed: 'hand'.",
+    )
+
+
+def test_numbers_for_users_and_text_after_the_model_do_no_harm(tmp_path: Path) -> None:
+    path = write(tmp_path, f'<body><joint name="j"/>{BALL}</body>', '<size nuserdata="600000"/>')
+    assert load_skeleton(path).nv == 1
+    path.write_bytes(b"\n" + path.read_bytes() + b"</mujoco>")
+    assert told(path).notes[0].startswith("What stands after </mujoco>")
 
 
 def test_an_inactive_coupling_is_none(tmp_path: Path) -> None:
@@ -379,7 +401,7 @@ def test_the_memory_that_old_files_ask_for(tmp_path: Path, size: str) -> None:
         ("", asset(9 * '<mesh builtin="cone" params="99 .5"/>'), "too many vertices"),
         ("", '<size nuser_body="100000000"/>', "nuser_body of <size> is too large"),
         ("", '<size nuser_body="500"/>', "nuser_body of <size> is too large"),
-        ("", '<size nuserdata="500000"/>', "nuserdata of <size> is too large"),
+        ("", '<size nuserdata="50000000"/>', "nuserdata of <size> is too large"),
         ("", '<sensor><user dim="2000000000"/></sensor>', "dim of <user> is too large"),
         ("", '<custom><numeric name="n" size="999999"/></custom>', "size of <numeric> is too large"),
         ("", '<compiler><lengthrange inttotal="1e9"/></compiler>', "too many steps"),
@@ -397,8 +419,7 @@ def test_the_memory_that_old_files_ask_for(tmp_path: Path, size: str) -> None:
         ('<body pos="1e300 0 0"/>', "", "pos of body 'body1' cannot be used"),
         ('<body pos="1 0"/>', "", ":4: MuJoCo cannot compile it"),
         (f'<body><joint axis="0 0 0"/>{BALL}</body>', "", "axis too small"),
-        (f'<body><joint name="j" range="1 -1"/>{BALL}</body>', "", "range"),
-        (f'<body><joint name="j" limited="false" range="1 -1"/>{BALL}</body>', "", "range of joint 'j' is reversed"),
+        (f'<body><joint name="j" limited="true" range="1 -1"/>{BALL}</body>', "", "range"),
         (f'<body><joint name="j"/>{BALL}</body><body><joint name="j"/>{BALL}</body>', "", "repeated name 'j'"),
         (f'<body><joint name="j" type="saddle"/>{BALL}</body>', "", ":4: MuJoCo cannot compile it"),
         (f"<body>{BALL}<body><freejoint/>{BALL}</body></body>", "", "MuJoCo cannot compile it"),
@@ -495,7 +516,7 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_limited_ball_twists_about_the_way_to_its_mass(tmp_path: Path, place: str, bone: tuple[float, ...]) -> None:
     """About its z axis where the mass is in the joint."""
     geom = f'<geom type="sphere" size="0.1" mass="2" pos="{place}"/>'
-    skeleton = load_skeleton(write(tmp_path, f'<body name="b"><joint name="j" type="ball" range="0 90"/>{geom}</body>'))
+    skeleton = told(write(tmp_path, f'<body name="b"><joint name="j" type="ball" range="0 90"/>{geom}</body>'))
     limit = skeleton.joints[skeleton.index("j")].limit
     assert isinstance(limit, SwingTwist)
     axis = np.asarray(limit.frame)[:, 2]

@@ -1,16 +1,18 @@
 """URDF: what each joint type becomes, and what a broken file is told."""
 
 import math
+import re
 import time
 from pathlib import Path
 
 import numpy as np
+import pinocchio
 import pytest
 
 import synovia.io.urdf as urdf
 from synovia.errors import FileError, FormatError
 from synovia.io.load import load_skeleton
-from synovia.model import MAX_JOINTS, Kind, Pose
+from synovia.model import MAX_JOINTS, Kind, Pose, Skeleton
 from synovia.model.limits import Interval
 
 HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine
@@ -201,16 +203,13 @@ GOOD = f"""<robot name="r">
         ('rpy="0 0 0"', 'rpy="0 0"', ":4: rpy of <origin> has 2 numbers"),
         ('rpy="0 0 0"', 'rpy=""', ":4: <origin> has no rpy"),
         ('axis xyz="0 1 0"', 'axis xyz="0 0 0"', ":4: axis of joint 'j2' has no direction: expected three numbers"),
-        ('lower="-1"', 'lower="3"', "limits of joint 'j1' are reversed: expected lower <= upper, got (3.0, 2.0)"),
         ('lower="-1"', 'lower="nan"', ":3: lower of <limit> cannot be used"),
-        ('lower="-1"', 'lower="inf"', ":3: limits of joint 'j1' are reversed"),
+        ('lower="-1"', 'lower="inf"', ":3: limits of joint 'j1' allow no value"),
         (LIMIT, "", ":3: revolute joint 'j1' has no <limit>"),
         ('type="revolute"', 'type="Revolute"', ":3: joint 'j1' has an unknown type: expected one of fixed"),
         ('type="revolute"', "", ":3: <joint> has no type"),
         ('name="j2"', "", ":4: <joint> has no name"),
         ('<link name="c"/>', "<link/>", ":2: <link> has no name"),
-        (LIMIT, LIMIT + '<mimic joint="j1"/>', "joint 'j1' mimics itself"),
-        (LIMIT, LIMIT + '<mimic joint="j9"/>', "joint 'j1' mimics joint 'j9', which does not exist"),
         (LIMIT, LIMIT + "<mimic/>", "<mimic> has no joint"),
         (LIMIT, LIMIT + '<mimic joint="j2" multiplier="x"/>', "multiplier of <mimic> is not numeric"),
         ('<link name="c"/>', '<link name="c"><inertial/></link>', ":2: <inertial> has no <mass>"),
@@ -220,7 +219,8 @@ GOOD = f"""<robot name="r">
             "mass is negative: expected kilograms",
         ),
         ('<link name="c"/>', '<link name="c"><inertial><mass value="1e400"/></inertial></link>', "cannot be used"),
-        ("</robot>", "<xacro:arm/></robot>", ":5: holds an unexpanded macro <xacro:arm>"),
+        (LIMIT, LIMIT + "<xacro:place/>", ":3: holds an unexpanded macro <xacro:place>"),
+        ('<link name="c"/>', "<xacro:hand/>", ":2: holds an unexpanded macro <xacro:hand>"),
         ("<robot", '<!DOCTYPE robot SYSTEM "file:///etc/passwd"><robot', ":1: declares a document type (robot)"),
         ("<robot", "<sdf/><robot", ":1: is XML of another kind (<sdf>)"),
         ("</robot>", "</rob>", ":5: is not well-formed XML: mismatched tag"),
@@ -239,29 +239,140 @@ def test_broken_files_are_told_what_and_where(tmp_path: Path, old: str, new: str
     assert "\n" not in str(caught.value)
 
 
+def told(path: Path) -> Skeleton:
+    """Return the skeleton of a file that cannot be kept as it is, and hold the warning to its notes."""
+    with pytest.warns(UserWarning, match=re.escape(str(path))) as caught:
+        s = load_skeleton(path)
+    assert len(caught) == 1
+    assert all(note in str(caught[0].message) for note in s.notes)
+    return s
+
+
 @pytest.mark.parametrize(
-    ("a", "b"),
-    [("floating", "continuous"), ("planar", "continuous"), ("continuous", "fixed"), ("continuous", "planar")],
+    ("a", "b", "leader"),
+    [
+        ("floating", "continuous", "j2"),
+        ("planar", "continuous", "j2"),
+        ("continuous", "fixed", "j2"),
+        ("continuous", "planar", "j2"),
+        ("continuous", "continuous", "j3"),
+        ("continuous", "continuous", "j1"),
+    ],
 )
-def test_only_joints_of_one_axis_are_coupled(tmp_path: Path, a: str, b: str) -> None:
+def test_a_joint_that_has_no_leader_moves_freely(tmp_path: Path, a: str, b: str, leader: str) -> None:
     text = f"""<robot name="r">{links("a", "b", "c")}
-    {joint("j1", "a", "b", a, '<mimic joint="j2"/>')}{joint("j2", "b", "c", b)}</robot>"""
-    with pytest.raises(FormatError, match="mimic"):
-        load_skeleton(write(tmp_path, text))
+    {joint("j1", "a", "b", a, f'<mimic joint="{leader}"/>')}{joint("j2", "b", "c", b)}</robot>"""
+    s = told(write(tmp_path, text))
+    assert s.joint("j1").mimic is None
+    assert s.notes[0].startswith(f"The coupling of joint 'j1' to '{leader}' was not kept, so it moves freely: ")
+    model = pinocchio.buildModelFromXML(text)
+    assert s.nv == model.nv
 
 
-def test_couplings_in_a_circle_or_endless_are_refused(tmp_path: Path) -> None:
+def test_couplings_in_a_circle_lose_one_and_endless_ones_are_refused(tmp_path: Path) -> None:
     text = f"""<robot name="r">{links("a", "b", "c")}
-    {joint("j1", "a", "b", "continuous", '<mimic joint="j2"/>')}
+    {joint("j1", "a", "b", "continuous", '<mimic joint="j2" multiplier="3"/>')}
     {joint("j2", "b", "c", "continuous", '<mimic joint="j1"/>')}</robot>"""
-    with pytest.raises(FormatError, match="mimics itself"):
-        load_skeleton(write(tmp_path, text))
+    s = told(write(tmp_path, text))
+    assert s.notes == ("The coupling of joint 'j2' to 'j1' was not kept, so it moves freely: it would follow itself.",)
+    assert s.rest_pose().with_values({"j2": 0.2})["j1"] == pytest.approx(0.6)
     n = 300
     body = links(*(f"l{i}" for i in range(n + 1)))
     for i in range(n):
         body += joint(f"j{i}", f"l{i}", f"l{i + 1}", "continuous", f'<mimic joint="j{i + 1}"/>' if i < n - 1 else "")
     with pytest.raises(FormatError, match="a chain of more than"):
         load_skeleton(write(tmp_path, f'<robot name="r">{body}</robot>'))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(2.775, -2.775), (1.0, 0.0), (3.0, 2.0)])
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+def test_reversed_limits_are_none(tmp_path: Path, lower: float, upper: float, kind: str) -> None:
+    text = GOOD.replace('"revolute"', f'"{kind}"').replace(
+        'lower="-1" upper="2"', f'lower="{lower}" upper="{upper}"', 1
+    )
+    s = told(write(tmp_path, text))
+    assert s.joint("j1").limit is None
+    assert s.joint("j2").limit == Interval(-1.0, 2.0)
+    assert s.notes == (f"Reversed limits count as no limit: 'j1' ({lower:.4g} to {upper:.4g}).",)
+
+
+@pytest.mark.parametrize("before", ["\n", " \t\r\n \n", "\ufeff", "\ufeff\n", "\n\ufeff"])
+def test_a_declaration_may_follow_empty_lines_and_marks(tmp_path: Path, before: str) -> None:
+    text = before + '<?xml version="1.0" encoding="utf-8"?>\n' + GOOD
+    assert len(load_skeleton(write(tmp_path, text))) == 3
+    lines = before.count("\n") + 5
+    with pytest.raises(FormatError, match=f":{lines}: parent link 'x' of joint 'j2' does not exist"):
+        load_skeleton(write(tmp_path, text.replace('parent link="b"', 'parent link="x"')))
+    with pytest.raises(FormatError, match=f":{lines}: is not well-formed XML"):
+        load_skeleton(write(tmp_path, text.replace('<axis xyz="0 1 0"/>', "<axis")))
+
+
+def test_what_follows_the_robot_is_told_unless_it_is_nothing(tmp_path: Path) -> None:
+    for nothing in ("\n", "\0", "\n\0\0 \n", "<!-- made by hand -->"):
+        assert load_skeleton(write(tmp_path, GOOD + nothing)).notes == ()
+    for rest in ("</robot>", "thanks", GOOD, '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>&x;'):
+        s = told(write(tmp_path, GOOD + rest))
+        assert s.notes == ("What stands after </robot> (line 6) was not read.",)
+        assert len(s) == 3
+
+
+def test_a_repeated_element_is_told_and_the_first_counts(tmp_path: Path) -> None:
+    axis = '<axis xyz="0 1 0"/>'
+    s = told(write(tmp_path, GOOD.replace(axis, axis + axis)))
+    assert s.notes == ("The second <axis> of <joint> 'j2' (line 4) was not kept: it repeats the first.",)
+    text = GOOD.replace(axis, axis + '<axis xyz="1 0 0"/>').replace(LIMIT, LIMIT + '<limit lower="-3" upper="9"/>', 1)
+    s = told(write(tmp_path, text))
+    assert {note.partition(" of")[0] for note in s.notes} == {"The second <axis>", "The second <limit>"}
+    assert all("differs from the first, which counts" in note for note in s.notes)
+    assert (s.joint("j2").axis.tolist(), s.joint("j1").limit) == ([0.0, 1.0, 0.0], Interval(-1.0, 2.0))
+    child = '<child link="c"/>'
+    assert len(told(write(tmp_path, GOOD.replace(child, child + child)))) == 3
+
+
+def test_macros_beside_a_complete_robot_are_told(tmp_path: Path) -> None:
+    text = GOOD.replace("</robot>", '<xacro:sensor at="b"/><xacro:property name="x" value="1"/></robot>')
+    s = told(write(tmp_path, text.replace('<link name="c"/>', '<link name="c"><xacro:inertia/></link>')))
+    assert len(s) == 3
+    (note,) = s.notes
+    assert note.startswith("Unexpanded macros (<xacro:inertia>, <xacro:sensor>, <xacro:property>) were not kept.")
+    source = '<robot name="r"><link name="a"/><xacro:include filename="arm.xacro"/><xacro:arm/></robot>'
+    with pytest.raises(FormatError, match=":1: holds an unexpanded macro <xacro:include>"):
+        load_skeleton(write(tmp_path, source))
+
+
+def test_limits_that_are_not_kept_and_joints_that_cannot_move_are_told(tmp_path: Path) -> None:
+    soft = '<safety_controller k_velocity="9" soft_lower_limit="-0.5" soft_upper_limit="{}"/>'
+    text = f"""<robot name="r">{links(*"abcdefg")}
+    {joint("j1", "a", "b", "revolute", LIMIT + soft.format(1.5))}
+    {joint("j2", "b", "c", "prismatic", LIMIT + soft.format(9))}
+    {joint("j3", "b", "d", "revolute", LIMIT + '<safety_controller soft_lower_limit="-2" soft_upper_limit="3"/>')}
+    {joint("j4", "d", "e", "revolute", '<limit effort="1" velocity="1"/>')}
+    {joint("j5", "e", "f", "prismatic", '<limit lower="0.25" upper="0.25"/>')}
+    {joint("j6", "f", "g", "continuous", LIMIT + "<safety_controller/>")}</robot>"""
+    s = told(write(tmp_path, text))
+    assert s.notes == (
+        "Joints that cannot move, because their limits leave one value: 'j4' (at 0), 'j5' (at 0.25).",
+        "Limits of joints whose type has none were not kept: 'j6' (continuous).",
+        "Soft limits of safety controllers were not kept, only those of <limit>: 'j1' (-0.5 to 1.5), 'j2' (-0.5 to 2).",
+    )
+    assert s.joint("j1").limit == s.joint("j3").limit == Interval(-1.0, 2.0)
+
+
+def test_couplings_in_extensions_are_told(tmp_path: Path) -> None:
+    text = f"""<robot name="r">{links(*"abcd")}{joint("j1", "a", "b", "continuous")}
+    {joint("j2", "a", "c", "continuous")}{joint("j3", "a", "d", "continuous", '<mimic joint="j1"/>')}
+    <gazebo><plugin name="p"><joint>j1</joint><mimicJoint>
+      j2 </mimicJoint><multiplier>2</multiplier></plugin>
+      <plugin><joint>j1</joint><mimicJoint>j3</mimicJoint></plugin></gazebo>
+    <ros2_control name="c"><joint name="j2"><param name="mimic">j1</param></joint></ros2_control></robot>"""
+    s = told(write(tmp_path, text))
+    assert s.notes == ("Couplings in extensions, without <mimic>, were not kept; joint (leader): 'j2' ('j1').",)
+
+
+def test_a_spherical_joint_is_a_ball(tmp_path: Path) -> None:
+    s = load_skeleton(write(tmp_path, GOOD.replace("revolute", "spherical").replace(LIMIT, "", 1)))
+    assert (s.joint("j1").kind, s.joint("j1").limit, s.nv) == (Kind.BALL, None, 4)
+    assert "'j1' (spherical)" in told(write(tmp_path, GOOD.replace("revolute", "spherical"))).notes[0]
 
 
 def test_a_cycle_without_a_root_is_found(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from synovia.model import Joint, Kind, Mimic, Pose, Skeleton
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import Motion
+    from synovia.model.simulators import from_qpos, to_qpos
     from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.retargeting import (
         Finding,
@@ -108,6 +109,7 @@ _HOMES = {
     "synovia.io.toml": ("write_skeleton",),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.motion": ("Motion",),
+    "synovia.model.simulators": ("from_qpos", "to_qpos"),
     "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_judgement", "plot_reach"),
     "synovia.retargeting": (
         "Finding",
@@ -202,6 +204,7 @@ __all__ = [
     "fit_keypoints",
     "fit_positions",
     "foot_lock",
+    "from_qpos",
     "judge",
     "load_motion",
     "load_pose",
@@ -224,6 +227,7 @@ __all__ = [
     "solve",
     "solvers",
     "targets_from",
+    "to_qpos",
     "view",
     "with_body_masses",
     "write_bvh",

@@ -301,7 +301,7 @@ def output_motion(skeleton: Skeleton, path: Path) -> Motion:
     if body.up == skeleton.up:
         return motion
     upright = Skeleton(body.joints, name=body.name, meters_per_unit=body.meters_per_unit, up=skeleton.up)
-    return Motion(upright, motion.q, motion.fps, name=motion.name)
+    return Motion(upright, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,9 @@ class Ends:
             return motion
         part = slice(self.first, self.end)
         stretch = None if motion.stretch is None else motion.stretch[part]
-        return Motion(motion.skeleton, motion.q[part], motion.fps, name=motion.name, stretch=stretch)
+        return Motion(
+            motion.skeleton, motion.q[part], motion.fps, name=motion.name, stretch=stretch, notes=motion.notes
+        )
 
 
 def find_ends(motion: Motion) -> Ends:

@@ -46,7 +46,7 @@ class Fitted(Motion):
         errors: Distance of each point from its observation, (T, K), length units; NaN where it was not seen. Points
             that were never seen are left out.
         smoothness: Weight of the joints' accelerations in the fit, median of all joints; 0 for points without noise.
-        notes: Sentences about what was recognised and changed in the points before the fit.
+        notes: Those of the motion, then sentences about what was recognised and changed in the points before the fit.
         flips: Frames in which the points are upside down, turned round or mirrored beside the other frames.
 
     Example:
@@ -58,11 +58,10 @@ class Fitted(Motion):
         ((5, 26), True)
     """
 
-    __slots__ = ("errors", "flips", "notes", "smoothness")
+    __slots__ = ("errors", "flips", "smoothness")
 
     errors: Array
     smoothness: float
-    notes: tuple[str, ...]
     flips: tuple[int, ...]
 
     @classmethod
@@ -70,10 +69,10 @@ class Fitted(Motion):
         cls, motion: Motion, errors: Array, smoothness: float, notes: Sequence[str] = (), flips: Sequence[int] = ()
     ) -> Fitted:
         """Return a motion with the results of its fit."""
-        out = cls(motion.skeleton, motion.q, motion.fps, name=motion.name)
+        every = dict.fromkeys((*motion.notes, *notes))
+        out = cls(motion.skeleton, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=every)
         out.errors = errors
         out.smoothness = smoothness
-        out.notes = tuple(notes)
         out.flips = tuple(flips)
         return out
 

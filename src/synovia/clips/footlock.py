@@ -23,6 +23,7 @@ PELVIS: Final = 100.0  # weight of the root's change, relative to that of a join
 CLEAR: Final = 2e-4  # clearance of feet above the floor, which absorbs rounding, as a part of the reach
 ROUNDS: Final = (1e-2, 1.0)  # parts of STILL and FLOOR in successive rounds
 STEPS: Final = 20  # most steps of one round
+_STRETCHED: Final = "Feet were held on rigid bones: animated scale may still move them."
 ENOUGH: Final = 1e-3  # a round ends when a step reduces the cost by a smaller part
 
 
@@ -109,7 +110,8 @@ def foot_lock(
         raise InputError("blend is out of range", value=blend, expected="seconds above 0, at most 10")
     found = feet_of(skeleton, feet)
     axis = up_axis(motion, found, up)
-    places = motion.positions()
+    bones = motion.rigid()  # the legs that are moved are rigid
+    places = bones.positions()
     joints = [row for foot in found for row in foot.joints]
     points = [row for foot in found for row in foot.points]
     contact = contacts(places[:, joints], np.eye(3)[axis], motion.fps)
@@ -118,9 +120,12 @@ def foot_lock(
     model = Model(skeleton, goals, [(row,) for row in points], free_root=True, threads=threads)
     standing = np.zeros((len(motion), len(points)), bool)  # contact of all points
     standing[:, [points.index(row) for row in joints]] = contact
-    terms = _terms(model, motion, standing, axis, ground, seconds)
+    terms = _terms(model, bones, standing, axis, ground, seconds)
     q = solve_in_windows(model, terms, motion.q.copy(), shares=ROUNDS, steps=STEPS, enough=ENOUGH, progress=progress)
-    locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch)
+    locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
+    if motion.stretch is not None:
+        locked = locked.noted([_STRETCHED])
+        places = motion.positions()
     moved = locked.positions()
     return FootLocked(
         locked, tuple(joints), contact, ground, "xyz"[axis],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,6 +15,8 @@ from synovia.errors import FileError, FormatError, InputError, MissingExtraError
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
+SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
+FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
 _LISTED: Final = 4  # names that one note lists
 FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB
@@ -174,18 +176,21 @@ def optional_package(name: str, purpose: str, extra: str, where: str | None = No
     raise MissingExtraError(what, where=where, hint=f"install versions that fit each other: {command}") from reason
 
 
-def unused_name(name: str, taken: set[str]) -> str:
-    """Return a name with as many underscores as make it differ from all others, and add it to these."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
+def immovable_note(values: Mapping[str, float]) -> str:
+    """Return a note about hinges and slides whose limits leave them one value each, radians or length units."""
+    joints = first_few([f"{name!r} (at {value:.4g})" for name, value in values.items()])
+    return f"Joints that cannot move, because their limits leave one value: {joints}."
 
 
 def listed(names: Sequence[str]) -> str:
     """Return the first few names in quotes and the number of the others, for a note."""
-    more = len(names) - _LISTED
-    return ", ".join(repr(name) for name in names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+    return first_few([repr(name) for name in names])
+
+
+def first_few(texts: Sequence[str]) -> str:
+    """Return the first few texts and the number of the others, for a note."""
+    more = len(texts) - _LISTED
+    return ", ".join(texts[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:

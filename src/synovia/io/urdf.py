@@ -4,8 +4,10 @@ The root link has a row of its own, and so has every joint, fixed joints include
 child link mean the same frame. Lengths are in metres, angles in radians. A planar joint becomes two slides and a hinge
 of one body: it moves along the two directions normal to its axis (x and y if the axis is z), then turns about the axis.
 
-Kinematics does not need meshes, so none is opened. Transmissions, sensors and safety controllers are skipped. Some
-extensions of the format add constraints, such as closed loops; the notes of the skeleton list them.
+Kinematics does not need meshes, so none is opened. Transmissions, sensors, inertia tensors, friction and damping are
+skipped. The notes of the skeleton list what would bind the motion and is not kept: soft limits, closed loops and
+couplings of extensions, couplings without a leader, macros that were not expanded. As in Bullet, limits whose lower
+value is above the upper one are no limits, and joints of type spherical are balls.
 
 References:
     https://wiki.ros.org/urdf/XML/link and https://wiki.ros.org/urdf/XML/joint
@@ -23,17 +25,21 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from synovia.errors import FileError, SynoviaError, did_you_mean
-from synovia.io.base import Contents, Format, read_bytes, unused_name
-from synovia.io.xmltree import Element, parse, root_is
+from synovia.errors import FileError, FormatError, SynoviaError, did_you_mean
+from synovia.io.base import Contents, Format, first_few, immovable_note, read_bytes
+from synovia.io.xmltree import XACRO_HINT, Element, parse, root_is
 from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import Array, align_z, as_direction, fixed_xyz, rigid
 from synovia.model.joint import LONGEST
 from synovia.model.limits import Interval
+from synovia.model.tree import unused_name
 
 LARGEST_FILE: Final = 2**27  # bytes; shapes are in separate files
 _HOMES: Final = ("urdf", "robots", "robot")  # folders whose parent holds the meshes
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
+_SOURCES: Final = ("xacro:include", "xacro:macro", "xacro:if", "xacro:unless")  # only a file of macros has these
+_SCALAR: Final = ("revolute", "continuous", "prismatic")  # types with one axis and one value
+_LIMITED: Final = ("revolute", "prismatic")
 _KINDS: Final = {
     "fixed": Kind.FIXED,
     "revolute": Kind.HINGE,
@@ -41,6 +47,7 @@ _KINDS: Final = {
     "prismatic": Kind.SLIDE,
     "floating": Kind.FREE,
     "planar": Kind.HINGE,  # the last of its three rows
+    "spherical": Kind.BALL,  # of Bullet and MuJoCo
 }
 
 
@@ -67,22 +74,32 @@ def read_skeleton(path: Path) -> Skeleton:
     """
     most = {"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS}  # transmissions name joints again
     robot = parse(read_bytes(path, most=LARGEST_FILE), str(path), root="robot", most=most)
-    robot.only("robot")  # report an unexpanded macro first: it is the cause of other errors
-    links = _links(robot)
-    edges = _edges(robot, links)
-    root = _root(robot, links, edges)
+    macros = _macros(robot)
+    try:
+        links = _links(robot)
+        edges = _edges(robot, links)
+        root = _root(robot, links, edges)
+    except FormatError as error:
+        if macros:  # the cause of the other error
+            raise _unexpanded(macros[0]) from error
+        raise
+    source = next((macro for macro in macros if macro.tag in _SOURCES), None)
+    if source is not None and not edges:
+        raise _unexpanded(source)
 
     below: dict[str, list[_Edge]] = {}
     for edge in edges:
         below.setdefault(edge.parent, []).append(edge)
     names = {edge.name for edge in edges} | set(links)
+    notes: list[str] = []
+    mimics = _mimics(edges, notes)
     mass, com = _inertia(links[root])
     rows = [Joint(name=root, body=root, mass=mass, com=com)]
     row_of = {root: 0}
     waiting = below.get(root, [])[::-1]
     while waiting:  # depth first, in the order of the file
         edge = waiting.pop()
-        rows += _rows(edge, row_of[edge.parent], len(rows), links[edge.child], names)
+        rows += _rows(edge, row_of[edge.parent], len(rows), links[edge.child], names, mimics.get(edge.name))
         row_of[edge.child] = len(rows) - 1
         waiting += below.get(edge.child, [])[::-1]
     lost = [edge for edge in edges if edge.child not in row_of]
@@ -92,25 +109,129 @@ def read_skeleton(path: Path) -> Skeleton:
             value=[edge.name for edge in lost[:6]],
             expected=f"a tree from the root link {root!r}",
         )
-    _check_couplings(rows, edges)
-    return Skeleton(rows, name=path.name, meters_per_unit=1.0, up="z", forward="x", notes=_notes(robot))
+    notes += [
+        *_limit_notes(edges, mimics),
+        *_extension_notes(robot, edges, mimics),
+        *_macro_notes(macros),
+        *robot.notes,
+    ]
+    return Skeleton(rows, name=path.name, meters_per_unit=1.0, up="z", forward="x", notes=notes)
 
 
-def _notes(robot: Element) -> list[str]:
-    """Return sentences about closed loops that were not kept: joints of Gazebo, constraints of Drake."""
+def _macros(robot: Element) -> list[Element]:
+    """Return the unexpanded macros beside the links and joints, and inside links.
+
+    Raises:
+        FormatError: If one is inside a joint, whose place or limits it may hold.
+    """
+    found: list[Element] = []
+    for element in robot.children:
+        parts = [element, *element.children]
+        if element.tag == "link":
+            parts += [inner for part in element.children if part.tag == "inertial" for inner in part.children]
+        macros = [part for part in parts if part.tag.startswith("xacro:")]
+        if macros and element.tag == "joint":
+            raise _unexpanded(macros[0])
+        found += macros
+    return found
+
+
+def _unexpanded(macro: Element) -> FormatError:
+    """Return the error for a macro that the robot needs."""
+    return macro.error(f"holds an unexpanded macro <{macro.tag}>", hint=XACRO_HINT)
+
+
+def _macro_notes(macros: list[Element]) -> list[str]:
+    """Return a note about macros beside a complete robot."""
+    if not macros:
+        return []
+    names = ", ".join(f"<{name}>" for name in [*dict.fromkeys(macro.tag for macro in macros)][:4])
+    return [f"Unexpanded macros ({names}) were not kept. If they add links or masses, run xacro on their source first."]
+
+
+def _limit_notes(edges: list[_Edge], mimics: dict[str, Mimic]) -> list[str]:
+    """Return notes about limits that were not kept, and about joints that cannot move."""
+    notes: list[str] = []
+    reversed_: list[str] = []
+    still: dict[str, float] = {}
+    soft: list[str] = []
+    without: list[str] = []
+    for edge in edges:
+        bounds = _bounds(edge)
+        if edge.type not in _LIMITED:
+            if edge.type != "fixed" and bounds is not None and bounds[0] < bounds[1]:
+                without.append(f"{edge.name!r} ({edge.type})")
+        elif bounds is not None and bounds[0] > bounds[1]:
+            reversed_.append(f"{edge.name!r} ({bounds[0]:.4g} to {bounds[1]:.4g})")
+        elif bounds is not None and bounds[0] == bounds[1] and edge.name not in mimics:
+            still[edge.name] = bounds[0]
+        low, high = _soft_limits(edge)
+        if edge.type in _LIMITED and bounds is not None and (low > bounds[0] or high < bounds[1]):
+            soft.append(f"{edge.name!r} ({max(low, bounds[0]):.4g} to {min(high, bounds[1]):.4g})")
+    if reversed_:
+        notes.append(f"Reversed limits count as no limit: {first_few(reversed_)}.")
+    if still:
+        notes.append(immovable_note(still))
+    if without:
+        notes.append(f"Limits of joints whose type has none were not kept: {first_few(without)}.")
+    if soft:
+        notes.append(f"Soft limits of safety controllers were not kept, only those of <limit>: {first_few(soft)}.")
+    return notes
+
+
+def _bounds(edge: _Edge) -> tuple[float, float] | None:
+    """Return the lower and upper value of a joint's limit; a missing one is 0, as the format specifies."""
+    limit = edge.element.only("limit")
+    if limit is None:
+        return None
+    (lower,) = limit.numbers("lower", 1, default=(0.0,), bounded=False)
+    (upper,) = limit.numbers("upper", 1, default=(0.0,), bounded=False)
+    return lower, upper
+
+
+def _soft_limits(edge: _Edge) -> tuple[float, float]:
+    """Return the soft limits of a joint; infinite where the file has none."""
+    safety = edge.element.only("safety_controller")
+    if safety is None:
+        return -math.inf, math.inf
+    (low,) = safety.numbers("soft_lower_limit", 1, default=(-math.inf,), bounded=False)
+    (high,) = safety.numbers("soft_upper_limit", 1, default=(math.inf,), bounded=False)
+    return (low, high) if low < high else (-math.inf, math.inf)  # both 0 is the default of the format
+
+
+def _extension_notes(robot: Element, edges: list[_Edge], mimics: dict[str, Mimic]) -> list[str]:
+    """Return notes about what extensions add: loops of Gazebo and Drake, couplings of Gazebo and ros2_control."""
     lost: list[Element] = []
+    coupled: list[tuple[str, str]] = []
     for element in robot.children:
         if element.tag in _LOOPS:
             lost.append(element)
         if element.tag == "gazebo":  # its joints, as in SDF, join two links that the tree has already
             joints = [inner for inner in element.children if inner.tag == "joint"]
             lost += [joint for joint in joints if {"parent", "child"} <= {end.tag for end in joint.children}]
+        if element.tag in ("gazebo", "ros2_control"):
+            coupled += [pair for inner in element.children for pair in _coupled(inner)]
     notes: list[str] = []
     for element in lost:
         name = element.attributes.get("name", "")
         called = f"<{element.tag}> {name!r}" if name else f"<{element.tag}>"
         notes.append(f"The constraint {called} was not kept: loops stay open, so the joints in them move freely.")
+    movable = {edge.name for edge in edges if edge.type in _SCALAR and edge.name not in mimics}
+    pairs = [f"{joint!r} ({leader!r})" for joint, leader in dict.fromkeys(coupled) if joint in movable]
+    if pairs:
+        notes.append(f"Couplings in extensions, without <mimic>, were not kept; joint (leader): {first_few(pairs)}.")
     return notes
+
+
+def _coupled(element: Element) -> list[tuple[str, str]]:
+    """Return the follower and leader of a plugin of Gazebo that couples joints, or of a joint of ros2_control."""
+    texts = {inner.tag: inner.content.strip() for inner in element.children}
+    if element.tag == "plugin" and texts.get("joint") and texts.get("mimicJoint"):
+        return [(texts["mimicJoint"], texts["joint"])]
+    params = {inner.attributes.get("name"): inner.content.strip() for inner in element.children if inner.tag == "param"}
+    if element.tag == "joint" and params.get("mimic"):
+        return [(element.attributes.get("name", ""), params["mimic"])]
+    return []
 
 
 def _links(robot: Element) -> dict[str, Element]:
@@ -146,7 +267,7 @@ def _edges(robot: Element, links: dict[str, Element]) -> list[_Edge]:
             )
         ends: list[str] = []
         for tag in ("parent", "child"):
-            end = element.only(tag)
+            end = element.only(tag, alike=True)
             if end is None:
                 raise element.error(f"joint {name!r} has no <{tag}>", expected=f'<{tag} link="..."/>')
             ends.append(end.text("link"))
@@ -188,7 +309,7 @@ def _root(robot: Element, links: dict[str, Element], edges: list[_Edge]) -> str:
     return roots[0]
 
 
-def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str]) -> list[Joint]:
+def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str], mimic: Mimic | None) -> list[Joint]:
     """Return the rows of one joint; the first will be row ``at``, the last is the frame of the link."""
     element = edge.element
     kind = _KINDS[edge.type]
@@ -202,9 +323,8 @@ def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str]) -> 
             rows.append(Joint(name=name, parent=parent, kind=Kind.SLIDE, rest=rest, axis=direction))
             parent, rest = at + len(rows) - 1, rigid()
     mass, com = _inertia(link)
-    limit, mimic = _limit(edge), _mimic(edge)
     last = Joint(
-        edge.name, parent, kind, rest, axis, limit, mass=mass, com=com, mimic=mimic, body=edge.child,
+        edge.name, parent, kind, rest, axis, _limit(edge), mass=mass, com=com, mimic=mimic, body=edge.child,
         velocity=_velocity(edge) if kind in (Kind.HINGE, Kind.SLIDE) else None,
     )  # fmt: skip
     return [*rows, last]
@@ -233,22 +353,19 @@ def _axis(element: Element) -> Array:
 
 
 def _limit(edge: _Edge) -> Interval | None:
-    """Return the limits of a revolute or prismatic joint; a missing bound is 0, as the format specifies."""
-    if edge.type not in ("revolute", "prismatic"):
+    """Return the limits of a revolute or prismatic joint; None for reversed ones."""
+    if edge.type not in _LIMITED:
         return None
-    limit = edge.element.only("limit")
-    if limit is None:
+    limit, bounds = edge.element.only("limit"), _bounds(edge)
+    if limit is None or bounds is None:
         other = " or use type continuous" if edge.type == "revolute" else ""
         raise edge.element.error(
             f"{edge.type} joint {edge.name!r} has no <limit>", hint=f'add <limit lower="..." upper="..."/>{other}'
         )
-    (lower,) = limit.numbers("lower", 1, default=(0.0,), bounded=False)
-    (upper,) = limit.numbers("upper", 1, default=(0.0,), bounded=False)
-    if lower > upper or lower == math.inf or upper == -math.inf:
-        raise limit.error(
-            f"limits of joint {edge.name!r} are reversed", value=(lower, upper), expected="lower <= upper"
-        )
-    return Interval(lower, upper)
+    lower, upper = bounds
+    if lower == math.inf or upper == -math.inf:
+        raise limit.error(f"limits of joint {edge.name!r} allow no value", value=bounds, expected="lower <= upper")
+    return Interval(lower, upper) if lower <= upper else None
 
 
 def _velocity(edge: _Edge) -> float | None:
@@ -260,38 +377,37 @@ def _velocity(edge: _Edge) -> float | None:
     return velocity if 0.0 < velocity <= LONGEST else None
 
 
-def _mimic(edge: _Edge) -> Mimic | None:
-    """Return the coupling of a joint to its leader; None without one, and for fixed joints, which have no value."""
-    mimic = edge.element.only("mimic")
-    if mimic is None or edge.type == "fixed":
-        return None
-    if edge.type in ("floating", "planar"):
-        raise mimic.error(f"{edge.type} joint {edge.name!r} cannot mimic another")
-    (ratio,) = mimic.numbers("multiplier", 1, default=(1.0,))
-    (offset,) = mimic.numbers("offset", 1, default=(0.0,))
-    return Mimic(mimic.text("joint"), ratio, offset)
+def _mimics(edges: list[_Edge], notes: list[str]) -> dict[str, Mimic]:
+    """Return the coupling of each joint to its leader, by its name; a note tells of each one that cannot be kept.
 
-
-def _check_couplings(rows: list[Joint], edges: list[_Edge]) -> None:
-    """Refuse mimic joints whose leader does not exist or has not exactly one axis, and chains that form a cycle."""
+    Such a joint moves freely inside its limits, as in Pinocchio and MuJoCo.
+    """
     by_name = {edge.name: edge for edge in edges}
-    leader_of = {row.name: row.mimic.leader for row in rows if row.mimic is not None}
-    for name in leader_of:
-        here = by_name[name].element
-        chain = [name]
-        while chain[-1] in leader_of and len(chain) <= LONGEST_COUPLING:
-            follower, leader = chain[-1], leader_of[chain[-1]]
-            if leader not in by_name:
-                what = f"joint {follower!r} mimics joint {leader!r}, which does not exist"
-                raise here.error(what, hint=did_you_mean(leader, by_name))
-            if by_name[leader].type not in ("revolute", "continuous", "prismatic"):
-                what = f"joint {follower!r} mimics {leader!r}, a {by_name[leader].type} joint"
-                raise here.error(what, expected="a revolute, continuous or prismatic joint")
-            if leader in chain:
-                raise here.error(f"joint {leader!r} mimics itself", value=[*chain, leader])
-            chain.append(leader)
-        if chain[-1] in leader_of:
-            raise here.error(f"joint {name!r} mimics a chain of more than {LONGEST_COUPLING} joints")
+    mimics: dict[str, Mimic] = {}
+    for edge in edges:
+        mimic = None if edge.type == "fixed" else edge.element.only("mimic")  # a fixed joint has no value
+        if mimic is None:
+            continue
+        (ratio,) = mimic.numbers("multiplier", 1, default=(1.0,))
+        (offset,) = mimic.numbers("offset", 1, default=(0.0,))
+        leader = mimic.text("joint")
+        other = by_name.get(leader)
+        chain = [leader]
+        while chain[-1] in mimics and len(chain) <= LONGEST_COUPLING:
+            chain.append(mimics[chain[-1]].leader)
+        if other is None:
+            why = f"there is no joint {leader!r} ({did_you_mean(leader, by_name)})"
+        elif edge.type not in _SCALAR or other.type not in _SCALAR:
+            why = f"a {edge.type} joint cannot follow a {other.type} one"
+        elif edge.name in chain:
+            why = "it would follow itself"
+        elif len(chain) > LONGEST_COUPLING:
+            raise mimic.error(f"joint {edge.name!r} mimics a chain of more than {LONGEST_COUPLING} joints")
+        else:
+            mimics[edge.name] = Mimic(leader, ratio, offset)
+            continue
+        notes.append(f"The coupling of joint {edge.name!r} to {leader!r} was not kept, so it moves freely: {why}.")
+    return mimics
 
 
 def _inertia(link: Element) -> tuple[float, Array]:

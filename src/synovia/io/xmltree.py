@@ -1,7 +1,8 @@
 """A safe XML reader that keeps the line of every element for error messages.
 
 Document types and entities are refused: no robot needs them, and with them a small file can fill the memory or read
-other files. The reader opens no file.
+other files. The reader opens no file. It is as tolerant as the XML reader of ROS and MuJoCo about a byte-order mark or
+empty lines before the declaration, about repeated elements, and about what stands after the outermost element.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from synovia.errors import FormatError
 
 MAX_DEPTH: Final = 1000  # nested elements; no real file has more
 MAX_ELEMENTS: Final = 200_000  # half a second and a hundred megabytes; a humanoid has two thousand
+_LONGEST_CONTENT: Final = 1000  # letters
 HUGE: Final = 1e9  # metres, radians or kilograms; a larger number is a mistake and makes kinematics inaccurate
-_XACRO_HINT: Final = "this is a xacro source; run `xacro robot.urdf.xacro > robot.urdf` first"
-_BEFORE_ROOT: Final = re.compile(r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*", re.DOTALL)
+XACRO_HINT: Final = "this is a xacro source; run `xacro robot.urdf.xacro > robot.urdf` first"
+_BEFORE_XML: Final = re.compile(rb"(?:\xef\xbb\xbf|\s)*")
+_BEFORE_ROOT: Final = re.compile(r"[\s\ufeff]*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -33,6 +36,8 @@ class Element:
         file: The file, for messages.
         line: Line of the file where it begins.
         children: Its direct children.
+        content: The first letters of the text directly inside it, enough for a name.
+        notes: Sentences about parts of the file that were passed over, in order; all elements of a file share them.
     """
 
     tag: str
@@ -40,6 +45,8 @@ class Element:
     file: str
     line: int
     children: list[Element] = field(default_factory=list["Element"])
+    content: str = ""
+    notes: dict[str, None] = field(default_factory=dict[str, None])
 
     @property
     def place(self) -> str:
@@ -50,20 +57,30 @@ class Element:
         """Return an error that names the line of this element; ``details`` as in ``SynoviaError``."""
         return FormatError(what, where=self.place, **details)
 
-    def only(self, tag: str) -> Element | None:
-        """Return the only child of that name, or None.
+    def only(self, tag: str, *, alike: bool = False) -> Element | None:
+        """Return the first child of that name, or None; a note tells of further ones, which ROS ignores as well.
+
+        Args:
+            tag: The name.
+            alike: Whether to refuse a further one that differs.
 
         Raises:
-            FormatError: If there are several, or a macro was not expanded.
+            FormatError: If one is refused.
         """
         found: Element | None = None
         for child in self.children:
-            if child.tag.startswith("xacro:"):
-                raise child.error(f"holds an unexpanded macro <{child.tag}>", hint=_XACRO_HINT)
-            if child.tag == tag:
-                if found is not None:
-                    raise child.error(f"second <{tag}> in one <{self.tag}>", hint=f"the first is on line {found.line}")
+            if child.tag != tag:
+                continue
+            if found is None:
                 found = child
+                continue
+            if alike and child.attributes != found.attributes:
+                raise child.error(f"second <{tag}> in one <{self.tag}>", hint=f"the first is on line {found.line}")
+            called = f"<{self.tag}> {self.attributes['name']!r}" if "name" in self.attributes else f"<{self.tag}>"
+            again = (
+                "repeats the first" if child.attributes == found.attributes else "differs from the first, which counts"
+            )
+            self.notes[f"The second <{tag}> of {called} (line {child.line}) was not kept: it {again}."] = None
         return found
 
     def text(self, name: str) -> str:
@@ -76,7 +93,7 @@ class Element:
         if value is None or not value.strip():
             raise self.error(f"<{self.tag}> has no {name}", value=value, expected=f'{name}="..." with a value')
         if "${" in value or "$(" in value:
-            raise self.error(f"{name} of <{self.tag}> holds an unexpanded expression", value=value, hint=_XACRO_HINT)
+            raise self.error(f"{name} of <{self.tag}> holds an unexpanded expression", value=value, hint=XACRO_HINT)
         return value
 
     def numbers(
@@ -146,6 +163,8 @@ class _Builder:
         self.most = most
         self.counts: Counter[str] = Counter()
         self.count = 0
+        self.before = 0  # empty lines before the declaration
+        self.notes: dict[str, None] = {}
         self.stack: list[Element] = []
         self.top: Element | None = None
         self.parser = expat.ParserCreate()
@@ -154,13 +173,19 @@ class _Builder:
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
         self.parser.StartDoctypeDeclHandler = self.doctype
+        self.parser.CharacterDataHandler = self.text
+        begin = start.end() if (start := _BEFORE_XML.match(data)) else 0
+        self.before = data.count(b"\n", 0, begin)
         try:
-            self.parser.Parse(data, True)
+            self.parser.Parse(data[begin:] if begin else data, True)
         except expat.ExpatError as error:
+            if self.top is not None and not self.stack:
+                self.pass_over(data[begin + self.parser.ErrorByteIndex :])
+                return self.top
             reason = expat.ErrorString(error.code)
             raise FormatError(
                 f"is not well-formed XML: {reason}",
-                where=f"{self.where}:{error.lineno}",
+                where=f"{self.where}:{error.lineno + self.before}",
                 hint=f"look near column {error.offset + 1}; the file may be cut off or not UTF-8",
             ) from error
         except FormatError:
@@ -171,8 +196,17 @@ class _Builder:
             raise FormatError("has no element", where=self.where, expected=f"<{self.root}>")
         return self.top
 
+    def pass_over(self, rest: bytes) -> None:
+        """Note what stands after the outermost element; padding with zeros is not worth a note."""
+        if self.top is not None and rest.strip(b"\0 \t\r\n"):
+            self.notes[f"What stands after </{self.top.tag}> (line {self.line}) was not read."] = None
+
+    @property
+    def line(self) -> int:
+        return self.parser.CurrentLineNumber + self.before
+
     def here(self) -> str:
-        return f"{self.where}:{self.parser.CurrentLineNumber}"
+        return f"{self.where}:{self.line}"
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if self.top is None and self.root not in (None, tag):
@@ -191,12 +225,16 @@ class _Builder:
         self.counts[tag] += 1
         if self.counts[tag] > (most := self.most.get(tag, MAX_ELEMENTS)):
             raise FormatError(f"too many <{tag}>", where=self.here(), expected=f"at most {most}")
-        element = Element(tag, attributes, self.where, self.parser.CurrentLineNumber)
+        element = Element(tag, attributes, self.where, self.line, notes=self.notes)
         if self.stack:
             self.stack[-1].children.append(element)
         else:
             self.top = element
         self.stack.append(element)
+
+    def text(self, letters: str) -> None:
+        if self.stack and len(self.stack[-1].content) < _LONGEST_CONTENT and not letters.isspace():
+            self.stack[-1].content += letters[:_LONGEST_CONTENT]
 
     def end(self, tag: str) -> None:
         del tag

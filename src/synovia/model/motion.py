@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -28,11 +28,13 @@ class Motion:
 
     Args:
         skeleton: The skeleton.
-        q: Joint values, (T, nq): radians and length units; balls as unit quaternions xyzw.
+        q: Joint values, (T, nq): radians and length units; balls as unit quaternions xyzw; free joints as position and
+            quaternion relative to their rest place (``from_qpos`` converts those of MuJoCo and Pinocchio).
         fps: Frames per second.
         name: Name of the clip.
-        stretch: Animated scale, (T, n, 3), which rigid joints cannot represent, for exact evaluation; None without
-            one.
+        stretch: Animated scale of each joint along its own axes, (T, n, 3), which rigid joints cannot represent; None
+            without one. ``positions`` and ``frames`` include it, and poses do not.
+        notes: Sentences about what of its file, or of the clip that it was made from, was not kept.
 
     Raises:
         InputError: If a shape or a value cannot be used.
@@ -46,10 +48,17 @@ class Motion:
         (60, 11, 3)
     """
 
-    __slots__ = ("_q", "fps", "name", "skeleton", "stretch")
+    __slots__ = ("_q", "fps", "name", "notes", "skeleton", "stretch")
 
     def __init__(
-        self, skeleton: Skeleton, q: Any, fps: float, *, name: str = "motion", stretch: Array | None = None
+        self,
+        skeleton: Skeleton,
+        q: Any,
+        fps: float,
+        *,
+        name: str = "motion",
+        stretch: Array | None = None,
+        notes: Iterable[str] = (),
     ) -> None:
         """Check and copy the values."""
         if dimensions(q) != 2:
@@ -67,6 +76,7 @@ class Motion:
             stretch = as_numbers(stretch, (len(self._q), len(skeleton), 3), "stretch")
             stretch.setflags(write=False)
         self.stretch = stretch
+        self.notes: tuple[str, ...] = tuple(notes)
 
     @property
     def q(self) -> Array:
@@ -92,7 +102,10 @@ class Motion:
         return (self.pose(frame) for frame in range(len(self)))
 
     def pose(self, frame: int) -> Pose:
-        """Return the pose of one frame; negative frames count from the end."""
+        """Return the pose of one frame; negative frames count from the end.
+
+        A pose has rigid bones. If the clip has animated scale (``stretch``), it is without it, unlike ``positions``.
+        """
         if not isinstance(frame, int | np.integer) or isinstance(frame, bool) or not -len(self) <= frame < len(self):
             expected = f"0 to {len(self) - 1}" if len(self) else "a clip with frames"
             raise InputError("frame", where=self.name, value=frame, expected=expected)
@@ -138,7 +151,18 @@ class Motion:
         stretch = self.stretch
         if stretch is not None and before:
             stretch = np.concatenate([np.ones((len(self), before, 3)), stretch], axis=1)
-        return Motion(to, q, self.fps, name=self.name, stretch=stretch)
+        return Motion(to, q, self.fps, name=self.name, stretch=stretch, notes=self.notes)
+
+    def rigid(self) -> Motion:
+        """Return this motion without animated scale; itself if it has none."""
+        if self.stretch is None:
+            return self
+        return Motion(self.skeleton, self._q, self.fps, name=self.name, notes=self.notes)
+
+    def noted(self, notes: Iterable[str]) -> Motion:
+        """Return this motion with more notes, each of them once."""
+        every = tuple(dict.fromkeys((*self.notes, *notes)))
+        return Motion(self.skeleton, self._q, self.fps, name=self.name, stretch=self.stretch, notes=every)
 
     def _foreign(self, skeleton: Skeleton, joint: str | None = None) -> InputError:
         """Return the error for a skeleton of another body."""
@@ -151,15 +175,25 @@ class Motion:
         )
 
     def frames(self) -> Array:
-        """Return the world frames of all joints over time, (T, n, 12): rotation (9), position (3); without stretch."""
-        return world_frames(self.skeleton, np.array(self._q))
+        """Return the world frames of all joints over time, (T, n, 12): rotation (9), position (3).
+
+        Positions include animated scale (``stretch``), as in the file. Rotations are those of the rigid joints.
+        """
+        frames = world_frames(self.skeleton, np.array(self._q))
+        if self.stretch is not None:
+            _stretch(frames, self.skeleton.parents, self.stretch)
+        return frames
 
     def positions(self) -> Array:
-        """Return the world positions of all joints over time, (T, n, 3), length units of the file."""
+        """Return the world positions of all joints over time, (T, n, 3), length units of the file.
+
+        They include animated scale (``stretch``), so they are the places that the file shows.
+        """
         return self.frames()[..., 9:].copy()
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         """Restore a copied or unpickled motion and make its arrays read-only."""
+        self.notes = ()
         for name, value in state[1].items():
             setattr(self, name, value)
         for array in (self._q, self.stretch):
@@ -176,3 +210,27 @@ def _same_axes(a: Joint, b: Joint) -> bool:
     """Return whether two joints have the same orientation at rest and the same axis."""
     turned = np.abs(a.rest[:3, :3] - b.rest[:3, :3]).max() > _ALIKE
     return not turned and (a.kind is not b.kind or np.abs(a.axis - b.axis).max() <= _ALIKE)
+
+
+def _stretch(frames: Array, parents: Sequence[int], stretch: Array) -> None:
+    """Move the positions of rigid world frames (T, n, 12) to where animated scale (T, n, 3) puts them, in place.
+
+    Let R be the rotation of a joint and S its scale. The linear map G of everything below the joint, from the rigid
+    world to the scaled one, is that of its parent times R S Rᵀ. A joint stands at its parent's place plus the G of its
+    parent times the rigid difference between both.
+    """
+    maps: dict[int, Array] = {}  # G by row; rows without one have the identity
+    rigid = frames[..., 9:].copy()
+    for row, parent in enumerate(parents):
+        above = maps.get(parent)
+        if parent >= 0:
+            step = rigid[:, row] - rigid[:, parent]
+            moved = step if above is None else (above @ step[..., None])[..., 0]
+            frames[:, row, 9:] = frames[:, parent, 9:] + moved
+        own = above
+        if np.any(stretch[:, row] != 1.0):
+            turn = frames[:, row, :9].reshape(-1, 3, 3)
+            own = (turn * stretch[:, row, None, :]) @ np.swapaxes(turn, 1, 2)
+            own = own if above is None else above @ own
+        if own is not None:
+            maps[row] = own

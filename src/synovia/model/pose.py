@@ -121,9 +121,10 @@ class Pose(Pictured):
 
     Args:
         skeleton: The skeleton.
-        q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw. Or values by joint, as in
-            ``with_values``; the other joints are at rest. Limits are not checked; a ``UserWarning`` names a hinge
-            whose value seems to be in degrees, because it is far outside its limits.
+        q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw; free joints as position and
+            quaternion relative to their rest place, unlike MuJoCo's ``qpos`` (``from_qpos`` converts). Or values by
+            joint, as in ``with_values``; the other joints are at rest. Limits are not checked; a ``UserWarning`` names a
+            hinge whose value seems to be in degrees, because it is far outside its limits.
 
     Raises:
         InputError: If q has the wrong shape, is not finite, has a quaternion that is not of length 1, or contradicts a
@@ -189,7 +190,7 @@ class Pose(Pictured):
 
     @property
     def q(self) -> Array:
-        """Joint values, (nq,), read-only."""
+        """Joint values, (nq,), read-only. Those of a free joint are relative to its rest place; see ``to_qpos``."""
         view = self._q.view()
         view.setflags(False)  # pyright: ignore[reportCallIssue]  # by place, which its types leave out: a name takes longer
         return view

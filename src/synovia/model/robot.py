@@ -14,7 +14,7 @@ from synovia.model.root import free_root, root_of
 
 Order = Literal["breadth", "depth"]
 _SCALAR: Final = (Kind.HINGE, Kind.SLIDE)
-_STILL: Final = 1e-5  # radians, and as a part of the robot's size: files hold single precision
+STILL: Final = 1e-5  # radians, and as a part of the robot's size: files hold single precision
 _AXES: Final = 6  # most joints of a root made of slides and hinges
 
 
@@ -45,7 +45,7 @@ def robot_of(skeleton: Skeleton, order: Order, where: str) -> Robot:
     Raises:
         UnsupportedError: If a joint has more than one degree of freedom.
     """
-    base = _base(skeleton)
+    base = base_of(skeleton)
     moving = [row for row in range(base + 1, len(skeleton)) if skeleton.joints[row].kind is not Kind.FIXED]
     for row in moving:
         joint = skeleton.joints[row]
@@ -68,15 +68,16 @@ def body_name(skeleton: Skeleton, row: int) -> str:
     return joint.body or joint.name
 
 
-def floating(skeleton: Skeleton, base: int, poses: Array) -> Array:
+def floating(skeleton: Skeleton, base: int, poses: Array, free: int | None = None) -> Array:
     """Return the values of a free root (T, 7) that put the base at given poses.
 
     Args:
         skeleton: A skeleton with a free root.
         base: Row of the base, carried by the root without a moving joint between.
         poses: World transforms of the base, (T, 4, 4).
+        free: Row of another free joint without a moving joint above it, for a body that this one carries.
     """
-    free = free_root(skeleton.joints, skeleton.parents) or 0
+    free = (free_root(skeleton.joints, skeleton.parents) or 0) if free is None else free
     rest = frames_to_transforms(world_frames(skeleton, skeleton.rest_q[None]))[0]
     parent = skeleton.parents[free]
     own = skeleton.joints[free].rest
@@ -89,20 +90,21 @@ def free_slice(skeleton: Skeleton) -> slice:
     return skeleton.q_slice(free_root(skeleton.joints, skeleton.parents) or 0)
 
 
-def mounted(skeleton: Skeleton, rooted: Skeleton, q: Array) -> tuple[Skeleton, Array]:
+def mounted(skeleton: Skeleton, rooted: Skeleton, q: Array, still: float = STILL) -> tuple[Skeleton, Array]:
     """Return a robot and its joint values (T, nq) without the free root that it was given, if that stays at rest.
 
     Args:
         skeleton: The robot as it was.
         rooted: The robot with a free root.
         q: Joint values of the latter.
+        still: Largest motion that counts as none, radians, and as a part of the robot's size.
     """
     if rooted is skeleton:
         return rooted, q
     base, rest = q[:, free_slice(rooted)], rooted.rest_q[free_slice(rooted)]
     turns = rotation_between(np.broadcast_to(rest[3:], (len(q), 4)), base[:, 3:])
-    still = np.abs(base[:, :3] - rest[:3]).max() <= _STILL * rooted.size and np.abs(turns).max() <= _STILL
-    return (skeleton, np.delete(q, free_slice(rooted), axis=1)) if still else (rooted, q)
+    rests = np.abs(base[:, :3] - rest[:3]).max() <= still * rooted.size and np.abs(turns).max() <= still
+    return (skeleton, np.delete(q, free_slice(rooted), axis=1)) if rests else (rooted, q)
 
 
 def _back(transform: Array) -> Array:
@@ -111,7 +113,7 @@ def _back(transform: Array) -> Array:
     return rigid(-back @ transform[:3, 3], back)
 
 
-def _base(skeleton: Skeleton) -> int:
+def base_of(skeleton: Skeleton) -> int:
     """Return the row of the first body that the root carries."""
     start = free_root(skeleton.joints, skeleton.parents)
     if start is None:

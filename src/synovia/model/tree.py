@@ -72,6 +72,14 @@ def ancestors(parents: Sequence[int], row: int) -> list[int]:
     return rows
 
 
+def unused_name(name: str, taken: set[str]) -> str:
+    """Return a name with as many underscores as make it differ from all others, and add it to these."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
 def _parent(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]], where: str) -> int:
     """Return the index of a joint's parent in the list, -1 for a root."""
     if joint.parent is None:

@@ -31,6 +31,7 @@ from synovia.tracking.postprocessing import joint_velocities
 
 _AS_FAST: Final = 0.999  # of its velocity limit: a hinge turns as fast as it may
 _OFTEN: Final = 0.02  # share of the frames in which a hinge does so that is told
+_SOURCE: Final = "source: "  # before the notes of the clip, among those of the result
 _NAMED: Final = 5  # hinges that are named, those that do so most often
 
 
@@ -239,7 +240,13 @@ def retarget(
         worst = float(off.max())
         missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
-        Motion(moving, _nearest_signs(q, moving), motion.fps, name=f"{motion.name} on {body.name}"),
+        Motion(
+            moving,
+            _nearest_signs(q, moving),
+            motion.fps,
+            name=f"{motion.name} on {body.name}",
+            notes=[note if note.startswith(_SOURCE) else _SOURCE + note for note in motion.notes],
+        ),
         parts=tuple(parts),
         source=source,
         target=target,

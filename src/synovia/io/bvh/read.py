@@ -54,8 +54,8 @@ def read(path: Path) -> Contents:
     source = Source(path)
     nodes, moves = read_hierarchy(source)
     rows, width = _rows(source, nodes)
-    table, seconds = read_table(source, width) if moves else (None, 0.0)
-    skeleton = Skeleton([row.joint for row in rows], name=path.name)
+    table, seconds, notes = read_table(source, width) if moves else (None, 0.0, ())
+    skeleton = Skeleton([row.joint for row in rows], name=path.name, notes=notes)
     return Contents(skeleton, lambda: [_motion(source, skeleton, rows, table, seconds)], shown=0)
 
 
@@ -74,7 +74,7 @@ def _motion(source: Source, skeleton: Skeleton, rows: list[_Row], table: Array |
     fps = 1.0 / seconds if seconds else 0.0
     if not (np.isfinite(fps) and fps > 0.0):
         source.fail("frame time is not positive", value=seconds, expected="seconds above 0")
-    return Motion(skeleton, _joint_values(source, rows, table), fps, name=source.path.stem)
+    return Motion(skeleton, _joint_values(source, rows, table), fps, name=source.path.stem, notes=skeleton.notes)
 
 
 def _rows(source: Source, nodes: list[Node]) -> tuple[list[_Row], int]:

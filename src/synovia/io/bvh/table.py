@@ -13,23 +13,26 @@ from synovia.model.geometry import Array
 
 _MOST_STILL: Final = 1_000_000  # frames of a file without channels, which take no bytes in the file
 _FRAMES: Final = re.compile(r"\s*+frames\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
+_COUNT: Final = re.compile(r"-?\d{1,15}", re.ASCII)  # some recorders write -1 for a count that they do not know yet
 _FRAME_TIME: Final = re.compile(r"\s*+frame\s*+time\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
 
 
-def read_table(source: Source, width: int) -> tuple[Array, float]:
-    """Return the numbers of all frames, (T, width), and the frame time in seconds, unchecked.
+def read_table(source: Source, width: int) -> tuple[Array, float, tuple[str, ...]]:
+    """Return the numbers of all frames, (T, width), the frame time in seconds, unchecked, and notes.
+
+    If there are more or fewer whole frames than announced, all that are there are read, as in Blender, with a note.
 
     Args:
         source: The file, read up to MOTION.
         width: Number of channels of the hierarchy.
 
     Raises:
-        FormatError: If a header line is missing, the count of numbers is wrong, or a number is not finite.
+        FormatError: If a header line is missing, a frame is not complete, or a number is not finite.
     """
     match = _FRAMES.match(source.text, source.at)
     count = match.group(1) if match else ""
     source.word()
-    if match is None or not (count.isascii() and count.isdigit()) or len(count) > 15:
+    if match is None or not _COUNT.fullmatch(count):
         at = match.start(1) if match else None
         source.fail(
             "number of frames is missing or cannot be used", at=at, value=count or None, expected="Frames: a count"
@@ -47,15 +50,18 @@ def read_table(source: Source, width: int) -> tuple[Array, float]:
     source.begin, source.at = match.span(1)
     if width == 0 and frames > _MOST_STILL:
         source.fail("too many frames without channels", value=frames, expected=f"at most {_MOST_STILL}")
-    return _numbers(source, frames, width), float(word)
+    table = _numbers(source, max(frames, 0), width)
+    cut = ", so it may be cut off" if len(table) < frames else ""
+    note = f"The file announces {frames} frames and has {len(table)}{cut}; these were read."
+    return table, float(word), () if len(table) == frames else (note,)
 
 
 def _numbers(source: Source, frames: int, width: int) -> Array:
-    """Return the rest of the file as numbers (frames, width)."""
+    """Return the rest of the file as numbers (T, width)."""
     begin = source.at
     body = source.text[begin:]
     values = _parsed(source, body, begin)
-    if values.size != frames * width:
+    if values.size != frames * width and (not values.size or not width or values.size % width):
         extra = values.size > frames * width
         at = _token(body, frames * width) if extra else len(body.rstrip())
         whole, rest = divmod(values.size, width) if width else (0, values.size)
@@ -74,7 +80,7 @@ def _numbers(source: Source, frames: int, width: int) -> Array:
             value=float(values[k]),
             expected="a finite number",
         )
-    return values.reshape(frames, width)
+    return values.reshape(-1 if width else frames, width)
 
 
 def _parsed(source: Source, body: str, begin: int) -> Array:

@@ -15,6 +15,8 @@ from synovia.model.geometry import Array
 
 Rows = NDArray[np.intp]
 _WIDTHS: Final = {"translation": 3, "rotation": 4, "scale": 3}
+_OTHERS: Final = {"weights": "morph targets (such as faces)", "pointer": "properties of extensions"}
+_NOTED: Final = 3  # other channels that are named one by one
 _INTERPOLATIONS: Final = ("STEP", "LINEAR", "CUBICSPLINE")
 _WRITER: Final = "Synovia"
 _NEAR: Final = 1e-9  # radians between keys; for smaller angles, rounding spoils the sine that slerp divides by
@@ -94,11 +96,13 @@ class Animation:
         name: Its name, ``animation3`` where the file gives none.
         tracks: Tracks by joint row and property.
         place: Its element in the file, for messages.
+        notes: Sentences about channels that were not kept.
     """
 
     name: str
     tracks: dict[tuple[int, str], Track]
     place: Element
+    notes: tuple[str, ...] = ()
 
     @property
     def written(self) -> bool:
@@ -113,7 +117,7 @@ def mark_written(animation: dict[str, Any]) -> None:
 
 
 def read_animations(document: Document, row_of: dict[int, int]) -> list[Animation]:
-    """Return all animations; channels of other nodes than joints, and of morph weights, are ignored.
+    """Return all animations; channels of other nodes than joints, and of morph weights, are only noted.
 
     Args:
         document: The file.
@@ -124,15 +128,19 @@ def read_animations(document: Document, row_of: dict[int, int]) -> list[Animatio
     out: list[Animation] = []
     for number, element in enumerate(document.root.items("animations")):
         tracks: dict[tuple[int, str], Track] = {}
+        others: dict[str, None] = {}  # what has channels that are not kept
         for channel in element.items("channels"):
             target = channel.child("target")
             if target is None:
                 raise channel.error("channel has no target")
             path = target.text("path", "")
             if not target.has("node") or path not in _WIDTHS:
+                others[_OTHERS.get(path, f"the property {path!r}")] = None
                 continue
-            row = row_of.get(target.integer("node", most=max(count - 1, 0)), -1)
+            node = target.integer("node", most=max(count - 1, 0))
+            row = row_of.get(node, -1)
             if row < 0:
+                others[f"node {document.root.item('nodes', node).text('name', '') or node!r}, which is no joint"] = None
                 continue
             if (row, path) in tracks:
                 raise channel.error(f"second channel for the {path} of the same node")
@@ -140,7 +148,10 @@ def read_animations(document: Document, row_of: dict[int, int]) -> list[Animatio
             sampler = element.item("samplers", channel.integer("sampler", most=last))
             track = tracks[row, path] = _track(document, sampler, path, shared)
             document.spend(track.values.size, channel)  # channels may share an accessor, which is read once
-        out.append(Animation(element.text("name", "") or f"animation{number}", tracks, element))
+        notes = [f"The animation of {what} was not kept." for what in list(others)[:_NOTED]]
+        if len(others) > _NOTED:
+            notes.append(f"The animations of {len(others) - _NOTED} further nodes or properties were not kept.")
+        out.append(Animation(element.text("name", "") or f"animation{number}", tracks, element, tuple(notes)))
     return out
 
 

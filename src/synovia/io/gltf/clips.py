@@ -8,9 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from synovia.io.base import FLOAT_ROUNDING, SAME, listed
 from synovia.io.gltf.animation import Animation
 from synovia.io.gltf.container import Document
-from synovia.io.gltf.scene import Rest, Scene
+from synovia.io.gltf.scene import Rest, Scene, node_places, over_time
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, rigid, same_side
 from synovia.model.motion import Motion
@@ -20,6 +21,19 @@ from synovia.model.motion import Motion
 TRANSLATES: Final = 1e-4
 TURNS: Final = 1e-6  # change of a quaternion above the rounding of float32
 STRETCHES: Final = 1e-5  # relative change of scale above the errors of exporters' matrix decompositions
+_UNEVEN: Final = (
+    "The scale of {names} is not uniform, so in other programs bones below change their length as they turn. Here they"
+    " are rigid. Saved clips and poses move the {count} {joints} concerned to where they are here. Meshes below are"
+    " sheared."
+)
+_SMALL: Final = (
+    "Small keyed translations or scales were taken for rounding and not kept: {names} differ from the file by up to"
+    " {far:.2g} m."
+)
+_SCALED: Final = (
+    "The scale of {names} is animated. positions() and saved files include it. Poses, solvers and pictures have rigid"
+    " bones: their joints differ by up to {far:.2g} m."
+)
 _RATES: Final = (30.0, 24.0, 25.0, 60.0, 50.0, 48.0, 120.0, 100.0, 90.0, 72.0)
 _ON_GRID: Final = 0.01  # tolerance in frames of a key on a frame: the error of float32 times after minutes
 
@@ -44,6 +58,7 @@ class Clips:
     def skeleton(self) -> Skeleton:
         """The joints, in the order of the scene's rows."""
         scene, rest = self._scene, self._rest
+        kinds = self._kinds()
         quats = np.array([rest.conjugated(row, scene.rotation[row]) for row in range(len(scene.names))])
         matrices = quat_to_matrix(quats)
         joints = [
@@ -55,10 +70,10 @@ class Clips:
                 bind=bind if np.isfinite(bind).all() else None,
             )
             for name, parent, kind, offset, matrix, bind in zip(
-                scene.names, scene.parents, self._kinds(), rest.offset, matrices, scene.bind, strict=True
+                scene.names, scene.parents, kinds, rest.offset, matrices, scene.bind, strict=True
             )
         ]
-        name, notes = self._document.path.name, scene.notes
+        name, notes = self._document.path.name, (*scene.notes, *self._uneven_notes(kinds))
         return Skeleton(joints, name=name, meters_per_unit=1.0, up="y", forward="z", notes=notes)
 
     def _kinds(self) -> list[Kind]:
@@ -83,6 +98,18 @@ class Clips:
         for row, moving in enumerate(scene.moving):
             kinds.append(Kind.FREE if slides[row] else Kind.BALL if moving or turns[row] else Kind.FIXED)
         return kinds
+
+    def _uneven_notes(self, kinds: list[Kind]) -> list[str]:
+        """Return a sentence about nonuniform scale below which joints turn: rigid bones cannot represent it."""
+        scene, rest = self._scene, self._rest
+        if not rest.sheared.any():
+            return []
+        turns = np.array([kind in (Kind.BALL, Kind.FREE) for kind in kinds])
+        count = int(self._pose_dependent(turns, np.zeros(len(kinds), bool)).sum())
+        if not count:
+            return []
+        names = [name for name, uneven in zip(scene.names, rest.uneven, strict=True) if uneven]
+        return [_UNEVEN.format(names=listed(names), count=count, joints="joint" if count == 1 else "joints")]
 
     def _pose_dependent(self, turns: Array | np.ndarray, scales: Array | np.ndarray) -> np.ndarray:
         """Return the joints whose offsets change because a node above them turns below a nonuniform scale.
@@ -117,7 +144,7 @@ class Clips:
         times = _times(starts, rate, count)
         local = {key: track.sample(times) for key, track in animation.tracks.items()}
         q = np.tile(skeleton.rest_q, (len(times), 1))
-        moved = self._exact_moves(local, len(times)) if sheared else self._moves(local)
+        moved, far = self._exact_moves(local, len(times)) if sheared else (self._moves(local), None)
         for row, joint in enumerate(skeleton.joints):
             place = skeleton.q_slice(row)
             if joint.kind is Kind.FREE and row in moved:
@@ -127,7 +154,65 @@ class Clips:
                 at_rest = rest.conjugated(row, self._scene.rotation[row])
                 q[:, place.stop - 4 : place.stop] = _relative(at_rest, turned)
         stretch = None if sheared else self._stretch(local, len(times))
-        return Motion(skeleton, q, rate, name=animation.name, stretch=stretch)
+        if far is None:
+            far = self._dropped(local, len(times), scaled=stretch is not None)
+        notes = [*animation.notes, *self._far_notes(far), *self._scale_notes(local, len(times), stretch)]
+        return Motion(skeleton, q, rate, name=animation.name, stretch=stretch, notes=notes)
+
+    def _dropped(self, local: dict[tuple[int, str], Array], count: int, *, scaled: bool) -> Array | None:
+        """Return how far each joint is from its place in the file because tracks were too small to be kept, (n,).
+
+        None if all tracks were kept.
+        """
+        scene = self._scene
+        rest = {"translation": scene.translation, "rotation": scene.rotation, "scale": scene.scale}
+        kept = {
+            (row, path): values
+            for (row, path), values in local.items()
+            if (scaled if path == "scale" else self._keeps(row, path))
+        }
+        if all(key in kept or np.array_equal(values, rest[key[1]][[key[0]] * count]) for key, values in local.items()):
+            return None
+        off = node_places(scene, local, count) - node_places(scene, kept, count)
+        return np.linalg.norm(off, axis=-1).max(axis=0)
+
+    def _keeps(self, row: int, path: str) -> bool:
+        """Return whether a joint can represent translations, or rotations, of its node."""
+        kind = self.skeleton.joints[row].kind
+        return kind is Kind.FREE or (kind is Kind.BALL and path == "rotation")
+
+    def _far_notes(self, far: Array | None) -> list[str]:
+        """Return a sentence about joints that are not where the file has them."""
+        if far is None:
+            return []
+        size = self._rest.size
+        off = np.flatnonzero(far > SAME * size + FLOAT_ROUNDING * float(np.abs(self._scene.translation).max()))
+        if not len(off):
+            return []
+        names = listed([self._scene.names[row] for row in off])
+        return [_SMALL.format(names=names, far=far.max())]
+
+    def _scale_notes(self, local: dict[tuple[int, str], Array], count: int, stretch: Array | None) -> list[str]:
+        """Return a sentence about animated scale, and how far rigid bones are from the file."""
+        scene = self._scene
+        rows = sorted(
+            row
+            for (row, path), values in local.items()
+            if path == "scale" and np.any(np.abs(_ratio(values - scene.scale[row], scene.scale[row])) > STRETCHES)
+        )
+        if not rows:
+            return []
+        names = listed([scene.names[row] for row in rows])
+        if stretch is None:
+            return [] if not self._rest.sheared.any() else [
+                f"The animated scale of {names} is kept in the places of joints alone: it does not scale meshes."
+            ]  # fmt: skip
+        bones = {(row, path): values for (row, path), values in local.items() if path != "scale"}
+        off = node_places(scene, local, count) - node_places(scene, bones, count)
+        far = float(np.linalg.norm(off, axis=-1).max())
+        if far <= SAME * self._rest.size:
+            return [f"The animated scale of {names} moves no joint. It is in saved files, and pictures do not show it."]
+        return [_SCALED.format(names=names, far=far)]
 
     def _moves(self, local: dict[tuple[int, str], Array]) -> dict[int, Array]:
         """Return the changes of offset, (T, 3), by row: the changes of translation, scaled and mirrored as at rest."""
@@ -138,22 +223,31 @@ class Clips:
             if path == "translation"
         }
 
-    def _exact_moves(self, local: dict[tuple[int, str], Array], count: int) -> dict[int, Array]:
-        """Return the changes of offset, (T, 3), by row, from the matrices of the nodes in each frame."""
+    def _exact_moves(self, local: dict[tuple[int, str], Array], count: int) -> tuple[dict[int, Array], Array]:
+        """Return the changes of offset, (T, 3), by row, from the matrices of the nodes in each frame.
+
+        The second result is how far each joint is from its place in the file, (n,), because it or joints above it do
+        not keep their change.
+        """
         scene, rest = self._scene, self._rest
         out: dict[int, Array] = {}
+        off = np.zeros((len(scene.names), count, 3))
         below: dict[int, tuple[Array, Array]] = {-1: (np.eye(3)[None], np.eye(3)[None])}
         for row, parent in enumerate(scene.parents):
             linear, frame = below[parent]
+            off[row] = off[parent] if parent >= 0 else 0.0
             step = np.swapaxes(frame, 1, 2) @ (
-                linear @ _over_time(local, row, "translation", scene.translation)[..., None]
+                linear @ over_time(local, row, "translation", scene.translation)[..., None]
             )
             out[row] = np.broadcast_to(step[..., 0] - rest.offset[row], (count, 3))
-            turn = quat_to_matrix(_over_time(local, row, "rotation", scene.rotation))
-            scale = _over_time(local, row, "scale", scene.scale)
+            if not self._keeps(row, "translation"):
+                off[row] += (frame @ out[row][..., None])[..., 0]
+            turn = quat_to_matrix(over_time(local, row, "rotation", scene.rotation))
+            scale = over_time(local, row, "scale", scene.scale)
             signs = rest.signs[row]
-            below[row] = (linear @ (turn * scale[:, None, :]), frame @ (signs[:, None] * turn * signs))
-        return out
+            own = turn if self._keeps(row, "rotation") else quat_to_matrix(scene.rotation[row])
+            below[row] = (linear @ (turn * scale[:, None, :]), frame @ (signs[:, None] * own * signs))
+        return out, np.linalg.norm(off, axis=-1).max(axis=1)
 
     def _stretch(self, local: dict[tuple[int, str], Array], count: int) -> Array | None:
         """Return each node's scale relative to rest, (T, n, 3); None if it is always 1."""
@@ -162,12 +256,6 @@ class Clips:
         for row, values in scales.items():
             out[:, row] += _ratio(values - self._scene.scale[row], self._scene.scale[row])
         return out if np.any(np.abs(out - 1.0) > STRETCHES) else None
-
-
-def _over_time(local: dict[tuple[int, str], Array], row: int, path: str, rest: Array) -> Array:
-    """Return a property of a node, (T, width), or (1, width) at rest if the clip does not animate it."""
-    values = local.get((row, path))
-    return rest[row : row + 1] if values is None else values
 
 
 def _ratio(change: Array, scale: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
@@ -238,6 +239,31 @@ def _decomposed(node: Element) -> tuple[Array, Array, Array]:
     return matrix[:3, 3].copy(), matrix_to_quat(u @ vt), scale
 
 
+def node_places(scene: Scene, local: Mapping[tuple[int, str], Array], count: int) -> Array:
+    """Return the world places of the nodes over time, (T, n, 3): products of the nodes' matrices, as players show them.
+
+    Args:
+        scene: The nodes.
+        local: Translations (T, 3), rotations (T, 4) and scales (T, 3) by row and property; others are at rest.
+        count: Number of frames T.
+    """
+    out = np.empty((count, len(scene.names), 3))
+    below: dict[int, tuple[Array, Array]] = {-1: (np.eye(3)[None], np.zeros((1, 3)))}
+    for row, parent in enumerate(scene.parents):
+        linear, place = below[parent]
+        place = place + (linear @ over_time(local, row, "translation", scene.translation)[..., None])[..., 0]
+        out[:, row] = place
+        turn = quat_to_matrix(over_time(local, row, "rotation", scene.rotation))
+        below[row] = linear @ (turn * over_time(local, row, "scale", scene.scale)[:, None, :]), place
+    return out
+
+
+def over_time(local: Mapping[tuple[int, str], Array], row: int, path: str, rest: Array) -> Array:
+    """Return a property of a node, (T, width), or (1, width) at rest if it is not animated."""
+    values = local.get((row, path))
+    return rest[row : row + 1] if values is None else values
+
+
 class Rest:
     """The scene at rest as rigid joints: the scale of the nodes is folded into the offsets.
 
@@ -253,6 +279,7 @@ class Rest:
         """Compute all arrays in one pass down the tree."""
         n = len(scene.names)
         self.scene = scene
+        self.uneven = np.zeros(n, bool)  # whether the scale of the node is nonuniform
         self.uniform = np.ones(n)  # k of the parent: product of the uniform parts of all scales above
         self.signs = np.ones((n, 3))  # F of the parent: product of the signs of all scales above
         self.linear = np.empty((n, 3, 3))  # rotations and scales of all nodes above
@@ -271,6 +298,7 @@ class Rest:
             size = np.abs(scene.scale[row])
             own = float(np.cbrt(size.prod()))
             even = bool(size.min() > 0.0 and size.max() / size.min() - 1.0 <= UNIFORM)
+            self.uneven[row] = not even
             sign = np.where(scene.scale[row] < 0.0, -1.0, 1.0)
             below[row] = (
                 k * own if even else k,

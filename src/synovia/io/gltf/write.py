@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import InputError, UnsupportedError
+from synovia.errors import InputError
 from synovia.io.base import as_path, as_utf8, write_bytes
 from synovia.io.gltf.animation import mark_written
 from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, MAGIC, read_document
-from synovia.io.gltf.scene import Rest, Scene, read_scene
-from synovia.model import Kind
+from synovia.io.gltf.scene import Rest, Scene, over_time, read_scene
+from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, same_side
 from synovia.model.motion import Motion
 
@@ -29,9 +29,11 @@ def write_gltf(
 ) -> None:
     """Write a copy of a glTF or GLB file with a motion of its skeleton as a new clip.
 
-    The clip has the local translations and rotations of the nodes in float32, with one key a frame. They give every
-    joint the transform that it has in the motion. Meshes, materials, other clips and unknown parts are copied. The clip
-    is marked (``extras``), so that readers show it rather than the first clip of the file.
+    The clip has the local translations and rotations of the nodes in float32, with one key a frame. They put every
+    joint where it is in the motion, and turn it as there. Below a nonuniform scale, whose bones change their length in
+    other programs, translations are keyed so that joints are in their places all the same. Meshes, materials, other
+    clips and unknown parts are copied. The clip is marked (``extras``), so that readers show it rather than the first
+    clip of the file.
 
     Args:
         motion: The motion. Its skeleton is that of ``into``, with or without an added free root.
@@ -43,7 +45,6 @@ def write_gltf(
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
         FormatError: If ``into`` is not a usable glTF.
         InputError: If the motion has no frames or belongs to another skeleton.
-        UnsupportedError: If a joint slides below a nonuniform scale.
     """
     source, target = as_path(into), as_path(path)
     if not len(motion):
@@ -84,7 +85,9 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
     """Return local translations (T, 3), rotations (T, 4) and scales (T, 3) of the nodes that a motion moves, by row.
 
     This is the inverse of reading. The rotation of a rigid joint is that of the node, conjugated by the signs of the
-    scales above it. Its offset is the translation of the node times the uniform scale above it.
+    scales above it. Its offset is the translation of the node times the uniform scale above it. Below a nonuniform
+    scale, the translation is L⁻¹ (p - p_parent), with the world places p of the motion and the linear part L of the
+    world matrix of the parent's node in that frame.
     """
     rest = Rest(scene)
     names = motion.skeleton.joint_names
@@ -101,8 +104,18 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
             value=motion.skeleton.name,
             expected=f"the {len(scene.names)} joints of the file it goes into",
         )
-    same = names[extra:] == scene.names
-    rows = [row + extra if same else number[name] for row, name in enumerate(scene.names)]  # of the motion's joints
+    rows = rows_of(motion.skeleton, scene)
+    for row, parent in enumerate(scene.parents):
+        above = motion.skeleton.parents[rows[row]]
+        if (above if above >= extra else -1) != (rows[parent] if parent >= 0 else -1):
+            raise InputError(
+                f"joint {scene.names[row]!r} hangs from another joint than in the file it goes into",
+                where=motion.name,
+                value=names[above] if above >= extra else None,
+                expected=repr(scene.names[parent]) if parent >= 0 else "no joint above it",
+            )
+    places = motion.positions() if rest.sheared.any() else None
+    linear: dict[int, Array] = {-1: np.eye(3)[None]}  # linear part of the world matrix of each node, while needed
     moved = np.eye(4)[None] if not extra else _root(motion)
     out: dict[tuple[int, str], Array] = {}
     for row, parent in enumerate(scene.parents):
@@ -121,19 +134,36 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
         if parent < 0 and extra:
             p = moved[:, :3, 3] + (moved[:, :3, :3] @ p[..., None])[..., 0]
             turn = moved[:, :3, :3] @ turn
-        shift = p - rest.offset[row]
-        if np.abs(shift).max() > _STILL * rest.size:
-            if rest.sheared[row]:
-                raise UnsupportedError(f"joint {names[own]!r} slides below a nonuniform scale", where=motion.name)
-            out[row, "translation"] = scene.translation[row] + shift / (rest.uniform[row] * rest.signs[row])
+        if rest.sheared[row] and places is not None:
+            step = places[:, own] - places[:, rows[parent]]
+            local = (np.linalg.pinv(linear[parent]) @ step[..., None])[..., 0]
+            if np.abs(linear[parent] @ (local - scene.translation[row])[..., None]).max() > _STILL * rest.size:
+                out[row, "translation"] = local
+        else:
+            shift = p - rest.offset[row]
+            if np.abs(shift).max() > _STILL * rest.size:
+                out[row, "translation"] = scene.translation[row] + shift / (rest.uniform[row] * rest.signs[row])
         quat = same_side(rest.conjugated(row, matrix_to_quat(turn)))  # some players do not take the shorter arc
         if np.abs(np.abs(quat @ scene.rotation[row]) - 1.0).max() > _STILL * _STILL:
             out[row, "rotation"] = np.broadcast_to(quat, (len(motion), 4))
         if motion.stretch is not None and np.abs(motion.stretch[:, own] - 1.0).max() > _STILL:
             out[row, "scale"] = motion.stretch[:, own] * scene.scale[row]
+        if places is not None:
+            rotation, scale = over_time(out, row, "rotation", scene.rotation), over_time(out, row, "scale", scene.scale)
+            linear[row] = linear[parent] @ (quat_to_matrix(rotation) * scale[:, None, :])
     if not out:  # a clip needs at least one channel, even if nothing moves
         out[0, "rotation"] = scene.rotation[:1]
     return {key: np.broadcast_to(values, (len(motion), values.shape[-1])) for key, values in out.items()}
+
+
+def rows_of(skeleton: Skeleton, scene: Scene) -> list[int]:
+    """Return the row of a skeleton for each joint of a file; the skeleton may have a free root above them."""
+    names = skeleton.joint_names
+    extra = len(names) - len(scene.names)
+    if names[extra:] == scene.names:
+        return list(range(extra, len(names)))
+    number = {name: row for row, name in enumerate(names)}
+    return [number[name] for name in scene.names]
 
 
 def _root(motion: Motion) -> Array:

@@ -21,7 +21,8 @@ MOST_STEPS: Final = 10_000  # simulated steps to find the length ranges of actua
 MOST_COPIED: Final = 500_000  # elements times <replicate>s: each one copies the whole model
 MOST_EXTRA: Final = 10_000  # numbers of a sensor, of a custom field, or in <size>
 MOST_USER: Final = 100  # user data of each element
-MEMORY: Final = {"nstack": 10**8, "njmax": 10**6, "nconmax": 10**6}  # memory of a simulation, in <size> of old files
+# Memory of a simulation, in <size>: a number for users in each of its states, and the rest from old files.
+MEMORY: Final = {"nuserdata": 10**7, "nstack": 10**8, "njmax": 10**6, "nconmax": 10**6}
 
 
 class Budget:

@@ -37,11 +37,13 @@ class Files:
         several: Whether it consists of several MJCF files.
         shapes: All files of shapes.
         missing: The files of shapes that do not exist or may not be opened.
+        notes: Sentences about parts that were passed over.
     """
 
     several: bool
     shapes: tuple[Shape, ...]
     missing: tuple[Shape, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +55,14 @@ class _Reading:
         models: The MJCF files, that of the model first.
         folders: Folders in which files are looked for, relative to ``home``.
         assets: The elements that name other files, with the folder of their MJCF file and the name.
+        notes: What was read although it is not as it should be.
     """
 
     home: Path
     models: tuple[Path, ...]
     folders: set[Path]
     assets: list[tuple[Element, Path, str]]
+    notes: tuple[str, ...]
 
     def folders_of(self, folder: Path) -> set[Path]:
         """Return the folders in which a file is looked for that an MJCF file in a folder names."""
@@ -90,7 +94,7 @@ def check_files(path: Path) -> Files:
             shape = _shape(element, value)
             shapes[shape] = shapes.get(shape, True) and usable
     missing = tuple(shape for shape, usable in shapes.items() if not usable)
-    return Files(len(reading.models) > 1, tuple(shapes), missing)
+    return Files(len(reading.models) > 1, tuple(shapes), missing, reading.notes)
 
 
 def companions(path: Path) -> Iterator[Path]:
@@ -123,10 +127,12 @@ def _read(path: Path) -> _Reading:
     budget = Budget()
     waiting = [(path, Path(), "mujoco")]
     seen = {path.resolve(): None}  # in this order
+    notes: list[str] = []
     while waiting:
         file, folder, kind = waiting.pop()
         root = parse(read_bytes(file, most=LARGEST_FILE), str(file), root=kind or None, most=_MOST)
         budget.count(root)
+        notes += root.notes
         for element in _walk(root):
             folders.update(Path(element.attributes[name]) for name in _FOLDERS if name in element.attributes)
             for name, value in element.attributes.items():
@@ -139,7 +145,7 @@ def _read(path: Path) -> _Reading:
                     if nested not in seen:
                         seen[nested] = None
                         waiting.append((nested, nested.parent, ""))
-    return _Reading(home, (path, *(file for file in seen if file != path.resolve())), folders, assets)
+    return _Reading(home, (path, *(file for file in seen if file != path.resolve())), folders, assets, tuple(notes))
 
 
 def _shape(element: Element, value: str) -> Shape:

@@ -8,7 +8,9 @@ after the body, leads back to the origin. The values of hinges and slides are Mu
 MuJoCo limits a ball joint by its whole angle, which swing and twist cannot express. The limit here is the largest one
 of equal swing and twist inside that bound, so that no pose leaves it. Linear couplings of joints (``equality/joint``)
 are kept, and the range of a follower also restricts its leader, as in MuJoCo. The notes of the skeleton list the other
-constraints, which are not kept: closed loops (``connect``, ``weld``), couplings and limits of tendons, polynomials.
+constraints, which are not kept: closed loops (``connect``, ``weld``), couplings and limits of tendons, polynomials; and
+joints that cannot move, ranges that are no limits because they are reversed, and bodies of motion capture, which count
+as fixed.
 
 A mass is 0 if MuJoCo would compute it from a missing shape. To find these bodies, the model is compiled with stand-ins
 of two sizes: if a mass or a centre of mass differs, it comes from a stand-in.
@@ -32,13 +34,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError
-from synovia.io.base import listed, optional_package, unused_name
+from synovia.io.base import immovable_note, listed, optional_package
 from synovia.io.mjcf.files import Files, check_files
 from synovia.io.mjcf.stand_ins import Shape, stand_ins
 from synovia.io.xmltree import HUGE
 from synovia.model import Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.limits import Interval, SwingTwist
+from synovia.model.simulators import mujoco_names
+from synovia.model.tree import unused_name
 
 _Mujoco = Any  # the package and its model have no types
 _KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
@@ -111,14 +115,14 @@ def _with_stand_ins(
 ) -> _Compiled:
     """Return a model that has stand-ins for some shapes, and find the masses that they change."""
     if not missing:
-        return _Compiled(model, np.ones(int(model.nbody), np.bool_))
+        return _Compiled(model, np.ones(int(model.nbody), np.bool_), files.notes)
     other = _model(mujoco, path, missing, 2.0, several=files.several)
     model.geom_group[np.any(model.geom_size != other.geom_size, axis=1)] = _HIDDEN
     weighed = np.array(
         (model.body_mass == other.body_mass) & np.all(model.body_ipos == other.body_ipos, axis=1), np.bool_
     )
     names = listed([*dict.fromkeys(shape.name for shape in missing)])
-    notes = [f"Files of shapes are {why}: {names}. Kinematics does not need them."]
+    notes = [*files.notes, f"Files of shapes are {why}: {names}. Kinematics does not need them."]
     unknown = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_BODY, b) or f"body{b}" for b in np.flatnonzero(~weighed)]
     if unknown:
         notes.append(f"The masses of these bodies depend on such shapes, and count as 0: {listed(unknown)}.")
@@ -177,20 +181,14 @@ class _Reader:
         self.notes = [*compiled.notes]
         self.where = where
         self.row_of: list[int] = []  # of each body's frame
-        kind = mujoco.mjtObj
-        joints = [mujoco.mj_id2name(model, kind.mjOBJ_JOINT, j) for j in range(model.njnt)]
-        bodies = [mujoco.mj_id2name(model, kind.mjOBJ_BODY, b) for b in range(model.nbody)]
-        self.taken: set[str] = {name for name in (*joints, *bodies) if name}
-        self.bodies = [name or unused_name(f"body{b}", self.taken) for b, name in enumerate(bodies)]
-        self.joints = [
-            name or unused_name(f"{self.bodies[model.jnt_bodyid[j]]}_joint", self.taken)
-            for j, name in enumerate(joints)
-        ]
+        self.bodies, self.joints = mujoco_names(model)
+        self.taken = {*self.bodies, *self.joints}
         self.couplings: dict[int, _Coupling] = {}
         self.locked: dict[int, float] = {}
         self.read_equalities()
         self.read_tendon_limits()
         self.drop_conflicting_ranges()
+        self.note_joints()
 
     def skeleton(self, name: str) -> Skeleton:
         """Return the skeleton."""
@@ -272,13 +270,6 @@ class _Reader:
         if j in self.locked:
             return Interval(self.locked[j], self.locked[j])
         low, high = (float(v) for v in m.jnt_range[j])
-        if low > high and kind is not Kind.FREE:
-            raise FormatError(
-                f"range of joint {self.joints[j]!r} is reversed",
-                where=self.where,
-                value=(low, high),
-                expected="lower < upper",
-            )
         if not m.jnt_limited[j] or kind is Kind.FREE:
             return None
         if kind is Kind.BALL:
@@ -381,6 +372,30 @@ class _Reader:
                 self.couplings[j] = replace(own, binds=False)
                 text = f"leaves no value to {self.joints[head]!r}, which it follows"
                 self.notes.append(f"The range of joint {self.joints[j]!r} was not kept: it {text}.")
+
+    def note_joints(self) -> None:
+        """Note joints that cannot move, limits that are not kept as they are, and bodies moved from outside."""
+        m = self.model
+        limits = {j: self.limit(j, int(m.jnt_bodyid[j])) for j in range(m.njnt) if j not in self.couplings}
+        still = {
+            self.joints[j]: limit.lower
+            for j, limit in limits.items()
+            if isinstance(limit, Interval) and limit.lower == limit.upper
+        }
+        if still:
+            self.notes.append(immovable_note(still))
+        backwards = [
+            self.joints[j] for j in range(m.njnt) if not m.jnt_limited[j] and m.jnt_range[j][0] > m.jnt_range[j][1]
+        ]
+        if backwards:
+            self.notes.append(f"Reversed ranges count as no limit: {listed(backwards)}.")
+        balls = [self.joints[j] for j, limit in limits.items() if isinstance(limit, SwingTwist)]
+        if balls:
+            text = "kept as a swing and a twist inside MuJoCo's bound of the whole angle"
+            self.notes.append(f"The limits of ball joints are {text}: {listed(balls)}.")
+        moved = [name for name, mocap in zip(self.bodies, m.body_mocapid, strict=True) if mocap >= 0]
+        if moved:
+            self.notes.append(f"Bodies that a simulation moves from outside (mocap) are fixed: {listed(moved)}.")
 
     def checked(self, value: _Mujoco, what: str) -> Array:
         """Return numbers of the model as an array; refuse NaN and huge numbers."""

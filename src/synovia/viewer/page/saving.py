@@ -32,6 +32,7 @@ from synovia.viewer.editing.session import Session
 
 RATE: Final = 30.0  # frames per second of a recording
 _MOST: Final = 30 * 60 * 10  # frames of a recording: ten minutes
+_RIGID: Final = "Animated scale was not kept: the saved motion has rigid bones."
 _LONGEST: Final = 40  # largest factor by which a slow clip may grow when it is saved
 
 
@@ -239,7 +240,8 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
         session.place(session.editors, start)
         solved = start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(session.editors), start))
         rows.append(solved.q)
-    return Motion(skeleton, np.array(rows), clip.fps, name=clip.name)
+    notes = clip.notes if clip.stretch is None else (*clip.notes, _RIGID)
+    return Motion(skeleton, np.array(rows), clip.fps, name=clip.name, notes=notes)
 
 
 class Recording:

@@ -1,0 +1,454 @@
+"""Joint values in the layouts of MuJoCo and Pinocchio.
+
+``q`` of a free joint is relative to its rest place; MuJoCo's ``qpos`` has the pose of the body in the world, and the
+free-flyer at the root of a Pinocchio model the pose of the first link. MuJoCo's quaternions are wxyz, those of
+Pinocchio and of ``q`` xyzw. Pinocchio has the cosine and the sine of a continuous joint, and of the angle of a planar
+one. Orders differ: that of the file in MuJoCo, children sorted by the names of their joints in Pinocchio.
+
+References:
+    https://mujoco.readthedocs.io/en/stable/modeling.html (coordinate frames, ``qpos``)
+    https://gepettoweb.laas.fr/doc/stack-of-tasks/pinocchio/master/doxygen-html (joint models)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Literal, NamedTuple, overload
+
+import numpy as np
+
+from synovia.errors import InputError, UnsupportedError, did_you_mean
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.geometry import (
+    Array,
+    as_numbers,
+    dimensions,
+    frames_to_transforms,
+    matrix_to_quat,
+    quat_to_matrix,
+    same_side,
+)
+from synovia.model.motion import Motion
+from synovia.model.pose import world_frames
+from synovia.model.robot import base_of, floating, mounted
+from synovia.model.root import root_of
+from synovia.model.tree import ancestors, unused_name
+
+Layout = Literal["mujoco", "pinocchio"]
+_WXYZ: Final = [3, 0, 1, 2]  # places of w, x, y, z in xyzw
+_XYZW: Final = [1, 2, 3, 0]
+_SLACK: Final = 1e-2  # of the length of a quaternion; simulators and single precision round
+_STILL: Final = 1e-9  # radians or length units
+_OFF: Final = 1e-6  # difference of a mimic joint from its leader that is worth a note
+_MUJOCO_KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
+_NUMBERS: Final = {"value": 1, "angle": 2, "planar": 4, "ball": 4, "free": 7, "body": 7}
+
+
+class _Part(NamedTuple):
+    """The numbers of one joint.
+
+    Args:
+        kind: ``"value"`` of a hinge or slide; ``"angle"`` as cosine and sine; ``"planar"`` two slides, cosine and sine;
+            ``"ball"`` a quaternion; ``"free"`` place and quaternion relative to rest; ``"body"`` those of a body.
+        at: First number.
+        rows: Rows of the joint; for a body, its row.
+        origin: Frame (4, 4) in which the pose of a body is given.
+    """
+
+    kind: str
+    at: int
+    rows: tuple[int, ...]
+    origin: Array | None = None
+
+
+class _Parts(NamedTuple):
+    """A layout: the number of its numbers, its joints, and whether quaternions are wxyz."""
+
+    size: int
+    joints: list[_Part]
+    wxyz: bool
+
+
+def to_qpos(content: Pose | Motion, model: Any) -> Array:
+    """Return a pose or a motion as joint values of MuJoCo (``qpos``) or Pinocchio (``q``).
+
+    The joints are matched by their names, and their zeros are taken to be the same, as in models of one file. A free
+    joint of the model gets the pose of its body in the world.
+
+    Args:
+        content: The pose or the motion.
+        model: A ``mujoco.MjModel`` or a ``pinocchio.Model``. Or, without the package, the layout of a model of the
+            skeleton's own file: ``"mujoco"``, or ``"pinocchio"`` for a URDF (hinges without limits are continuous, and
+            mimic joints have values, as they have by default).
+
+    Returns:
+        Joint values, (nq,) for a pose, (T, nq) for a motion.
+
+    Raises:
+        InputError: If a joint of the model is not in the skeleton, or one of the skeleton that the model lacks is not
+            at rest.
+        UnsupportedError: If a joint of the model is of a kind that a skeleton does not have.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("quadruped").with_root("free")
+        >>> sy.to_qpos(body.rest_pose(), "mujoco")[3:7].tolist()  # the rotation of the base, w x y z
+        [1.0, 0.0, 0.0, 0.0]
+    """
+    skeleton, values = content.skeleton, np.atleast_2d(content.q)
+    parts = _parts(skeleton, model)
+    _check_rest(skeleton, values, parts)
+    frames: Array | None = None
+    out = np.zeros((len(values), parts.size))
+    for part in parts.joints:
+        columns = slice(part.at, part.at + _NUMBERS[part.kind])
+        if part.origin is not None:
+            frames = world_frames(skeleton, np.array(values)) if frames is None else frames
+            pose = np.linalg.inv(part.origin) @ frames_to_transforms(frames[:, part.rows[0]])
+            quats = same_side(matrix_to_quat(pose[:, :3, :3]))
+            out[:, columns] = np.concatenate([pose[:, :3, 3], quats], axis=1)
+        else:
+            own = np.concatenate([values[:, skeleton.q_slice(row)] for row in part.rows], axis=1)
+            turned = [np.cos(own[:, -1:]), np.sin(own[:, -1:])]
+            out[:, columns] = (
+                np.concatenate([own[:, :-1], *turned], axis=1) if part.kind in ("angle", "planar") else own
+            )
+        if parts.wxyz and part.kind in ("ball", "free", "body"):
+            last = slice(columns.stop - 4, columns.stop)
+            out[:, last] = out[:, last][:, _WXYZ]
+    return out if isinstance(content, Motion) else out[0]
+
+
+@overload
+def from_qpos(skeleton: Skeleton, qpos: Any, model: Any) -> Pose: ...
+@overload
+def from_qpos(skeleton: Skeleton, qpos: Any, model: Any, *, fps: float, name: str = ...) -> Motion: ...
+def from_qpos(
+    skeleton: Skeleton, qpos: Any, model: Any, *, fps: float | None = None, name: str = "motion"
+) -> Pose | Motion:
+    """Return the pose or the motion of joint values of MuJoCo (``qpos``) or Pinocchio (``q``).
+
+    Args:
+        skeleton: The skeleton. It gets a free root if the values move the base away from its rest place and it has
+            none. Joints that the model lacks are at rest; mimic joints follow their leaders.
+        qpos: Joint values, (nq,) for a pose, (T, nq) for a motion.
+        model: As in ``to_qpos``.
+        fps: Frames per second of a motion.
+        name: Name of a motion.
+
+    Returns:
+        A pose without ``fps``, else a motion. Its notes tell how far mimic joints were from their leaders.
+
+    Raises:
+        InputError: If a joint of the model is not in the skeleton, or the values have the wrong shape or no unit
+            quaternions.
+        UnsupportedError: If a joint of the model is of a kind that a skeleton does not have.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("quadruped")
+        >>> pose = body.random_pose(1)
+        >>> sy.from_qpos(body, sy.to_qpos(pose, "pinocchio"), "pinocchio").q.tolist() == pose.q.tolist()
+        True
+    """
+    rooted = _rooted(skeleton, model)
+    parts = _parts(rooted, model)
+    moves = fps is not None
+    if dimensions(qpos) != 1 + moves:
+        expected = f"shape (T, {parts.size}) and fps, or shape ({parts.size},) without fps"
+        raise InputError("qpos", value=np.shape(qpos), expected=expected)
+    values = np.atleast_2d(as_numbers(qpos, (-1, parts.size) if moves else (parts.size,), "qpos"))
+    q = np.tile(rooted.rest_q, (len(values), 1))
+    for part in parts.joints:
+        own = values[:, part.at : part.at + _NUMBERS[part.kind]].copy()
+        if part.kind in ("ball", "free", "body"):
+            own[:, -4:] = _units(own[:, -4:][:, _XYZW] if parts.wxyz else own[:, -4:], rooted, part.rows[-1])
+        if part.kind in ("angle", "planar"):
+            angles = np.arctan2(own[:, -1], own[:, -2])
+            own = np.concatenate([own[:, :-2], (np.unwrap(angles) if moves else angles)[:, None]], axis=1)
+        rows = part.rows
+        if part.origin is not None:
+            body, poses = part.rows[0], part.origin @ _poses(own)
+            free = _free_above(rooted, body, poses)
+            if free is None:
+                continue
+            rows, own = (free,), floating(rooted, body, poses, free)
+            own[:, 3:] = same_side(own[:, 3:])
+        at = 0
+        for row in rows:
+            place = rooted.q_slice(row)
+            q[:, place] = own[:, at : at + place.stop - place.start]
+            at += place.stop - place.start
+    notes = _follow(rooted, q)
+    body, q = mounted(skeleton, rooted, q, _STILL)
+    return Pose(body, q[0]) if fps is None else Motion(body, q, fps, name=name, notes=notes)
+
+
+def mujoco_names(model: Any) -> tuple[list[str], list[str]]:
+    """Return the names of the bodies and joints of a MuJoCo model; those without a name get one."""
+    bodies: list[str] = [model.body(b).name for b in range(model.nbody)]
+    joints: list[str] = [model.joint(j).name for j in range(model.njnt)]
+    taken = {name for name in (*joints, *bodies) if name}
+    bodies = [name or unused_name(f"body{b}", taken) for b, name in enumerate(bodies)]
+    return bodies, [
+        name or unused_name(f"{bodies[int(model.jnt_bodyid[j])]}_joint", taken) for j, name in enumerate(joints)
+    ]
+
+
+def _parts(skeleton: Skeleton, model: Any) -> _Parts:
+    """Return the layout of a model, with the rows of a skeleton."""
+    if isinstance(model, str):
+        if model not in ("mujoco", "pinocchio"):
+            raise InputError("model", value=model, expected="a MjModel, a pinocchio.Model, 'mujoco' or 'pinocchio'")
+        return _own_parts(skeleton, model)
+    if hasattr(model, "jnt_qposadr"):
+        return _mujoco_parts(skeleton, model)
+    if hasattr(model, "jointPlacements"):
+        return _pinocchio_parts(skeleton, model)
+    kind: type[object] = type(model)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
+    raise InputError("model", value=kind, expected="a MjModel, a pinocchio.Model, 'mujoco' or 'pinocchio'")
+
+
+def _own_parts(skeleton: Skeleton, layout: Layout) -> _Parts:
+    """Return the layout of a model of the skeleton's own file, a URDF for Pinocchio."""
+    mujoco = layout == "mujoco"
+    rows = range(len(skeleton)) if mujoco else _by_name(skeleton)
+    joints: list[_Part] = []
+    at = 0
+    planar = {} if mujoco else _planar(skeleton)
+    inner = {row for three in planar.values() for row in three[:2]}
+    for row in rows:
+        kind = skeleton.joints[row].kind
+        if kind is Kind.FIXED or row in inner:
+            continue
+        if row in planar:
+            part = _planar_part(skeleton, at, planar[row])
+        elif kind is Kind.FREE:
+            above = [up for up in ancestors(skeleton.parents, row)[1:] if skeleton.joints[up].kind is not Kind.FIXED]
+            if mujoco and above:
+                raise UnsupportedError("MuJoCo has no free joint below another", where=skeleton.joint_names[row])
+            moved = row if skeleton.joints[row].body is not None else base_of(skeleton)
+            part = _Part("body", at, (moved,), np.eye(4)) if mujoco else _Part("free", at, (row,))
+        elif kind is Kind.HINGE and not mujoco and skeleton.joints[row].limit is None:
+            part = _Part("angle", at, (row,))
+        else:
+            part = _Part("ball" if kind is Kind.BALL else "value", at, (row,))
+        joints.append(part)
+        at += _NUMBERS[part.kind]
+    return _Parts(at, joints, wxyz=mujoco)
+
+
+def _by_name(skeleton: Skeleton) -> list[int]:
+    """Return the rows depth first, children sorted by the names of their joints."""
+    planar = {row: three[2] for three in _planar(skeleton).values() for row in three}
+    rows: list[int] = []
+    waiting = [row for row in reversed(range(len(skeleton))) if skeleton.parents[row] < 0]
+    while waiting:
+        rows.append(row := waiting.pop())
+        below = sorted(skeleton.children[row], key=lambda child: skeleton.joint_names[planar.get(child, child)])
+        waiting += reversed(below)
+    return rows
+
+
+def _planar(skeleton: Skeleton) -> dict[int, tuple[int, int, int]]:
+    """Return the three rows of each planar joint of a URDF, by the last of them."""
+    rows = _by_joint(skeleton)
+    found: dict[int, tuple[int, int, int]] = {}
+    for last, joint in enumerate(skeleton.joints):
+        y = skeleton.parents[last]
+        x = skeleton.parents[y] if y >= 0 else -1
+        three = (Kind.SLIDE, Kind.SLIDE, Kind.HINGE)
+        if x >= 0 and tuple(skeleton.joints[row].kind for row in (x, y, last)) == three:
+            names = (f"{joint.name}_x", f"{joint.name}_y")
+            bare = skeleton.joints[x].body is None and skeleton.joints[y].body is None
+            if bare and (rows.get(names[0]), rows.get(names[1])) == (x, y):
+                found[last] = (x, y, last)
+    return found
+
+
+def _mujoco_parts(skeleton: Skeleton, model: Any) -> _Parts:
+    """Return the layout of a MuJoCo model."""
+    bodies, names = mujoco_names(model)
+    joints: list[_Part] = []
+    for j, name in enumerate(names):
+        kind, at = _MUJOCO_KINDS[int(model.jnt_type[j])], int(model.jnt_qposadr[j])
+        if kind is Kind.FREE:
+            joints.append(_Part("body", at, (_body(skeleton, bodies[int(model.jnt_bodyid[j])], name),), np.eye(4)))
+        else:
+            row = _row(skeleton, name, (kind,))
+            joints.append(_Part("ball" if kind is Kind.BALL else "value", at, (row,)))
+    return _Parts(int(model.nq), joints, wxyz=True)
+
+
+def _pinocchio_parts(skeleton: Skeleton, model: Any) -> _Parts:
+    """Return the layout of a Pinocchio model."""
+    joints: list[_Part] = []
+    planar = _planar(skeleton)
+    for number, name in enumerate(model.names):
+        if number == 0:  # the universe
+            continue
+        joint = model.joints[number]
+        kind = str(joint.shortname()).removeprefix("JointModel")
+        at, size = int(joint.idx_q), int(joint.nq)
+        if kind == "Mimic" or size == 0:
+            continue
+        if kind == "FreeFlyer":
+            joints.append(_free_flyer(skeleton, model, number, at))
+        elif kind == "Planar":
+            joints.append(_planar_part(skeleton, at, planar.get(_row(skeleton, name, (Kind.HINGE,)))))
+        elif kind == "Spherical":
+            joints.append(_Part("ball", at, (_row(skeleton, name, (Kind.BALL,)),)))
+        elif size == 2 and int(joint.nv) == 1:
+            joints.append(_Part("angle", at, (_row(skeleton, name, (Kind.HINGE,)),)))
+        elif size == 1:
+            joints.append(_Part("value", at, (_row(skeleton, name, (Kind.HINGE, Kind.SLIDE)),)))
+        else:
+            raise UnsupportedError(
+                f"joint {name!r} of the model is a {kind}",
+                where=skeleton.name,
+                expected="revolute, prismatic, planar, spherical or free-flyer joints",
+            )
+    return _Parts(int(model.nq), joints, wxyz=False)
+
+
+def _free_flyer(skeleton: Skeleton, model: Any, number: int, at: int) -> _Part:
+    """Return the numbers of a free-flyer of Pinocchio: of its link if it is the root, or of a joint of that name."""
+    name = model.names[number]
+    if int(model.parents[number]) > 0:
+        return _Part("free", at, (_row(skeleton, name, (Kind.FREE,)),))
+    rows = _by_body(skeleton)
+    links = [frame for frame in model.frames if int(frame.parentJoint) == number and "BODY" in str(frame.type)]
+    own = [frame.name for frame in links if np.array_equal(frame.placement.homogeneous, np.eye(4))]
+    carried = next((rows[link] for link in own if link in rows), None)
+    origin = np.array(model.jointPlacements[number].homogeneous)
+    return _Part("body", at, (base_of(skeleton) if carried is None else carried,), origin)
+
+
+def _planar_part(skeleton: Skeleton, at: int, rows: tuple[int, int, int] | None) -> _Part:
+    """Return the numbers of a planar joint, which moves across the z axis in Pinocchio."""
+    if rows is None or not np.array_equal(skeleton.joints[rows[2]].axis, (0.0, 0.0, 1.0)):
+        name = "a planar joint" if rows is None else f"joint {skeleton.joint_names[rows[2]]!r}"
+        raise UnsupportedError(f"{name} is not planar across z", where=skeleton.name, expected="the axis 0 0 1")
+    return _Part("planar", at, rows)
+
+
+def _by_joint(skeleton: Skeleton) -> dict[str, int]:
+    """Return the row of each joint by its own name."""
+    return {name: row for row, name in enumerate(skeleton.joint_names)}
+
+
+def _by_body(skeleton: Skeleton) -> dict[str, int]:
+    """Return the row of the frame of each body."""
+    return {joint.body: row for row, joint in enumerate(skeleton.joints) if joint.body is not None}
+
+
+def _row(skeleton: Skeleton, name: str, kinds: Sequence[Kind]) -> int:
+    """Return the row of a joint of the model.
+
+    Raises:
+        InputError: If the skeleton has no such joint, or one of another kind.
+    """
+    rows = _by_joint(skeleton)
+    if name not in rows:
+        raise InputError(
+            f"joint {name!r} of the model is not in the skeleton",
+            where=skeleton.name,
+            hint=f"load the skeleton from the file of the model. {did_you_mean(name, rows)}",
+        )
+    kind = skeleton.joints[rows[name]].kind
+    if kind not in kinds:
+        expected = " or ".join(each.name for each in kinds)
+        raise InputError(
+            f"joint {name!r}", where=skeleton.name, value=kind.name, expected=f"{expected} as in the model"
+        )
+    return rows[name]
+
+
+def _body(skeleton: Skeleton, body: str, joint: str) -> int:
+    """Return the row of a body that a free joint of the model carries."""
+    rows = _by_body(skeleton)
+    if body not in rows:
+        raise InputError(
+            f"body {body!r} of the model's free joint {joint!r} is not in the skeleton",
+            where=skeleton.name,
+            hint=f"load the skeleton from the file of the model. {did_you_mean(body, rows)}",
+        )
+    return rows[body]
+
+
+def _free_above(skeleton: Skeleton, row: int, poses: Array) -> int | None:
+    """Return the row of the free joint that carries a body to poses (T, 4, 4); None if it stands there anyway.
+
+    Raises:
+        InputError: If another joint moves the body, or none.
+    """
+    moving = [up for up in ancestors(skeleton.parents, row) if skeleton.joints[up].kind is not Kind.FIXED]
+    if len(moving) == 1 and skeleton.joints[moving[0]].kind is Kind.FREE:
+        return moving[0]
+    if not moving and np.abs(poses - skeleton.rest_pose().transform(row)).max() <= _STILL * max(1.0, skeleton.size):
+        return None
+    raise InputError(
+        f"body of joint {skeleton.joint_names[row]!r} is free in the model",
+        where=skeleton.name,
+        value=[skeleton.joint_names[up] for up in moving],
+        expected="one free joint that carries it",
+        hint="skeleton.with_root('free') adds one to a skeleton with a fixed base",
+    )
+
+
+def _poses(values: Array) -> Array:
+    """Return the transforms (T, 4, 4) of places and quaternions xyzw (T, 7)."""
+    poses = np.tile(np.eye(4), (len(values), 1, 1))
+    poses[:, :3, :3], poses[:, :3, 3] = quat_to_matrix(values[:, 3:]), values[:, :3]
+    return poses
+
+
+def _rooted(skeleton: Skeleton, model: Any) -> Skeleton:
+    """Return the skeleton with a free root, if the first joint of the model is free and the skeleton is fixed."""
+    if isinstance(model, str) or any(joint.kind is Kind.FREE for joint in skeleton.joints):
+        return skeleton
+    if hasattr(model, "jnt_type"):
+        free = 0 in np.asarray(model.jnt_type)
+    else:
+        free = any("FreeFlyer" in joint.shortname() for joint in getattr(model, "joints", ()))
+    return skeleton.with_root("free") if free else skeleton
+
+
+def _check_rest(skeleton: Skeleton, values: Array, parts: _Parts) -> None:
+    """Refuse values of joints that the model lacks, unless these are at rest or follow another joint."""
+    covered: set[int] = {row for row, joint in enumerate(skeleton.joints) if joint.mimic is not None}
+    for part in parts.joints:
+        covered.update(part.rows if part.origin is None else ancestors(skeleton.parents, part.rows[0]))
+    for row in range(len(skeleton)):
+        place = skeleton.q_slice(row)
+        off = np.abs(values[:, place] - skeleton.rest_q[place]).max(initial=0.0)
+        if row not in covered and off > _STILL:
+            root = "; model and skeleton need the same root" if root_of([skeleton.joint_names[row]]) else ""
+            raise InputError(
+                f"joint {skeleton.joint_names[row]!r} moves, and the model has no such joint{root}",
+                where=skeleton.name,
+                expected="a joint at rest",
+            )
+
+
+def _units(quats: Array, skeleton: Skeleton, row: int) -> Array:
+    """Return quaternions (T, 4) at length 1; refuse those far from it."""
+    lengths = np.linalg.norm(quats, axis=1)
+    wrong = np.flatnonzero(~(np.abs(lengths - 1.0) < _SLACK))
+    if len(wrong):
+        raise InputError(
+            f"qpos of joint {skeleton.joint_names[row]!r}",
+            value=quats[wrong[0]].tolist(),
+            expected="a unit quaternion",
+        )
+    return quats / lengths[:, None]
+
+
+def _follow(skeleton: Skeleton, q: Array) -> Iterable[str]:
+    """Set mimic joints in place, and return a note if they were elsewhere."""
+    before = q.copy()
+    skeleton.follow(q)
+    off = np.abs(q - before).max(initial=0.0)
+    if off <= _OFF:
+        return ()
+    return (f"Mimic joints follow their leaders; their own values, up to {off:.2g} away, were not kept.",)
