@@ -11,6 +11,7 @@ import click
 from synovia.cli import completion
 from synovia.cli.command import Argument, Decorator, bundle
 from synovia.cli.output import printable, talk
+from synovia.cli.saving import tell_notes
 from synovia.cli.values import FILE_NAME, NUMBER, Checked, Number, Word, numbers
 from synovia.errors import InputError
 
@@ -85,11 +86,13 @@ class ClipOptions(NamedTuple):
             raise UnsupportedError("a bundled model has no motion", where=path, hint=instead)
         skeleton = None if self.model is None else load_body(self.model, path)
         try:
-            return load_motion(path, self.number, skeleton=skeleton)
+            motion = load_motion(path, self.number, skeleton=skeleton)
         except UnsupportedError as error:
             if format_of(Path(path)).holds_motions:
                 raise
             raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
+        tell_notes(motion, skeleton=skeleton is None)
+        return motion
 
     @property
     def number(self) -> str | int | None:

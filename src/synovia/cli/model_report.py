@@ -50,6 +50,7 @@ def model_object(skeleton: Skeleton, clips: Clips) -> dict[str, Any]:
                 "duration": motion.duration,
                 "default": number == (clips.shown or 0),
                 "calibration": list(find_ends(motion).notes),
+                "notes": list(motion.notes),
             }
             for number, motion in enumerate(clips.motions)
         ],
@@ -147,6 +148,7 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
         if place == clips.shown and len(clips.motions) > 1:
             line += style("  written by Synovia, the default", dim=True)
         lines.append(line + "".join(style(f"  {note}", fg="yellow") for note in find_ends(motion).notes))
+        lines += [style(f"  {printable(note)}", fg="yellow") for note in motion.notes]
     return lines
 
 

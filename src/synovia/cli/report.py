@@ -262,6 +262,7 @@ def clip_object(
         "frames": len(motion),
         "fps": motion.fps,
         "unit": unit_name(motion.skeleton.meters_per_unit),
+        "notes": list(motion.notes),
     }
     if tracked is not None:
         errors = tracked.errors

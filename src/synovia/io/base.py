@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from synovia.errors import FileError, FormatError, InputError, MissingExtraError, install_command
-from synovia.model import Skeleton
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 
 SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
@@ -41,6 +42,27 @@ class Contents(NamedTuple):
     fitted: Callable[[Path], Skeleton] | None = None
 
 
+def _nothing(motion: Motion) -> Sequence[str]:
+    """Return no sentence: a file of the format holds all of a motion."""
+    return ()
+
+
+class Shown(NamedTuple):
+    """Where a file shows the joints of a motion, as any program that plays it does.
+
+    Args:
+        rows: Rows of the motion's skeleton that the file has.
+        places: Their world places, (T, rows, 3), length units.
+        times: Time of each frame, (T,), seconds; None if the file has no rate.
+        problems: Sentences about joints that are missing.
+    """
+
+    rows: list[int]
+    places: Array
+    times: Array | None
+    problems: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format: how to recognise, read and write its files.
@@ -61,6 +83,13 @@ class Format:
             the files hold their skeletons.
         companions: Returns the other files that a file refers to, such as included models, buffers, images and meshes:
             where each is, or where it would be looked for first if it is missing. None if files stand alone.
+        lacks: Returns sentences about what of a motion a file cannot hold.
+        shown: Returns where a file shows the joints of the motion that was written to it: ``shown(path, motion)``. None
+            if its reader tells it, by the names of joints.
+        write_pose: Writes a pose: ``write_pose(pose, path, into=..., force=...)``. None if the format has no poses.
+        read_pose: Reads a pose of a skeleton: ``read_pose(path, skeleton)``.
+        shown_pose: Returns the rows of a pose's skeleton that a file has, and their places, (rows, 3), when nothing
+            plays: ``shown_pose(path, skeleton)``.
     """
 
     name: str
@@ -72,6 +101,11 @@ class Format:
     copies: bool = False
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
     companions: Callable[[Path], Iterable[Path]] | None = None
+    lacks: Callable[[Motion], Sequence[str]] = _nothing
+    shown: Callable[[Path, Motion], Shown] | None = None
+    write_pose: Callable[..., None] | None = None
+    read_pose: Callable[[Path, Skeleton], Pose] | None = None
+    shown_pose: Callable[[Path, Skeleton], tuple[list[int], Array]] | None = None
 
     @classmethod
     def without_skeleton(
@@ -84,6 +118,7 @@ class Format:
         *,
         what: str,
         hint: str,
+        lacks: Callable[[Motion], Sequence[str]] | None = None,
     ) -> Format:
         """Return a format whose files have a motion, and not its skeleton.
 
@@ -95,12 +130,17 @@ class Format:
             write: Writes a motion.
             what: Such a file, with its article, for the message that refuses to read one without a skeleton.
             hint: How to give the skeleton, for that message.
+            lacks: Returns sentences about what of a motion a file cannot hold, beside its animated scale.
         """
 
         def read(path: Path) -> NoReturn:
             raise FormatError(f"{what} does not hold its skeleton", where=str(path), hint=hint)
 
-        return cls(name, extensions, looks_like, read, write, holds_motions=True, read_onto=read_onto)
+        def all_lacks(motion: Motion) -> list[str]:
+            scale = [] if motion.stretch is None else ["The file cannot hold animated scale."]
+            return [*scale, *(() if lacks is None else lacks(motion))]
+
+        return cls(name, extensions, looks_like, read, write, holds_motions=True, read_onto=read_onto, lacks=all_lacks)
 
     def names(self, path: Path) -> bool:
         """Return whether a file has the ending of this format."""

@@ -5,6 +5,7 @@ fps        frames per second
 name       name of the clip
 skeleton   the skeleton as the text of a Synovia TOML file
 stretch    (T, n, 3) animated scale, where the motion has it
+notes      what of its file was not kept, where the motion has notes
 schema     "synovia.motion/1"
 """
 
@@ -53,6 +54,8 @@ def write_npz(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     }
     if motion.stretch is not None:
         content["stretch"] = motion.stretch
+    if motion.notes:
+        content["notes"] = np.array(motion.notes, np.str_)
     write_archive(where, content, force=force)
 
 
@@ -76,7 +79,7 @@ def _read(path: Path) -> Contents:
     """
     from synovia.io.toml.read import parse_skeleton
 
-    content = read_arrays(path, (*_NEEDED, "stretch"), "a motion as .npz")
+    content = read_arrays(path, (*_NEEDED, "stretch", "notes"), "a motion as .npz")
     missing = [key for key in _NEEDED if key not in content]
     schema = texts_of(content["schema"]) if "schema" in content else None
     if missing or schema != [SCHEMA]:
@@ -99,7 +102,9 @@ def _read(path: Path) -> Contents:
             "arrays have the wrong types", where=str(path), expected="skeleton uint8, fps a number, name a text"
         )
     skeleton = parse_skeleton(content["skeleton"].tobytes(), path)
-    motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=content.get("stretch"))
+    notes = (texts_of(content["notes"]) if "notes" in content else None) or ()
+    stretch = content.get("stretch")
+    motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=stretch, notes=notes)
     return Contents(skeleton, lambda: [motion], shown=0)
 
 

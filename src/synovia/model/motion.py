@@ -144,7 +144,7 @@ class Motion:
         if max(sizes) > _SIZES * min(sizes):
             raise self._foreign(skeleton)
         to = rooted if all(a is b for a, b in zip(joints, rooted.joints, strict=True)) else rooted.with_joints(joints)
-        q = np.tile(to.rest_q, (len(self), 1))
+        q = np.repeat(to.rest_q[None], len(self), axis=0)
         for row, joint in enumerate(own.joints):
             at, size = to.q_slice(row + before), joint.kind.q_size
             q[:, at.stop - size : at.stop] = self._q[:, own.q_slice(row)]

@@ -123,8 +123,8 @@ class Pose(Pictured):
         skeleton: The skeleton.
         q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw; free joints as position and
             quaternion relative to their rest place, unlike MuJoCo's ``qpos`` (``from_qpos`` converts). Or values by
-            joint, as in ``with_values``; the other joints are at rest. Limits are not checked; a ``UserWarning`` names a
-            hinge whose value seems to be in degrees, because it is far outside its limits.
+            joint, as in ``with_values``; the other joints are at rest. Limits are not checked; a ``UserWarning`` names
+            a hinge whose value seems to be in degrees, because it is far outside its limits.
 
     Raises:
         InputError: If q has the wrong shape, is not finite, has a quaternion that is not of length 1, or contradicts a

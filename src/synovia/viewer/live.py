@@ -154,7 +154,8 @@ def opening(
     surface = surface_with(skeleton)
     if playing is not None:
         ends = (f"{clips[playing].name}: {note}" for note in find_ends(clips[playing]).notes)
-        surface = replace(surface, notes=(*surface.notes, *carried, *ends))
+        noted = (f"{clips[playing].name}: {note}" for note in clips[playing].notes)
+        surface = replace(surface, notes=(*surface.notes, *carried, *ends, *noted))
 
     def give(client: Any, session: Session, host: Host) -> Page:
         return Page(client, session, name, host, surface, TABS, Keys, _Navigation(host, own))

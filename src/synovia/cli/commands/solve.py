@@ -27,6 +27,7 @@ from synovia.cli.inputs import (
 from synovia.cli.many import ONLY_MANY, Options, format_option, many_options, run_items
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, emit_lines, talk, time_text
 from synovia.cli.progress import Bar
+from synovia.cli.saving import save_one_pose, verify_option
 from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, numbers
 from synovia.errors import InputError, UnsupportedError
 from synovia.text import counted
@@ -152,7 +153,7 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
 @root_option()
 @click.option(
     "--start",
-    metavar="POSE.json|rest|random:SEED",
+    metavar="POSE|rest|random:SEED",
     type=Checked(_start),
     help="Pose to start from.",
     show_default="rest",
@@ -169,11 +170,14 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
     "--seed", metavar="N", type=Number(0, 2**31 - 1, whole=True), help="Seed of the restarts.", show_default="0"
 )
 @deadline_option
-@output_option("Write the pose (.json, for --start to read), or the answers to --targets: table or folder.")
+@output_option(
+    "Write the pose (.json or, of a glTF, .glb, for --start to read), or the answers to --targets: table or folder."
+)
 @click.option("--simd/--no-simd", default=None, help="Solve --targets in SIMD lanes.", show_default="if the solver can")
 @format_option("parquet|arrow|npz|csv", _table_endings)
 @click.option("--picture", metavar="PNG", type=FILE, help="Draw the result; needs the extra [render].")
 @look_option
+@verify_option
 @many_options()
 def solve(
     file: str,
@@ -191,6 +195,7 @@ def solve(
     simd: bool | None,
     picture: Path | None,
     look: str,
+    verify: bool,
     options: Options,
 ) -> int:
     """Find the pose that brings joints to their targets.
@@ -200,6 +205,7 @@ def solve(
     For example: synovia solve arm7 -t tool=0.4,0.1,0.5 -r tool=xyz:180,0,0
     """
     if table is not None:
+        refuse("expected no --targets with this option.", "verify")
         alone = ("positions", "rotations", "picture", "look", "deadline", "start")
         refuse("expected no --targets with this option.", *alone)
         return _solve_tables(file, table, goals, _with_settings(solver, attempts, seed), tolerance, root, simd, options)
@@ -237,11 +243,10 @@ def solve(
         report = partial(emit_json, solution_object(solution, ik, seconds))
     else:
         report = partial(emit_lines, solution_text(solution, ik, begin or ik.default_start, seconds))
+    saved = True
     try:
         if options.path is not None:
-            from synovia.files.poses import save_pose
-
-            save_pose(solution.pose, options.path, force=options.force)
+            saved = save_one_pose(solution.pose, options.path, force=options.force, verify=verify)
         if picture is not None:
             from synovia import draw
 
@@ -249,7 +254,7 @@ def solve(
             draw.picture(solution, path=picture, title=title, look=look, force=options.force)
     finally:
         report()
-    return REACHED if solution.reached else MISSED
+    return REACHED if solution.reached and saved else MISSED
 
 
 def _with_settings(name: str | None, attempts: int | None, seed: int | None) -> SolverSettings:
@@ -313,13 +318,13 @@ def _check_files(options: Options, picture: Path | None) -> None:
 
         if means_folder(options.output):
             raise wrong("-o", f"expected a file that ends in .json for one pose, got the folder {options.output!r}.")
-    for path, ending in ((options.path, ".json"), (picture, ".png")):
-        if path is None:
-            continue
-        if path.suffix.lower() != ending:
-            raise UnsupportedError(
-                "cannot write this format", where=str(path), expected=f"a name that ends in {ending}"
-            )
+    if picture is not None and picture.suffix.lower() != ".png":
+        raise UnsupportedError("cannot write this format", where=str(picture), expected="a name that ends in .png")
+    if options.path is not None:
+        from synovia.files.poses import pose_format
+
+        pose_format(options.path)
+    for path in filter(None, (options.path, picture)):
         check_writable(path, force=options.force)
     if picture is not None:
         from synovia.draw.raster import require_pillow
