@@ -53,6 +53,31 @@ def body_axes(places: Mapping[str, Array], size: float, up: str | Array | None, 
     return np.array([left, above, np.cross(left, above)], np.float64).T.copy()
 
 
+def faced_axis(places: Mapping[str, Array], up: Array) -> str | None:
+    """Return the axis that a body faces at rest, for example ``"-z"``; None if hips and shoulders do not show it.
+
+    They show it if the body has legs that point down, or none, and left is horizontal and along an axis.
+
+    Args:
+        places: Rest positions (3,) by role.
+        up: Unit vector that points up, (3,).
+    """
+    for side in SIDES:
+        ends = [places.get(f"{side}_{part}") for part in ("upper_leg", "lower_leg", "foot")]
+        begin, *below = [end for end in ends if end is not None] or [np.zeros(3)]
+        if below and float((begin - below[-1]) @ up) < _NEARLY * float(np.linalg.norm(begin - below[-1])):
+            return None
+    for part in ("upper_leg", "upper_arm", "shoulder"):
+        left, right = (places.get(f"{side}_{part}") for side in SIDES)
+        if left is None or right is None:
+            continue
+        ahead = np.cross(left - right, up)
+        axis = int(np.argmax(np.abs(ahead)))
+        if abs(ahead[axis]) > _NEARLY * float(np.linalg.norm(left - right)):
+            return f"{'-' if ahead[axis] < 0.0 else ''}{'xyz'[axis]}"
+    return None
+
+
 def of_joint(frames: Array, axes: Array, size: float) -> int:
     """Return the number of the first hinge of a group that belongs to its joint; those before it move the joint itself.
 

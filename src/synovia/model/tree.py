@@ -9,14 +9,34 @@ from typing import Protocol
 import numpy as np
 
 from synovia.errors import InputError
+from synovia.model.geometry import Array
 from synovia.model.joint import Joint
 
 
 class JointTree(Protocol):
-    """Joints and their parents: the part of a skeleton that ``roles`` needs."""
+    """Joints and their parents."""
 
     joints: tuple[Joint, ...]
     parents: tuple[int, ...]
+
+
+class BodyTree(JointTree, Protocol):
+    """A tree of joints with its lengths: the part of a skeleton that ``roles`` and ``shape`` need."""
+
+    @property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Rows of each joint's children."""
+        ...
+
+    @property
+    def lengths(self) -> Array:
+        """Distance of each joint from its parent at rest, (n,)."""
+        ...
+
+    @property
+    def size(self) -> float:
+        """Longest sum of bone lengths from a root to a tip."""
+        ...
 
 
 def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...], tuple[int, ...]]:

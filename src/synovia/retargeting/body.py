@@ -16,7 +16,6 @@ from synovia.model.anatomy import body_axes, of_joint
 from synovia.model.geometry import Array
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
-from synovia.retargeting.shape import find_roles, several_people
 
 # The part at the other end of each part
 NEXT: Final[Mapping[str, str]] = {
@@ -235,10 +234,10 @@ def _body_of(skeleton: Skeleton, roles: tuple[tuple[str, int], ...] | None) -> B
     """Return the body of a skeleton; see ``Body.of``."""
     if roles is not None:
         return Body(skeleton, dict(roles))
-    if len(people := several_people(skeleton)) > 1:
+    if len(people := skeleton.people) > 1:
         names = ", ".join(repr(skeleton.path(row)) for row in people[:3])
         raise InputError(
             f"{skeleton.name} has {len(people)} people", value=names, expected="one person",
             hint=f"choose one: {_MAP}",
         )  # fmt: skip
-    return Body(skeleton, find_roles(skeleton))
+    return Body(skeleton, dict(skeleton.roles.rows))

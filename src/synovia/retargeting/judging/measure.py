@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError, SynoviaError
+from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
@@ -40,7 +40,6 @@ from synovia.retargeting.judging.steps import (
     limbs_of_joints,
     part_steps,
 )
-from synovia.retargeting.shape import find_roles
 
 Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]
@@ -118,7 +117,7 @@ class Figures:
             )  # fmt: skip
         if not len(motion):
             raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-        own, other = (_roles(clip.skeleton) if clip is not None else {} for clip in (motion, source))
+        own, other = (clip.skeleton.roles.rows if clip is not None else {} for clip in (motion, source))
         if joint_map is None:
             joint_map = {
                 role: (other.get(role, row), row) for role, row in own.items() if source is None or role in other
@@ -257,14 +256,6 @@ class Figures:
             return None
         a, b = (np.sqrt(np.var(body.hips, axis=0).sum()) / body.leg for body in (self.origin, self.result))
         return float(a), float(b)
-
-
-def _roles(skeleton: Skeleton) -> dict[str, int]:
-    """Return the recognised parts of a body; none if they cannot be told, as in a scene of two bodies."""
-    try:
-        return find_roles(skeleton)
-    except SynoviaError:
-        return {}
 
 
 def _alike(a: Motion, b: Motion) -> bool:
