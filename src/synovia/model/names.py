@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 SIDES: Final = ("left", "right")
-# Words by role, the most specific first: "shoulder" is an upper arm only without a better match.
+# Words by role, the most specific first: "shoulder" is an upper arm only without a better match. "leg" is an upper leg
+# only beside a better word for the lower leg.
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
 HIPS: Final = ("hips", "pelvis")  # for a body without known legs; else the hips are where the legs meet
 LIMBS: Final[dict[str, tuple[str, ...]]] = {
@@ -20,7 +21,7 @@ LIMBS: Final[dict[str, tuple[str, ...]]] = {
     "shoulder": ("clavicle", "collar", "collarbone", "shoulder"),
     "lower_arm": ("lowerarm", "lowarm", "forearm", "loarm", "elbow", "radius", "armelx", "armely"),
     "hand": ("wrist", "hand", "palm", "armwry", "armwrx"),
-    "upper_leg": ("upperleg", "upleg", "thigh", "femur", "hip", "leghpy", "leghpx", "leghpz"),
+    "upper_leg": ("upperleg", "upleg", "thigh", "femur", "hip", "leghpy", "leghpx", "leghpz", "leg"),
     "lower_leg": ("lowerleg", "lowleg", "loleg", "leg", "calf", "shin", "knee", "tibia", "legkny"),
     "foot": ("ankle", "ank", "foot", "legakx", "legaky"),
     "toes": ("toes", "toebase", "toe", "ball", "foot"),

@@ -71,7 +71,7 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
                 continue
             for alias in aliases:
                 rows = _named(tree, words, side, alias)
-                if rows and alias not in used:
+                if rows and alias not in used and not (part == "upper_leg" and _is_lower_leg(words, side, alias)):
                     found[f"{side}_{part}"] = rows
                     used.add(alias)
                     break
@@ -83,9 +83,8 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
         found |= {role: [row] for role, row in shape().completed(known, begins).items() if role not in found}
         _drop_disordered(tree, found, declared)
     _drop_hinged_collars(tree, found, declared)
-    _fill_trunk(tree, found)
+    _fill_trunk(tree, words, found)
     _lower_to_last_hinges(tree, words, found, declared)
-    _fill_center(tree, words, found, "hips", HIPS)
     _fill_fingers(tree, words, found)
     return dict(sorted(found.items(), key=lambda item: item[1][0]))
 
@@ -157,6 +156,12 @@ def _begins(
             begins[side, limb] = rows[0]
             used.add(limb)
     return used
+
+
+def _is_lower_leg(words: list[Word | None], side: str, alias: str) -> bool:
+    """Return whether a word for legs means the lower one: no other word does, as in upleg, leg; but not in leg, knee."""
+    lower = {*LIMBS["lower_leg"]} - {alias}
+    return alias in LIMBS["lower_leg"] and not any(word and word.side == side and word.word in lower for word in words)
 
 
 def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> list[int]:
@@ -238,13 +243,14 @@ def _drop_hinged_collars(tree: JointTree, found: Found, declared: Collection[str
             del found[f"{side}_shoulder"]
 
 
-def _fill_trunk(tree: JointTree, found: Found) -> None:
-    """Add hips (where the legs meet), chest (where arms and head meet) and spine (between them)."""
+def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None:
+    """Add hips (where the legs meet, else by name), chest (where arms and head meet) and spine (between them)."""
     legs = [found[f"{side}_upper_leg"] for side in SIDES if f"{side}_upper_leg" in found]
     if "hips" not in found and len(legs) == 2:
         met = [row for pair in zip(*legs, strict=False) if (row := meeting(tree, pair)) is not None]
         if met:
             found["hips"] = met
+    _fill_center(tree, words, found, "hips", HIPS)
     hips = _first(found, "hips")
     arms = [row for side in SIDES if (row := _first(found, f"{side}_{_arm(found, side)}")) is not None]
     if len(arms) == 2 and "head" in found:

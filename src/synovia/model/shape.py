@@ -33,6 +33,7 @@ _NEAR_WRIST, _FAR_WRIST = 0.3, 1.4  # distance of a wrist from the elbow, as a p
 _POINT: Final = 0.01  # joints that are nearer are at one point, as a part of the size
 _APART: Final = 0.2  # arms begin at least so far from the legs, as a part of a leg
 _ASKEW: Final = 0.5  # cosine above which the way from legs to arms leads to one side: fingers lie in a row
+_MOST: Final = 60  # branches at one joint: more are the bodies of a scene
 _MOVES: Final = (Kind.HINGE, Kind.BALL, Kind.FREE)
 
 
@@ -304,21 +305,23 @@ class Shape:
         """The pairs of equal limbs, that with the longest bones first; no pair is in another."""
         tree = self._tree
         found: list[tuple[float, int, Pair]] = []
-        inside: set[int] = set()
-        for row in range(len(tree.joints)):
-            if len(tree.children[row]) < 2 or not inside.isdisjoint(ancestors(tree.parents, row)):
+        inside = [False] * len(tree.joints)  # of a limb
+        for row, parent in enumerate(tree.parents):
+            inside[row] = inside[row] or (parent >= 0 and inside[parent])
+            if inside[row] or not 2 <= len(tree.children[row]) <= _MOST:
                 continue
             lines = {child: self._longest_line(child) for child in tree.children[row]}
-            sizes = {child: np.array([float(tree.lengths[i]) for i in line[1:]]) for child, line in lines.items()}
-            children = [child for child in sizes if np.count_nonzero(sizes[child])]
+            sizes = {child: np.array([float(tree.lengths[i]) for i in line]) for child, line in lines.items()}
+            children = [child for child in sizes if np.count_nonzero(sizes[child][1:])]
             for a, b in combinations(children, 2):
                 if not _are_alike(sizes[a], sizes[b]):
                     continue
                 limbs = tuple(Limb(lines[child], self._parts(lines[child])) for child in (a, b))
                 least = min(len(limb.parts) for limb in limbs)
                 if least > 1:
-                    found.append((float(min(sizes[a].sum(), sizes[b].sum())), least, Pair((limbs[0], limbs[1]), row)))
-                    inside |= {a, b}
+                    total = float(min(sizes[a][1:].sum(), sizes[b][1:].sum()))
+                    found.append((total, least, Pair((limbs[0], limbs[1]), row)))
+                    inside[a] = inside[b] = True
         longest = max((total for total, _, _ in found), default=0.0)
         kept = [one for one in found if one[0] >= (_LIMB if one[1] > 2 else _STUMP) * longest]
         return [pair for _, least, pair in sorted(kept, key=lambda one: (-min(one[1], 3), -self._bones(one[2])))]
@@ -427,15 +430,16 @@ def _has_other_parts(pair: Pair, known: Mapping[str, int]) -> bool:
 
 
 def _are_alike(a: Array, b: Array) -> bool:
-    """Return whether two branches are mirror images by their bones (lengths, outwards).
+    """Return whether two branches are mirror images by their bones (lengths, outwards, that above the first joint too).
 
-    Either may end earlier, as an arm without a hand, after two bones or more.
+    Either may end earlier, as an arm without a hand; then the first one has to be alike as well.
     """
-    if len(a) != len(b):
+    if len(a) == len(b):
+        a, b = a[1:], b[1:]
+    else:
         a, b = a[a > 0.0], b[b > 0.0]
     count = min(len(a), len(b))
-    if len(a) != len(b) and count < 2:
-        return False
     total = float(max(a[:count].sum(), b[:count].sum()))
     rest = float(abs(a.sum() - b.sum()))
-    return rest < _LIMB * total and bool(np.allclose(a[:count], b[:count], rtol=_ALIKE, atol=_SHORT * total))
+    whole = len(a) == len(b) or (count > 1 and rest < total)
+    return whole and bool(np.allclose(a[:count], b[:count], rtol=_ALIKE, atol=_SHORT * total))
