@@ -13,7 +13,7 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy import body_axes, of_joint
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 
@@ -40,7 +40,7 @@ class Body:
         vertical: Direction that points up, (3,); None for the axis of the file, else that of the rest pose.
 
     Raises:
-        InputError: If a required part is missing, or two parts have the same joint.
+        InputError: If two parts have the same joint.
     """
 
     skeleton: Skeleton
@@ -49,14 +49,7 @@ class Body:
     vertical: Array | None = None
 
     def __post_init__(self) -> None:
-        """Check that this is a body with two legs."""
-        missing = [role for role in NEEDED if role not in self.roles]
-        if missing:
-            raise InputError(
-                f"{self.skeleton.name} has no joint for {', '.join(missing)}",
-                expected="hips and two legs",
-                hint=_MAP,
-            )
+        """Check that parts have joints of their own."""
         for one, other in itertools.combinations([role for role in _APART if role in self.roles], 2):
             if self.roles[one] == self.roles[other]:
                 raise InputError(
@@ -73,9 +66,33 @@ class Body:
         The last bodies are kept with all that was derived from them, for further clips.
 
         Raises:
-            InputError: If it is no body with two legs, or there are several people.
+            InputError: If there are several people.
         """
         return _body_of(skeleton, None if roles is None else tuple(roles.items()))
+
+    @property
+    def missing(self) -> list[str]:
+        """The parts that a body lacks to walk: hips, and upper and lower parts of both legs."""
+        return [role for role in NEEDED if role not in self.roles]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has hips and two legs."""
+        return not self.missing
+
+    def required(self) -> Body:
+        """Return this body.
+
+        Raises:
+            InputError: If it has no hips, or not two legs.
+        """
+        if self.missing:
+            raise InputError(
+                f"{self.skeleton.name} has no joint for {', '.join(self.missing)}",
+                expected="hips and two legs",
+                hint=_MAP,
+            )
+        return self
 
     @cached_property
     def rest(self) -> Array:
@@ -190,16 +207,33 @@ class Body:
         """
         places = {role: self.rest_position(role) for role in self.roles}
         up = self.skeleton.up if self.vertical is None else self.vertical
-        return body_axes(places, self.skeleton.size, up, self.skeleton.name)
+        ahead = None if self.whole else usual_forward(self.skeleton, axis_vector(up or "y") if not isinstance(up, np.ndarray) else up)
+        return body_axes(places, self.skeleton.size, up, self.skeleton.name, ahead)
 
     @cached_property
     def leg(self) -> float:
-        """Mean length of the legs from hip to ankle (to the knee if nothing is below it), length units."""
+        """Mean length of the legs from hip to ankle (to the knee if nothing is below it), length units.
+
+        For a body without legs, the mean length of its arms; without arms, its size.
+        """
+        if not self.whole:
+            return self._arm or self.skeleton.size
         joints = [
             [*map(self.rest_position, leg[:2]), self.ankle_position(side, self.rest)]
             for side, leg in zip(SIDES, LEGS, strict=True)
         ]
         return float(np.linalg.norm(np.diff(joints, axis=1), axis=2).sum(axis=1).mean())
+
+    @property
+    def _arm(self) -> float:
+        """Mean length of the arms from shoulder to wrist, length units; 0 without arms."""
+        out: list[float] = []
+        for side in SIDES:
+            upper, lower = (f"{side}_{part}_arm" for part in ("upper", "lower"))
+            if upper in self.roles and lower in self.roles:
+                ends = [self.rest_position(upper), self.rest_position(lower), self.end(lower, self.rest)]
+                out.append(float(sum(np.linalg.norm(b - a) for a, b in itertools.pairwise(e for e in ends if e is not None))))
+        return float(np.mean(out)) if out else 0.0
 
     @cached_property
     def ankle(self) -> float:
@@ -227,6 +261,13 @@ class Body:
 def point_at(frames: Array, row: int, offset: Array) -> Array:
     """Return a point (..., 3) from its place in the frame of a row, for world frames (..., n, 12)."""
     return frames[..., row, 9:] + frames[..., row, :9].reshape(*frames.shape[:-2], 3, 3) @ offset
+
+
+def usual_forward(skeleton: Skeleton, up: Array) -> Array:
+    """Return the horizontal direction that a body faces: that of the file, +z if y is up, -y if z is up, else +z."""
+    ways = [axis_vector(skeleton.forward)] if skeleton.forward else []
+    flat = (way - (way @ up) * up for way in (*ways, axis_vector("z"), axis_vector("-y")))
+    return unit(next(way for way in flat if np.linalg.norm(way) > 0.5))  # one of z and y is far from vertical
 
 
 @lru_cache(maxsize=32)

@@ -18,11 +18,13 @@ from synovia.model.names import SIDES
 from synovia.model.roles import ORDER
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import NEEDED
+from synovia.retargeting.bones import carrier_of
 from synovia.retargeting.judging.actor import (
     BONES,
     Actor,
     about_z,
     angles,
+    best_rotation,
     best_turn,
     heading,
     needed_up,
@@ -128,23 +130,44 @@ class Figures:
             {role: skeleton.index(pair[k]) for role, pair in joint_map.items() if source is not None or k == 1}
             for k, skeleton in enumerate(skeletons)
         ]
-        self.origin = None
-        if source is not None:
-            self.origin = _actor(source, _completed(source.skeleton, rows[0], other), needed_up(up[0], "source_up"))
-        own_up = needed_up(up[1], "up")
+        theirs = _completed(skeletons[0], rows[0], other)
         mine = _completed(motion.skeleton, rows[1], own)
-        if own_up is None and all(role in mine for role in NEEDED):
+        whole = all(role in parts for parts in ((mine,) if source is None else (mine, theirs)) for role in NEEDED)
+        self.origin = None
+        ups = needed_up(up[0], "source_up"), needed_up(up[1], "up")
+        if source is not None:
+            self.origin = _actor(source, theirs, ups[0], whole)
+        own_up = ups[1]
+        if own_up is None and whole:
             own_up = up_of_rest(motion.skeleton, mine)
             if own_up is None and self.origin is not None and source is not None and _alike(source, motion):
                 own_up = self.origin.up  # a rest pose that does not stand; the axes are those of the same body
-        self.result = _actor(motion, mine, own_up)
+        self.result = _actor(motion, mine, own_up, whole)
         if self.result is None:
             self.origin = None
         self.found = own, other
 
+    @property
+    def whole(self) -> bool:
+        """Whether whole bodies are compared; if not, their parts are, relative to the joints that carry them."""
+        return self.result is not None and self.result.whole
+
     @cached_property
     def pairs(self) -> Pairs:
-        """Directions of each bone in the source and in the result, (T, 3), with z up."""
+        """Directions of each bone in the source and in the result, (T, 3), with z up.
+
+        For parts of bodies, they are in the axes of the result's carrier.
+        """
+        pairs = self._pairs
+        if self.whole or not pairs:
+            return pairs
+        lines = self._lines + ([pairs["trunk"]] if "trunk" in pairs else [])
+        turn = best_rotation(lines if len(lines) > 1 else [*lines, *pairs.values()])
+        return {bone: (a @ turn.T, b) for bone, (a, b) in pairs.items()}
+
+    @cached_property
+    def _pairs(self) -> Pairs:
+        """Directions of each bone in the source and in the result, (T, 3), each in its own axes."""
         if self.origin is None or self.result is None:
             return {}
         out: Pairs = {}
@@ -152,16 +175,21 @@ class Figures:
         shoulders = all(body.across("upper_arm") is not None for body in (self.origin, self.result))
         end = "upper_arm" if shoulders else next(iter(ends), "")
         for bone in BONES:
-            if bone == "trunk" and not end:
+            if bone == "trunk" and not (end and (self.whole or self.mapped & {"spine", "chest", "upper_chest"})):
                 continue
             a, b = (body.bone(bone, end) for body in (self.origin, self.result))
             if a is not None and b is not None:
                 out[bone] = a, b
         return out
 
-    @cached_property
+    @property
     def lines(self) -> list[tuple[Array, Array]]:
-        """Directions across hips and shoulders in the source and in the result, (T, 3)."""
+        """Directions across hips and shoulders in the source and in the result, (T, 3); none for parts of bodies."""
+        return self._lines if self.whole else []
+
+    @cached_property
+    def _lines(self) -> list[tuple[Array, Array]]:
+        """Directions across hips and shoulders in the source and in the result, (T, 3), each in its own axes."""
         if self.origin is None or self.result is None:
             return []
         lines = [(self.origin.across(part), self.result.across(part)) for part in ("upper_leg", "upper_arm")]
@@ -171,7 +199,7 @@ class Figures:
     def turn(self) -> float:
         """Rotation about the vertical from the source to the result, radians."""
         limbs = [pair for bone, pair in self.pairs.items() if not bone.endswith("foot")]
-        return best_turn([*limbs, *self.lines]) if limbs else 0.0
+        return best_turn([*limbs, *self.lines]) if limbs and self.whole else 0.0
 
     @cached_property
     def turned(self) -> Pairs:
@@ -191,17 +219,17 @@ class Figures:
     @cached_property
     def feet(self) -> tuple[Foot, ...]:
         """Contacts, slide and heights of the feet."""
-        return () if self.result is None else tuple(feet(self.result, self.origin, self.turn))
+        return () if self.result is None or not self.whole else tuple(feet(self.result, self.origin, self.turn))
 
     @cached_property
     def overlaps(self) -> tuple[Overlap, ...]:
         """Pairs of limbs that touch."""
-        return () if self.result is None else tuple(overlaps(self.result, self.origin))
+        return () if self.result is None or not self.whole else tuple(overlaps(self.result, self.origin))
 
     @cached_property
     def crossed(self) -> Bools | None:
         """In which frames the legs are crossed and those of the source are not, (T,); None without ankles."""
-        own = None if self.result is None else crossing(self.result)
+        own = None if self.result is None or not self.whole else crossing(self.result)
         if own is None:
             return None
         other = None if self.origin is None else crossing(self.origin)
@@ -230,7 +258,7 @@ class Figures:
         for role, (one, two) in self.source_steps.items():
             if role.removeprefix("left_").removeprefix("right_") in _SEEN and len(found := jumps(one, two)):
                 shared[role] = tuple(found.tolist())
-        if self.result is not None:
+        if self.result is not None and self.whole:
             other: list[int] = [] if self.origin is None else hip_jumps(self.origin).tolist()
             if here := [frame for frame in hip_jumps(self.result).tolist() if frame not in other]:
                 own["hips"] = tuple(here)
@@ -251,8 +279,8 @@ class Figures:
 
     @cached_property
     def paths(self) -> tuple[float, float] | None:
-        """Extents of the paths of the hips in source and result, in lengths of a leg; None without a source."""
-        if self.origin is None or self.result is None:
+        """Extents of the paths of the hips in source and result, in lengths of a leg; None if there is none."""
+        if self.origin is None or self.result is None or not self.whole:
             return None
         a, b = (np.sqrt(np.var(body.hips, axis=0).sum()) / body.leg for body in (self.origin, self.result))
         return float(a), float(b)
@@ -263,10 +291,14 @@ def _alike(a: Motion, b: Motion) -> bool:
     return set(a.skeleton.joint_names) <= set(b.skeleton.joint_names)  # a free root may have been added
 
 
-def _actor(motion: Motion, rows: dict[str, int], up: Array | None) -> Actor | None:
-    """Return the body of a clip; None if it has no hips and legs, or no legs of any length."""
-    if not len(motion) or any(role not in rows for role in NEEDED):
+def _actor(motion: Motion, rows: dict[str, int], up: Array | None, whole: bool) -> Actor | None:
+    """Return the body of a clip, or of a part of one; None without any part, or with legs of no length."""
+    if not len(motion) or not rows:
         return None
+    if not whole:
+        parts = [role for role in rows if role != "hips"]
+        carrier = carrier_of(motion.skeleton, rows, parts) if parts else -1
+        return Actor(motion, rows, np.array([0.0, 0.0, 1.0]), carrier)
     actor = Actor(motion, rows, up_of_clip(motion, rows) if up is None else up)
     return actor if actor.leg > 0.0 else None
 
