@@ -70,15 +70,18 @@ def lowest_parts(body: Body, frames: Array) -> Array:
 def trunk(body: Body, frames: Array) -> Array | None:
     """Return the directions (..., 3) from the hips to the neck, or to the part that the body has instead.
 
-    A body without any such part has its farthest joint between the limbs, if that is far enough.
+    A body without any such part has its farthest joint between the limbs, if that is far enough. A body without hips has
+    none.
     """
+    if "hips" not in body.roles:
+        return None
     for roles in _TOP:
         if all(role in body.roles for role in roles):
             way = middle(body, roles, frames) - frames[..., body.roles["hips"], 9:]
             length = np.linalg.norm(way, axis=-1, keepdims=True)
             if float(length.min()) > _POINT * body.skeleton.size:
                 return way / length
-    row = _crown(body)
+    row = _crown(body) if body.whole else None
     if row is None:
         return None
     way = frames[..., row, 9:] - hip_middle(body, frames)

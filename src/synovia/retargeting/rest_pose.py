@@ -159,7 +159,7 @@ def _posture_checks(body: Body, frames: Array, axes: Array) -> dict[str, float]:
     left, up, ahead = axes.T
     found = {role: bone(body, role, frames) for role in LEG_BONES if role in body.roles}
     known = [between(line, -up) for line in found.values() if line is not None]
-    checks = {"legs": max(known)} if known else {"no legs": _UNSEEN}
+    checks = {"legs": max(known)} if known else {"no legs": _UNSEEN} if body.whole else {}
     back = trunk(body, frames)
     if back is not None:
         checks["trunk"] = between(back, up)
@@ -300,12 +300,17 @@ def _stance_of_part(motion: Motion, body: Body, rest: Rest | None, up: str | Non
         name, pose = rest, stored[rest]
     elif rest is not None:
         name, pose, _ = _given(motion, rest)
-    checks = {} if rest is not None else {"no legs": _UNSEEN}
-    taken = RestPose(name, pose, certainty_of(checks) if checks else 1.0, checks)
     basis = Body(body.skeleton, body.roles, pose, vertical).basis
+    taken = _pose_of_part(body, name, pose, basis)
     known = up is not None or body.skeleton.up is not None
     found = Up(axis_name(vertical), vertical, 1.0 if known else DOUBTFUL, given=up is not None)
     return Stance(taken, (taken,), found, axis_name(basis[:, 2]))
+
+
+def _pose_of_part(body: Body, name: str, frames: Array, axes: Array) -> RestPose:
+    """Return a pose (n, 12) of a body without legs with its certainty; columns of axes: left, up, ahead."""
+    checks = _posture_checks(body, frames, axes)
+    return RestPose(name, frames, certainty_of(checks) if checks else 1.0, checks)
 
 
 def stands(skeleton: Skeleton) -> bool:
@@ -342,8 +347,7 @@ def _standing_target(body: Body, clip: Motion | None) -> tuple[Body, RestPose]:
     """Return a body that shall follow, and its rest pose; see ``standing_target``."""
     stored = _stored(body)
     if not body.whole:
-        checks = {"no legs": _UNSEEN}
-        return body, RestPose("file", body.rest, certainty_of(checks), checks)
+        return body, _pose_of_part(body, "file", body.rest, body.basis)
     poses = [examined(body, name, pose, own_up(body, pose)) for name, pose in stored.items()]
     best = poses[0] if poses[0].certainty >= CERTAIN else max(poses, key=lambda pose: pose.certainty)
     stated = None if body.skeleton.up is None else axis_vector(body.skeleton.up)

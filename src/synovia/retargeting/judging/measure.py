@@ -46,6 +46,7 @@ from synovia.retargeting.judging.steps import (
 Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]
 _BESIDE: Final = 0.03  # of a leg: ankles are crossed from this distance on
+_TRUNK: Final = ("spine", "chest", "upper_chest")
 _SEEN: Final = ("hips", "spine", "chest", "neck", "head", "upper_arm", "lower_arm", "upper_leg", "lower_leg")
 
 
@@ -161,8 +162,7 @@ class Figures:
         pairs = self._pairs
         if self.whole or not pairs:
             return pairs
-        lines = self._lines + ([pairs["trunk"]] if "trunk" in pairs else [])
-        turn = best_rotation(lines if len(lines) > 1 else [*lines, *pairs.values()])
+        turn = best_rotation([*self._lines, *pairs.values()])
         return {bone: (a @ turn.T, b) for bone, (a, b) in pairs.items()}
 
     @cached_property
@@ -175,7 +175,9 @@ class Figures:
         shoulders = all(body.across("upper_arm") is not None for body in (self.origin, self.result))
         end = "upper_arm" if shoulders else next(iter(ends), "")
         for bone in BONES:
-            if bone == "trunk" and not (end and (self.whole or self.mapped & {"spine", "chest", "upper_chest"})):
+            if bone == "trunk" and not end:
+                continue
+            if not self.whole and self.mapped.isdisjoint(_TRUNK if bone == "trunk" else (bone,)):
                 continue
             a, b = (body.bone(bone, end) for body in (self.origin, self.result))
             if a is not None and b is not None:
