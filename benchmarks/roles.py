@@ -56,7 +56,9 @@ def main(folders: list[str]) -> None:
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     seen: set[object] = set()
     slowest = 0.0
-    for path in sorted(path for folder in folders for path in Path(folder).rglob("*") if path.suffix.lower() in ENDINGS):
+    for path in sorted(
+        path for folder in folders for path in Path(folder).rglob("*") if path.suffix.lower() in ENDINGS
+    ):
         try:
             skeleton = sy.load_skeleton(path)
         except sy.SynoviaError:
@@ -72,8 +74,13 @@ def main(folders: list[str]) -> None:
         teller, wanted = expected(skeleton)
         if not teller:
             some = sum(role in roles for role in CORE)
-            counts["neither declared nor named: core found" if some == len(CORE) else
-                   "neither declared nor named: some parts" if some else "no parts found"][0] += 1
+            counts[
+                "neither declared nor named: core found"
+                if some == len(CORE)
+                else "neither declared nor named: some parts"
+                if some
+                else "no parts found"
+            ][0] += 1
             print(f"{'core' if some == len(CORE) else some or '-'} {path}")
             continue
         ways = {"as used": roles, "shape alone": without(skeleton, names=False).roles.rows}

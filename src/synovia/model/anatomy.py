@@ -18,7 +18,9 @@ _BESIDE: Final = 0.02  # and are beside each other: distance of their axes, as a
 _PAIRS: Final = ("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")
 
 
-def body_axes(places: Mapping[str, Array], size: float, up: str | Array | None, name: str, ahead: Array | None = None) -> Array:
+def body_axes(
+    places: Mapping[str, Array], size: float, up: str | Array | None, name: str, ahead: Array | None = None
+) -> Array:
     """Return the rotation (3, 3) from the axes of a body (x left, y up, z forward) to the world.
 
     Args:

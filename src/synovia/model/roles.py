@@ -159,7 +159,7 @@ def _begins(
 
 
 def _is_lower_leg(words: list[Word | None], side: str, alias: str) -> bool:
-    """Return whether a word for legs means the lower one: no other word does, as in upleg, leg; but not in leg, knee."""
+    """Return whether a word for legs means the lower one, because no other does: in upleg, leg; not in leg, knee."""
     lower = {*LIMBS["lower_leg"]} - {alias}
     return alias in LIMBS["lower_leg"] and not any(word and word.side == side and word.word in lower for word in words)
 
@@ -188,9 +188,7 @@ def _fill_center(tree: JointTree, words: list[Word | None], found: Found, part: 
         found[part] = [row for row in rows if not set(rows) & set(ancestors(tree.parents, row)[1:])]
 
 
-def _lower_to_last_hinges(
-    tree: JointTree, words: list[Word | None], found: Found, declared: Collection[str]
-) -> None:
+def _lower_to_last_hinges(tree: JointTree, words: list[Word | None], found: Found, declared: Collection[str]) -> None:
     """Give neck and head to the last of their hinges, which all turn them, unless the file declares them."""
     for part, aliases in CENTRE.items():
         if part in declared:
@@ -256,7 +254,8 @@ def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None
     if len(arms) == 2 and "head" in found:
         arms.append(found["head"][0])
     top = meeting(tree, [tree.parents[row] for row in arms if tree.parents[row] >= 0])
-    if top is None or (hips is None and len(arms) < 2):
+    whole_arms = all(f"{side}_lower_arm" in found for side in SIDES)
+    if top is None or (hips is None and not (len(arms) > 1 and whole_arms)):
         return
     if "head" not in found and len(arms) == 2:
         _fill_head(tree, found, top)

@@ -203,7 +203,7 @@ class Shape:
         feet = np.mean([self._rest[part[min(2, len(part) - 1)]] for part in parts], axis=0)
         up = unit(self._rest[hips] - feet)
         toes = [part[3] for part in parts if len(part) > 3]
-        ahead = np.mean([self._rest[toe] for toe in toes], axis=0) - feet if toes else np.zeros(3)
+        ahead: Array = np.mean([self._rest[toe] for toe in toes], axis=0) - feet if toes else np.zeros(3)
         ahead = ahead - np.dot(ahead, up) * up
         ahead = ahead / max(float(np.linalg.norm(self._rest[hips] - feet)), 1e-300)
         if np.linalg.norm(ahead) < _SHORT:
@@ -211,9 +211,8 @@ class Shape:
             ahead = ahead - np.dot(ahead, up) * up
         if np.linalg.norm(ahead) < _SHORT:
             ahead = self._usual_forward(up)
-        left = np.cross(up, unit(ahead - np.dot(ahead, up) * up))
-        across = sum((self._rest[a] - self._rest[b] for a, b in zip(*(part[:2] for part in parts), strict=True)),
-                     np.zeros(3))  # fmt: skip
+        left: Array = np.cross(up, unit(ahead - np.dot(ahead, up) * up))
+        across = self._rest[parts[0][:2]].sum(0) - self._rest[parts[1][:2]].sum(0)
         if abs(np.dot(across, left)) < 0.5 * np.linalg.norm(across):  # the guess is along the line between the legs
             left = unit(across - np.dot(across, up) * up)
         return left
@@ -324,7 +323,7 @@ class Shape:
                     inside[a] = inside[b] = True
         longest = max((total for total, _, _ in found), default=0.0)
         kept = [one for one in found if one[0] >= (_LIMB if one[1] > 2 else _STUMP) * longest]
-        return [pair for _, least, pair in sorted(kept, key=lambda one: (-min(one[1], 3), -self._bones(one[2])))]
+        return [pair for _, _, pair in sorted(kept, key=lambda one: (-min(one[1], 3), -self._bones(one[2])))]
 
     def _parts(self, line: list[int]) -> list[int]:
         """Return the joints of a limb: upper part, lower part, end and, if there is one, the joint after it.

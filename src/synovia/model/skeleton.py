@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.kernels import layout
+from synovia.model.anatomy import faced_axis
 from synovia.model.geometry import AXES, Array, as_numbers, axis_vector, is_number, rigid
 from synovia.model.joint import DOF_NAMES, Joint, Kind
 from synovia.model.limits import Interval, Limit, SwingTwist
-from synovia.model.anatomy import faced_axis
 from synovia.model.names import ALIASES, ROLES
 from synovia.model.notebook import Pictured
 from synovia.model.people import of_one_rig, several_people
@@ -210,7 +210,11 @@ class Skeleton(Pictured):
             rows[row] = role
         given = set(rows.values())
         return self.with_joints(
-            replace(joint, role=rows[row]) if row in rows else replace(joint, role=None) if joint.role in given else joint
+            replace(joint, role=rows[row])
+            if row in rows
+            else replace(joint, role=None)
+            if joint.role in given
+            else joint
             for row, joint in enumerate(self.joints)
         )
 
@@ -520,6 +524,8 @@ class Skeleton(Pictured):
             while (mimic := self.joints[at].mimic) is not None:
                 offset += ratio * mimic.offset
                 ratio *= mimic.ratio
+                if mimic.leader not in self._rows:  # roles of names and shape come later
+                    raise unknown_name("joint", mimic.leader, self.joint_names, self.name)
                 at = self.index(mimic.leader)
                 if at in seen:
                     raise InputError(f"joint {joint.name!r} follows itself", where=self.name)

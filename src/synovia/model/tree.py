@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -23,17 +24,17 @@ class JointTree(Protocol):
 class BodyTree(JointTree, Protocol):
     """A tree of joints with its lengths: the part of a skeleton that ``roles`` and ``shape`` need."""
 
-    @property
+    @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """Rows of each joint's children."""
         ...
 
-    @property
+    @cached_property
     def lengths(self) -> Array:
         """Distance of each joint from its parent at rest, (n,)."""
         ...
 
-    @property
+    @cached_property
     def size(self) -> float:
         """Longest sum of bone lengths from a root to a tip."""
         ...

@@ -207,7 +207,11 @@ class Body:
         """
         places = {role: self.rest_position(role) for role in self.roles}
         up = self.skeleton.up if self.vertical is None else self.vertical
-        ahead = None if self.whole else usual_forward(self.skeleton, axis_vector(up or "y") if not isinstance(up, np.ndarray) else up)
+        ahead = (
+            None
+            if self.whole
+            else usual_forward(self.skeleton, axis_vector(up or "y") if not isinstance(up, np.ndarray) else up)
+        )
         return body_axes(places, self.skeleton.size, up, self.skeleton.name, ahead)
 
     @cached_property
@@ -232,7 +236,9 @@ class Body:
             upper, lower = (f"{side}_{part}_arm" for part in ("upper", "lower"))
             if upper in self.roles and lower in self.roles:
                 ends = [self.rest_position(upper), self.rest_position(lower), self.end(lower, self.rest)]
-                out.append(float(sum(np.linalg.norm(b - a) for a, b in itertools.pairwise(e for e in ends if e is not None))))
+                out.append(
+                    float(sum(np.linalg.norm(b - a) for a, b in itertools.pairwise(e for e in ends if e is not None)))
+                )
         return float(np.mean(out)) if out else 0.0
 
     @cached_property

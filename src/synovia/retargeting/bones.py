@@ -70,8 +70,8 @@ def lowest_parts(body: Body, frames: Array) -> Array:
 def trunk(body: Body, frames: Array) -> Array | None:
     """Return the directions (..., 3) from the hips to the neck, or to the part that the body has instead.
 
-    A body without any such part has its farthest joint between the limbs, if that is far enough. A body without hips has
-    none.
+    A body without any such part has its farthest joint between the limbs, if that is far enough. A body without hips
+    has none.
     """
     if "hips" not in body.roles:
         return None

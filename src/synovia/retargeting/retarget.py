@@ -46,7 +46,7 @@ class Retargeted:
         target: The body that follows.
         stance: The rest pose of the source that was taken, its certainty, and the axis that points up.
         target_rest: The rest pose of the target that was taken, and its certainty.
-        scale: Length of the target's legs divided by that of the source's; the path is scaled by it. 1 for a fixed base.
+        scale: Length of the target's legs divided by that of the source's; it scales the path. 1 for a fixed base.
         contacts: Contacts (first frame, end) of each foot, by role.
         missed_frames: Frames in which a foot does not reach its target.
         worst: Largest distance of a foot from its target, length units of the target.

@@ -91,7 +91,9 @@ def joint_values(
     hinges = [
         t.variables[k, BLOCK_Q] for row, k in enumerate(which) if k >= 0 and skeleton.joints[row].kind is Kind.HINGE
     ]
-    stays = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3) @ np.swapaxes(t.unfold.reshape(-1, 3, 3), 1, 2)
+    stays = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3) @ np.swapaxes(
+        t.unfold.reshape(-1, 3, 3), 1, 2
+    )
     rotations = np.ascontiguousarray(stays.reshape(-1, 9))
     for first in range(0, len(q), _REPORT):
         part = slice(first, first + _REPORT)

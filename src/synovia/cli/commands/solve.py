@@ -21,6 +21,7 @@ from synovia.cli.inputs import (
     model_argument,
     one_solver,
     output_option,
+    roles_option,
     root_option,
     tolerance_option,
 )
@@ -146,6 +147,7 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
     help="Solve many: a table of targets, or a folder or pattern of them, .csv, .npz, .arrow or .parquet. The columns"
     " of a joint are JOINT.x, JOINT.y, JOINT.z and JOINT.qx to JOINT.qw.",
 )
+@roles_option
 @one_solver
 @tolerance_option
 @root_option()
@@ -199,7 +201,7 @@ def solve(
     For example: synovia solve arm7 -t tool=0.4,0.1,0.5 -r tool=xyz:180,0,0
     """
     if table is not None:
-        alone = ("positions", "rotations", "picture", "look", "deadline", "start")
+        alone = ("positions", "rotations", "roles", "picture", "look", "deadline", "start")
         refuse("expected no --targets with this option.", *alone)
         return _solve_tables(file, table, goals, _with_settings(solver, attempts, seed), tolerance, root, simd, options)
     refuse("expected --targets with this option.", "simd", *ONLY_MANY)

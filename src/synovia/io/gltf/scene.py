@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -58,7 +59,7 @@ class Scene:
     scale: Array
     bind: Array
     notes: tuple[str, ...] = ()
-    roles: Mapping[int, str] = field(default_factory=dict[int, str])
+    roles: Mapping[int, str] = dataclasses.field(default_factory=dict[int, str])
     forward: str | None = None
 
 

@@ -120,7 +120,8 @@ class Figures:
             )  # fmt: skip
         if not len(motion):
             raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-        own, other = (clip.skeleton.roles.rows if clip is not None else {} for clip in (motion, source))
+        own = motion.skeleton.roles.rows
+        other: Mapping[str, int] = {} if source is None else source.skeleton.roles.rows
         if joint_map is None:
             joint_map = {
                 role: (other.get(role, row), row) for role, row in own.items() if source is None or role in other
