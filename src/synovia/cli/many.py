@@ -237,6 +237,7 @@ def run_many(
 
 def run_items(task: Task, items: Sequence[Item], options: Options, text: str) -> int:
     """Do a task for items, report, and return the exit code."""
+    refuse("expected a single input with this option.", "roles")
     from synovia.batch.folder import run_folder
 
     ended = [0, 0]  # items, and those to do

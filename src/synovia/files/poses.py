@@ -169,7 +169,7 @@ def _load(path: str | os.PathLike[str], skeleton: Skeleton, *, led: bool) -> Pos
     path = as_path(path)
     fmt = pose_format(path)
     if fmt is None or fmt.read_pose is None:
-        return _json_pose(path, skeleton)
+        return _json_pose(path, skeleton, led=led)
     pose = fmt.read_pose(path, skeleton)
     check = verify_pose(pose, path)
     if not check.holds:
@@ -180,7 +180,7 @@ def _load(path: str | os.PathLike[str], skeleton: Skeleton, *, led: bool) -> Pos
     return pose
 
 
-def _json_pose(path: Path, skeleton: Skeleton) -> Pose:
+def _json_pose(path: Path, skeleton: Skeleton, *, led: bool) -> Pose:
     """Read the pose of a pose file."""
     where = str(path)
     fields = _fields(parse_json(read_text(path, most=_LARGEST), where), "q", where, (SCHEMA,))

@@ -16,16 +16,19 @@ from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.kernels import layout
+from synovia.model.anatomy import faced_axis
 from synovia.model.degrees import warn_of_limit_in_degrees
 from synovia.model.geometry import AXES, Array, as_numbers, axis_vector, is_number, rigid
 from synovia.model.joint import DOF_NAMES, Joint, Kind
 from synovia.model.limit_frames import with_limit_frames
 from synovia.model.limits import Interval, Limit, SwingTwist
-from synovia.model.names import ALIASES
+from synovia.model.names import ALIASES, ROLES
 from synovia.model.notebook import Pictured
+from synovia.model.people import of_one_rig, several_people
 from synovia.model.pose import Pose
 from synovia.model.roles import Found, Roles, recognize
 from synovia.model.root import Root, as_root, free_root, root_joints
+from synovia.model.shape import Shape
 from synovia.model.tables import Tables, pack, validator_of
 from synovia.model.tree import address_book, ancestors, topological
 from synovia.text import counted
@@ -42,7 +45,8 @@ class Skeleton(Pictured):
         name: Name in messages and pictures, usually the file's name.
         meters_per_unit: Length of the file's unit in metres, None if unknown.
         up: Axis that points up, for example ``"y"``, None if unknown.
-        forward: Axis that the body faces, for example ``"-z"``, None if unknown.
+        forward: Axis that the body faces, for example ``"-z"``, None if unknown. Where hips or shoulders show another
+            axis, ``forward`` is that one.
         notes: Parts of the file that were not read, one sentence each.
         source: File that the skeleton was read from; pictures and the live page take the surface of the body from it.
 
@@ -83,7 +87,7 @@ class Skeleton(Pictured):
         self.name = name
         self.meters_per_unit = meters_per_unit
         self.up = up
-        self.forward = forward
+        self._forward = forward
         self.notes: tuple[str, ...] = tuple(notes)
         self.source = source
         ordered, self.parents = topological(given, name)
@@ -146,7 +150,7 @@ class Skeleton(Pictured):
             name=self.name,
             meters_per_unit=self.meters_per_unit,
             up=self.up,
-            forward=self.forward,
+            forward=self._forward,
             notes=self.notes,
             source=self.source,
         )
@@ -187,6 +191,43 @@ class Skeleton(Pictured):
                 mimic = replace(mimic, binds=True)
             joints[row] = replace(joints[row], limit=limit, mimic=mimic)
         return self.with_joints(joints)
+
+    def with_roles(self, roles: Mapping[str, str | int]) -> Skeleton:
+        """Return the skeleton with other roles of some joints; the remaining roles are found again beside them.
+
+        Args:
+            roles: Joint by role, such as ``{"left_hand": "Wrist.L"}``. Roles have the names of VRM in snake case; see
+                ``roles``.
+
+        Raises:
+            InputError: If two roles have the same joint.
+            UnknownNameError: If there is no such role or joint.
+
+        Example:
+            >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)], names=["a", "b", "c"])
+            >>> arm.with_roles({"left_upper_arm": "a", "left_elbow": "b"}).roles
+            {'left_upper_arm': 'a', 'left_lower_arm': 'b'}
+        """
+        rows: dict[int, str] = {}
+        for name, joint in roles.items():
+            role = ALIASES.get(name, name)
+            if role not in ROLES:
+                raise unknown_name("role", name, [*ROLES, *ALIASES], self.name)
+            row = self.index(joint)
+            if row in rows or role in rows.values():
+                what = f"joint {self.joint_names[row]!r} has two roles" if row in rows else f"role {role!r}"
+                value = (rows[row], name) if row in rows else joint
+                raise InputError(what, where=self.name, value=value, expected="each role and each joint once")
+            rows[row] = role
+        given = set(rows.values())
+        return self.with_joints(
+            replace(joint, role=rows[row])
+            if row in rows
+            else replace(joint, role=None)
+            if joint.role in given
+            else joint
+            for row, joint in enumerate(self.joints)
+        )
 
     def with_root(self, root: Root) -> Skeleton:
         """Return the skeleton with a moving root, as with ``root=`` of ``solve`` and ``IK``.
@@ -295,20 +336,41 @@ class Skeleton(Pictured):
         return "/".join(self.joint_names[row] for row in reversed(ancestors(self.parents, self.index(joint))))
 
     @cached_property
-    def roles(self) -> Mapping[str, str]:
-        """Names of the joints by role in the body, from the file's roles and from joint names.
+    def roles(self) -> Roles:
+        """Names of the joints by role in the body: from the file, else by joint names, else by the shape of the body.
 
         Roles are those of VRM in snake case, such as ``"hips"``, ``"left_hand"`` or ``"right_lower_leg"``, and
         ``"left_index_1"`` for fingers. Each can be used as the name of its joint, as can ``"left_elbow"``,
         ``"left_wrist"``, ``"left_hip"``, ``"left_knee"``, ``"left_ankle"`` and ``"pelvis"``. Empty if no part is
-        recognized. If the file has several bodies, the roles are those of the first.
+        recognized. If the file has several bodies, the roles are those of the first. ``with_roles`` sets others.
         """
-        return Roles({role: self.joint_names[rows[0]] for role, rows in self._parts.items()})
+        return Roles(self.joint_names, of_one_rig(self, self._parts))
 
     @cached_property
     def _parts(self) -> Found:
         """The rows of each role."""
-        return recognize(self)
+        return recognize(self, self._shape)
+
+    def _shape(self) -> Shape:
+        """Return the shape of the body at rest."""
+        return Shape(self, np.array(self.rest_pose().frames), self._forward)
+
+    @cached_property
+    def people(self) -> tuple[int, ...]:
+        """The row at which each person of a scene begins; one or none if there are not several."""
+        return tuple(several_people(self, self._parts, np.array(self.rest_pose().positions)))
+
+    @cached_property
+    def forward(self) -> str | None:
+        """Axis that the body faces, for example ``"-z"``; None if unknown.
+
+        Hips or shoulders at rest decide, if the body stands along ``up``; else it is the axis of the file.
+        """
+        if self.up is None or not self.roles:
+            return self._forward
+        places = np.array(self.rest_pose().positions)
+        found = {role: places[row] for role, row in self.roles.rows.items()}
+        return faced_axis(found, axis_vector(self.up)) or self._forward
 
     @cached_property
     def dof_names(self) -> tuple[str, ...]:
@@ -473,6 +535,8 @@ class Skeleton(Pictured):
             while (mimic := self.joints[at].mimic) is not None:
                 offset += ratio * mimic.offset
                 ratio *= mimic.ratio
+                if mimic.leader not in self._rows:  # roles of names and shape come later
+                    raise unknown_name("joint", mimic.leader, self.joint_names, self.name)
                 at = self.index(mimic.leader)
                 if at in seen:
                     raise InputError(f"joint {joint.name!r} follows itself", where=self.name)

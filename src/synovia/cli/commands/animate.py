@@ -17,6 +17,7 @@ from synovia.cli.inputs import (
     needs_model,
     one_solver,
     output_option,
+    roles_option,
     root_option,
     up_option,
     velocity_option,
@@ -103,6 +104,7 @@ def _pairs(text: str) -> dict[str, str]:
     help="Joints that follow; B=C: B follows C of the clip or the points.",
     show_default="all tips; all points",
 )
+@roles_option
 @clip_options
 @one_solver
 @root_option(None, "fixed with --goals, else free")

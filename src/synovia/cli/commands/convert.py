@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from synovia.cli.command import Command, wrong
-from synovia.cli.inputs import ClipOptions, clip_options, clips_argument, load_body, output_option
+from synovia.cli.command import Command, refuse, wrong
+from synovia.cli.inputs import ClipOptions, clip_options, clips_argument, load_body, output_option, roles_option
 from synovia.cli.many import Options, format_option, json_lines, many_options, run_many
 from synovia.cli.output import MISSED, REACHED, talk
 from synovia.cli.saving import check_saved, save_clip, verify_option
@@ -26,6 +26,7 @@ from synovia.text import counted
 @output_option("The file, instead of OUT; or a folder.")
 @format_option()
 @clip_options
+@roles_option
 @click.option(
     "--into", metavar="GLB", type=FILE_NAME, help="The glTF whose copy gets the clip.", show_default="--model, else IN"
 )
@@ -56,7 +57,9 @@ def convert(files: tuple[str, ...], chosen: ClipOptions, into: str | None, verif
     if fmt is None or fmt.write is None:
         what = "no format with this extension can be written"
         raise FormatError(what, where=str(output), value=output.suffix or None, expected=f"one of {endings(writers)}")
-    if not fmt.holds_motions:
+    if fmt.holds_motions:
+        refuse("expected a .toml file as output with this option: it holds the roles.", "roles")
+    else:
         body = load_body(source if model is None else model)
         fmt.write(body, output, force=force)
         talk(f"{output}: skeleton of {source}")

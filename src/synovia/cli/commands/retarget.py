@@ -16,8 +16,10 @@ from synovia.cli.inputs import (
     clips_argument,
     load_body,
     output_option,
+    roles_option,
     up_option,
     velocity_option,
+    with_roles,
 )
 from synovia.cli.many import Options, format_option, many_options, run_many
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
@@ -67,6 +69,7 @@ def _velocity(given: float | dict[str, float] | str | None, body: Skeleton) -> f
 @format_option()
 @clip_options
 @click.option("--map", "joint_map", metavar="MAP.toml", type=FILE, help="Joint map, instead of guessed parts.")
+@roles_option
 @click.option("--save-map", metavar="MAP.toml", type=FILE, help="Write the joint map that was used.")
 @click.option(
     "--rest",
@@ -123,6 +126,7 @@ def retarget(
     from synovia.io.base import check_writable
     from synovia.io.load import is_bundled
     from synovia.io.save import check_target
+    from synovia.model.motion import Motion
 
     output, force = options.path, options.force
     if output is not None:
@@ -136,11 +140,13 @@ def retarget(
     motion, ends = chosen.load_with_ends(sources[0])
     body = load_body(target)
     most = _velocity(velocity, body)
+    shown = target_of(target)
+    shown = shown.on(with_roles(shown.skeleton)) if isinstance(shown, Motion) else body
     try:
         with Bar("retargeting", count=len(motion)) as bar:
             answer = retargeting.retarget(
                 motion,
-                target_of(target),
+                shown,
                 given,
                 rest=rest,
                 up=up,

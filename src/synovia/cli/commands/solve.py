@@ -21,6 +21,7 @@ from synovia.cli.inputs import (
     model_argument,
     one_solver,
     output_option,
+    roles_option,
     root_option,
     tolerance_option,
 )
@@ -148,6 +149,7 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
     help="Solve many: a table of targets, or a folder or pattern of them, .csv, .npz, .arrow or .parquet. The columns"
     " of a joint are JOINT.x, JOINT.y, JOINT.z and JOINT.qx to JOINT.qw.",
 )
+@roles_option
 @one_solver
 @tolerance_option
 @root_option()
@@ -206,7 +208,7 @@ def solve(
     """
     if table is not None:
         refuse("expected no --targets with this option.", "verify")
-        alone = ("positions", "rotations", "picture", "look", "deadline", "start")
+        alone = ("positions", "rotations", "roles", "picture", "look", "deadline", "start")
         refuse("expected no --targets with this option.", *alone)
         return _solve_tables(file, table, goals, _with_settings(solver, attempts, seed), tolerance, root, simd, options)
     refuse("expected --targets with this option.", "simd", *ONLY_MANY)

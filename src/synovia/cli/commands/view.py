@@ -14,10 +14,13 @@ from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.completion import models
 from synovia.cli.inputs import (
     ClipOptions,
+    load_body,
     model_argument,
     model_option,
     needs_model,
     one_solver,
+    role_file,
+    roles_option,
     root_option,
     trim_option,
 )
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 @click.argument("clip", cls=Argument, required=False, help="A clip to play: a file, or a name in FILE.")
 @model_option
 @trim_option
+@roles_option
 @click.option(
     "--onto",
     metavar="MODEL",
@@ -77,10 +81,10 @@ def view(
     For example: synovia view character.glb
     """
     from synovia import viewer
-    from synovia.io.load import has_shapes
+    from synovia.io.load import has_shapes, is_bundled, load_clips
 
     if onto is not None:
-        refuse("expected no --onto with this option.", "goals", "solver", "root")
+        refuse("expected no --onto with this option.", "goals", "roles", "solver", "root")
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
             file, clip, model = clip, None, file
         motion = ClipOptions(clip, model, trim).load(file)
@@ -102,6 +106,10 @@ def view(
         shown = ClipOptions(None, file if needs_model(clip) else None, trim).load(clip)
     elif trim:
         shown = ClipOptions(clip, None, trim).load(file)
+    if role_file() is not None and isinstance(body, str):
+        if shown is None and not is_bundled(body) and load_clips(body).motions:
+            shown = ClipOptions(clip).load(body)
+        body = load_body(body)
     page = viewer.view(body, wanted, clip=clip if shown is None else shown, solver=solver, root=root, **page_options)
     _serve(page, "Open this address in a browser and drag a target, or any joint. Ctrl+C ends it.", as_json=as_json)
 
