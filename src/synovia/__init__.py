@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from synovia.io.csvfile import read_csv
     from synovia.io.save import save_motion
     from synovia.io.toml import write_skeleton
-    from synovia.model import Joint, Kind, Mimic, Pose, Skeleton
+    from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import Motion
     from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
@@ -119,7 +119,7 @@ _HOMES = {
         "with_body_masses",
         "write_map",
     ),
-    "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
+    "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Site", "Skeleton"),
     "synovia.solver": (
         "Aim",
         "Ccd",
@@ -183,6 +183,7 @@ __all__ = [
     "Rotation",
     "Segments",
     "SelectivelyDamped",
+    "Site",
     "Skeleton",
     "Solution",
     "Solutions",

@@ -45,7 +45,7 @@ def draft_map(
             for k, body in enumerate((source, target))
         ]
     parts = dict.fromkeys((*NEEDED, *ways[0][1], *ways[1][1]))
-    names = [[body.joint_names[rows[part]] if part in rows else "" for part in parts] for body, rows in ways]
+    names = [[body.frame_names[rows[part]] if part in rows else "" for part in parts] for body, rows in ways]
     return {part: (a, b) for part, a, b in zip(parts, *names, strict=True)}
 
 

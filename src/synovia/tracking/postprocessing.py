@@ -158,7 +158,7 @@ def joint_velocities(skeleton: Skeleton, limits: Any) -> Array:
     most = np.full(len(skeleton), np.inf)
     if isinstance(limits, Mapping):
         for joint, value in cast("Mapping[Any, Any]", limits).items():
-            most[skeleton.index(joint)] = _velocity(value, f"velocity of {joint!r}")
+            most[skeleton.value_index(joint)] = _velocity(value, f"velocity of {joint!r}")
     else:
         most[:] = _velocity(limits, "velocity")
     return most
