@@ -20,7 +20,7 @@ POINT = "World position x, y, z in the length unit of the model's file."
 OTHER_POINT = "Point on the other joint, in its frame."
 AXIS = "Direction in the joint's frame; its length does not matter."
 DIRECTION = "World direction; its length does not matter."
-OTHER_JOINT = "Name, body, role or row of another joint."
+OTHER_JOINT = "Name of another joint, link or site, else a role, or a row."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -35,17 +35,22 @@ class Meaning:
         kind: ``"joint"``, ``"link"`` or ``"site"``.
         name: The name, without the word before the colon.
         row: The joint, the joint that carries the link, or the joint that carries the site.
-        place: Frame of a site on its joint, (4, 4); None for the joint's own frame.
+        rest: Frame of a site on its joint, (4, 4); None for a joint or link.
     """
 
     kind: str
     name: str
     row: int
-    place: Array | None = None
+    rest: Array | None = None
+
+    @property
+    def place(self) -> Array | None:
+        """The frame's place on its joint, (4, 4); None if it is the joint's own frame."""
+        return None if self.rest is None or np.array_equal(self.rest, np.eye(4)) else self.rest
 
     def is_at(self, row: int, place: Array) -> bool:
         """Return whether it is this place (4, 4) on this joint."""
-        return self.row == row and np.array_equal(place, rigid() if self.place is None else self.place)
+        return self.row == row and np.array_equal(place, rigid() if self.rest is None else self.rest)
 
     @property
     def address(self) -> str:
@@ -72,7 +77,7 @@ class AddressBook:
             if joint.body and row not in inner:
                 self._add(Meaning(LINK, joint.body, row))
             for site in joint.sites:
-                self._add(Meaning(SITE, site.name, row, site.rest if np.any(site.rest != np.eye(4)) else None))
+                self._add(Meaning(SITE, site.name, row, site.rest))
 
     def _add(self, meaning: Meaning) -> None:
         """Add a meaning."""
@@ -117,7 +122,7 @@ class AddressBook:
 
     def _fixed_place(self, meaning: Meaning) -> tuple[int, Array]:
         """Return a frame as a place on the nearest joint that moves, or on the root: the same for equal frames."""
-        row, place = meaning.row, rigid() if meaning.place is None else meaning.place
+        row, place = meaning.row, rigid() if meaning.rest is None else meaning.rest
         while self._joints[row].kind is Kind.FIXED and self._parents[row] >= 0:
             row, place = self._parents[row], self._joints[row].rest @ place
         return row, place

@@ -336,7 +336,11 @@ class Skeleton(Pictured):
     def names_at(self, row: int, place: Array) -> list[str]:
         """Return the names of a frame, given by a joint and the place on it (4, 4), that mean it alone."""
         joint = self.joints[row]
-        named = {JOINT: [joint.name], LINK: [joint.body], SITE: [site.name for site in joint.sites]}
+        named = {
+            JOINT: [joint.name],
+            LINK: [joint.body],
+            SITE: [site.name for site in joint.sites if np.array_equal(site.rest, place)],
+        }
         names = [name for kind, own in named.items() for bare in own if bare for name in (bare, f"{kind}:{bare}")]
         meanings = {name: self._book.frames(name) for name in names}
         found = [name for name, meant in meanings.items() if len(meant) == 1 and meant[0].is_at(row, place)]
@@ -424,7 +428,7 @@ class Skeleton(Pictured):
         return UnknownNameError(f"{name!r} means several {what} of {self.name}: {listed}", hint=hint)
 
     def joint(self, joint: str | int) -> Joint:
-        """Return a joint by name, body, role or row."""
+        """Return a joint by name, body, role or row; see ``value_index``."""
         return self.joints[self.value_index(joint)]
 
     def path(self, joint: str | int) -> str:

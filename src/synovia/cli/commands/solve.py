@@ -122,7 +122,7 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
     "X,Y,Z",
     _position,
     "World position of a joint, in the length unit of the file. Repeat for more joints. A joint is named by its name,"
-    " body, role or row.",
+    " its link, a site on it, its role or its row; joint:NAME and link:NAME say which is meant.",
 )
 @_joint_option(
     ("--rotation", "-r", "rotations"),
