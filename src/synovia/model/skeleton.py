@@ -606,6 +606,32 @@ class Skeleton(Pictured):
         upper.setflags(write=False)
         return lower, upper
 
+    def moves_in(self, seconds: float) -> dict[str | int, float]:
+        """Return how far each joint goes in a time at its highest velocity (``Joint.velocity``).
+
+        ``FullBody(attempts=1, largest_move=skeleton.moves_in(1 / 100))`` keeps the velocities of the file in a loop of
+        100 cycles per second.
+
+        Args:
+            seconds: The time.
+
+        Returns:
+            By joint, or by row where several joints share a name: radians or length units. Joints without a velocity
+            are left out.
+
+        Raises:
+            InputError: If the time is not above 0.
+        """
+        time = float(as_numbers(seconds, (), "seconds"))
+        if time <= 0.0:
+            raise InputError("seconds", where=self.name, value=seconds, expected="a time above 0")
+        counts = Counter(self.joint_names)
+        return {
+            joint.name if counts[joint.name] == 1 else row: joint.velocity * time
+            for row, joint in enumerate(self.joints)
+            if joint.velocity is not None
+        }
+
     def q_slice(self, joint: str | int) -> slice:
         """Return the slice of q with the values of a joint."""
         row = self.value_index(joint)
