@@ -334,7 +334,7 @@ def _changes(node: Element, mesh: Element) -> list[str]:
     morphed = any(isinstance(weight, int | float) and weight for weight in owner.list("weights"))
     extensions = node.child("extensions")
     several = extensions is not None and extensions.has(_INSTANCES)
-    return ["without their morph targets"] * morphed + ["shown once, without further instances"] * several
+    return ["shown without morph targets"] * morphed + ["shown once, without further instances"] * several
 
 
 def _merged(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[np.int64], Faces, NDArray[np.bool_]]:
