@@ -679,8 +679,8 @@ TABLES = [
     (long_cell, "npz"), (long_cell, "csv"), (long_cell, "parquet"), (wide_csv, "npz"), (wide_csv, "csv"),
     (very_wide_csv, "csv"), (commas, "csv"), (quoted_commas, "csv"), (tall_csv, "npz"), (tall_csv, "csv"),
     (dictionary_parquet, "parquet"), (dictionary_parquet, "npz"), (plain_parquet, "parquet"),
-    (lists_parquet, "parquet"), (packed_arrow, "arrow"), (large_parquet, "parquet"), (large_parquet, "npz"), (one_group_parquet, "parquet"),
-    (texts_npz, "npz"), (texts_npz, "csv"), (many_npz, "npz"),
+    (lists_parquet, "parquet"), (packed_arrow, "arrow"), (large_parquet, "parquet"), (large_parquet, "npz"),
+    (one_group_parquet, "parquet"), (texts_npz, "npz"), (texts_npz, "csv"), (many_npz, "npz"),
 ]  # fmt: skip
 
 
