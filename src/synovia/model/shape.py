@@ -193,6 +193,9 @@ class Shape:
         ends = [self._end(chosen[limb]) for limb in PARTS]
         ways = [self._begin(chosen[limb]) - end for limb, end in zip(PARTS, ends, strict=True)]
         up = unit(ways[0] + ways[1])
+        axis = int(np.argmax(np.abs(up)))
+        if abs(up[axis]) > _DOWN:  # legs that are bent at rest lean, but bodies stand along an axis of the file
+            up = np.sign(up[axis]) * np.eye(3)[axis]
         down = all(float(way @ up) > _DOWN * float(np.linalg.norm(way)) for way in ways)
         return up if down and abs(float((ends[1] - ends[0]) @ up)) < _GROUND * float(np.linalg.norm(ways[0])) else None
 
@@ -352,7 +355,7 @@ class Shape:
         return [pair for _, _, pair in kept]
 
     def _skew(self, pair: Pair) -> float:
-        """Return how far the line between two limbs points ahead, as its cosine: of four legs, two are beside another."""
+        """Return how far the line between two limbs points ahead, as its cosine: 0 for two of four legs in one row."""
         if self._forward is None:
             return 0.0
         across = np.subtract(*self._rest[[limb.parts[0] for limb in pair.limbs]])
