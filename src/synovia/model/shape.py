@@ -196,8 +196,11 @@ class Shape:
         axis = int(np.argmax(np.abs(up)))
         if abs(up[axis]) > _DOWN:  # legs that are bent at rest lean, but bodies stand along an axis of the file
             up = np.sign(up[axis]) * np.eye(3)[axis]
+        trunk = self._begin(chosen["arm"]) - self._begin(chosen["leg"])
         down = all(float(way @ up) > _DOWN * float(np.linalg.norm(way)) for way in ways)
-        return up if down and abs(float((ends[1] - ends[0]) @ up)) < _GROUND * float(np.linalg.norm(ways[0])) else None
+        level = abs(float(trunk @ up)) < _DOWN * float(np.linalg.norm(trunk))
+        ground = abs(float((ends[1] - ends[0]) @ up)) < _GROUND * float(np.linalg.norm(ways[0]))
+        return up if down and level and ground else None
 
     def _is_body(self, chosen: Mapping[str, Pair]) -> bool:
         """Return whether two pairs are the legs and arms of one body.
@@ -375,7 +378,7 @@ class Shape:
         bones = [row for row in line[1:] if joints[row].kind in _MOVES] if len(line) > 1 else []
         longest = max((float(sizes[row]) for row in bones), default=0.0)
         long = [row for row in bones if float(sizes[row]) >= _LONG * longest]
-        if len(long) < 2:  # an end that does not move
+        if len(long) < 2 and joints[line[-1]].kind not in _MOVES:  # an end that does not move
             lengths = {row: float(sizes[row]) for row in line[1:] if sizes[row] > _POINT * self._tree.size}
             long = sorted(sorted(lengths, key=lambda row: -lengths[row])[:2], key=line.index)
         if len(long) < 2:
@@ -453,7 +456,8 @@ def _vote(limb: Limb, known: Mapping[str, int]) -> tuple[str, str] | None:
     inside = set(limb.line)
     for side in SIDES:
         for kind, parts in PARTS.items():
-            if any(known.get(f"{side}_{part}") in inside for part in parts):
+            collar = ("shoulder",) if kind == "arm" else ()
+            if any(known.get(f"{side}_{part}") in inside for part in (*parts, *collar)):
                 return side, kind
     return None
 

@@ -334,7 +334,9 @@ def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
     far = float(np.linalg.norm(leg))
     up = unit(leg + arm) if skeleton.up is None else axis_vector(skeleton.up)
     down = all(float(way @ up) > _UPRIGHT_ARM * float(np.linalg.norm(way)) for way in (leg, arm))
-    return down and abs(float((hands - feet) @ up)) < _ON_GROUND * far
+    trunk = shoulders - hips
+    level = abs(float(trunk @ up)) < _UPRIGHT_ARM * float(np.linalg.norm(trunk))
+    return down and level and abs(float((hands - feet) @ up)) < _ON_GROUND * far
 
 
 def needed_up(given: str | None, what: str) -> Array | None:
