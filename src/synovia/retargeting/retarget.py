@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
@@ -55,6 +55,7 @@ class Retargeted:
         original: The motion that was transferred.
         velocity: Highest velocity of each joint of the target, (m,), radians per second; infinite where none is known.
         moves: Whether the base of the target moves; if not, its parts move relative to it.
+        carried: Roles of the parts that are compared by the judge: those of the map, or all that both bodies have.
 
     Example:
         >>> import synovia as sy
@@ -78,6 +79,7 @@ class Retargeted:
     original: Motion
     velocity: Array
     moves: bool = True
+    carried: Collection[str] = ()
 
     @cached_property
     def held_back(self) -> dict[str, float]:
@@ -96,9 +98,9 @@ class Retargeted:
     @cached_property
     def judgement(self) -> Judgement:
         """The judgement of the motion beside the original; computed at its first use."""
-        carried = {part.role for part in self.parts}
-        shared = {role: (row, self.target.roles[role]) for role, row in self.source.roles.items()
-                  if role in self.target.roles and (self.moves or role in carried)}  # fmt: skip
+        shared = {
+            role: (row, self.target.roles[role]) for role, row in self.source.roles.items() if role in self.carried
+        }
         named = self.stance.up.name if self.stance.up.given else None
         return judge(self.motion, self.original, shared, source_up=named)
 
@@ -271,6 +273,7 @@ def retarget(
         original=motion,
         velocity=most,
         moves=found.moves,
+        carried=frozenset(role for role in found.roles if role in source.roles and role in target.roles),
     )
 
 

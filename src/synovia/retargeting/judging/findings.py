@@ -441,9 +441,12 @@ def _of_parts(figures: Figures) -> Iterator[Finding]:
 
 def _four_legs(figures: Figures) -> Iterator[Finding]:
     """Yield findings about a body of four legs beside one of two."""
-    if figures.origin is None or figures.result is None or not figures.whole:
+    if figures.origin is None or figures.result is None:
         return
-    four = [stands_on_four(actor.motion.skeleton, actor.rows) for actor in (figures.origin, figures.result)]
+    four = [
+        stands_on_four(actor.motion.skeleton, {**actor.motion.skeleton.role_rows, **actor.rows})
+        for actor in (figures.origin, figures.result)
+    ]
     if four[0] != four[1]:
         names = ["the source", "the result"] if four[0] else ["the result", "the source"]
         text = f"at rest, {names[0]} stands on four legs and {names[1]} on two: poses mean different things for them"
