@@ -250,7 +250,7 @@ def up_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
     """
     axis = _axis_of_clip(motion, rows)
     places = motion.positions()
-    tilted = tilted_up(_legs(places, rows), _trunk(places, rows), axis)
+    tilted = tilted_up(_legs(places, rows), _trunk(places, rows), axis, places)
     return axis if tilted is None else tilted
 
 
@@ -271,7 +271,7 @@ def _axis_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
 def lean(actor: Actor) -> float:
     """Return by how many degrees a straight body leans from up in all frames, 0 if it does not."""
     up = np.array([0.0, 0.0, 1.0])
-    found = tilted_up(_legs(actor.places, actor.rows), _trunk(actor.places, actor.rows), up)
+    found = tilted_up(_legs(actor.places, actor.rows), _trunk(actor.places, actor.rows), up, actor.places)
     return 0.0 if found is None else between(found, up)
 
 
