@@ -15,6 +15,9 @@ from synovia.cli.values import FILE_NAME, NUMBER, Checked, Number, Word, numbers
 from synovia.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from synovia.batch.tasks import ClipReader
     from synovia.clips import Ends
     from synovia.model import Skeleton
     from synovia.model.motion import Motion
@@ -85,11 +88,22 @@ class ClipOptions(NamedTuple):
             raise UnsupportedError("a bundled model has no motion", where=path, hint=instead)
         skeleton = None if self.model is None else load_body(self.model, path)
         try:
-            return load_motion(path, self.number, skeleton=skeleton)
+            motion = load_motion(path, self.number, skeleton=skeleton)
         except UnsupportedError as error:
             if format_of(Path(path)).holds_motions:
                 raise
             raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
+        tell_notes((*motion.skeleton.notes, *motion.notes))
+        return motion
+
+    def reader(self) -> ClipReader:
+        """Return the reader of many clips, after telling the notes of their model."""
+        from synovia.batch.tasks import ClipReader
+        from synovia.io.load import has_shapes
+
+        if self.model is not None and not has_shapes(self.model):
+            load_body(self.model)
+        return ClipReader(*self)
 
     @property
     def number(self) -> str | int | None:
@@ -312,9 +326,22 @@ def load_body(name: str, clip: str | None = None) -> Skeleton:
     from synovia.io.load import load_model
 
     skeleton = load_model(name, clip)
-    for note in skeleton.notes:
-        talk(f"synovia: {printable(note)}")
+    tell_notes(skeleton.notes)
     return skeleton
+
+
+def tell_notes(notes: Iterable[str]) -> None:
+    """Write notes about what of a file was not kept to stderr, each once in a command."""
+    for note in untold(notes):
+        talk(f"synovia: {printable(note)}")
+
+
+def untold(notes: Iterable[str]) -> list[str]:
+    """Return the notes that this command has not told yet, each once; they count as told from now on."""
+    told: set[str] = click.get_current_context().meta.setdefault(f"{__name__}.told", set())
+    new = [note for note in dict.fromkeys(notes) if note not in told]
+    told.update(new)
+    return new
 
 
 def needs_model(path: str) -> bool:

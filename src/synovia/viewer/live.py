@@ -152,7 +152,7 @@ def opening(
     surface = surface_with(skeleton)
     if playing is not None:
         ends = (f"{clips[playing].name}: {note}" for note in find_ends(clips[playing]).notes)
-        surface = replace(surface, notes=(*surface.notes, *ends))
+        surface = replace(surface, notes=tuple(dict.fromkeys((*surface.notes, *clips[playing].notes, *ends))))
 
     def give(client: Any, session: Session, host: Host) -> Page:
         return Page(client, session, name, host, surface, TABS, Keys, _Navigation(host, own))

@@ -12,7 +12,7 @@ import click
 
 from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.completion import models
-from synovia.cli.inputs import ClipOptions, model_argument, model_option, one_solver, root_option, trim_option
+from synovia.cli.inputs import ClipOptions, model_argument, model_option, one_solver, root_option, trim_option, untold
 from synovia.cli.output import emit, emit_json, printable, talk
 from synovia.cli.values import FILE, Number
 
@@ -105,7 +105,7 @@ def _serve(page: View, what: str, *, as_json: bool) -> None:
             emit_json({"schema": "synovia.view/1", "url": page.url, "notes": list(page.notes)})
         else:
             emit(page.url)
-        for line in page.notes:
+        for line in untold(page.notes):
             talk(printable(line))
         talk(what)
         page.wait()
