@@ -280,6 +280,7 @@ def test_clips_of_amass(tmp_path, count):
     clip = amass(tmp_path / "clip.npz", count)
     motion = sy.load_motion(tmp_path / "clip.npz", skeleton=tmp_path / "SMPL.npz")
     assert (motion.fps, motion.skeleton.up, motion.skeleton.joint_names) == (120.0, "z", NAMES[count])
+    assert motion.notes == ("Arrays that were not read: 'gender', 'dmpls'.",)
     places, parents = joints(clip["betas"]), parents_of(count)
     turns = Rotation.from_rotvec(clip["poses"].reshape(-1, 3)).as_matrix().reshape(-1, count, 3, 3)
     for frame in range(len(motion)):  # the forward kinematics of SMPL, written down again
@@ -306,6 +307,13 @@ def test_clips_of_one_smpl_model_on_another_keep_the_body(tmp_path):
     for name in NAMES[24][:22]:
         turn = small.pose(3).rotation(name).inv() * whole.pose(3).rotation(name)
         assert turn.magnitude() < 1e-12
+    assert whole.notes == ("Arrays that were not read: 'gender', 'dmpls'.",)
+    hands = "'left_index1', 'left_index2', 'left_index3', 'left_middle1' and 26 more"
+    assert small.notes == (
+        "Joints without values in the file stay at rest: 'left_hand', 'right_hand'.",
+        f"Rotations of joints that the model lacks were not kept: {hands}.",
+        "Arrays that were not read: 'gender', 'dmpls'.",
+    )
 
 
 @pytest.mark.parametrize(

@@ -533,6 +533,8 @@ def test_c3d_has_labelled_markers_alone(tmp_path):
     assert markers.names == ["LKNE", "RKNE", "LHip"]
     np.testing.assert_allclose(markers.positions, places, atol=1e-6)
     assert (markers.fps, markers.meters_per_unit) == (60.0, 0.001)
+    lost = "1 points without a label, 1 computed results (angles, forces, ...), 1 analog channels"
+    assert markers.notes == (f"Only labelled markers were read; not kept: {lost}.",)
     data = bytearray((tmp_path / "a.c3d").read_bytes())
     data[2:200] = b"\xff" * 198
     (tmp_path / "a.c3d").write_bytes(data)

@@ -101,15 +101,15 @@ class ClipReader:
         return file_of(self.model) or path
 
     def read(self, path: Path) -> tuple[Motion, list[str]]:
-        """Return a clip of a file, and sentences about calibration frames at its ends."""
+        """Return a clip of a file, its notes, and sentences about calibration frames at its ends."""
         from synovia.clips import find_ends
 
         clip = int(self.clip) if isinstance(self.clip, str) and self.clip.isdecimal() else self.clip
         motion = load_motion(path, clip, skeleton=self._body)
         ends = find_ends(motion)
         what = "cut off" if self.trim else "--trim-tpose cuts this off"
-        notes = [*(motion.skeleton.notes if self.model is None else ()), *motion.notes]
-        notes += [f"{note} ({what})" for note in ends.notes]
+        lost = (*(motion.skeleton.notes if self.model is None else ()), *motion.notes)
+        notes = [*dict.fromkeys(lost), *(f"{note} ({what})" for note in ends.notes)]
         return (ends.of(motion) if self.trim else motion), notes
 
 
@@ -470,7 +470,7 @@ class FitPoints:
         save_motion(motion, output, into=file_of(self.model), verify=self.verify)
         errors = point_errors(fitted)
         figures = {"frames": len(fitted), **errors, "worst": errors["p99_error"], **seen}
-        return {**figures, "notes": joined(fitted.notes)}
+        return {**figures, "notes": joined([*points.notes, *fitted.notes])}
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output."""

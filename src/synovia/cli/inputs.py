@@ -11,11 +11,13 @@ import click
 from synovia.cli import completion
 from synovia.cli.command import Argument, Decorator, bundle
 from synovia.cli.output import printable, talk
-from synovia.cli.saving import tell_notes
 from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, Word, numbers
 from synovia.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from synovia.batch.tasks import ClipReader
     from synovia.clips import Ends
     from synovia.model import Skeleton
     from synovia.model.motion import Motion
@@ -92,8 +94,17 @@ class ClipOptions(NamedTuple):
             if format_of(Path(path)).holds_motions:
                 raise
             raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
-        tell_notes(motion, skeleton=skeleton is None)
+        tell_notes((*motion.skeleton.notes, *motion.notes))
         return motion
+
+    def reader(self) -> ClipReader:
+        """Return the reader of many clips, after telling the notes of their model."""
+        from synovia.batch.tasks import ClipReader
+        from synovia.io.load import has_shapes
+
+        if self.model is not None and not has_shapes(self.model):
+            load_body(self.model)
+        return ClipReader(*self)
 
     @property
     def number(self) -> str | int | None:
@@ -333,8 +344,7 @@ def load_body(name: str, clip: str | None = None, *, roles: bool = True) -> Skel
     from synovia.io.load import load_model
 
     skeleton = load_model(name, clip)
-    for note in skeleton.notes:
-        talk(f"synovia: {printable(note)}")
+    tell_notes(skeleton.notes)
     return with_roles(skeleton) if roles else skeleton
 
 
@@ -356,6 +366,20 @@ def role_file() -> Path | None:
     """Return the file of ``--roles``; None if the command has no such option, or it was not given."""
     ctx = click.get_current_context(silent=True)
     return None if ctx is None else ctx.meta.get(_ROLES)
+
+
+def tell_notes(notes: Iterable[str]) -> None:
+    """Write notes about what of a file was not kept to stderr, each once in a command."""
+    for note in untold(notes):
+        talk(f"synovia: {printable(note)}")
+
+
+def untold(notes: Iterable[str]) -> list[str]:
+    """Return the notes that this command has not told yet, each once; they count as told from now on."""
+    told: set[str] = click.get_current_context().meta.setdefault(f"{__name__}.told", set())
+    new = [note for note in dict.fromkeys(notes) if note not in told]
+    told.update(new)
+    return new
 
 
 def needs_model(path: str) -> bool:

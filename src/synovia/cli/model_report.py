@@ -156,7 +156,8 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
         if place == clips.shown and len(clips.motions) > 1:
             line += style("  written by Synovia, the default", dim=True)
         lines.append(line + "".join(style(f"  {note}", fg="yellow") for note in find_ends(motion).notes))
-        lines += [style(f"  {printable(note)}", fg="yellow") for note in motion.notes]
+        own = [note for note in motion.notes if note not in skeleton.notes]
+        lines += [style(f"  {printable(note)}", fg="yellow") for note in own]
     return lines
 
 

@@ -48,12 +48,6 @@ def tell_check(check: FileCheck) -> bool:
     return check.holds
 
 
-def tell_notes(motion: Motion, *, skeleton: bool) -> None:
-    """Write the notes of a clip to stderr, and those of its skeleton if nobody has yet."""
-    for note in (*(motion.skeleton.notes if skeleton else ()), *motion.notes):
-        talk(f"synovia: {printable(motion.name)}: {printable(note)}")
-
-
 def _tell(path: Path, notes: list[str]) -> None:
     for note in notes:
         talk(f"synovia: {path}: {printable(note)}")

@@ -19,6 +19,7 @@ from synovia.cli.inputs import (
     output_option,
     roles_option,
     root_option,
+    tell_notes,
     up_option,
     velocity_option,
 )
@@ -177,9 +178,9 @@ def animate(
     own, moves = _model_of(files, body, points), root or ("fixed" if goals is not None else "free")
     given = [str(source) for source in (goals, follow, points) if source is not None]
     if options.are_many(given or files):
-        from synovia.batch.tasks import POINT_ENDINGS, ClipReader, FitPoints, LockFeet, motion_endings, usual_ending
+        from synovia.batch.tasks import POINT_ENDINGS, FitPoints, LockFeet, motion_endings, usual_ending
 
-        reader = ClipReader(*chosen)
+        reader = chosen.reader()
         lock = LockFeet(reader, feet, up, blend, verify) if foot_lock else None
         if goals is not None or follow is not None:
             from synovia.batch.following import FollowTargets
@@ -301,20 +302,22 @@ def _fit(
     skeleton: Skeleton | None, path: Path, chosen: ClipOptions, pairs: dict[str, str] | None, settings: dict[str, Any]
 ) -> Fitted:
     """Return a clip fitted to points over time; None stands for a body made to measure."""
-    from synovia.clips import fit_keypoints
+    from synovia.clips import Fitted, fit_keypoints
     from synovia.clips.pointfile import holds_points, read_points
 
     if holds_points(path):
         points = read_points(path).chosen(pairs, path)
+        tell_notes(points.notes)
     else:
         points = _joints_of_clip(skeleton, path, chosen, pairs)
     settings["fps"] = settings["fps"] or points.fps or 30.0
     with Bar("fitting", count=len(points.positions)) as bar:
-        return fit_keypoints(
+        fitted = fit_keypoints(
             points.positions, points.joints, body=skeleton, offsets=points.offsets, confidence=points.confidence,
             meters_per_unit=points.meters_per_unit, name=path.stem, progress=bar,
             **settings,
         )  # fmt: skip
+    return Fitted.made(fitted, fitted.errors, fitted.smoothness, points.notes, fitted.flips)
 
 
 def _joints_of_clip(

@@ -113,7 +113,7 @@ def render(
     from synovia.draw.film import check_film
 
     if options.are_many(clips, prints_json=False):
-        from synovia.batch.tasks import ClipReader, RenderFile, motion_endings
+        from synovia.batch.tasks import RenderFile, motion_endings
 
         refuse("expected a single clip with this option.", "beside")
         drawing = {
@@ -121,7 +121,7 @@ def render(
             "captions": captions, "angles": angles or [],
         }  # fmt: skip
         endings = motion_endings(on_model=chosen.model is not None)
-        return run_many(RenderFile(ClipReader(*chosen), drawing), clips, options, "drawing", ".gif", endings)
+        return run_many(RenderFile(chosen.reader(), drawing), clips, options, "drawing", ".gif", endings)
     output = Path(options.output or "")
     check_film(output, force=options.force)
     main, other = (chosen.load(clips[0]), None) if beside is None else chosen.load_pair(clips[0], beside)
