@@ -22,7 +22,6 @@ import synovia as sy
 from synovia.io.load import load_motions
 from synovia.model import Kind
 from synovia.model.geometry import matrix_to_quat, quat_product
-from synovia.retargeting.shape import find_roles
 
 ONTO = {
     "humanoid": ("bvhtoolbox_walk01", "cmu_07_01_walk", "fair_wave_hello", "pymo_8walk", "idle_root.001"),
@@ -283,7 +282,7 @@ def upright(answer):
 def carrier(motion):
     """Return the row of the free joint whose position changes most, and its rotation and position at rest."""
     skeleton = motion.skeleton
-    rows, row = [], find_roles(skeleton)["hips"]
+    rows, row = [], skeleton.roles.rows["hips"]
     while row >= 0:
         rows += [row] if skeleton.joints[row].kind is Kind.FREE else []
         row = skeleton.parents[row]

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,3 +69,24 @@ class ConvertKilledOnce(ConvertFile):
             return figures
         os.kill(os.getpid(), signal.SIGTERM)
         raise AssertionError("still alive")
+
+
+class Busy(Deadly):
+    """A task that never ends at an input that says "busy", and leaves a mark with the number of its process.
+
+    Args:
+        marks: The folder of marks.
+    """
+
+    name = "convert"
+
+    def __init__(self, marks):
+        self.marks = marks
+
+    def run(self, item, output):
+        if item.path.read_text() == "busy":
+            (Path(self.marks) / f"busy-{os.getpid()}").touch()
+            while True:
+                time.sleep(0.01)
+        output.write_bytes(item.path.read_bytes())
+        return {}

@@ -14,6 +14,7 @@ import pytest
 import synovia as sy
 from cli_runs import assert_refused, run
 from synovia.cli.installation import installation_text
+from synovia.errors import install_command
 from synovia.kernels.compiler.entries import ENTRIES, Entry
 
 
@@ -203,8 +204,8 @@ def test_doctor_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installation, "_installed", none_installed)
     data = run("doctor", "--json").data
     assert data["extras"]["render"]["installed"] is False
-    assert data["extras"]["render"]["install"] == 'pip install "synovia[render]"'
-    assert 'pip install "synovia[render]"' in run("doctor").out
+    assert data["extras"]["render"]["install"] == install_command("render")
+    assert install_command("render") in run("doctor").out
 
 
 def test_doctor_finds_a_broken_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from cli_runs import assert_refused, run, run_apart
 from synovia.cli import main
+from synovia.errors import install_command
 
 
 def test_help_names_every_command_and_exit_code() -> None:
@@ -128,7 +129,6 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         ([*RETARGET, "--shard", "4/3"], "'--shard': expected I/N with I from 1 to N, for example 3/10, got '4/3'."),
         ([*RETARGET, "--engine", "spark"], "expected one of local, ray, got 'spark'."),
         ([*RETARGET, "--format", "mp3"], "'--format': expected one of bvh"),
-        ([*RETARGET, "--retry-failed"], "expected a folder or several inputs with this option."),
         ([*ANIMATE, "--feet", "left,"], "'--feet': expected names separated by commas, got 'left,'."),
         ([*ANIMATE, "--blend", "-1"], "'--blend': expected a number from 0, got '-1'."),
         ([*ANIMATE, "--up", "-y"], "'--up': expected x, y or z with --foot-lock, got '-y'."),
@@ -153,7 +153,6 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         ([*RENDER, "--view", "10,100"], "'--view': expected"),
         ([*RENDER, "--theme", "drak"], "got 'drak'. Did you mean 'dark'?"),
         ([*RENDER, "--fps", "0"], "'--fps': expected a number from 0.1, got '0'."),
-        ([*RENDER, "--json"], "'--json': expected a folder or several inputs with this option."),
         (["plot", "walk.bvh", "-o", "a.png", "--beside", "b.bvh"], "expected --judge with this option."),
         (["plot", "walk.bvh", "-o", "a.png", "--feet", "--judge"], "expected one of --feet, --judge and --reach"),
         (["plot", "walk.bvh", "-o", "a.png", "--feet", "--joint", "hips"], "'--joint': expected no --feet, --judge"),
@@ -178,6 +177,25 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
 def test_wrong_values_of_options_are_wrong_usage(arguments: list[str], words: str) -> None:
     """Told before any file is read: no file of these names exists."""
     assert_refused(run(*arguments), words, code=2)
+
+
+@pytest.mark.parametrize("arguments", [["retarget", "{}", "humanoid", "--retry-failed"], ["render", "{}", "--json"]])
+def test_options_for_many_inputs_are_refused_for_one_and_a_missing_one_is_named_first(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    clip = tmp_path / "walk.bvh"
+    words = [word.format(clip) for word in [*arguments, "-o", str(tmp_path / "out.png")]]
+    assert_refused(run(*words), "walk.bvh: file or folder does not exist")
+    clip.write_text("HIERARCHY")
+    option = next(word for word in words if word.startswith("--"))
+    assert_refused(run(*words), f"'{option}': expected a folder or several inputs with this option.", code=2)
+
+
+@pytest.mark.parametrize(("name", "cure"), [("a.fbx", "with Blender"), ("a.dat", "with Blender"), ("a.xacro", "xacro")])
+def test_formats_that_others_read_are_named_with_a_cure(name: str, cure: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"<robot" if name == "a.xacro" else b"Kaydara FBX Binary  \0")
+    assert_refused(run("inspect", path), "files cannot be read", cure)
 
 
 def test_an_unknown_command_names_the_nearest() -> None:
@@ -279,7 +297,7 @@ def test_a_missing_extra_prints_its_install_line(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     ran = run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--picture", tmp_path / "a.png")
     assert ran.code == 4
-    assert 'pip install "synovia[render]"' in ran.err
+    assert install_command("render") in ran.err
     assert not (tmp_path / "a.png").exists()
 
 

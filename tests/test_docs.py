@@ -4,9 +4,12 @@ Sphinx is not needed: `.ci/run docs` builds the site and checks its links.
 """
 
 import ast
+import contextlib
+import io
 import re
 import shlex
 import shutil
+import tokenize
 from pathlib import Path
 
 import numpy as np
@@ -103,9 +106,64 @@ def marked(pages: list[str]) -> list[object]:
 def test_the_python_of_a_page_runs(page, desk):
     codes = blocks(page, "python")
     for code in codes if page in ALONE else ["\n".join(codes)]:
-        names: dict[str, object] = {"sy": sy, "np": np}
+        names: dict[str, object] = {"sy": sy, "np": np, "check_claim": check_claim}
         exec(SETUP.get(page, ""), names)
-        exec(compile(code, page, "exec"), names)
+        exec(compile(with_claims(code), page, "exec"), names)
+        exec(CLAIMS.get(page, ""), names)
+
+
+def claimed(comment: str) -> str | None:
+    """The literal that a comment begins with, such as ``0.5`` in ``# 0.5: half of it``; None if it is prose."""
+    for end in (len(comment), *(m.start() for m in reversed(list(re.finditer(r"[:;,] | \(", comment))))):
+        with contextlib.suppress(ValueError, SyntaxError):
+            ast.literal_eval(comment[:end].strip())
+            return comment[:end].strip()
+    return None
+
+
+def claims_of(code: str) -> dict[int, str]:
+    """The values that comments give, by line."""
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    found = {t.start[0]: claimed(t.string.lstrip("# ")) for t in tokens if t.type == tokenize.COMMENT}
+    return {line: value for line, value in found.items() if value is not None}
+
+
+def with_claims(code: str) -> ast.Module:
+    """Code whose expressions are compared with the values that the comments beside them give."""
+    tree, values = ast.parse(code), claims_of(code)
+    for node in tree.body:
+        if isinstance(node, ast.Expr) and node.end_lineno in values:
+            text = ast.Constant(values[node.end_lineno])
+            node.value = ast.Call(ast.Name("check_claim", ast.Load()), [node.value, text], [])
+    return ast.fix_missing_locations(tree)
+
+
+def check_claim(value: object, text: str) -> None:
+    """A value, or its shape, is the one that a page gives, up to one unit of the last digit that the page shows."""
+    wanted = ast.literal_eval(text)
+    if isinstance(wanted, tuple) and np.shape(value) == wanted:
+        return
+    if not isinstance(wanted, (int, float, tuple, list)) or isinstance(wanted, bool):
+        assert value == wanted, f"{value!r} is not {text}"
+        return
+    if isinstance(wanted, (tuple, list)) and not all(isinstance(one, (int, float)) for one in wanted):
+        assert tuple(value) == tuple(wanted), f"{value!r} is not {text}"
+        return
+    digits = [len(part) for part in re.findall(r"\d\.(\d+)", text)]
+    slack = 10.0 ** -max(digits) if digits else 1e-3
+    assert np.shape(value) == np.shape(wanted), f"{value!r} is not {text}"
+    assert np.allclose(np.asarray(value, float), wanted, rtol=0.0, atol=slack), f"{value!r} is not {text}"
+
+
+def test_claims_are_found_and_checked():
+    """The check of values in comments sees them, and fails where they are wrong."""
+    code = "1 + 1  # 2\n'a', True  # 'a', True\n0.3331  # 0.333: a third\n(1, 2)  # a tuple\n2.0  # (for now)\n"
+    assert claims_of(code) == {1: "2", 2: "'a', True", 3: "0.333"}
+    exec(compile(with_claims(code), "page", "exec"), {"check_claim": check_claim})
+    for wrong in ("1 + 1  # 3", "True  # False", "0.34  # 0.333", "(1.0, 2.0)  # (1.0, 2.5)", "[1]  # (1, 2)"):
+        with pytest.raises(AssertionError):
+            exec(compile(with_claims(wrong), "page", "exec"), {"check_claim": check_claim})
+    assert sum(len(claims_of(code)) for page in WITH_CODE for code in blocks(page, "python")) > 12
 
 
 @pytest.mark.parametrize("page", marked(WITH_COMMANDS))
@@ -118,6 +176,25 @@ def test_the_commands_of_a_page_run(page, desk, capsys):
 
 
 MAY_END = {"solve": (0, 1), "animate": (0, 1)}
+
+# What the words of a page say of its results, beside the values in comments of its code.
+CLAIMS = {
+    "guides/setups.md": """
+down_there = [one for one in locals().values() if isinstance(one, sy.Solution)]
+assert len(down_there) >= 7
+assert all(one.reached for one in down_there)
+trunk = sy.bundled("humanoid").rest_pose()
+for name in ("spine", "chest"):
+    assert np.allclose(spine_held.pose.matrix(name), trunk.matrix(name))
+    assert np.allclose(arm_only.pose.matrix(name), trunk.matrix(name))
+assert np.allclose(tip[:3], (0.4, 0.1, 0.4), atol=1e-4)
+assert np.allclose(solution_placed.pose.position("base"), (1.0, 2.0, 0.5))
+assert np.allclose(named.pose.rotation("tcp").as_matrix(), down.as_matrix(), atol=2e-3)
+assert np.allclose(once.pose.transform("tool") @ frame, named.pose.transform("tcp"), atol=1e-3)
+assert abs(heavy.pose["joint1"] - start["joint1"]) < 0.5 * abs(even.pose["joint1"] - start["joint1"])
+assert np.allclose(ready.q, start.q)
+""",
+}
 
 # What a page takes as given, before its first block.
 SETUP = {

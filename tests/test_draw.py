@@ -316,6 +316,9 @@ def test_a_file_that_stores_all_positions_has_bones() -> None:
     body = Skeleton(joints)
     assert bones_of(body) == list(range(2, 9))
     assert drawn_joints(body).tolist() == [False, *[True] * 8]
+    kinds = [Kind.FIXED, *[Kind.BALL] * 8]  # as in a glTF whose armature stands at the origin
+    placed = Skeleton([replace(joint, kind=kind) for joint, kind in zip(joints, kinds, strict=True)])
+    assert bones_of(placed) == list(range(2, 9))
 
 
 def test_distances_are_written_for_people() -> None:
@@ -404,7 +407,7 @@ def test_a_mark_refuses_garbage(make: Callable[[], Mark]) -> None:
 
 def test_without_pillow_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "synovia\[render\]"'):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[render\]"):
         picture(bent(), size=SMALL)
 
 

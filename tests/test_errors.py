@@ -1,12 +1,14 @@
 """Errors: one tree, one form of message, and hints that name what exists."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import synovia as sy
 from synovia import errors
+from synovia.io.base import optional_package
 
 TREE = [
     (errors.InputError, ValueError),
@@ -87,3 +89,40 @@ def test_objects_of_another_kind_are_refused_by_name(tmp_path):
     ):
         with pytest.raises(errors.InputError, match=name):
             call()
+
+
+@pytest.mark.parametrize(
+    ("source", "command"),
+    [
+        (None, 'pip install "synovia[data]"'),
+        ('{"url": "file:///a%20b/clone", "dir_info": {"editable": true}}', 'pip install -e "/a b/clone[data]"'),
+        ('{"url": "file:///a/clone", "dir_info": {}}', 'pip install "/a/clone[data]"'),
+        (
+            '{"url": "file:///a/s.whl", "archive_info": {}}',
+            'pip install "synovia[data] @ file:///a/s.whl"',
+        ),
+        (
+            '{"url": "https://a.example/s", "vcs_info": {"vcs": "git", "commit_id": "1f"}}',
+            'pip install "synovia[data] @ git+https://a.example/s@1f"',
+        ),
+        ("not JSON", 'pip install "synovia[data]"'),
+    ],
+    ids=["index", "editable", "folder", "wheel", "repository", "damaged"],
+)
+def test_the_command_for_an_extra_installs_from_where_the_package_came(source, command, monkeypatch):
+    found = SimpleNamespace(read_text=lambda _: source)
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: found)
+    assert errors.install_command("data") == command
+
+
+def test_a_package_that_is_missing_and_one_that_is_broken_give_their_own_reasons(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "old_arrow.py").write_text('raise ImportError("numpy.core.multiarray failed to import")\n')
+    (tmp_path / "half_arrow.py").write_text("import no_such_part_of_it\n")
+    with pytest.raises(errors.MissingExtraError, match=r"^tables need arrow\. Run pip install "):
+        optional_package("no_such_arrow", "tables need arrow", "data")
+    broken = r"installed but cannot be imported \(ImportError: numpy.core.multiarray failed.*--upgrade"
+    with pytest.raises(errors.MissingExtraError, match=broken):
+        optional_package("old_arrow", "tables need arrow", "data")
+    with pytest.raises(errors.MissingExtraError, match="ModuleNotFoundError: No module named 'no_such_part_of_it'"):
+        optional_package("half_arrow", "tables need arrow", "data")

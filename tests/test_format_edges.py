@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -643,3 +644,33 @@ def test_parents_are_written_by_name_where_a_name_is_one_joints_own(tmp_path):
     lines = (tmp_path / "two.toml").read_text().splitlines()
     assert [line for line in lines if line.startswith("parent")] == ["parent = 0", "parent = 1"]
     assert sy.load_skeleton(tmp_path / "two.toml").parents == (-1, 0, 1)
+
+
+TEXTS = {
+    "XML": ["<robot name='a'><link name='b'/></robot>", '<?xml version="1.0"?>\n<mujoco model="m"/>\n', b"<robot/>"],
+    "JSON": ['{"asset": {"version": "2.0"}}', '[{"joint": "tool"}]', "{}\n"],
+    "BVH": ["HIERARCHY\nROOT hips\n{\n OFFSET 0 0 0\n}"],
+    "TOML": ['schema = "synovia.skeleton/1"\n', "[[joint]]\nname = 'a'\n", "# a\n[[goal]]\njoint = 'tool'\n"],
+}
+
+
+@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in TEXTS.items() for text in texts])
+def test_the_text_of_a_file_is_no_path(kind, text):
+    arm = sy.bundled("arm7")
+    for read in (
+        sy.load_skeleton,
+        sy.load_motion,
+        sy.io.load.load_model,
+        lambda path: sy.load_pose(path, arm),
+        lambda path: sy.read_goals(path, arm),
+    ):
+        with pytest.raises(sy.InputError, match=rf"path: .*text of a file \({kind}\); write it to a file"):
+            read(text)
+
+
+@pytest.mark.parametrize("name", ["{arm}.toml", "[1]", "<arm>.toml", "a\nb.toml", "[[a]].toml", "schema = 1.toml"])
+def test_names_of_files_may_look_strange(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert sy.io.base.as_path(name) == Path(name)
+    Path("<a>").write_text("<robot name='a'><link name='b'/></robot>", encoding="utf-8")
+    assert sy.load_skeleton("<a>").joint_names == ("b",)

@@ -505,7 +505,7 @@ def test_xml_of_no_known_kind(tmp_path: Path) -> None:
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "synovia\[mujoco\]"') as caught:
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[mujoco\]") as caught:
         load_skeleton(write(tmp_path, TWO))
     assert isinstance(caught.value, SynoviaError)
 

@@ -4,6 +4,7 @@ import inspect
 import re
 import subprocess
 import sys
+from enum import EnumMeta
 
 import numpy as np
 import pytest
@@ -120,3 +121,29 @@ def test_the_names_of_solvers_that_type_checkers_know_are_all_of_them():
     from synovia.solver import SolverName
 
     assert set(get_args(SolverName)) == set(sy.solvers)
+
+
+CALLABLES = [
+    name
+    for name in sy.__all__
+    if callable(getattr(sy, name)) and getattr(sy, name).__module__.startswith("synovia")
+    if not issubclass(type(getattr(sy, name)), EnumMeta) and not inspect.isabstract(getattr(sy, name))
+]
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_an_argument_that_is_not_there_is_named_with_what_was_called(name):
+    thing = getattr(sy, name)
+    names = {name} | {base.__name__ for base in getattr(thing, "__mro__", ()) if base.__name__ in sy.__all__}
+    with pytest.raises((sy.SynoviaError, TypeError)) as caught:
+        thing(no_argument=1)
+    assert any(re.search(rf"\b{one}\b", str(caught.value)) for one in names)
+
+
+def test_arguments_that_are_missing_or_misspelt_are_told_with_the_name_of_ik():
+    with pytest.raises(TypeError, match=r"^IK\.__init__\(\) missing 1 required positional argument: 'goals'"):
+        sy.IK(sy.bundled("arm7"))
+    with pytest.raises(TypeError, match=r"^IK\.__init__\(\) missing 2 required"):
+        sy.IK()
+    with pytest.raises(sy.UnknownNameError, match=r"IK has no argument 'tolerence'. Did you mean 'tolerance'"):
+        sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"), tolerence=(1, 1))

@@ -17,7 +17,6 @@ from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import NEEDED, Body
 from synovia.retargeting.bones import smallest_rotation
 from synovia.retargeting.feet import planted_path
-from synovia.retargeting.shape import find_roles, limbs_by_shape
 from synovia.retargeting.transfer import joint_values
 
 UPPER_LEGS = (
@@ -75,10 +74,10 @@ def clip(humanoid):
 
 def test_a_body_is_known_by_its_shape_alone(humanoid):
     anonymous = renamed(humanoid, lambda name: f"bone{humanoid.index(name)}")
-    by_shape = limbs_by_shape(anonymous)
+    by_shape = anonymous.roles.rows
     for role in ("left_upper_leg", "left_lower_leg", "right_foot", "right_upper_arm", "left_lower_arm", "left_hand"):
         assert by_shape[role] == humanoid.index(role), role
-    assert find_roles(anonymous)["hips"] == humanoid.index("hips")
+    assert by_shape["hips"] == humanoid.index("hips")
 
 
 def test_the_same_body_gets_the_same_motion(humanoid, clip):

@@ -31,7 +31,7 @@ def body(rng):
         rest[:3, :3] = Rotation.random(random_state=int(rng.integers(2**31))).as_matrix()
         rest[:3, 3] = rng.normal(size=3)
         rests.append(rest)
-    ball = SwingTwist(x=(0.4, 0.8), y=(0.3, 1.0), twist=(0.2, 0.5))
+    ball = SwingTwist(x=(0.4, 0.8), y=(0.3, 1.0), twist=(0.2, 0.5), frame=np.eye(3))
     return [
         Joint("root", None, Kind.FREE, rests[0]),
         Joint("hip", "root", Kind.BALL, rests[1], limit=ball, role="left_upper_leg"),
@@ -351,7 +351,7 @@ def test_long_chains_are_built_in_reasonable_time():
 
 def test_limits_can_be_replaced():
     s = Skeleton(body(np.random.default_rng(3)), name="b", up="y", notes=("a loop is open",))
-    ball = SwingTwist(x=(0.1, 0.1), y=(0.2, 0.2))
+    ball = SwingTwist(x=(0.1, 0.1), y=(0.2, 0.2), frame=np.eye(3))
     t = s.with_limits({"knee": (0.5, 1.0), "left_upper_leg": ball, "slide": None, "wheel": Interval(-1.0, 1.0)})
     assert (t.name, t.up, t.notes, t.joint_names) == (s.name, s.up, s.notes, s.joint_names)
     assert (t.joint("knee").limit, t.joint("hip").limit) == (Interval(0.5, 1.0), ball)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from synovia.facade import IK, solve
     from synovia.files.goals import read_goals, write_goals
     from synovia.files.poses import load_pose, save_pose
+    from synovia.files.verify import verify_file
     from synovia.goals import *  # noqa: F403
     from synovia.ik import GoalError, Reason, Relief, Solution, Solutions, Status
     from synovia.ik.targets import targets_from
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from synovia.io.csvfile import read_csv
     from synovia.io.save import save_motion
     from synovia.io.toml import write_skeleton
+    from synovia.io.verify import FileCheck
     from synovia.model import Joint, Kind, Mimic, Pose, Skeleton
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import Motion
@@ -107,6 +109,7 @@ _HOMES = {
     "synovia.io.csvfile": ("read_csv",),
     "synovia.io.save": ("save_motion",),
     "synovia.io.toml": ("write_skeleton",),
+    "synovia.io.verify": ("FileCheck",),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.motion": ("Motion",),
     "synovia.model.simulators": ("from_qpos", "to_qpos"),
@@ -142,6 +145,7 @@ _HOMES = {
     ),
     "synovia.files.goals": ("read_goals", "write_goals"),
     "synovia.files.poses": ("load_pose", "save_pose"),
+    "synovia.files.verify": ("verify_file",),
     "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
@@ -155,6 +159,7 @@ __all__ = [
     "Comparison",
     "DampedLeastSquares",
     "Fabrik",
+    "FileCheck",
     "FileError",
     "Finding",
     "Fitted",
@@ -228,6 +233,7 @@ __all__ = [
     "solvers",
     "targets_from",
     "to_qpos",
+    "verify_file",
     "view",
     "with_body_masses",
     "write_bvh",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, Self, cast
@@ -67,6 +68,14 @@ def check_kind(name: str, value: object, kind: type, hint: str) -> None:
         raise InputError(name, value=type(value), expected=f"a {kind.__name__}", hint=hint)
 
 
+def warn(text: str) -> None:
+    """Warn the user, with the line of the call into this package."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)
+
+
 @functools.cache
 def _arguments(cls: type) -> tuple[dict[str, None], float, bool]:
     """Return the argument names of a class, the number of positional ones, and whether it takes others."""
@@ -81,6 +90,7 @@ def _arguments(cls: type) -> tuple[dict[str, None], float, bool]:
     )
 
 
+_PACKAGE: Final = "synovia."
 _LONGEST: Final = 6  # most numbers or items that are shown
 
 

@@ -10,6 +10,7 @@ Each class also derives from the built-in exception that fits, so ``except Value
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
@@ -141,6 +142,37 @@ class MissingExtraError(SynoviaError, ImportError):
         ... except sy.MissingExtraError as error:
         ...     print(error)  # the command that installs what is missing
     """
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra, from where the package itself was installed (PEP 610).
+
+    Args:
+        extra: Its name, such as ``"data"``.
+
+    Example:
+        >>> from synovia.errors import install_command
+        >>> install_command("data").startswith("pip install ")
+        True
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        source: Any = json.loads(distribution("synovia").read_text("direct_url.json") or "{}")
+        url = str(source.get("url", ""))
+    except (PackageNotFoundError, ValueError, OSError, AttributeError):
+        source, url = {}, ""
+    if not url:  # from an index, or not installed at all
+        return f'pip install "synovia[{extra}]"'
+    if "dir_info" in source:  # a clone
+        folder = url2pathname(urlsplit(url).path)
+        return f'pip install {"-e " if source["dir_info"].get("editable") else ""}"{folder}[{extra}]"'
+    version = source.get("vcs_info")
+    if version:
+        url = f"{version.get('vcs', 'git')}+{url}@{version.get('commit_id', '')}".rstrip("@")
+    return f'pip install "synovia[{extra}] @ {url}"'
 
 
 class UnsolvedError(SynoviaError, RuntimeError):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 
 import numpy as np
 
 from synovia import diagnosis
-from synovia.errors import InputError
+from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start, Starts
 from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_deadline
 from synovia.ik.parallel import Progress, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
+from synovia.ik.status import invalid_rows
 from synovia.ik.targets import Targets
 from synovia.kernels.layout import ATTEMPTS, COST, MAX_STEPS, MOST_WORK, PATIENCE
 from synovia.model import Pose, Skeleton
@@ -68,6 +69,18 @@ class IK(CompiledProblem):
     diagnosis = diagnosis
     _branch_kernel: Kernel | None = None
 
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        goals: Goal | Iterable[Goal],
+        solver: Solver | SolverName | None = None,
+        *,
+        tolerance: tuple[float, float] | None = None,
+        root: Root = "fixed",
+    ) -> None:
+        """Pack the problem, and load or compile the kernel."""
+        super().__init__(skeleton, goals, solver, tolerance=tolerance, root=root)
+
     def solve(
         self,
         targets: Targets | None = None,
@@ -118,7 +131,8 @@ class IK(CompiledProblem):
             row = _empty(self.row_shape)
             code = self.call(ints, self.floats, workspace.table, first, row, workspace.scratch, False, 0)
             if code < 0:
-                self.writer.refuse(code, targets)
+                again = partial(self.call, ints, self.floats, workspace.table, first, row, workspace.scratch, False, 0)
+                code = self.settled(again, workspace.table, targets)
             if code & 1:
                 self.classify(first, row, workspace.scratch, not follow)
         finally:
@@ -152,9 +166,8 @@ class IK(CompiledProblem):
         workspace = self.new_workspace()
         self.writer.fill(targets, workspace)
         out = self.new_rows(_MOST_BRANCHES + 1)  # the kernel uses one more row
-        count = kernel(self.ints, self.floats, workspace.table, pose.inside, out, workspace.scratch, False, 0)
-        if count < 0:
-            self.writer.refuse(count, targets)
+        call = partial(kernel, self.ints, self.floats, workspace.table, pose.inside, out, workspace.scratch, False, 0)
+        count = self.settled(call, workspace.table, targets)
         order = np.argsort(out[:count, COST], kind="stable")  # there: the distance from the start
         return Solutions(self, out[order], pose.values.reshape(1, -1))
 
@@ -173,6 +186,7 @@ class IK(CompiledProblem):
         simd: bool | str = False,
         progress: Progress | None = None,
         deadline: float | None = None,
+        on_error: str = "raise",
     ) -> Solutions:
         """Solve a batch of problems on all cores; the results are identical to those of ``solve``.
 
@@ -187,6 +201,9 @@ class IK(CompiledProblem):
             progress: Called after each block of problems with (problems done, all).
             deadline: Seconds after which all problems end, as in ``solve``. Problems not begun return their starts,
                 with errors.
+            on_error: What to do if the target or the start of a problem cannot be used, such as one with NaN:
+                ``"raise"`` an error that names its row, or ``"skip"`` it. A skipped problem has the status
+                ``INVALID``, and NaN as joint values and errors; its ``explain()`` says why.
 
         Raises:
             InputError: If a value cannot be used.
@@ -196,13 +213,46 @@ class IK(CompiledProblem):
         workers = checked_threads(threads)
         watch = Watch(deadline_of(deadline))
         kernel = self.kernel if simd is False else simd_kernel(simd, self.solver, self.reduced, self.kernel)
+        if on_error not in ("raise", "skip"):
+            raise InputError("on_error", value=on_error, expected="'raise' or 'skip'")
+        solve = partial(
+            self.solve_rows,
+            progress=progress,
+            targets=targets,
+            threads=workers,
+            watch=watch,
+            kernel=kernel,
+            simd=simd is not False,
+        )
+        if on_error == "skip":
+            return self._solve_usable(targets, starts, solve)
         table = self.writer.table_of_many(targets)
         given = self.as_starts(starts, len(table))
-        first = inside_limits(self.skeleton, given)
-        rows = self.solve_rows(
-            table, first, progress, targets=targets, threads=workers, watch=watch, kernel=kernel, simd=simd is not False
-        )
-        return Solutions(self, rows, given)
+        return Solutions(self, solve(table, inside_limits(self.skeleton, given)), given)
+
+    def _solve_usable(
+        self, targets: Targets, starts: Starts | None, solve: Callable[[Array, Array], Array]
+    ) -> Solutions:
+        """Solve the problems of a batch whose targets and starts can be used, and mark the others as invalid."""
+        table, odd = self.writer.read_many(targets)
+        given, unusable = self.read_starts(starts, len(table))
+        wrong = self.writer.settle(table)
+        wrong[odd] = True
+        skipped = np.asarray(wrong.any(1))
+        skipped[list(unusable)] = True
+        good = np.flatnonzero(~skipped)
+        first = inside_limits(self.skeleton, given if len(given) == 1 else given[good])
+        rows = invalid_rows(self.new_rows(len(table)))
+        if len(good):
+            rows[good] = solve(np.ascontiguousarray(table[good]), np.ascontiguousarray(first))
+
+        def reason(b: int) -> SynoviaError:
+            """Return the error of a problem that was skipped."""
+            if b in unusable:
+                return self.error_of_start(b, starts)
+            return self.writer.error_of(b, int(np.argmax(wrong[b])), targets, many=True)
+
+        return Solutions(self, rows, given, reason)
 
     def errors_after(self, steps: int, targets: Targets | None = None, starts: Starts | None = None) -> Array:
         """Return the errors (B, goals, 2) of the first attempt after a number of steps: position, angle (radians).
@@ -229,9 +279,8 @@ class IK(CompiledProblem):
         floats[MOST_WORK] = np.inf
         scratch = new_scratch(self.scratch_size)
         with Watch().over(scratch):
-            code = self.kernel(ints, floats, table, first, out, scratch, False, 0)
-        if code < 0:
-            self.writer.refuse(code, targets, many=True)
+            call = partial(self.kernel, ints, floats, table, first, out, scratch, False, 0)
+            self.settled(call, table, targets, many=True)
         return Solutions(self, out, first).errors
 
 

@@ -1,4 +1,4 @@
-"""Read JSON and TOML strictly, and write texts and keys of TOML.
+"""Read JSON and TOML strictly; write texts and keys of TOML, and counts.
 
 Content that the standards forbid or leave undefined is an error.
 """
@@ -20,6 +20,11 @@ _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART
 _BITS: Final = 10_000  # of a whole number; Python prints up to 4300 digits
 _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, such as ``1 row`` and ``2 rows``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def parse_json(text: str, where: str, *, finite: bool = True) -> object:

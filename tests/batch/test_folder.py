@@ -115,7 +115,7 @@ def test_a_second_run_does_only_what_is_missing_or_changed(clips, tmp_path):
     (clips / "b" / "two.bvh").write_bytes((clips / "b" / "one.bvh").read_bytes())
     third = Inline()
     result = convert(clips, out, third)
-    assert third.done == ["a.bvh", "b/two.bvh", "c.bvh", "new.bvh"]
+    assert third.done == ["a.bvh", "b/two.bvh", "new.bvh"]
     assert (result.done, result.same) == (3, 4)
     after = snapshot(out)
     assert after["a.csv"] == before["a.csv"]
@@ -385,7 +385,7 @@ def test_wrong_usage_is_told_before_any_work(clips, tmp_path):
 def test_rows_are_read_back_as_they_were(tmp_path):
     row = Row("a,b.bvh", "a,b.csv", "failed", "00", "11", 'a "quoted"\nerror', {"verdict": "look", "worst": "0.1"})
     with Ledger(tmp_path) as ledger:
-        ledger.record(row, (1, 2), tmp_path / "a,b.bvh", {})
+        ledger.record(row, tmp_path / "a,b.bvh", {}, {})
         ledger.write()
     (tmp_path / "ledger.log").unlink()
     with Ledger(tmp_path) as ledger:
@@ -590,7 +590,7 @@ def test_the_page_of_a_run_is_filtered_without_a_network(clips, tmp_path):
 def test_a_damaged_ledger_is_told_and_damaged_lines_of_its_log_are_left_out(tmp_path):
     row = Row("a.bvh", "a.csv", "done", "00", "11", "", {"worst": "0.1"})
     with Ledger(tmp_path) as ledger:
-        ledger.record(row, (1, 2), tmp_path / "a.bvh", {})
+        ledger.record(row, tmp_path / "a.bvh", {}, {})
         ledger.write()
     with (tmp_path / "ledger.log").open("a") as log:
         log.write('{"event": "claim"}\n{"event": "done", "row": 3}\n' + "[" * 100_000 + "\n")

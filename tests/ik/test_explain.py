@@ -122,7 +122,7 @@ def test_a_proof_names_the_free_joints_that_stay_in_place():
     assert sy.solve(body, sy.PositionGoal("hand", (3.0, 0.0, 0.0)), root="free").reached
 
 
-def test_millimetres_given_to_metres_are_told():
+def test_millimetres_and_centimetres_given_to_metres_are_told():
     """A question at the end of the line; none for what is just far away, nor where lengths are millimetres."""
     arm = sy.bundled("arm7")
     solution = sy.solve(arm, sy.PositionGoal("tool", (400.0, 100.0, 500.0)))
@@ -130,6 +130,9 @@ def test_millimetres_given_to_metres_are_told():
     assert any("(0.4, 0.1, 0.5)" in line for line in solution.explain())
     for target in ((4.0, 0.0, 0.0), (4e5, 0.0, 0.0)):
         assert "metres" not in str(sy.solve(arm, sy.PositionGoal("tool", target)))
+    both = {"left_hand": (30.0, 100.0, 40.0), "right_hand": (-30.0, 100.0, 40.0)}
+    told = sy.IK(sy.bundled("humanoid"), [sy.PositionGoal(name) for name in both]).solve(both).explain()
+    assert any("can reach (0.3, 1, 0.4), its target taken as centimetres" in line for line in told)
     chain = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0), (2, 0, 0)])
     assert "may be in metres" in str(sy.solve(chain, sy.PositionGoal("joint2", (900.0, 0.0, 0.0))))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.errors import InputError
+from synovia.errors import InputError, UnknownNameError
 from synovia.model import Mimic
 from synovia.model.pose import inside_limits
 
@@ -74,15 +74,32 @@ def test_a_wrong_array_is_refused_as_ever():
 
 
 @pytest.mark.slow
-def test_joints_that_follow_another_are_still_checked():
+def test_joints_that_follow_another_take_the_value_that_follows():
     body = leg()
     target = body.random_pose(1).position("foot")
     for q in (body.random_pose(2).q, body.follow(np.array([0.2, 3.0, 0.0]))):  # the second is outside the limits
         one, other = both(body, sy.PositionGoal("foot"), target, q)
         np.testing.assert_array_equal(one._rows, other._rows)
         assert one.start_clamped == other.start_clamped
+    free, follower = np.array([0.2, 0.4, 0.4]), body.joint_names[[j.mimic is not None for j in body.joints].index(True)]
+    led = body.follow(free.copy())
+    assert not np.array_equal(led, free)
+    ik = sy.IK(body, sy.PositionGoal("foot"))
+    wanted = ik.solve({"foot": target}, led)._rows
+    unknown = np.where(led == free, free, np.nan)
+    for start in (free, free.tolist(), unknown):  # the leader decides, whatever the follower's value is
+        np.testing.assert_array_equal(ik.solve({"foot": target}, start)._rows, wanted)
+        np.testing.assert_array_equal(ik.solve_many({"foot": target[None]}, start)._rows, wanted)
+        np.testing.assert_array_equal(ik.solve_many({"foot": target[None]}, np.array([start]))._rows, wanted)
+        np.testing.assert_array_equal(ik.track({"foot": target[None]}, start)._rows, wanted)
+    rest = ik.solve({"foot": target})._rows
+    np.testing.assert_array_equal(ik.solve({"foot": target}, {follower: 0.9})._rows, rest)  # without its leader too
     with pytest.raises(InputError, match="follows another"):
-        sy.IK(body, sy.PositionGoal("foot")).solve({"foot": target}, np.array([0.2, 0.4, 0.4]))
+        sy.Pose(body, free)
+    with pytest.raises(InputError, match="follows another"):
+        sy.Pose(body, {follower: 0.9})
+    with pytest.raises(UnknownNameError):
+        ik.solve({"foot": target}, {"foto": 0.9})
 
 
 @pytest.mark.parametrize("name", ["arm7", "humanoid", "quadruped"])

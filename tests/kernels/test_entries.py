@@ -68,7 +68,6 @@ def test_what_is_compiled_ahead_is_what_a_solve_asks_for() -> None:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     stream = io.StringIO()
-    stream.isatty = lambda: True
     monkeypatch.setattr(
         compile_events, "sys", SimpleNamespace(stderr=stream, modules={})
     )  # pytest sets sys.stderr anew
@@ -123,10 +122,16 @@ def test_who_listens_or_has_silenced_the_logger_gets_no_notice(
     assert terminal.getvalue() == ""
 
 
-def test_nothing_is_written_where_nobody_looks(terminal: io.StringIO) -> None:
-    terminal.isatty = lambda: False
-    compile_events.notice("compiling fabrik")
-    assert terminal.getvalue() == ""
+def test_short_compilations_are_told_once_they_add_up(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compile_events, "PATIENCE", 0.2)
+    teller = compile_events._Listener()
+    for name in ("tree.tables.validate", "tree.orient.orient"):
+        assert terminal.getvalue() == ""
+        teller.on_start(SimpleNamespace(data={"dispatcher": Dispatcher(name)}))
+        threading.Event().wait(0.15)
+        teller.on_end(SimpleNamespace(data={"dispatcher": Dispatcher(name)}))
+    until(terminal.getvalue)
+    assert "compiling retargeting" in terminal.getvalue()
 
 
 DELEGATED = """

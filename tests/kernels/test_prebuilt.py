@@ -33,6 +33,7 @@ variables, limits = np.zeros((1, 3), np.int32), np.array([[-1.0, 2.0] + [0.0] * 
 """
 TELL = 'tables.clamp_rows(variables, limits, q); print(compiler.mode, q[0, 0], q[1, 0], "numba" in sys.modules)'
 MODE = "from synovia.kernels import compiler; print(compiler.mode)"  # how kernels would run; none is called
+SOLVE = 'import synovia as sy; print(sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.0, 0.5))))'
 NO_NUMBA = 'import sys; sys.modules["numba"] = None\n'
 
 
@@ -72,18 +73,19 @@ def test_without_them_numba_compiles(tmp_path):
     assert said(CLAMP + TELL, tmp_path).stdout.split() == ["jit", "2.0", "0.5", "True"]
 
 
-def test_without_both_an_error_says_what_to_install(tmp_path):
-    told = said(NO_NUMBA + CLAMP + TELL, tmp_path)
-    assert told.returncode == 1
-    assert "numba is not installed" in told.stderr.splitlines()[-1]
-    assert "synovia[jit]" in told.stderr.splitlines()[-1]
-    shown = said(
-        NO_NUMBA + 'from synovia.cli import main; sys.exit(main(["solve", "arm7", "--target", "tool=0.4,0,0.5"]))',
-        tmp_path,
-    )
-    assert shown.returncode == 4
-    assert shown.stderr.count("\n") == 1
-    assert "synovia[jit]" in shown.stderr
+def test_without_both_python_warns_once_what_to_install_and_an_error_says_it_where_that_is_wanted(tmp_path):
+    told = said(NO_NUMBA + CLAMP + CLAMP + TELL, tmp_path)
+    assert told.stdout.split()[:3] == ["python", "2.0", "0.5"]
+    assert told.stderr.count("solving uncompiled") == 1
+    assert "numba is not installed" in told.stderr
+    assert "[jit]" in told.stderr
+    refused = said(NO_NUMBA + CLAMP + TELL, tmp_path, SYNOVIA_KERNELS="compiled")
+    assert refused.returncode == 1
+    assert "numba is not installed" in refused.stderr.splitlines()[-1]
+    assert "[jit]" in refused.stderr.splitlines()[-1]
+    shown = said(NO_NUMBA + SOLVE, tmp_path)
+    assert "reached" in shown.stdout
+    assert shown.stderr.count("solving uncompiled") == 1
 
 
 @pytest.mark.parametrize(

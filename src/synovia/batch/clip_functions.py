@@ -235,5 +235,5 @@ def _points(given: Any) -> Any:
             for frame in frames
         ]
         return np.array(filled, np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError("positions", expected=expected, hint=str(error).partition("\n")[0]) from error

@@ -28,14 +28,12 @@ from synovia.errors import InputError, UnknownNameError, did_you_mean
 from synovia.goals.base import POSITION, ROTATION
 from synovia.io.csvfile import columns as joint_columns
 from synovia.model import Skeleton
-from synovia.model.geometry import ORTHONORMAL, Array, quat_to_matrix
+from synovia.model.geometry import ROUNDED, UNIT_SLACK, Array, quat_to_matrix
 from synovia.model.joint import LONGEST
 from synovia.model.pose import checked_q
 
-INVALID: Final = "INVALID"  # status of a row that cannot be solved
 STATUS, ERROR = "status", "error"
 START: Final = "start."  # before the names of joint values
-_SLACK: Final = 1e-3  # by which the length of a quaternion may differ from 1
 _NO_REALS: Final = "cmM"  # NumPy's kinds of complex numbers and times, which it would convert with a loss
 _PLACE: Final = ("x", "y", "z")
 _TURN: Final = ("qx", "qy", "qz", "qw")
@@ -204,17 +202,22 @@ def _arrow_column(arrow: Any, value: Any) -> Any:
 def _cells(cells: Any) -> Array:
     """Return cells as numbers, NaN for those that hold none, so that one bad cell spoils one row.
 
+    Whole numbers beyond floats are infinite.
+
     Raises:
         TypeError: If no cell holds a number, and not all are empty.
         ValueError: Likewise.
     """
     try:
         return np.asarray(cells, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         out = np.full(len(cells), np.nan)
         for i, cell in enumerate(cells):
             with suppress(TypeError, ValueError):
-                out[i] = float(cell)
+                try:
+                    out[i] = float(cell)
+                except OverflowError:
+                    out[i] = np.inf
         if np.isnan(out).all() and not all(map(_is_missing, cells)):
             raise  # a column of something else
         return out
@@ -232,6 +235,8 @@ def is_missing_number(cell: Any) -> bool:
 
 def _lists(value: Any, size: int, width: int, *, is_arrow: bool) -> Array:
     """Return a column of lists as numbers, (B, width); NaN for a row that is missing or has another length.
+
+    Whole numbers beyond floats make a row infinite.
 
     Raises:
         TypeError: If no row has this length, and not all are missing.
@@ -255,6 +260,8 @@ def _lists(value: Any, size: int, width: int, *, is_arrow: bool) -> Array:
         try:
             out[i] = np.asarray(row, np.float64).reshape(width)
             none = False
+        except OverflowError:
+            out[i], none = np.inf, False
         except (TypeError, ValueError) as error:
             wrong = error
     if none and wrong is not None:
@@ -331,7 +338,7 @@ class TargetColumns:
                 if part.word == "transform":
                     frames = values.reshape(-1, 4, 4)
                     place, turn = frames[:, :3, 3], frames[:, :3, :3]
-                    last = np.abs(frames[:, 3] - (0.0, 0.0, 0.0, 1.0)).max(1) > ORTHONORMAL
+                    last = np.abs(frames[:, 3] - (0.0, 0.0, 0.0, 1.0)).max(1) > ROUNDED
                     _mark(wrong, reasons, last & finite, f"last row of the transform of {key!r}: expected 0 0 0 1")
                     _mark(wrong, reasons, ~_orthonormal(turn) & finite, f"rotation of {key!r}: expected a rotation")
                 elif part.word in ("x", "position"):
@@ -340,7 +347,7 @@ class TargetColumns:
                     quat = values[:, [1, 2, 3, 0]] if part.word == "quat_wxyz" else values
                     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                         length = np.sqrt(np.einsum("ij,ij->i", quat, quat))
-                        off = ~(np.abs(length - 1.0) <= _SLACK) & finite
+                        off = ~(np.abs(length - 1.0) <= UNIT_SLACK) & finite
                         turn = quat_to_matrix(quat / length[:, None])
                     _mark(wrong, reasons, off, f"quaternion of {key!r}: expected length 1")
             if place is not None:
@@ -421,6 +428,8 @@ class StartColumns:
         q = np.tile(self.skeleton.rest_q, (batch.size, 1))
         for place, name in self.places.items():
             q[:, place] = batch.numbers(name)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            self.skeleton.follow(q)
         _mark(wrong, reasons, ~np.isfinite(q).all(1), "start: expected finite numbers, got a gap, NaN or infinity")
         good = np.flatnonzero(wrong < 0)
         try:
@@ -439,7 +448,7 @@ def _orthonormal(turn: Array) -> Bools:
     """Return which matrices (B, 3, 3) are rotations."""
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(np.einsum("bji,bjk->bik", turn, turn) - np.eye(3)).max((1, 2), initial=0.0)
-        return (off <= ORTHONORMAL) & (np.linalg.det(turn) > 0.0)
+        return (off <= ROUNDED) & (np.linalg.det(turn) > 0.0)
 
 
 def _mark(wrong: NDArray[np.int32], reasons: list[str], rows: Any, reason: str) -> None:

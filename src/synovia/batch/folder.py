@@ -9,23 +9,22 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from synovia.batch.inputs import Item, Shard, first_names
-from synovia.batch.ledger import Ledger, Row, as_text, parquet_bytes, settings_hash
-from synovia.batch.pool import Engine, Local
+from synovia.batch.content import Content, contents_of
+from synovia.batch.inputs import Item, Shard, escaped, first_names, shared
+from synovia.batch.ledger import NAME, UNFINISHED, Ledger, Row, as_text, parquet_bytes, settings_hash
+from synovia.batch.pool import Engine, Local, cores
 from synovia.batch.summary import write_summary
-from synovia.batch.work import DONE, FAILED, GONE, SAME, Job, Outcome, Task
+from synovia.batch.work import DONE, FAILED, GONE, Job, Outcome, Task
 from synovia.errors import FileError, SynoviaError
 from synovia.io.base import write_bytes
 
-_UNFINISHED: Final = ".unfinished"
 _PAUSE: Final = 10.0  # seconds between two writes of the ledger
 _SHARE: Final = 20.0  # least ratio of the time between two writes and that of one
 
@@ -87,8 +86,8 @@ def run_folder(
 ) -> Run:
     """Do a task for all items that are not done yet.
 
-    An item is done again if its output is missing, its input or the settings have changed, or the process that worked
-    on it died.
+    An item is done again if its output is missing or damaged, its input or the settings have changed, or something else
+    than the input was the reason of a failure. A run that cannot begin leaves nothing.
 
     Args:
         task: The task.
@@ -102,62 +101,75 @@ def run_folder(
         notice: Called when an item ends.
 
     Raises:
-        FileError: If the folder cannot be written, holds files of others with names of outputs or outputs of another
-            command, or is in use.
+        FileError: If the folder cannot be written, or is in use, or a file of someone else, an output of another
+            command, or one of another input would be replaced.
         SynoviaError: The first failure, with ``fail_fast``.
     """
-    twice = [output for output, times in Counter(item.output for item in items).items() if times > 1]
-    if twice:
-        raise FileError("inputs have the same output", where=str(output), value=first_names(twice), hint="rename one")
     mine = list(items) if shard is None else shard.of_items(items)
     settings = {"command": task.name, "version": version("synovia"), **task.settings()}
-    _make(output)
-    with Ledger(output, shard) as ledger:
-        made = {ledger.commands.get(ledger.rows[item.output].settings) for item in mine if item.output in ledger.rows}
-        others = sorted(name for name in made if name is not None and name != task.name)
-        if others and not force:
-            what = f"these outputs were made by {' and '.join(map(repr, others))}, not by {task.name!r}"
-            raise FileError(what, where=str(output), expected="another folder", hint="--force replaces them")
-        plan = _Plan(task, settings_hash(settings), mine, output, ledger)
-        jobs = plan.jobs(force=force, retry_failed=retry_failed)
-        ledger.write_log([{"event": "run", "time": time.time(), "settings": settings, "items": len(mine)}])
-        own = {item.output for item in mine}
-        scratch = output / (_UNFINISHED if shard is None else f"{_UNFINISHED}.{shard.tag}")
-        try:
-            if shard is None:
-                _remove(*output.glob(f"{_UNFINISHED}.*-of-*"))  # of shards that were killed
-            _remove(scratch)
-            _make(scratch)
-            plan.work(engine or Local(), jobs, scratch, fail_fast=fail_fast, notice=notice)
-        finally:
-            _remove(scratch)
-            with suppress(FileError):  # the disk is full: the log has everything
+    made = _make(output)
+    try:
+        with Ledger(output, shard, force=force) as ledger:
+            plan = _Plan(task, settings, mine, ledger)
+            try:
+                both = shared((item.output for item in items), folds_case=_folds_case(output))
+                if both:
+                    what, hint = "inputs have the same output", "rename one"
+                    raise FileError(what, where=str(output), value=first_names(both), hint=hint)
+                jobs = plan.jobs(force=force, retry_failed=retry_failed)
+                scratch = output / (UNFINISHED if shard is None else f"{UNFINISHED}.{shard.tag}")
                 if shard is None:
-                    ledger.part_with(ledger.rows.keys() - own)
-                ledger.write()
-        rows = ledger.write()
-        page = None
-        if shard is None:
-            data = parquet_bytes(rows)
-            if data is not None:
-                write_bytes(output / "ledger.parquet", data, force=True)
-            ledger.unite()
-            page = write_summary(output, rows, settings, task.picture, {item.output: item.path for item in items})
-        failed = [row for row in rows if row.output in own and row.status != DONE]
-        gone = [row for row in rows if row.status == GONE]
-        return Run(rows, len(mine), plan.done, plan.same, failed, gone, ledger.path, page)
+                    _remove(*output.glob(f"{UNFINISHED}.*-of-*"))  # of shards that were killed
+                plan.work(engine or Local(), jobs, scratch, fail_fast=fail_fast, notice=notice)
+            finally:
+                if plan.begun:
+                    with suppress(FileError):  # the disk is full: the log has everything
+                        if shard is None:
+                            ledger.part_with(ledger.rows.keys() - {item.output for item in mine})
+                        ledger.write()
+                else:
+                    ledger.remove_if_empty()
+            rows = ledger.write()
+            page = None
+            if shard is None:
+                data = parquet_bytes(rows)
+                if data is not None:
+                    write_bytes(output / "ledger.parquet", data, force=True)
+                ledger.unite()
+                page = write_summary(output, rows, settings, task.picture, {item.output: item.path for item in items})
+    finally:
+        _unmake(made)
+    own = {item.output for item in mine}
+    failed = [row for row in rows if row.output in own and row.status != DONE]
+    gone = [row for row in rows if row.status == GONE]
+    return Run(rows, len(mine), plan.done, plan.same, failed, gone, ledger.path, page)
 
 
-def _make(folder: Path) -> None:
-    """Create a folder, unless it is there.
+def _folds_case(folder: Path) -> bool:
+    """Return whether the disk of an output folder takes names for one that differ in case alone."""
+    logs = [path for path in folder.glob(f"{NAME}*.log") if path.name.islower()]
+    return any(path.with_name(path.name.upper()).exists() for path in logs)
+
+
+def _make(folder: Path) -> list[Path]:
+    """Create a folder, unless it is there; return the folders that were created, the innermost first.
 
     Raises:
         FileError: If it cannot be written.
     """
     try:
+        new = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror})", where=str(folder), expected="a folder") from error
+    return new
+
+
+def _unmake(folders: Sequence[Path]) -> None:
+    """Remove folders that a run created and left empty."""
+    with suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
 
 
 def _remove(*folders: Path) -> None:
@@ -167,45 +179,128 @@ def _remove(*folders: Path) -> None:
 
 
 class _Plan:
-    """What is to do in one run, and what has been done."""
+    """What is to do in one run, and what has been done.
 
-    def __init__(self, task: Task, settings: str, items: Sequence[Item], output: Path, ledger: Ledger) -> None:
+    Args:
+        task: The task.
+        settings: Its settings, with command and version.
+        items: The inputs and their outputs.
+        ledger: The ledger of the output folder.
+    """
+
+    def __init__(self, task: Task, settings: Mapping[str, Any], items: Sequence[Item], ledger: Ledger) -> None:
         """Store the arguments."""
-        self._task, self._settings, self._items, self._output, self._ledger = task, settings, items, output, ledger
+        self._task, self._items, self._output, self._ledger = task, items, ledger.folder, ledger
+        self._run = {"event": "run", "time": time.time(), "settings": settings, "items": len(items)}
+        self._settings = settings_hash(settings)
+        self.begun = False  # whether the ledger knows of this run
         self.done = 0
         self.same = 0
 
-    def jobs(self, *, force: bool, retry_failed: bool) -> list[tuple[Item, str]]:
-        """Return the items to do, each with the hash of the content that is done, "" if none is.
+    def jobs(self, *, force: bool, retry_failed: bool) -> list[Item]:
+        """Return the items to do.
 
         Raises:
-            FileError: If outputs exist that this ledger does not name.
+            FileError: If an output would replace one of another command, of another input, or of no run.
         """
-        ledger, found = self._ledger, list[tuple[Item, str]]()
-        others: list[str] = []
+        ledger = self._ledger
+        held: dict[str, bool] = {}  # whether a row says what is asked for, by output
+        others: list[str] = []  # outputs of other inputs, unless they have the same content
+        strangers: list[str] = []
+        unread: list[Path] = []
         for item in self._items:
             there = os.path.exists(self._output / item.output)  # noqa: PTH110  a path would raise for a long name
-            if there and item.output not in ledger.claimed and not force:
-                others.append(item.output)
             row = ledger.rows.get(item.output)
-            known = ""
+            if there and not force and item.output not in ledger.claimed:
+                strangers.append(item.output)
+            elif there and not force and self._is_of_another(item):
+                others.append(item.output)
             if row is not None and not force and row.settings == self._settings and row.input == item.name:
-                is_open = {DONE: not there, GONE: not there, FAILED: retry_failed}.get(row.status, True)
-                known = "" if is_open else row.sha256
-                if known and row.status != GONE and ledger.is_unchanged(item.output, item.path):
-                    self.same += 1
-                    continue
-            found.append((item, known))
-        if others:
-            what = f"{len(others)} outputs exist that this ledger does not name: {first_names(others)}"
+                held[item.output] = self._is_held(row, retry_failed=retry_failed)
+            unchanged = row is not None and row.status != GONE and ledger.is_unchanged(item.output, item.path)
+            if item.output in others or (held.get(item.output) and not unchanged):
+                unread.append(item.path)
+        self._refuse(*strangers, why="exist that this ledger does not name")
+        if not force:
+            self._refuse_commands()
+        contents = contents_of(unread, cores())
+        found: list[Item] = []
+        same: list[tuple[Item, Content]] = []
+        foreign: list[str] = []
+        for item in self._items:
+            content = contents.get(item.path)
+            row = ledger.rows.get(item.output)
+            equal = content is None or (row is not None and content.sha256 == row.sha256)
+            if item.output in others and not equal:
+                foreign.append(f"{item.output} from {ledger.input_of(item.output)}")
+            if held.get(item.output) and equal:
+                self.same += 1
+                if content is not None:
+                    same.append((item, content))
+            else:
+                found.append(item)
+        self._refuse(*foreign, why="were made from other inputs")
+        for item, content in same:  # so that the next run need not read them; the inputs of some rows are back
+            ledger.record(replace(ledger.rows[item.output], status=self._status(item)), item.path, content.stamps, {})
+        return found
+
+    def _status(self, item: Item) -> str:
+        """Return the status of an input that is there and as it was."""
+        status = self._ledger.rows[item.output].status
+        return DONE if status == GONE else status
+
+    def _is_held(self, row: Row, *, retry_failed: bool) -> bool:
+        """Return whether a row still tells the truth if its input is as it was."""
+        if row.status in (DONE, GONE):
+            return bool(row.sha256) and self._ledger.is_intact(row.output)
+        return row.status == FAILED and bool(row.sha256) and not retry_failed
+
+    def _is_of_another(self, item: Item) -> bool:
+        """Return whether an output was made from another file than an input."""
+        before = self._ledger.input_of(item.output)
+        if before is None or before == os.path.abspath(item.path):  # noqa: PTH100  as the ledger does
+            return False
+        try:
+            return not os.path.samefile(before, item.path)  # noqa: PTH121
+        except (OSError, ValueError):
+            return True
+
+    def _refuse(self, *outputs: str, why: str) -> None:
+        """Refuse a run that would replace outputs, if there are any.
+
+        Raises:
+            FileError: If there are.
+        """
+        if outputs:
+            what = f"{len(outputs)} outputs {why}: {first_names([escaped(name) for name in outputs])}"
             hint = "give another folder, or --force to replace them"
             raise FileError(what, where=str(self._output), hint=hint)
-        return found
+
+    def _refuse_commands(self) -> None:
+        """Refuse to replace outputs of another command.
+
+        Raises:
+            FileError: If there are any.
+        """
+        ledger = self._ledger
+        rows = [ledger.rows[item.output] for item in self._items if item.output in ledger.rows]
+        names = {ledger.commands.get(row.settings) for row in rows}
+        others = sorted(name for name in names if name is not None and name != self._task.name)
+        if others:
+            what = f"these outputs were made by {' and '.join(map(repr, others))}, not by {self._task.name!r}"
+            raise FileError(what, where=str(self._output), expected="another folder", hint="--force replaces them")
+
+    def _begin(self, items: Sequence[Item]) -> None:
+        """Tell the ledger of this run, once the task can be done at all."""
+        if not self.begun:
+            self._ledger.write_log([self._run])
+            self._ledger.claim(items)
+            self.begun = True
 
     def work(
         self,
         engine: Engine,
-        todo: Sequence[tuple[Item, str]],
+        todo: Sequence[Item],
         scratch: Path,
         *,
         fail_fast: bool,
@@ -217,52 +312,57 @@ class _Plan:
             FileError: If nothing can be written.
             SynoviaError: The first failure, with ``fail_fast``.
         """
-        jobs = [Job(number, item, known, scratch) for number, (item, known) in enumerate(todo)]
-        self._ledger.claim({item.output: item.name for item, _ in todo})
+        jobs = [Job(number, item, scratch) for number, item in enumerate(todo)]
         failed = 0
         written, pause = time.monotonic(), _PAUSE
-        with closing(engine.run(self._task, jobs)) as outcomes:
-            for ended, outcome in enumerate(outcomes, 1):
-                job = jobs[outcome.number]
-                if outcome.fatal:
-                    raise FileError(outcome.error, hint="run the command again when there is space")
-                row = self._publish(job, outcome)
-                failed += row.status != DONE
-                if notice is not None:
-                    notice(Event(row, outcome.seconds, ended, len(jobs), failed))
-                if fail_fast and row.status != DONE:
-                    raise SynoviaError(row.error)
-                if time.monotonic() - written > pause:
-                    written = time.monotonic()
-                    self._ledger.write()
-                    pause = max(_PAUSE, _SHARE * (time.monotonic() - written))
+        _remove(scratch)
+        _make(scratch)
+        try:
+            with closing(engine.run(self._task, jobs)) as outcomes:
+                for ended, outcome in enumerate(outcomes, 1):
+                    self._begin(todo)
+                    if outcome.fatal:
+                        raise FileError(outcome.error, hint="run the command again when the folder can be written")
+                    row = self._publish(jobs[outcome.number], outcome)
+                    failed += row.status != DONE
+                    if notice is not None:
+                        notice(Event(row, outcome.seconds, ended, len(jobs), failed))
+                    if fail_fast and row.status != DONE:
+                        raise SynoviaError(row.error)
+                    if time.monotonic() - written > pause:
+                        written = time.monotonic()
+                        self._ledger.write()
+                        pause = max(_PAUSE, _SHARE * (time.monotonic() - written))
+            self._begin(todo)
+        finally:
+            _remove(scratch)
 
     def _publish(self, job: Job, outcome: Outcome) -> Row:
         """Move the output to its place, or remove that of an earlier run after a failure; return the recorded row."""
         item, target = job.item, self._output / job.item.output
+        self._ledger.check()
+        if outcome.status == DONE and (outcome.file is None or not outcome.file.is_file()):
+            error = f"{escaped(item.name)}: its result vanished before it was at its place"
+            outcome = outcome._replace(status=FAILED, error=error, content=Content())
+        self._ledger.replace(item.output)
+        try:
+            if outcome.file is not None and outcome.status == DONE:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                outcome.file.replace(target)
+                self.done += 1
+            else:
+                target.unlink(missing_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot be written ({error.strerror})", where=str(target)) from error
+        figures = {name: text for name, value in outcome.figures.items() if (text := as_text(value))}
+        made = outcome.made if outcome.status == DONE else ""
+        row = Row(
+            item.name, item.output, outcome.status, outcome.content.sha256, self._settings, outcome.error, figures, made
+        )  # fmt: skip
         more: dict[str, Any] = {"seconds": outcome.seconds, "attempts": outcome.attempts}
         if outcome.trace:
             more["trace"] = outcome.trace
-        if outcome.status == SAME:
-            row = self._ledger.rows[item.output]
-            row = replace(row, status=DONE) if row.status == GONE else row  # the input is back
-            self.same += 1
-        else:
-            self._ledger.replace(item.output)
-            try:
-                if outcome.file is not None and outcome.status == DONE:
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    outcome.file.replace(target)
-                    self.done += 1
-                else:
-                    target.unlink(missing_ok=True)
-            except OSError as error:
-                raise FileError(f"cannot be written ({error.strerror})", where=str(target)) from error
-            figures = {name: text for name, value in outcome.figures.items() if (text := as_text(value))}
-            row = Row(
-                item.name, item.output, outcome.status, outcome.sha256, self._settings, outcome.error, figures
-            )  # fmt: skip
-        self._ledger.record(row, outcome.stat, item.path, more)
+        self._ledger.record(row, item.path, outcome.content.stamps, more)
         if outcome.file is not None and outcome.status != DONE:
             with suppress(OSError):
                 outcome.file.unlink(missing_ok=True)

@@ -101,6 +101,7 @@ class FollowTargets:
         root: How the root may move.
         lock: How the standing feet are held afterwards; None to leave them.
         options: Further arguments of ``IK.track``.
+        verify: Whether an output that does not show the clip is a failure.
     """
 
     model: str
@@ -111,6 +112,7 @@ class FollowTargets:
     root: Root
     lock: LockFeet | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    verify: bool = False
     name: ClassVar[str] = "animate"
 
     @cached_property
@@ -163,7 +165,7 @@ class FollowTargets:
         motion = Motion(tracked.motion.skeleton, tracked.q, tracked.fps, name=item.path.stem)
         if self.lock is not None:
             motion = self.lock.locked(motion).motion
-        save_motion(motion, output, into=file_of(self.model))
+        save_motion(motion, output, into=file_of(self.model), verify=self.verify)
         placed = [i for i, goal in enumerate(ik.goals) if goal.measures & POSITION]
         worst = float(np.max(tracked.errors[:, placed, 0])) if placed else None
         figures = {"frames": len(motion), "missed": len(tracked.missed_frames), "jumps": len(tracked.jumps)}

@@ -14,7 +14,6 @@ import numpy as np
 
 from synovia.batch.columns import (
     ERROR,
-    INVALID,
     START,
     STATUS,
     Batch,
@@ -34,7 +33,7 @@ from synovia.model import Skeleton
 from synovia.model.root import Root
 from synovia.solver import Solver, SolverName
 
-_STATUSES: Final = (*(status.name for status in Status), INVALID)
+_STATUSES: Final = tuple(status.name for status in Status)
 _GOALS: Final = {POSITION: PositionGoal, ROTATION: RotationGoal, POSITION | ROTATION: PoseGoal}
 
 
@@ -214,7 +213,7 @@ def _answer(ik: IK, size: int, solved: Any, wrong: Any, reasons: Sequence[str]) 
             out[good] = values
         return out
 
-    codes = spread(None if solved is None else solved.status.astype(np.int32), len(_STATUSES) - 1)
+    codes = spread(None if solved is None else solved.status.astype(np.int32), int(Status.INVALID))
     columns: dict[str, Any] = {
         STATUS: Texts(codes, _STATUSES),
         ERROR: Texts(wrong, list(reasons)),

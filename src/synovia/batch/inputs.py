@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +18,11 @@ from synovia.io.base import similar_names
 
 _SHOWN: Final = 3  # names in a message
 _CLOSED: Final = ".closed"  # output, which never exists, of a folder that cannot be opened
-_RESERVED: Final = frozenset({"ledger.csv", "ledger.log", "ledger.parquet", "summary.html"})
+# names in the output folder that belong to the run, whatever their case
+_RESERVED: Final = re.compile(r"(?i:ledger(\.\d+-of-\d+)?\.(csv|log|parquet)|summary\.html|\.unfinished(\..*)?)")
+_ESCAPE: Final = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|[nrt\\])")
+_LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
+_UNPRINTED: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of characters, ends of lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +106,58 @@ def collect(sources: Sequence[str], output: Path, endings: Iterable[str], ending
         for name in sorted(found)
     ]
     times = Counter(item.output for item in items)
+    return [_apart(item, ending, twice=times[item.output] > 1) for item in items]
+
+
+def _apart(item: Item, ending: str | None, *, twice: bool) -> Item:
+    """Return an item whose output has a name of its own: not that of another one, nor one that belongs to the run."""
+    if (twice and ending is not None) or _RESERVED.fullmatch(item.output):
+        return replace(item, output=f"{item.name}{ending or PurePosixPath(item.name).suffix}")
+    first, slash, rest = item.output.partition("/")
+    return replace(item, output=f"{first}_/{rest}") if slash and _RESERVED.fullmatch(first) else item
+
+
+def shared(outputs: Iterable[str], *, folds_case: bool) -> list[str]:
+    """Return the outputs that cannot be beside the others: two of one name, or one that is a folder for another one.
+
+    Args:
+        outputs: Paths of outputs below their folder.
+        folds_case: Whether the disk takes names for one that differ in case, or in how they write accents.
+    """
+    names = list(outputs)
+    folded = [unicodedata.normalize("NFC", name).casefold() if folds_case else name for name in names]
+    times = Counter(folded)
     return [
-        replace(item, output=f"{item.name}{ending or PurePosixPath(item.name).suffix}")
-        if (times[item.output] > 1 and ending is not None) or item.output in _RESERVED
-        else item
-        for item in items
+        name
+        for name, key in zip(names, folded, strict=True)
+        if times[key] > 1 or any(str(above) in times for above in PurePosixPath(key).parents)
     ]
+
+
+def escaped(text: str, *, backslash: bool = True) -> str:
+    """Return a text with escapes for the characters that break lines, or that no program can show.
+
+    Args:
+        text: The text.
+        backslash: Whether the backslash has an escape, too, so that ``unescaped`` restores the text.
+    """
+    if text.isprintable() and not (backslash and "\\" in text):
+        return text
+    return "".join(
+        repr(sign)[1:-1] if unicodedata.category(sign) in _UNPRINTED or (backslash and sign == "\\") else sign
+        for sign in text
+    )
+
+
+def unescaped(text: str) -> str:
+    """Return the text that ``escaped`` made another one of."""
+    return _ESCAPE.sub(_sign, text) if "\\" in text else text
+
+
+def _sign(escape: re.Match[str]) -> str:
+    """Return the character of an escape."""
+    letter, digits = escape[1][0], escape[1][1:]
+    return chr(int(digits, 16)) if digits else _LETTERS.get(letter, letter)
 
 
 def _found(

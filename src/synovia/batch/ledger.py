@@ -4,7 +4,7 @@
 interrupted. A row whose input was deleted stays as long as its output, with the status ``gone``. ``ledger.log`` beside
 it has a line of JSON for each event: claims of outputs before the work begins, outcomes with times, attempts and
 stacks. Every event is appended at once, so that nothing is lost when a process is killed. The ledger is rebuilt from
-both.
+both. Names are written with escapes for what breaks lines (``escaped``), so that a row is a line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import io
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -23,18 +23,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
-from synovia.batch.inputs import Shard
-from synovia.batch.work import CRASHED, DONE, FAILED, GONE, Figure, stat_of
+from synovia.batch.content import NO_STAMPS, Stamp, Stamps, file_hash, is_unchanged, stamp_of
+from synovia.batch.inputs import Item, Shard, escaped, unescaped
+from synovia.batch.work import CRASHED, DONE, FAILED, GONE, Figure
 from synovia.errors import FileError, FormatError
 from synovia.io.base import read_text, write_bytes
 
 NAME: Final = "ledger"
+PAGE: Final = "summary.html"
+UNFINISHED: Final = ".unfinished"
+_LONGEST_HEAD: Final = 2**16  # letters
 _FIRST: Final = ("input", "status", "verdict", "error", "notes")
-_LAST: Final = ("output", "sha256", "settings")
+_LAST: Final = ("output", "output_sha256", "sha256", "settings")
+_ALWAYS: Final = frozenset({"input", "status", "error", "output", "sha256", "settings"})  # columns of every ledger
+_NAMES: Final = ("input", "output")
+_PAGE_MARK: Final = b"<!-- ledger "
+_LOG_MARK: Final = b'{"event"'
+_MARKED: Final = 400  # bytes at the start of a file that show whether a run wrote it
 _SOME: Final = frozenset({"verdict", "notes"})  # figures that have a place among the first columns
 _STATUSES: Final = (DONE, FAILED, CRASHED, GONE)
 _REPLACED: Final = "replaced"  # event: a row does not hold any more
-_ANEW: Final = "remove it to begin anew"
+_ANEW: Final = "move it, or give another folder, or --force to replace it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,7 @@ class Row:
         settings: Hash of the settings and the version.
         error: Reason of a failure.
         figures: Figures of the result, as text.
+        output_sha256: Hash of the output's content.
     """
 
     input: str
@@ -58,6 +68,7 @@ class Row:
     settings: str
     error: str = ""
     figures: Mapping[str, str] = field(default_factory=dict[str, str])
+    output_sha256: str = ""
 
     def figure(self, name: str) -> float:
         """Return a figure as a number, 0 if there is none."""
@@ -69,7 +80,17 @@ class Row:
     def fields(self) -> dict[str, str]:
         """Return the values by column."""
         own = {"input": self.input, "status": self.status, "error": self.error, "output": self.output}
-        return own | {"sha256": self.sha256, "settings": self.settings} | dict(self.figures)
+        own |= {"output_sha256": self.output_sha256, "sha256": self.sha256, "settings": self.settings}
+        return own | dict(self.figures)
+
+    def written(self) -> dict[str, str]:
+        """Return the values by column as texts that every program can read; names are on one line."""
+        return {name: escaped(text) if name in _NAMES else _readable(text) for name, text in self.fields().items()}
+
+
+def _readable(text: str) -> str:
+    """Return a text with escapes for control characters other than the end of a line."""
+    return "\n".join(escaped(line, backslash=False) for line in text.split("\n"))
 
 
 def row_of(fields: Mapping[str, str]) -> Row:
@@ -106,13 +127,8 @@ def csv_bytes(rows: Sequence[Row]) -> bytes:
     out = io.StringIO()
     writer = csv.DictWriter(out, columns_of(rows), restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(row.fields() for row in rows)
-    return as_unicode(out.getvalue()).encode()
-
-
-def as_unicode(text: str) -> str:
-    """Return a text with escapes for the bytes of file names that are no UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    writer.writerows(row.written() for row in rows)
+    return out.getvalue().encode()
 
 
 def parquet_bytes(rows: Sequence[Row]) -> bytes | None:
@@ -122,9 +138,9 @@ def parquet_bytes(rows: Sequence[Row]) -> bytes | None:
     except ImportError:
         return None
     table: dict[str, Any] = {}
-    fields = [row.fields() for row in rows]
+    fields = [row.written() for row in rows]
     for name in columns_of(rows):
-        texts = [as_unicode(values.get(name, "")) for values in fields]
+        texts = [values.get(name, "") for values in fields]
         table[name] = texts if name in _FIRST or name in _LAST else _numbers(texts)
     out = io.BytesIO()
     parquet.write_table(arrow.table(table), out, compression="zstd")
@@ -144,13 +160,15 @@ class _Seen(NamedTuple):
 
     Args:
         when: Time of the event, 0 for a row of a ledger.
-        stat: Size and time of the input.
         path: The input.
+        files: Stamps of the files of the input.
+        made: Stamp of the output.
     """
 
     when: float = 0.0
-    stat: tuple[int, int] | None = None
     path: str | None = None
+    files: Stamps = NO_STAMPS
+    made: Stamp | None = None
 
 
 class Ledger:
@@ -160,22 +178,26 @@ class Ledger:
         folder: The output folder, which exists.
         shard: The shard that this run does; None for all. Each shard has a ledger and a log of its own; a run without
             a shard unites them.
+        force: Whether files that no run wrote, and a damaged ledger, are replaced.
 
     Raises:
-        FileError: If another run works in the folder, or a file cannot be read.
+        FileError: If another run works in the folder, a file cannot be read, or a file or folder of someone else has a
+            name that a run needs.
         FormatError: If the ledger is damaged.
     """
 
-    def __init__(self, folder: Path, shard: Shard | None = None) -> None:
+    def __init__(self, folder: Path, shard: Shard | None = None, *, force: bool = False) -> None:
         """Lock the log and read what was done."""
-        self.folder = folder
+        self.folder, self._force = folder, force
         self._tag = "" if shard is None else f".{shard.tag}"
         self._log_path = folder / f"{NAME}{self._tag}.log"
         self.rows: dict[str, Row] = {}
-        self.claimed: set[str] = set()  # outputs that belong to this ledger
+        self.claimed: dict[str, str | None] = {}  # the inputs of the outputs that belong to this ledger, if known
         self.commands: dict[str, str] = {}  # commands of the runs, by the hash of their settings
         self._seen: dict[str, _Seen] = {}  # by output
         self._foreign: set[str] = set()  # rows of a shard's run that the whole ledger has already
+        _check_names(folder, self._tag, force=force)
+        self.is_new = not self._log_path.exists()
         with ExitStack() as files:
             if shard is not None:
                 files.enter_context(_locked(folder / f"{NAME}.log", shared=True))
@@ -203,13 +225,19 @@ class Ledger:
         """Close the log, which ends the lock."""
         self._files.close()
 
+    def remove_if_empty(self) -> None:
+        """Remove the log of a run that did not begin in a folder without a ledger."""
+        if self.is_new and not self.rows:
+            with suppress(OSError):  # Windows removes no open file
+                self._log_path.unlink()
+
     def _shards(self) -> list[Path]:
         """Return the ledgers of shards in this folder.
 
         Raises:
             FileError: If a shard is at work.
         """
-        found = sorted({path.with_suffix("") for path in self.folder.glob(f"{NAME}.*-of-*.log")})
+        found = sorted({path.with_suffix("") for path in self.folder.glob(f"{NAME}.*-of-*.log") if _is_log(path)})
         for path in found:
             _locked(path.with_name(path.name + ".log")).close()
         return [path.with_name(path.name + ".csv") for path in found]
@@ -217,16 +245,12 @@ class Ledger:
     def _read(self, path: Path) -> None:
         """Read a ledger, then the log beside it."""
         if path.exists():
-            text = read_text(path)
             try:
-                table = list(csv.reader(io.StringIO(text, newline="")))
-            except csv.Error as error:
-                raise FormatError(f"is no ledger ({error})", where=str(path), hint=_ANEW) from error
-            head = table[0] if table else []
-            for line, cells in enumerate(table[1:], 2):
-                if len(cells) != len(head) or not {*_FIRST, *_LAST} - _SOME <= set(head):
-                    raise FormatError("is no ledger", where=f"{path}, line {line}", hint=_ANEW)
-                self._keep(row_of(dict(zip(head, cells, strict=True))), _Seen())
+                for row in _rows_of(path):
+                    self._keep(row, _Seen())
+            except (FileError, FormatError):
+                if not self._force:
+                    raise
         log = path.with_suffix(".log")
         if log.exists():
             with log.open("rb") as file:
@@ -240,25 +264,22 @@ class Ledger:
         with suppress(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             event = json.loads(line)
             if event["event"] == "claim":
-                self.claimed.add(str(event["output"]))
+                self.claimed[str(event["output"])] = _text(event.get("path"))
             elif event["event"] == "run":
                 self.commands[settings_hash(event["settings"])] = str(event["settings"]["command"])
             elif event["event"] == _REPLACED:
                 self._forget(str(event["output"]), _Seen(float(event["time"])))
             elif event["event"] in _STATUSES:
                 row = row_of({str(name): str(value) for name, value in event["row"].items()})
-                stat = int(event["size"]), int(event["modified"])
-                path = event.get("path")
-                self._keep(row, _Seen(float(event["time"]), stat, None if path is None else str(path)))
+                files = {str(name): _stamp(values) for name, values in event.get("files", {}).items()}
+                self._keep(row, _Seen(float(event["time"]), _text(event.get("path")), files, _stamp(event.get("made"))))
 
     def _keep(self, row: Row, seen: _Seen) -> None:
         """Keep a row, unless a later one is known."""
-        self.claimed.add(row.output)
+        self.claimed.setdefault(row.output, seen.path)
         if self._forget(row.output, seen):
             self.rows[row.output] = row
             self._foreign.discard(row.output)
-            if (written := as_unicode(row.output)) != row.output:
-                self.rows.pop(written, None)  # the same row, from a ledger
 
     def _forget(self, output: str, seen: _Seen) -> bool:
         """Forget a row, unless a later one is known; return whether it is forgotten."""
@@ -268,9 +289,40 @@ class Ledger:
         self._seen[output] = seen
         return True
 
+    def input_of(self, output: str) -> str | None:
+        """Return the input that an output belongs to, None if that is unknown."""
+        seen = self._seen.get(output, _Seen())
+        return self.claimed.get(output) if seen.path is None else seen.path
+
     def is_unchanged(self, output: str, path: Path) -> bool:
-        """Return whether an input has the size and the time that it had when its row was recorded."""
-        return output in self._seen and self._seen[output].stat == stat_of(path)
+        """Return whether an input is certainly the one of a row, unchanged."""
+        seen = self._seen.get(output, _Seen())
+        return seen.path == _absolute(path) and is_unchanged(seen.files, seen.when)
+
+    def is_intact(self, output: str) -> bool:
+        """Return whether an output is as it was made; its content is read where its stamp does not tell."""
+        seen, path = self._seen.get(output, _Seen()), self.folder / output
+        if seen.made is not None and is_unchanged({str(path): seen.made}, seen.when):
+            return True
+        try:
+            made = self.rows[output].output_sha256
+            return path.is_file() and (file_hash(path) == made if made else path.stat().st_size > 0)
+        except OSError:
+            return False
+
+    def check(self) -> None:
+        """Check that the log is still at its place.
+
+        Raises:
+            FileError: If someone removed or moved the output folder.
+        """
+        try:
+            if os.path.samestat(os.stat(self._log_path), os.fstat(self._log.fileno())):  # noqa: PTH116
+                return
+        except OSError:
+            pass
+        hint = "run the command again"
+        raise FileError("the output folder was removed or moved", where=str(self.folder), hint=hint)
 
     def write_log(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Append events to the log.
@@ -285,11 +337,15 @@ class Ledger:
         except OSError as error:
             raise FileError(f"cannot be written ({error.strerror})", where=str(self._log_path)) from error
 
-    def claim(self, names: Mapping[str, str]) -> None:
-        """Record, before the work begins, that outputs belong to this ledger: input by output."""
-        new = {output: name for output, name in names.items() if output not in self.claimed}
-        self.write_log({"event": "claim", "input": name, "output": output} for output, name in new.items())
-        self.claimed.update(new)
+    def claim(self, items: Iterable[Item]) -> None:
+        """Record, before outputs are at their place, that they belong to this ledger."""
+        new = {item.output: item for item in items if item.output not in self.claimed}
+        paths = {output: _absolute(item.path) for output, item in new.items()}
+        self.write_log(
+            {"event": "claim", "input": item.name, "output": output, "path": paths[output]}
+            for output, item in new.items()
+        )
+        self.claimed.update(paths)
 
     def replace(self, output: str) -> None:
         """Forget a row before its output is replaced, so that a run that is killed leaves no row of another output."""
@@ -298,16 +354,17 @@ class Ledger:
             self.write_log([{"event": _REPLACED, "output": output, "time": now}])
             self._forget(output, _Seen(now))
 
-    def record(self, row: Row, stat: tuple[int, int], path: Path, more: Mapping[str, Any]) -> None:
+    def record(self, row: Row, path: Path, files: Stamps, more: Mapping[str, Any]) -> None:
         """Record an outcome.
 
         Args:
             row: The row.
-            stat: Size and time of the input.
             path: The input.
+            files: Stamps of the files of the input.
             more: What only the log tells: times, attempts, stacks.
         """
-        seen = _Seen(time.time(), stat, os.path.abspath(path))  # noqa: PTH100  not resolved: a link may change
+        made = stamp_of(self.folder / row.output) if row.status == DONE else None
+        seen = _Seen(time.time(), _absolute(path), files, made)
         self.write_log([_event(row, seen) | dict(more)])
         self._keep(row, seen)
 
@@ -343,7 +400,8 @@ class Ledger:
         """Remove the ledgers of shards once this ledger has their rows."""
         if not self._others:
             return
-        self.write_log({"event": "claim", "output": output} for output in sorted(self.claimed))
+        claims = sorted(self.claimed.items())
+        self.write_log({"event": "claim", "output": output, "path": path} for output, path in claims)
         self.write_log(_event(row, self._seen[output]) for output, row in self.rows.items())
         for path in self._others:
             for file in (path, path.with_suffix(".log")):
@@ -361,9 +419,125 @@ def _is_file(path: Path) -> bool:
 
 def _event(row: Row, seen: _Seen) -> dict[str, Any]:
     """Return a row as an event of the log."""
-    size, modified = seen.stat or (0, 0)
-    event = {"event": row.status, "row": row.fields(), "size": size, "modified": modified, "time": seen.when}
-    return event if seen.path is None else event | {"path": seen.path}
+    event = {"event": row.status, "row": row.fields(), "time": seen.when, "path": seen.path}
+    return event | {"files": seen.files, "made": seen.made}
+
+
+def _stamp(values: Any) -> Stamp | None:
+    """Return the stamp of an event.
+
+    Raises:
+        TypeError: If it has another form; also ValueError.
+    """
+    if values is None:
+        return None
+    device, number, size, modified, changed = map(int, values)
+    return device, number, size, modified, changed
+
+
+def _text(value: Any) -> str | None:
+    """Return a value of an event as text, None for none."""
+    return None if value is None else str(value)
+
+
+def _absolute(path: Path) -> str:
+    """Return an absolute path, not resolved: a link may change."""
+    return os.path.abspath(path)  # noqa: PTH100
+
+
+def _rows_of(path: Path) -> list[Row]:
+    """Return the rows of the file of a ledger.
+
+    Raises:
+        FileError: If it cannot be read.
+        FormatError: If it is no ledger.
+    """
+    text = read_text(path)
+    try:
+        table = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise FormatError(f"is no ledger ({error})", where=str(path), hint=_ANEW) from error
+    head = table[0] if table else []
+    if not set(head) >= _ALWAYS:
+        raise FormatError("is no ledger", where=str(path), hint=_ANEW)
+    rows: list[Row] = []
+    for line, cells in enumerate(table[1:], 2):
+        if len(cells) != len(head):
+            raise FormatError("is no ledger", where=f"{path}, line {line}", hint=_ANEW)
+        fields = dict(zip(head, cells, strict=True))
+        rows.append(row_of(fields | {name: unescaped(fields[name]) for name in _NAMES}))
+    return rows
+
+
+def _check_names(folder: Path, tag: str, *, force: bool) -> None:
+    """Check that no file or folder of someone else has a name that a run needs.
+
+    Args:
+        folder: The output folder.
+        tag: Tag of the shard in the names of files, "" for none.
+        force: Whether files are replaced; folders never are.
+
+    Raises:
+        FileError: If there is one.
+        FormatError: If the ledger is none.
+    """
+    log, scratch = folder / f"{NAME}{tag}.log", folder / f"{UNFINISHED}{tag}"
+    kinds: dict[Path, Callable[[Path], bool]] = {log: _is_log, folder / f"{NAME}{tag}.csv": _is_table}
+    if not tag:
+        kinds |= {folder / PAGE: _is_page, folder / f"{NAME}.parquet": _is_parquet}
+    for path, is_ours in kinds.items():
+        if path.is_dir():
+            what = f"is a folder, and a run needs a file named {path.name}"
+            raise FileError(what, where=str(path), hint="rename it, or give another output folder")
+        if not path.exists() or is_ours(path):
+            continue
+        if not force:
+            raise FileError(f"{path.name} is not of Synovia", where=str(path), hint=_ANEW)
+        if path == log:
+            path.unlink()
+    if scratch.exists() and not log.exists():
+        what = "exists, and a run needs a folder of this name for unfinished files"
+        raise FileError(what, where=str(scratch), hint="rename it, or give another output folder")
+
+
+def _starts_with(path: Path, mark: bytes) -> bool:
+    """Return whether a mark is at the start of a file."""
+    try:
+        with path.open("rb") as file:
+            return mark in file.read(_MARKED)
+    except OSError as error:
+        raise FileError(f"cannot be read ({error.strerror})", where=str(path)) from error
+
+
+def _is_log(path: Path) -> bool:
+    """Return whether a file is the log of a run; it is empty before the first result."""
+    return path.stat().st_size == 0 or _starts_with(path, _LOG_MARK)
+
+
+def _is_table(path: Path) -> bool:
+    """Return whether the first line of a file is that of a ledger."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+            return set(next(csv.reader([file.readline(_LONGEST_HEAD)]), ())) >= _ALWAYS
+    except (OSError, csv.Error):
+        return False
+
+
+def _is_page(path: Path) -> bool:
+    """Return whether a file is the page of a run."""
+    return _starts_with(path, _PAGE_MARK)
+
+
+def _is_parquet(path: Path) -> bool:
+    """Return whether a file is the ledger of a run as Parquet; without pyarrow none is written."""
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ImportError:
+        return True
+    try:
+        return set(parquet.read_schema(path).names) >= _ALWAYS
+    except Exception:  # noqa: BLE001  damaged files raise a dozen exception types
+        return False
 
 
 def _locked(path: Path, *, shared: bool = False) -> BinaryIO:

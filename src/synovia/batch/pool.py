@@ -1,8 +1,8 @@
 """The local engine: a pool of processes, each of which does one job at a time.
 
 A thread per process sends a job and waits for the outcome, both as pickles. So the pool knows the job of a process that
-dies: it starts another process and tries the job again. A process ends when its input is closed, hence also when the
-process that started it is killed.
+dies: it starts another process and tries the job again. A process ends at once when its input is closed, also in the
+middle of a job, hence also when the process that started it is killed.
 
 ``python -m synovia.batch.pool`` is such a process.
 """
@@ -13,16 +13,18 @@ import os
 import pickle
 import queue
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, BinaryIO, Final, Protocol, cast
 
-from synovia.batch.work import CRASHED, Job, Outcome, Task, stat_of, work_on
+from synovia.batch.inputs import escaped
+from synovia.batch.work import CRASHED, Job, Outcome, Task, work_on
 from synovia.errors import SynoviaError
 
 ATTEMPTS: Final = 3  # processes that may die on one job
@@ -153,15 +155,15 @@ class Worker(threading.Thread):
                 return None
             words = self._ending(process)
             self._process = None
-        reason = f"{job.item.name}: the process that worked on it died {ATTEMPTS} times ({words.splitlines()[0]})"
-        return Outcome(job.number, CRASHED, "", stat_of(job.item.path), {}, reason, words, 0.0, ATTEMPTS)
+        reason = (
+            f"{escaped(job.item.name)}: the process that worked on it died {ATTEMPTS} times ({words.splitlines()[0]})"
+        )
+        return Outcome(job.number, CRASHED, error=reason, trace=words, attempts=ATTEMPTS)
 
     def _ask(self, process: subprocess.Popen[bytes], content: object) -> Any:
         """Send something to a process and return its answer."""
-        pipes = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stdout)
-        pickle.dump(content, pipes[0])
-        pipes[0].flush()
-        return pickle.load(pipes[1])  # noqa: S301  from a process of ours
+        _send(cast("BinaryIO", process.stdin), pickle.dumps(content))
+        return pickle.load(cast("BinaryIO", process.stdout))  # noqa: S301  from a process of ours
 
     def _start(self) -> subprocess.Popen[bytes]:
         """Start a process and prepare the task in it.
@@ -229,31 +231,26 @@ class Worker(threading.Thread):
                 self._ending(self._process)
 
 
-def serve(source: BinaryIO, answers: BinaryIO) -> None:
-    """Prepare the task that comes first, then do jobs until the input is closed.
+def serve(asked: Iterator[bytes], answers: BinaryIO) -> None:
+    """Prepare the task that comes first, then do jobs.
 
     Args:
-        source: Pickles of the task and the jobs.
-        answers: Pickles of ``_READY`` or an error, then of the outcomes.
+        asked: Pickles of the task and the jobs.
+        answers: Gets pickles of ``_READY`` or an error, then of the outcomes.
     """
     try:
-        task = cast("Task", pickle.loads(pickle.load(source)))  # noqa: S301  from the process that started this one
+        task = cast("Task", pickle.loads(pickle.loads(next(asked))))  # noqa: S301  from the process that started this one
         task.prepare()
         answer: object = _READY
     except Exception as error:  # noqa: BLE001  raised again in the process that asked
         task, answer = cast("Task", None), error
-    _send(answers, answer)
-    if task is None:  # pyright: ignore[reportUnnecessaryComparison]
-        return
-    while True:
-        try:
-            job = cast("Job", pickle.load(source))  # noqa: S301
-        except (EOFError, pickle.UnpicklingError):
-            return
-        _send(answers, work_on(task, job))
+    _answer(answers, answer)
+    if task is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        for job in asked:
+            _answer(answers, work_on(task, cast("Job", pickle.loads(job))))  # noqa: S301
 
 
-def _send(answers: BinaryIO, content: object) -> None:
+def _answer(answers: BinaryIO, content: object) -> None:
     """Write a pickle."""
     try:
         data = pickle.dumps(content)
@@ -261,6 +258,26 @@ def _send(answers: BinaryIO, content: object) -> None:
         data = pickle.dumps(SynoviaError(str(content)))
     answers.write(data)
     answers.flush()
+
+
+def _send(stream: BinaryIO, data: bytes) -> None:
+    """Write bytes after their number, so that they can be read before they are understood."""
+    stream.write(struct.pack("<Q", len(data)) + data)
+    stream.flush()
+
+
+def _awaited(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield what ``_send`` wrote. A thread reads it, and ends this process as soon as the stream is closed."""
+    waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read() -> None:
+        while len(head := stream.read(8)) == 8:
+            waiting.put(stream.read(*struct.unpack("<Q", head)))
+        os._exit(0)  # nobody waits for an answer any more
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        yield waiting.get()
 
 
 def _main() -> None:
@@ -271,7 +288,7 @@ def _main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with suppress(BrokenPipeError, KeyboardInterrupt):
-        serve(cast("BinaryIO", sys.stdin.buffer), cast("BinaryIO", answers))
+        serve(_awaited(cast("BinaryIO", sys.stdin.buffer)), cast("BinaryIO", answers))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
-from synovia.batch.columns import INVALID, STATUS
+from synovia.batch.columns import STATUS
 from synovia.batch.functions import Solve
 from synovia.batch.inputs import Item, collect
 from synovia.batch.tables import ENDINGS, PART, Source, open_sink
@@ -23,7 +23,8 @@ from synovia.ik.status import Status
 from synovia.io.base import read_text
 from synovia.solver import Solver
 
-_AHEAD: Final = 3  # blocks that another thread makes or has made
+_AHEAD: Final = 2  # blocks that another thread makes or has made
+_ANSWER: Final = 48  # bytes that a number of an answer takes: in arrays, and in Python where it is written as text
 _T = TypeVar("_T")
 
 
@@ -114,22 +115,21 @@ class SolveTable(Task):
     def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the answers of an item; return its figures."""
         with Source(item.path) as source:
-            blocks = source.blocks(item.rows)
-            return figures_of(write_answers(self.function, blocks, output, item.path))
+            return figures_of(write_answers(self.function, source, output, item.rows))
 
 
 def figures_of(counts: Counter[str]) -> dict[str, Figure]:
     """Return the figures of a table, from the number of rows by status."""
     rows = counts.total()
-    named = {name.lower(): counts[name] for name in (*(status.name for status in Status), INVALID) if counts[name]}
+    named = {name.lower(): counts[name] for name in Status.__members__ if counts[name]}
     return {"frames": rows, "missed": rows - counts[Status.REACHED.name], **named}
 
 
 def write_answers(
     solve: Solve,
-    blocks: Generator[Any],
+    source: Source,
     output: Path,
-    path: Path,
+    rows: tuple[int, int] | None = None,
     *,
     force: bool = False,
     progress: Callable[[int], object] | None = None,
@@ -138,9 +138,9 @@ def write_answers(
 
     Args:
         solve: The function.
-        blocks: Blocks of targets.
+        source: The table of targets.
         output: The file.
-        path: The table, for messages.
+        rows: First row and the row after the last; None for all.
         force: Whether an existing file may be replaced.
         progress: Called with the rows of each block that is solved.
 
@@ -153,13 +153,22 @@ def write_answers(
     """
     counts: Counter[str] = Counter()
 
+    def told(error: InputError) -> FormatError:
+        return restated(error, FormatError, str(source.path))
+
+    try:
+        beside = _ANSWER * len(solve.answer_columns(source.names))
+    except InputError as error:
+        raise told(error) from error
+    blocks = source.blocks(rows, beside=beside)
+
     def answers() -> Generator[Any]:
         with closing(ahead(blocks)) as ready:
             for block in ready:
                 try:
                     answer = solve(block)
                 except InputError as error:
-                    raise restated(error, FormatError, str(path)) from error
+                    raise told(error) from error
                 found = _statuses(answer)
                 counts.update(found)
                 if progress is not None:

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from synovia.batch.ledger import Row, as_unicode, csv_bytes
+from synovia.batch.inputs import escaped
+from synovia.batch.ledger import PAGE, Row, csv_bytes
 from synovia.batch.work import DONE, GONE, Picture
 from synovia.errors import FileError, MissingExtraError, SynoviaError
-from synovia.io.base import write_text
+from synovia.io.base import write_bytes
 from synovia.io.load import formats
 
 _PICTURES: Final = 12  # of the worst results
@@ -168,7 +169,7 @@ def write_summary(
     Raises:
         FileError: If it cannot be written.
     """
-    path = folder / "summary.html"
+    path = folder / PAGE
     shown = hashlib.sha256(csv_bytes(rows) + repr(sorted(settings.items())).encode()).hexdigest()[:16]
     mark = f"<!-- ledger {shown} -->"
     if path.exists() and mark in path.read_text(encoding="utf-8", errors="replace")[:400]:
@@ -187,7 +188,8 @@ def write_summary(
         _settings(settings),
         f"<script>{_SCRIPT}</script></html>\n",
     ]
-    write_text(path, as_unicode("\n".join(filter(None, parts))), force=True)
+    text = "\n".join(filter(None, parts))
+    write_bytes(path, text.encode("utf-8", "backslashreplace"), force=True)  # settings may hold halves of characters
     return path
 
 
@@ -196,9 +198,14 @@ def _kind(row: Row) -> str:
     return row.figures.get("verdict", _UNJUDGED) if row.status in (DONE, GONE) else "not done"
 
 
+def _name(row: Row) -> str:
+    """Return the name of an input, for text and attributes."""
+    return escape(escaped(row.input), quote=True)
+
+
 def _tagged(tag: str, row: Row) -> str:
     """Return the start of an element that the filters show or hide."""
-    return f"<{tag} data-kind='{escape(_kind(row))}' data-name='{escape(row.input, quote=True)}'>"
+    return f"<{tag} data-kind='{escape(_kind(row))}' data-name='{_name(row)}'>"
 
 
 def _filters(worst: Sequence[Row], failures: Sequence[Row]) -> str:
@@ -233,7 +240,7 @@ def _gallery(
             continue
         paired = paired or drawn.paired
         source = f"data:image/png;base64,{base64.b64encode(drawn.png).decode()}"
-        image = f"<img alt='{escape(row.input, quote=True)}, stills' src='{source}'>"
+        image = f"<img alt='{_name(row)}, stills' src='{source}'>"
         cards.append(f"{_tagged('article', row)}<header>{_heading(row)}</header>{image}{_told(row)}</article>")
     how = "by verdict, then by the share of frames in which something is wrong"
     pairs = " Each still shows the source at the left and the result at the right." if paired else ""
@@ -247,7 +254,7 @@ def _how_to_view(row: Row) -> str:
     fitting = [ending for ending in known if row.output.lower().endswith(ending)]
     if not fitting or not known[max(fitting, key=len)]:  # the longest ending decides
         return ""
-    command = escape(f"synovia view {shlex.quote(row.output)}")
+    command = escape(escaped(f"synovia view {shlex.quote(row.output)}", backslash=False))
     return f" To see the first one move, run <code>{command}</code> in this folder."
 
 
@@ -274,7 +281,7 @@ def _drawn(output: Path, source: Path | None, picture: Callable[[Path, Path | No
 def _heading(row: Row) -> str:
     """Return name, verdict and findings of a result."""
     verdict = _kind(row)
-    name = f"<h3 class='name'><a href='{quote(os.fsencode(row.output))}'>{escape(row.input)}</a></h3>"
+    name = f"<h3 class='name'><a href='{quote(os.fsencode(row.output))}'>{_name(row)}</a></h3>"
     gone = " <span class='soft'>(the input was deleted)</span>" if row.status == GONE else ""
     findings = escape(row.figures.get("findings", ""))
     return f"{name}<span class='verdict {escape(verdict)}'>{escape(verdict)}</span>{gone}<span>{findings}</span>"
@@ -314,7 +321,7 @@ def _failures(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     cells = "".join(
-        f"{_tagged('tr', row)}<td class='name'>{escape(row.input)}<td class='failed'>{escape(_reason(row))}"
+        f"{_tagged('tr', row)}<td class='name'>{_name(row)}<td class='failed'>{escape(_reason(row))}"
         for row in rows[:_MOST]
     )
     head = "<thead><tr><th>input<th>reason</thead>"
@@ -324,7 +331,7 @@ def _failures(rows: Sequence[Row]) -> str:
 
 def _reason(row: Row) -> str:
     """Return the error of a failure without the name of its input, which is beside it."""
-    text = row.error.removeprefix(row.input)
+    text = row.error.removeprefix(escaped(row.input))
     return text.lstrip(",: ") if text[:1] in (",", ":") else row.error
 
 
@@ -349,7 +356,7 @@ def _table(rows: Sequence[Row]) -> str:
     for row in rows[:_MOST]:
         verdict = row.figures.get("verdict", "")
         mark = " <span class='soft'>(deleted)</span>" if row.status == GONE else ""
-        cells = f"<td class='name'><a href='{quote(os.fsencode(row.output))}'>{escape(row.input)}</a>{mark}"
+        cells = f"<td class='name'><a href='{quote(os.fsencode(row.output))}'>{_name(row)}</a>{mark}"
         for name in texts:
             style = f" class='verdict {escape(verdict)}'" if name == "verdict" else ""
             cells += f"<td{style}>{escape(row.figures.get(name, ''))}"

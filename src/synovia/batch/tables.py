@@ -1,7 +1,9 @@
 """Files of rows, read and written block by block: CSV, NumPy archives (npz), Arrow and Parquet.
 
-Blocks of rows begin at multiples of ``BLOCK``, whatever reads or writes them, so that answers do not depend on it.
-Arrow and Parquet need pyarrow, the extra ``data``.
+A block takes a few megabytes, whatever the table is like: a table of many columns or long texts is read in short
+blocks. A small file can hold a large table, by compression or by repeating a value. What such a file needs at once is
+known before it is unpacked, and refused beyond a limit. The answer to a row does not depend on the other rows of its
+block. Arrow and Parquet need pyarrow, the extra ``data``.
 """
 
 from __future__ import annotations
@@ -10,14 +12,16 @@ import csv
 import math
 import os
 import shutil
+import struct
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, Protocol
+from typing import IO, Any, Final, Protocol, TextIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +29,30 @@ from numpy.typing import NDArray
 from synovia.errors import FileError, FormatError, SynoviaError, UnsupportedError
 from synovia.io.base import optional_package
 
-BLOCK: Final = 2**16  # rows that are in memory at once
-PART: Final = 2**18  # rows of a part of a large table; a multiple of BLOCK
+BLOCK: Final = 2**16  # most rows of a block, and of a group of rows in Parquet
+BLOCK_BYTES: Final = 2**23  # memory that a block may take, as far as it is known before
+PART: Final = 2**18  # rows of a part of a large table
+MOST_COLUMNS: Final = 2**15
+_CELL: Final = 64  # bytes that a short text takes in Python
+_LONGEST_LINE: Final = 2**22  # letters of a row of text
+_UNPACKED: Final = 2**25  # bytes that a small file may unpack at once, apart from what its size allows
+_PAGE: Final = 2**20  # bytes of a page of a column in Parquet, as usual
+_COMPRESSED: Final = 2**13  # most compressed columns of an archive: all are unpacked at the same time
 ENDINGS: Final = (".parquet", ".arrow", ".npz", ".csv")
 _ARROW: Final = (".arrow", ".feather")
+_ARROW_MAGIC: Final = 8  # bytes before the messages of an Arrow file
 _BUFFER: Final = 2**20  # bytes that are read of a column at once
 _KINDS: Final = "biufcmMSU"  # NumPy's kinds of numbers, times and texts
-_WIDEST: Final = 2**13  # bytes of a row of an array: a block of rows must fit into memory
+_WIDEST: Final = 2**13  # bytes of a row of an array
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
+
+
+def rows_at_once(row_bytes: float) -> int:
+    """Return the number of rows of a block whose rows take some bytes of memory each."""
+    rows = BLOCK
+    while rows > 1 and rows * row_bytes > BLOCK_BYTES:
+        rows //= 2
+    return rows
 
 
 def _arrow(module: str, path: Path) -> Any:
@@ -42,6 +62,9 @@ def _arrow(module: str, path: Path) -> Any:
         MissingExtraError: If it is not installed.
     """
     return optional_package(module, f"{path.suffix} files need pyarrow", "data", str(path))
+
+
+_Reader = Callable[[int, int, int], Generator[Any]]  # first row, the one after the last or -1, bytes beside a row
 
 
 class Source:
@@ -74,6 +97,8 @@ class Source:
         try:
             with _told(path):
                 self._read = opener()
+            if len(self.names) > MOST_COLUMNS:
+                raise FormatError("columns", where=str(path), value=len(self.names), expected=f"at most {MOST_COLUMNS}")
             twice = [name for name, times in Counter(self.names).items() if times > 1]
             if twice:
                 raise FormatError("names of columns", where=str(path), value=twice, expected="each name once")
@@ -91,56 +116,67 @@ class Source:
         """Close the file."""
         self._close.close()
 
-    def blocks(self, rows: tuple[int, int] | None = None) -> Generator[Any]:
+    def blocks(self, rows: tuple[int, int] | None = None, *, beside: int = 0) -> Generator[Any]:
         """Yield blocks of at most ``BLOCK`` rows: Arrow tables, or dicts of columns.
 
         Args:
-            rows: First row and the row after the last, the first a multiple of ``BLOCK``; None for all.
+            rows: First row and the row after the last; None for all.
+            beside: Bytes of memory that the answer to a row takes.
 
         Raises:
             FormatError: If the content is malformed.
         """
         none = True
-        with _told(self.path), closing(self._read(*(rows or (0, -1)))) as blocks:
+        with _told(self.path), closing(self._read(*(rows or (0, -1)), beside)) as blocks:
             for block in blocks:
                 none = False
                 yield block
         if none:  # the answer has the names of its columns all the same
             yield {name: np.zeros(0) for name in self.names}
 
-    def _open_csv(self) -> Callable[[int, int], Generator[Any]]:
+    def _open_csv(self) -> _Reader:
         """Open comma-separated text."""
         file = self._close.enter_context(self.path.open(newline="", encoding="utf-8-sig"))
-        reader = csv.reader(file)
+        lines = _Lines(file, self.path)
+        reader = csv.reader(lines)
         self.names = next(reader, list[str]())
         if not self.names:
             raise FormatError("file is empty", where=str(self.path))
 
-        def read(first: int, last: int) -> Generator[Any]:
+        def read(first: int, last: int, beside: int) -> Generator[Any]:
             del first, last  # never divided
-            lines: list[list[str]] = []
-            for line in reader:
-                if not line:
+            most = rows_at_once(_CELL * len(self.names) + beside)
+            rows: list[list[str]] = []
+            letters = 0  # of this block
+            lines.taken = 0
+            for row in reader:
+                letters += lines.taken
+                lines.taken = 0
+                if not row:
                     continue
-                if len(line) != len(self.names):
+                if len(row) != len(self.names):
                     where = f"{self.path}, line {reader.line_num}"
-                    raise FormatError("cells", where=where, value=len(line), expected=str(len(self.names)))
-                lines.append(line)
-                if len(lines) == BLOCK:
-                    yield block(lines)
-                    lines = []
-            if lines:
-                yield block(lines)
+                    raise FormatError("cells", where=where, value=len(row), expected=str(len(self.names)))
+                rows.append(row)
+                if len(rows) == most or letters > BLOCK_BYTES // 4:  # a letter takes up to four bytes
+                    yield block(rows)
+                    rows, letters = [], 0
+            if rows:
+                yield block(rows)
 
-        def block(lines: list[list[str]]) -> dict[str, Any]:
-            """Return lines as columns of texts; those that are no targets are written as they were read."""
-            return dict(zip(self.names, map(list, zip(*lines, strict=True)), strict=True))
+        def block(rows: list[list[str]]) -> dict[str, Any]:
+            """Return rows as columns of texts; those that are no targets are written as they were read."""
+            return dict(zip(self.names, map(list, zip(*rows, strict=True)), strict=True))
 
         return read
 
-    def _open_npz(self) -> Callable[[int, int], Generator[Any]]:
+    def _open_npz(self) -> _Reader:
         """Open a NumPy archive, whose arrays are columns."""
         archive = self._close.enter_context(zipfile.ZipFile(self.path))
+        packed = sum(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
+        if packed > _COMPRESSED or len(archive.infolist()) > MOST_COLUMNS:
+            most = f"at most {MOST_COLUMNS} columns, {_COMPRESSED} of them compressed"
+            raise FormatError("columns", where=str(self.path), value=len(archive.infolist()), expected=most)
         heads: dict[str, tuple[tuple[int, ...], np.dtype[Any], int, int]] = {}  # shape, type, bytes a row and before
         for entry in archive.infolist():
             name = entry.filename.removesuffix(".npy")
@@ -168,15 +204,18 @@ class Source:
         if len(set(sizes.values())) != 1:
             raise FormatError("lengths of the arrays", where=str(self.path), value=sizes, expected="the same for all")
         count = self.count = next(iter(sizes.values()))
+        row_bytes = _CELL * len(heads) + sum(head[2] for head in heads.values())
+        self._check_row(row_bytes)
 
-        def read(first: int, last: int) -> Generator[Any]:
+        def read(first: int, last: int, beside: int) -> Generator[Any]:
             end = count if last < 0 else last
+            most = rows_at_once(row_bytes + beside)
             with ExitStack() as stack:
                 files = {name: stack.enter_context(archive.open(f"{name}.npy")) for name in heads}
                 for name, (_, _, width, start) in heads.items():
                     files[name].seek(start + first * width)
-                for at in range(first, end, BLOCK):
-                    size = min(BLOCK, end - at)
+                for at in range(first, end, most):
+                    size = min(most, end - at)
                     yield {
                         name: np.frombuffer(files[name].read(size * width), kind).reshape(size, *shape[1:])
                         for name, (shape, kind, width, _) in heads.items()
@@ -184,40 +223,135 @@ class Source:
 
         return read
 
-    def _open_parquet(self) -> Callable[[int, int], Generator[Any]]:
+    def _check_row(self, row_bytes: float) -> None:
+        """Refuse a table whose rows take too much memory each.
+
+        Raises:
+            FormatError: If they do.
+        """
+        if row_bytes > BLOCK_BYTES:
+            expected = f"at most {BLOCK_BYTES}"
+            raise FormatError("bytes of a row", where=str(self.path), value=int(row_bytes), expected=expected)
+
+    def _check_unpacked(self, size: int, what: str) -> None:
+        """Refuse a file that takes much more memory at once than it is large.
+
+        Raises:
+            FormatError: If it does.
+        """
+        most = _UNPACKED + 2 * self.path.stat().st_size
+        if size > most:
+            hint = f"write it with smaller {what}"
+            raise FormatError(
+                f"unpacked {what}", where=str(self.path), value=size, expected=f"at most {most} bytes", hint=hint
+            )
+
+    def _open_parquet(self) -> _Reader:
         """Open a Parquet file."""
         arrow, parquet = _arrow("pyarrow", self.path), _arrow("pyarrow.parquet", self.path)
-        # buffered page by page: a row group may be as large as the file
-        file = parquet.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False)
+        with closing(parquet.ParquetFile(self.path, pre_buffer=False)) as head:
+            columns = [head.schema.column(i) for i in range(len(head.schema.names))]
+            kinds = head.schema_arrow
+        if len(columns) > MOST_COLUMNS:
+            raise FormatError("columns", where=str(self.path), value=len(columns), expected=f"at most {MOST_COLUMNS}")
+        texts = [
+            field.name for field in kinds if arrow.types.is_string(field.type) or arrow.types.is_binary(field.type)
+        ]
+        # buffered page by page: a row group may be as large as the file; a text that repeats is in memory once
+        buffer = min(_BUFFER, max(4096, BLOCK_BYTES // max(len(columns), 1)))
+        file = parquet.ParquetFile(self.path, buffer_size=buffer, pre_buffer=False, read_dictionary=texts)
         self._close.callback(file.close)
         self.names, self.count = list(file.schema_arrow.names), int(file.metadata.num_rows)
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
         starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).tolist()
+        row_bytes = self._row_bytes(file.metadata, columns)
 
-        def read(first: int, last: int) -> Generator[Any]:
+        def read(first: int, last: int, beside: int) -> Generator[Any]:
             end = int(self.count or 0) if last < 0 else last
             groups = [i for i in range(len(sizes)) if starts[i] < end and starts[i + 1] > first]
             skip = first - starts[groups[0]] if groups else 0
-            batches = map(_checked, file.iter_batches(BLOCK, row_groups=groups, use_threads=False))
-            yield from _regular(arrow, batches, file.schema_arrow, skip, end - first)
+            most = rows_at_once(row_bytes + beside)
+            batches = map(_checked, file.iter_batches(most, row_groups=groups, use_threads=False))
+            yield from _regular(arrow, batches, kinds, skip, end - first, most)
 
         return read
 
-    def _open_arrow(self) -> Callable[[int, int], Generator[Any]]:
+    def _row_bytes(self, metadata: Any, columns: Sequence[Any]) -> float:
+        """Return the bytes that a row of a Parquet file takes, apart from texts, as its row groups tell.
+
+        Raises:
+            FormatError: If a row, or what has to be unpacked at once, takes too much memory.
+        """
+        widest = 0.0
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            row = pages = 0.0
+            for column, kind in enumerate(columns):
+                chunk = group.column(column)
+                size = kind.length if kind.physical_type == "FIXED_LEN_BYTE_ARRAY" else 16
+                if kind.max_repetition_level:  # a list: one row may have all values
+                    self._check_unpacked(size * chunk.num_values, "row groups")
+                    size *= chunk.num_values / max(group.num_rows, 1)
+                self._check_unpacked(chunk.total_uncompressed_size, "row groups")
+                row += size
+                pages += min(chunk.total_uncompressed_size, _PAGE)
+            self._check_unpacked(int(pages), "row groups")
+            widest = max(widest, row)
+        self._check_row(widest)
+        return widest
+
+    def _open_arrow(self) -> _Reader:
         """Open an Arrow file."""
         arrow, ipc = _arrow("pyarrow", self.path), _arrow("pyarrow.ipc", self.path)
         mapped = self._close.enter_context(arrow.memory_map(str(self.path)))
+        self.count = 0
+        mapped.seek(_ARROW_MAGIC)
+        for rows, unpacked in arrow_batches(ipc.MessageReader.open_stream(mapped)):
+            self._check_unpacked(unpacked, "record batches")
+            self.count += rows
+        mapped.seek(0)
         file = ipc.open_file(mapped)
         self.names = list(file.schema.names)
-        sizes = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
-        self.count = sum(sizes)
 
-        def read(first: int, last: int) -> Generator[Any]:
+        def read(first: int, last: int, beside: int) -> Generator[Any]:
             end = int(self.count or 0) if last < 0 else last
+            most = rows_at_once(_CELL + beside)
             batches = (_checked(file.get_batch(i)) for i in range(file.num_record_batches))
-            yield from _regular(arrow, batches, file.schema, first, end - first)
+            yield from _regular(arrow, batches, file.schema, first, end - first, most)
 
         return read
+
+
+class _Lines:
+    """The lines of a file of text, none longer than a row may be.
+
+    Args:
+        file: The file.
+        path: Its path, for messages.
+    """
+
+    def __init__(self, file: TextIO, path: Path) -> None:
+        """Begin at the first line."""
+        self._file, self._path = file, path
+        self.taken = 0  # letters since the reader of rows set this to 0, which it does after each row
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the lines."""
+        return self
+
+    def __next__(self) -> str:
+        """Return the next line.
+
+        Raises:
+            FormatError: If the row is too long.
+        """
+        line = self._file.readline(_LONGEST_LINE + 1)
+        self.taken += len(line)
+        if self.taken > _LONGEST_LINE:
+            raise FormatError("letters of a row", where=str(self._path), expected=f"at most {_LONGEST_LINE}")
+        if not line:
+            raise StopIteration
+        return line
 
 
 def _checked(batch: Any) -> Any:
@@ -226,35 +360,129 @@ def _checked(batch: Any) -> Any:
     return batch
 
 
-def _regular(arrow: Any, batches: Iterator[Any], schema: Any, skip: int, count: int) -> Generator[Any]:
-    """Yield tables of ``BLOCK`` rows, the last one shorter, from batches of any size.
+def _regular(arrow: Any, batches: Iterator[Any], schema: Any, skip: int, count: int, most: int) -> Generator[Any]:
+    """Yield tables from batches of any size.
 
     Args:
         arrow: The module pyarrow.
-        batches: The batches.
-        schema: Their schema.
+        batches: The batches; their texts may be encoded by a dictionary.
+        schema: The schema of the tables.
         skip: Rows to leave out at the beginning.
         count: Rows to yield.
+        most: Rows of a table, unless its texts are too long; the last one is shorter.
     """
     held: list[Any] = []
-    size = 0
+    size, weight = 0, 0.0
     for batch in batches:
         piece = batch.slice(skip)
         skip -= batch.num_rows - piece.num_rows
         piece = piece.slice(0, count)
         count -= piece.num_rows
+        row_bytes = _mean_bytes(arrow, piece)
+        longest = rows_at_once(row_bytes)
         while piece.num_rows:
-            part = piece.slice(0, BLOCK - size)
+            part = piece.slice(0, min(most - size, longest))
             held.append(part)
             size += part.num_rows
+            weight += row_bytes * part.num_rows
             piece = piece.slice(part.num_rows)
-            if size == BLOCK:
-                yield arrow.Table.from_batches(held, schema).combine_chunks()
-                held, size = [], 0
+            if size == most or weight > BLOCK_BYTES / 2:
+                yield _plain_table(arrow, held, schema)
+                held, size, weight = [], 0, 0.0
         if count <= 0:
             break
     if held:
-        yield arrow.Table.from_batches(held, schema).combine_chunks()
+        yield _plain_table(arrow, held, schema)
+
+
+def _plain_table(arrow: Any, pieces: list[Any], schema: Any) -> Any:
+    """Return pieces of batches as one table, without dictionaries that its schema has not."""
+    return arrow.Table.from_batches(pieces).combine_chunks().cast(schema)
+
+
+def _mean_bytes(arrow: Any, batch: Any) -> float:
+    """Return the bytes that a row of a batch takes once texts that are encoded by a dictionary are plain."""
+    total = 0.0
+    for column in batch.columns:
+        if not arrow.types.is_dictionary(column.type):
+            total += column.nbytes
+            continue
+        total += 8 * len(column)
+        kind = column.type.value_type
+        if arrow.types.is_string(kind) or arrow.types.is_binary(kind) or arrow.types.is_large_string(kind):
+            lengths = import_module("pyarrow.compute").binary_length(column.dictionary)
+            taken = lengths.to_numpy(zero_copy_only=False)[column.indices.drop_null().to_numpy()]
+            total += float(np.nansum(taken))
+    return total / max(batch.num_rows, 1)
+
+
+def arrow_batches(messages: Iterable[Any]) -> Iterator[tuple[int, int]]:
+    """Yield the number of rows of each batch of an Arrow file, and the bytes that its compressed buffers unpack to.
+
+    Nothing is unpacked: both are in the metadata, and at the start of each buffer. A batch of a dictionary has no rows.
+
+    Args:
+        messages: The messages of the file.
+
+    References:
+        Apache Arrow, *Columnar Format*, "Recordbatch Body Compression", and the schema ``Message.fbs``.
+    """
+    for message in messages:
+        if message.type not in ("record batch", "dictionary"):
+            continue
+        head = _Flat(message.metadata.to_pybytes())
+        batch = head.table(head.root, 2)
+        if message.type == "dictionary":
+            batch = head.table(batch, 1)
+        body, unpacked = message.body, 0
+        if head.field(batch, 3):  # compressed
+            for offset, length in head.pairs(batch, 2):
+                packed = body.slice(offset, min(length, 8)).to_pybytes()
+                size = int.from_bytes(packed, "little", signed=True) if len(packed) == 8 else 0
+                unpacked += length - 8 if size == -1 else max(size, 0)
+        yield head.number(batch, 0) if message.type == "record batch" else 0, unpacked
+
+
+class _Flat:
+    """The tables of a FlatBuffer.
+
+    Args:
+        data: The buffer.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        """Find the root."""
+        self._data = data
+        self.root: int = self._at("<I", 0)
+
+    def _at(self, form: str, place: int) -> int:
+        """Return a number of the buffer."""
+        return struct.unpack_from(form, self._data, place)[0]
+
+    def field(self, table: int, number: int) -> int:
+        """Return the place of a field of a table, 0 if the table has none."""
+        fields = table - self._at("<i", table)
+        within = 4 + 2 * number
+        offset = self._at("<H", fields + within) if within < self._at("<H", fields) else 0
+        return table + offset if offset else 0
+
+    def number(self, table: int, number: int) -> int:
+        """Return a field of a table that is a whole number of 8 bytes."""
+        place = self.field(table, number)
+        return self._at("<q", place) if place else 0
+
+    def table(self, table: int, number: int) -> int:
+        """Return a field of a table that is a table."""
+        place = self.field(table, number)
+        return place + self._at("<I", place)
+
+    def pairs(self, table: int, number: int) -> Iterator[tuple[int, int]]:
+        """Yield the elements of a field of a table that is a list of pairs of whole numbers of 8 bytes."""
+        place = self.field(table, number)
+        if place:
+            start = place + self._at("<I", place)
+            for k in range(self._at("<I", start)):
+                yield self._at("<q", start + 4 + 16 * k), self._at("<q", start + 12 + 16 * k)
 
 
 @contextmanager
@@ -312,7 +540,7 @@ def open_sink(path: Path, *, force: bool = False) -> Generator[Sink]:
             with ExitStack() as files:
                 sink = kinds[ending](temporary, files)
                 yield sink
-                if isinstance(sink, _NpzSink):
+                if not isinstance(sink, _CsvSink):
                     sink.complete()
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
@@ -357,40 +585,57 @@ class _NpzSink:
         for name, column in _columns(block).items():
             values = self._array(name, column)
             size = len(values)
-            head = values.shape[1:], values.dtype
-            if self._heads.setdefault(name, head) != head:
-                raise FormatError(f"column {name!r} changes its type from block to block", where=self._path.name)
             if name not in self._files:
                 self._files[name] = self._temporary()
-            self._files[name].write(np.ascontiguousarray(values).tobytes())
+            head = values.shape[1:], self._texts(name, values) if values.dtype.kind in "OU" else values.dtype
+            if self._heads.setdefault(name, head) != head:
+                raise FormatError(f"column {name!r} changes its type from block to block", where=self._path.name)
+            rows = rows_at_once(head[1].itemsize)
+            for at in range(0, size, rows):  # short texts take the room of long ones
+                self._files[name].write(_fixed(values[at : at + rows], head[1]).tobytes())
         self._count += size
 
+    def _texts(self, name: str, values: NDArray[Any]) -> np.dtype[Any]:
+        """Return the type of a column of texts, and make room for those of a block.
+
+        Raises:
+            FormatError: If one is too long.
+        """
+        longest = max((len(_text(value)) for value in values.tolist()), default=1) or 1
+        if 4 * longest > _WIDEST:
+            expected = f"texts of at most {_WIDEST // 4} letters, for each takes the room of the longest one"
+            hint = "Parquet, Arrow and CSV files hold long texts"
+            raise FormatError(f"column {name!r}", where=self._path.name, value=longest, expected=expected, hint=hint)
+        kind = np.dtype(f"U{longest}")
+        before = self._heads[name][1] if name in self._heads else kind
+        if before.kind == "U" and before.itemsize < kind.itemsize:
+            self._widen(name, before, kind)
+        return before if before.kind == "U" and before.itemsize > kind.itemsize else kind
+
     def _array(self, name: str, column: Any) -> NDArray[Any]:
-        """Return a column as an array; texts are as long as the longest so far.
+        """Return a column as an array.
 
         Raises:
             FormatError: If its rows are lists of different lengths.
         """
         try:
-            values = np.asarray(_by_numpy(column))
+            given: Any = _by_numpy(column)
+            if isinstance(given, list):
+                cells = cast("list[Any]", given)
+                if all(isinstance(cell, str) for cell in cells):
+                    return np.array(cells, object)  # an array of texts takes the room of the longest one for each
+            return np.asarray(cast("Any", given))
         except ValueError as error:
             hint = "Parquet, Arrow and CSV files hold such lists"
             expected = "lists of the same length in all rows"
             raise FormatError(f"column {name!r}", where=self._path.name, expected=expected, hint=hint) from error
-        if values.dtype.kind not in "OU":
-            return values
-        values = np.array(["" if text is None else str(text) for text in values.tolist()] or [""])[: len(values)]
-        before = self._heads[name][1] if name in self._heads else values.dtype
-        if before.kind == "U" and before.itemsize < values.dtype.itemsize:
-            self._widen(name, before, values.dtype)
-        return values.astype(before) if before.kind == "U" and before.itemsize > values.dtype.itemsize else values
 
     def _widen(self, name: str, before: np.dtype[Any], after: np.dtype[Any]) -> None:
         """Write the texts of a column anew with room for longer ones."""
         with self._files[name] as old:
             self._files[name], self._heads[name] = self._temporary(), ((), after)
             old.seek(0)
-            while data := old.read(BLOCK * before.itemsize):
+            while data := old.read(rows_at_once(after.itemsize) * before.itemsize):
                 self._files[name].write(np.frombuffer(data, before).astype(after).tobytes())
 
     def _temporary(self) -> IO[bytes]:
@@ -409,6 +654,18 @@ class _NpzSink:
                     shutil.copyfileobj(file, entry, _BUFFER)
 
 
+def _text(value: Any) -> str:
+    """Return a cell as text, the empty text for none."""
+    return "" if value is None else str(value)
+
+
+def _fixed(values: NDArray[Any], kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return values as an array of a type, in the order of rows."""
+    if values.dtype.kind in "OU" and kind.kind == "U":
+        return np.array([_text(value) for value in values.tolist()], kind)
+    return np.ascontiguousarray(values)
+
+
 class _ArrowSink:
     """An Arrow or Parquet file."""
 
@@ -418,6 +675,7 @@ class _ArrowSink:
         self._arrow = _arrow("pyarrow", path)
         self._writer: Any = None
         self._schema: Any = None
+        self._held: list[Any] = []  # tables that wait for others of their row group
 
     def write(self, block: Any) -> None:
         """Write the answers to a block."""
@@ -426,10 +684,21 @@ class _ArrowSink:
             if self._writer is None:
                 self._schema, self._writer = table.schema, self._open(table.schema)
                 self._stack.callback(self._writer.close)
-            self._writer.write_table(table.cast(self._schema))
+            self._held.append(table.cast(self._schema))
+            full = (
+                sum(one.num_rows for one in self._held) >= BLOCK or sum(one.nbytes for one in self._held) >= BLOCK_BYTES
+            )
+            if full or self._path.suffix.lower() != ".parquet":
+                self.complete()
         except (ValueError, TypeError, NotImplementedError) as error:  # of pyarrow
             what, hint = "a column cannot be stored, or changes its type from block to block", str(error)
             raise FormatError(what, where=self._path.name, hint=hint.partition("\n")[0]) from error
+
+    def complete(self) -> None:
+        """Write what waits."""
+        if self._held:
+            self._writer.write_table(self._arrow.concat_tables(self._held))
+            self._held = []
 
     def _open(self, schema: Any) -> Any:
         """Open the file for tables of a schema."""

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from synovia.batch.content import content_of
 from synovia.batch.inputs import Item
-from synovia.batch.work import Figure, Picture, Task, file_hash, joined
+from synovia.batch.work import Figure, Picture, Task, joined
 from synovia.errors import FileError, FormatError, InputError, UnsupportedError
 from synovia.io.csvfile import read_csv
 from synovia.io.load import format_of, formats, has_shapes, is_bundled, load_model, load_motion
@@ -54,7 +55,12 @@ def model_settings(name: str) -> dict[str, str]:
     if is_bundled(name):
         return {"name": name}
     load_model(name)
-    return {"name": Path(name).name, "sha256": file_hash(Path(name))}
+    return _file_settings(name)
+
+
+def _file_settings(name: str) -> dict[str, str]:
+    """Return the name of a file and the hash of its content, with that of the files that it refers to."""
+    return {"name": Path(name).name, "sha256": content_of(Path(name)).sha256}
 
 
 def file_of(model: str | None) -> str | None:
@@ -190,6 +196,7 @@ class RetargetFile:
         feet: Whether to correct the feet.
         reader: How clips are read.
         options: Further arguments of ``retarget``.
+        verify: Whether an output that does not show the clip is a failure.
     """
 
     target: str
@@ -197,6 +204,7 @@ class RetargetFile:
     feet: bool = True
     reader: ClipReader = field(default_factory=ClipReader)
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    verify: bool = False
     name: ClassVar[str] = "retarget"
 
     @cached_property
@@ -213,7 +221,7 @@ class RetargetFile:
         """Return what decides about the output beside the input."""
         chosen = {"feet": self.feet, **self.reader.settings(), **self.options}
         if isinstance(rest := chosen.get("rest"), str) and Path(rest).is_file():
-            chosen["rest"] = {"name": Path(rest).name, "sha256": file_hash(Path(rest))}
+            chosen["rest"] = _file_settings(rest)
         joints = None if self.joint_map is None else {role: list(pair) for role, pair in self.joint_map.items()}
         return {"target": model_settings(self.target), "joint_map": joints, **chosen}
 
@@ -235,7 +243,7 @@ class RetargetFile:
         motion, notes = self.reader.read(item.path)
         joint_map = None if self.joint_map is None else dict(self.joint_map)
         answer = retarget(motion, self.body, joint_map, feet=self.feet, threads=1, **self.options)
-        save_motion(answer.motion, output, into=file_of(self.target))
+        save_motion(answer.motion, output, into=file_of(self.target), verify=self.verify)
         return {
             "frames": len(answer.motion), "missed": len(answer.missed_frames), "worst": float(answer.worst),
             "scale": float(answer.scale), **judged(answer.judgement), "notes": joined([*notes, *notes_of(answer)]),
@@ -307,10 +315,12 @@ class ConvertFile(Task):
     Args:
         reader: How clips are read.
         into: The glTF whose copy gets the clip; None for the model, else the input itself.
+        verify: Whether an output that does not show the clip is a failure.
     """
 
     reader: ClipReader = field(default_factory=ClipReader)
     into: str | None = None
+    verify: bool = False
     name = "convert"
 
     def settings(self) -> dict[str, Any]:
@@ -329,7 +339,7 @@ class ConvertFile(Task):
         if output.suffix.lower() == ".glb" and not format_of(Path(copied)).copies:
             what = "a clip in glTF needs a file of this format to copy"
             raise FormatError(what, where=str(item.path), expected="--into with a .glb file")
-        save_motion(motion, output, into=copied)
+        save_motion(motion, output, into=copied, verify=self.verify)
         figures = {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
         return figures | {"notes": joined(notes)}
 
@@ -343,12 +353,14 @@ class LockFeet:
         feet: The ankles; None to find them by role or name.
         up: Axis that points up; None for that of the clip.
         blend: Seconds over which a correction fades in and out.
+        verify: Whether an output that does not show the clip is a failure.
     """
 
     reader: ClipReader = field(default_factory=ClipReader)
     feet: Sequence[str] | None = None
     up: str | None = None
     blend: float = 0.06
+    verify: bool = False
     name: ClassVar[str] = "animate"
 
     def settings(self) -> dict[str, Any]:
@@ -373,7 +385,7 @@ class LockFeet:
         """Write the clip; return its figures."""
         motion, notes = self.reader.read(item.path)
         locked = self.locked(motion)
-        save_motion(locked.motion, output, into=self.reader.copied(item.path))
+        save_motion(locked.motion, output, into=self.reader.copied(item.path), verify=self.verify)
         names = ("slide_before", "slide", "depth_before", "depth")
         figures = {name: float(getattr(locked, name)) for name in names}
         seen = judged_alone(locked.motion, self.up)
@@ -406,12 +418,14 @@ class FitPoints:
         pairs: Name of the point, by joint; None for all points.
         lock: How the standing feet are held afterwards; None to leave them.
         options: Further arguments of ``fit_keypoints``.
+        verify: Whether an output that does not show the clip is a failure.
     """
 
     model: str | None
     pairs: Mapping[str, str] | None = None
     lock: LockFeet | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    verify: bool = False
     name: ClassVar[str] = "animate"
 
     @cached_property
@@ -443,7 +457,7 @@ class FitPoints:
         )  # fmt: skip
         motion = fitted if self.lock is None else self.lock.locked(fitted).motion
         seen = judged_alone(motion, None)
-        save_motion(motion, output, into=file_of(self.model))
+        save_motion(motion, output, into=file_of(self.model), verify=self.verify)
         errors = point_errors(fitted)
         figures = {"frames": len(fitted), **errors, "worst": errors["p99_error"], **seen}
         return {**figures, "notes": joined([*points.notes, *fitted.notes])}

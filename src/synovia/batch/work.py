@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import secrets
 import time
 import traceback
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
-from synovia.batch.inputs import Item
-from synovia.errors import FileError, SynoviaError
+from synovia.batch.content import Content, content_of, file_hash
+from synovia.batch.inputs import Item, escaped
+from synovia.errors import FileError, MissingExtraError, SynoviaError
 
 DONE: Final = "done"
 FAILED: Final = "failed"  # the input or the settings are the reason: the same happens again
 CRASHED: Final = "crashed"  # the process that worked on it died; another run may succeed
 GONE: Final = "gone"  # the input was deleted after it was done
-SAME: Final = "same"  # the input has not changed since the last run
-_HASHES: Final[dict[tuple[str, int, int], str]] = {}  # of the last file, by name, size and time
 _ENDING: Final = 60  # letters of an output's name in that of the unfinished file: systems limit its length
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})  # nothing else can be written either
 Figure = str | int | float | bool | None
@@ -67,13 +66,11 @@ class Job(NamedTuple):
     Args:
         number: Number of the item in this run.
         item: The item.
-        known: Hash of the content that is done already, "" if none is.
         folder: Folder for unfinished files of all jobs.
     """
 
     number: int
     item: Item
-    known: str
     folder: Path
 
 
@@ -82,9 +79,10 @@ class Outcome(NamedTuple):
 
     Args:
         number: Number of the item in this run.
-        status: ``DONE``, ``FAILED``, ``CRASHED`` or ``SAME``.
-        sha256: Hash of the input's content, "" if it cannot be read.
-        stat: Size in bytes, and time of the last change in nanoseconds, of the input.
+        status: ``DONE``, ``FAILED`` or ``CRASHED``.
+        content: The content of the input; without a hash if another run may have another outcome with the same input:
+            it cannot be read, or a disk, a package or memory is the reason of the failure.
+        made: Hash of the output.
         figures: Figures for the ledger.
         error: Reason of a failure, one line.
         trace: Stack of an error that is a bug, or the last words of a process that died.
@@ -96,8 +94,8 @@ class Outcome(NamedTuple):
 
     number: int
     status: str
-    sha256: str = ""
-    stat: tuple[int, int] = (0, 0)
+    content: Content = Content()
+    made: str = ""
     figures: Mapping[str, Figure] = {}
     error: str = ""
     trace: str = ""
@@ -107,43 +105,17 @@ class Outcome(NamedTuple):
     file: Path | None = None
 
 
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file's content.
-
-    Raises:
-        OSError: If it cannot be read.
-    """
-    key = (str(path), *stat_of(path))
-    if key in _HASHES:
-        return _HASHES[key]
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    _HASHES.clear()  # the parts of a table come one after the other
-    return _HASHES.setdefault(key, digest)
-
-
-def stat_of(path: Path) -> tuple[int, int]:
-    """Return the size and the time of the last change of a file, zeros if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0
-    return found.st_size, found.st_mtime_ns
-
-
 def work_on(task: Task, job: Job) -> Outcome:
     """Do one job; every error becomes an outcome."""
     begun = time.perf_counter()
-    stat = stat_of(job.item.path)
-    sha256, trace, fatal = "", "", False
+    content, made, trace, fatal = Content(), "", "", False
     # a name of its own: an earlier process may have died on the same job, or still be at it
     file = job.folder / f"{job.number}-{secrets.token_hex(4)}-{Path(job.item.output).name[-_ENDING:]}"
     figures: dict[str, Figure] = {}
     try:
-        if job.item.path.is_file():  # the reader of the format says what else it is
-            sha256 = file_hash(job.item.path)
-        if sha256 and sha256 == job.known:
-            return Outcome(job.number, SAME, sha256, stat, seconds=time.perf_counter() - begun)
+        content = content_of(job.item.path)
+        with suppress(OSError):  # somebody may have cleaned up
+            job.folder.mkdir(exist_ok=True)
         if job.item.problem:
             raise FileError(job.item.problem, where=str(job.item.path))
         with warnings.catch_warnings(record=True) as caught:
@@ -151,23 +123,39 @@ def work_on(task: Task, job: Job) -> Outcome:
             figures = dict(task.run(job.item, file))
         if notes := joined([str(figures.get("notes") or ""), *user_warnings(caught)]):
             figures["notes"] = _portable(notes, job, file)
+        made = file_hash(file)
         status, error = DONE, ""
     except MemoryError:
-        status, error = FAILED, f"{job.item.name}: does not fit in memory"
+        status, error, content = FAILED, f"{escaped(job.item.name)}: does not fit in memory", Content()
     except Exception as problem:  # noqa: BLE001  a bug in one clip is a row of the ledger, too
-        status, error = FAILED, one_line(problem)
+        status, error = FAILED, _portable(str(problem), job, file)
         if not isinstance(problem, SynoviaError):
-            error, trace = f"{job.item.name}: {type(problem).__name__}: {error}", traceback.format_exc()
-        error = _portable(error, job, file)
+            error, trace = f"{escaped(job.item.name)}: {type(problem).__name__}: {error}", traceback.format_exc()
         unwritten = isinstance(problem, FileError) and (problem.where or "").startswith(str(file))
-        fatal = unwritten or _is_full(problem)
+        fatal = _is_full(problem) or (unwritten and job.folder.is_dir())
+        if _is_of_surroundings(problem, job):
+            content = Content()
     seconds = time.perf_counter() - begun
-    return Outcome(job.number, status, sha256, stat, figures, error, trace, seconds, 1, fatal, file)
+    return Outcome(job.number, status, content, made, figures, error, trace, seconds, 1, fatal, file)
+
+
+def _is_of_surroundings(problem: BaseException, job: Job) -> bool:
+    """Return whether an error comes from a disk, a folder or an installation, and not from the input."""
+    if isinstance(problem, MissingExtraError | MemoryError) or (isinstance(problem, OSError) and problem.errno):
+        return True
+    if isinstance(problem, FileError) and (problem.where or "").startswith(str(job.folder)):
+        return True
+    return problem.__cause__ is not None and _is_of_surroundings(problem.__cause__, job)
 
 
 def one_line(problem: BaseException) -> str:
     """Return an error on one line."""
-    return " ".join(str(problem).split())
+    return _one_line(str(problem))
+
+
+def _one_line(text: str) -> str:
+    """Return a text on one line that every program can show."""
+    return escaped(" ".join(text.split()), backslash=False)
 
 
 def user_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
@@ -181,9 +169,12 @@ def joined(notes: Iterable[str]) -> str:
 
 
 def _portable(text: str, job: Job, file: Path) -> str:
-    """Return a text without the folders, which differ between machines."""
-    text = text.replace(str(job.item.path), job.item.name).replace(str(file), job.item.output)
-    return text.replace(file.name, PurePath(job.item.output).name)
+    """Return a text on one line, without the folders, which differ between machines."""
+    output = PurePath(job.item.output)
+    for path, name in ((job.item.path, job.item.name), (file, job.item.output), (file.name, output.name)):
+        for written in dict.fromkeys((str(path), " ".join(str(path).split()))):
+            text = text.replace(written, escaped(name))
+    return _one_line(text)
 
 
 def _is_full(problem: BaseException) -> bool:

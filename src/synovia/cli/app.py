@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
@@ -15,13 +17,14 @@ from synovia.cli import completion
 from synovia.cli.command import Commands, Decorator
 from synovia.cli.output import REACHED, talk
 from synovia.cli.progress import CompileNotice
-from synovia.cli.uncompiled import NeedsCompilerError, run_compiled
+from synovia.cli.uncompiled import NeedsCompilerError, require_compiled, run_compiled
 from synovia.errors import MissingExtraError, SynoviaError
 
 _BAD_INPUT: Final = 3
 _NO_EXTRA: Final = 4
 _BUG: Final = 70
 _INTERRUPTED: Final = 130
+_SIGNALLED: Final = 128  # plus the number of the signal
 _REPORT_BUG: Final = (
     "This is a bug in Synovia. Please report it with the lines above and the output of 'synovia doctor'."
 )
@@ -61,7 +64,7 @@ def app() -> None:
     """Inverse kinematics for anything with joints.
 
     Exit codes: 0 all goals reached, 1 some goals missed, 2 wrong usage, 3 bad input, 4 an extra is not installed, 70 a
-    bug, 130 interrupted.
+    bug, 130 interrupted, 143 ended by SIGTERM, 129 by SIGHUP.
     """
 
 
@@ -79,6 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # names in files may have characters that the terminal cannot print
             stream.reconfigure(errors="backslashreplace")
+    if arguments is None:
+        _end_like_ctrl_c()
     try:
         try:
             return _run(sys.argv[1:] if arguments is None else list(arguments), alone=arguments is None)
@@ -93,13 +98,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SynoviaError as error:
         talk(f"synovia: {error}")
         return _NO_EXTRA if isinstance(error, MissingExtraError) else _BAD_INPUT
-    except KeyboardInterrupt:
-        return _INTERRUPTED
+    except KeyboardInterrupt as stop:
+        return stop.code if isinstance(stop, _Ended) else _INTERRUPTED
     except Exception:  # noqa: BLE001 - any other error is a bug
         import traceback
 
         talk(traceback.format_exc() + _REPORT_BUG)
         return _BUG
+
+
+class _Ended(KeyboardInterrupt):
+    """A signal ended the process.
+
+    Args:
+        number: The signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        """Store the exit code."""
+        super().__init__()
+        self.code = _SIGNALLED + number
+
+
+def _end_like_ctrl_c() -> None:
+    """Let SIGTERM and SIGHUP end this process as Ctrl-C does, so that its children end and its folders are whole."""
+
+    def end(number: int, _: object) -> None:
+        for one in ends:
+            signal.signal(one, signal.SIG_IGN)  # a second one would cut the first one short
+        raise _Ended(number)
+
+    ends = [one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None]
+    ends = [one for one in ends if signal.getsignal(one) is signal.SIG_DFL]  # not where they are ignored, as by nohup
+    for one in ends:
+        signal.signal(one, end)
 
 
 def _run(arguments: list[str], *, alone: bool) -> int:
@@ -112,5 +144,17 @@ def _run(arguments: list[str], *, alone: bool) -> int:
     answered = completion.answer_shell(app)
     if answered is not None:
         return answered
-    with CompileNotice(), app.make_context(completion.NAME, arguments, obj=alone) as ctx:
+    if alone:
+        require_compiled()
+    with (
+        warnings.catch_warnings(),
+        CompileNotice(),
+        app.make_context(completion.NAME, arguments, obj=alone) as ctx,
+    ):
+        warnings.showwarning = _talk_of_warning
         return app.invoke(ctx) or REACHED
+
+
+def _talk_of_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Write a warning to stderr, without the line of code that caused it."""
+    talk(f"synovia: {message}")

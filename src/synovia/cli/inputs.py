@@ -11,12 +11,11 @@ import click
 from synovia.cli import completion
 from synovia.cli.command import Argument, Decorator, bundle
 from synovia.cli.output import printable, talk
-from synovia.cli.values import FILE_NAME, NUMBER, Checked, Number, Word, numbers
+from synovia.cli.saving import tell_notes
+from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, Word, numbers
 from synovia.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from synovia.batch.tasks import ClipReader
     from synovia.clips import Ends
     from synovia.model import Skeleton
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 _INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
+_ROLES: Final = "synovia.roles"
 _DEFAULT_ANGLE: Final = 1e-3  # rad, the default of the library, for --tol without an angle
 _CLIPS: Final = "The clip: a BVH, glTF/GLB, npz or CSV file. Or many: files, folders, patterns."
 
@@ -86,14 +86,15 @@ class ClipOptions(NamedTuple):
 
         if is_bundled(path):
             raise UnsupportedError("a bundled model has no motion", where=path, hint=instead)
-        skeleton = None if self.model is None else load_body(self.model, path)
+        skeleton = None if self.model is None else load_body(self.model, path, roles=False)
         try:
             motion = load_motion(path, self.number, skeleton=skeleton)
         except UnsupportedError as error:
             if format_of(Path(path)).holds_motions:
                 raise
             raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
-        tell_notes((*motion.skeleton.notes, *motion.notes))
+        tell_notes(motion.skeleton.notes)
+        tell_notes(motion.notes, motion.name)
         return motion
 
     def reader(self) -> ClipReader:
@@ -102,7 +103,7 @@ class ClipOptions(NamedTuple):
         from synovia.io.load import has_shapes
 
         if self.model is not None and not has_shapes(self.model):
-            load_body(self.model)
+            load_body(self.model, roles=False)
         return ClipReader(*self)
 
     @property
@@ -153,6 +154,22 @@ trim_option: Final = click.option(
     "trim",
     is_flag=True,
     help="Cut off the frames of a T-pose, or of the file's rest pose, at the ends.",
+)
+
+
+def _keep_roles(ctx: click.Context, _: click.Parameter, path: Path | None) -> None:
+    """Keep the role file of a command for ``load_body``."""
+    ctx.meta[_ROLES] = path
+
+
+roles_option: Final = click.option(
+    "--roles",
+    metavar="FILE",
+    type=FILE,
+    expose_value=False,
+    callback=_keep_roles,
+    help='Parts of the body, TOML or JSON: lines such as left_hand = "Wrist.L".',
+    show_default="found",
 )
 clip_options: Final = bundle(
     "chosen",
@@ -313,35 +330,42 @@ def _tell_end(motion: Motion, note: str, *, cut: bool) -> None:
     talk(f"{printable(motion.name)}: {note} ({'cut off' if cut else '--trim-tpose cuts this off'})")
 
 
-def load_body(name: str, clip: str | None = None) -> Skeleton:
+def load_body(name: str, clip: str | None = None, *, roles: bool = True) -> Skeleton:
     """Return the skeleton of a file or of a bundled model; write its notes on ignored parts of the file to stderr.
 
     Args:
         name: The file or the bundled model.
         clip: File of the motion that it is loaded for, whose body's shape an SMPL model takes.
+        roles: Whether the joints get the roles of ``--roles``.
 
     Raises:
-        SynoviaError: If the file cannot be read.
+        SynoviaError: If a file cannot be read.
     """
     from synovia.io.load import load_model
 
     skeleton = load_model(name, clip)
     tell_notes(skeleton.notes)
-    return skeleton
+    return with_roles(skeleton) if roles else skeleton
 
 
-def tell_notes(notes: Iterable[str]) -> None:
-    """Write notes about what of a file was not kept to stderr, each once in a command."""
-    for note in untold(notes):
-        talk(f"synovia: {printable(note)}")
+def with_roles(skeleton: Skeleton) -> Skeleton:
+    """Return a skeleton with the roles of ``--roles``, if the command has that option and it was given.
+
+    Raises:
+        SynoviaError: If the file cannot be read, or does not fit the skeleton.
+    """
+    path = role_file()
+    if path is None:
+        return skeleton
+    from synovia.files.roles import with_roles_of
+
+    return with_roles_of(skeleton, path)
 
 
-def untold(notes: Iterable[str]) -> list[str]:
-    """Return the notes that this command has not told yet, each once; they count as told from now on."""
-    told: set[str] = click.get_current_context().meta.setdefault(f"{__name__}.told", set())
-    new = [note for note in dict.fromkeys(notes) if note not in told]
-    told.update(new)
-    return new
+def role_file() -> Path | None:
+    """Return the file of ``--roles``; None if the command has no such option, or it was not given."""
+    ctx = click.get_current_context(silent=True)
+    return None if ctx is None else ctx.meta.get(_ROLES)
 
 
 def needs_model(path: str) -> bool:

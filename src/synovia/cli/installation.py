@@ -19,8 +19,9 @@ from click import style
 
 from synovia.cli.output import table, talk
 from synovia.cli.progress import Bar
+from synovia.cli.uncompiled import is_chosen
 from synovia.compiling import CompilerProcess
-from synovia.errors import FileError, MissingExtraError
+from synovia.errors import FileError, MissingExtraError, install_command
 from synovia.ik.parallel import checked_threads
 
 SCHEMA: Final = "synovia.doctor/1"
@@ -59,7 +60,7 @@ def installation_object() -> dict[str, Any]:
             "packages": packages,
             # the others take long to import, and no command needs them but their own
             "problem": _imported("numba")["problem"] if installed and extra == "jit" else None,
-            "install": f'pip install "synovia[{extra}]"',
+            "install": install_command(extra),
         }
     return {
         "schema": SCHEMA,
@@ -168,8 +169,7 @@ def installation_text(state: dict[str, Any]) -> list[str]:
         ("writable", style(writable, fg=_GOOD if kept["writable"] else _BAD if compiles else None)),
         ("compiled", size),
     ]
-    chosen = bool(os.environ.get("SYNOVIA_KERNELS"))
-    words = _MODES["small" if run["mode"] == "none" and not chosen else run["mode"]]
+    words = _MODES["small" if run["mode"] == "none" and not is_chosen() else run["mode"]]
     mode = style(words.format(**run), fg=_GOOD if run["mode"] in ("prebuilt", "jit") else _BAD)
     kernels = [("in use", mode), *([("why", run["reason"])] if run["reason"] else [])]
     tables = {"versions": versions, "extras": extras, "kernels": kernels, "cache of compiled code": cache}

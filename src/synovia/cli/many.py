@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,9 +12,10 @@ import click
 
 from synovia.cli.command import Decorator, bundle, refuse, wrong
 from synovia.cli.inputs import force_option, jobs_option, json_option
-from synovia.cli.output import MISSED, REACHED, counted, emit, printable, talk
+from synovia.cli.output import MISSED, REACHED, emit, printable, talk
 from synovia.cli.progress import Bar
 from synovia.cli.values import Checked, Word, ending_type
+from synovia.text import counted
 
 if TYPE_CHECKING:
     from synovia.batch.folder import Event, Run
@@ -70,11 +72,21 @@ class Options(NamedTuple):
             click.BadParameter: If an option that only many inputs take is given for one.
         """
         from synovia.batch.inputs import is_many
+        from synovia.errors import FileError
+        from synovia.io.base import similar_names
+        from synovia.io.load import is_bundled
 
         if is_many(sources, self.output):
             return True
         only_many = ONLY_MANY if prints_json else (*ONLY_MANY, "as_json")
-        refuse("expected a folder or several inputs with this option.", *only_many)
+        try:
+            refuse("expected a folder or several inputs with this option.", *only_many)
+        except click.BadParameter:
+            for source in sources:  # it may be the name of a folder, mistyped
+                if not os.path.exists(source) and not is_bundled(source):  # noqa: PTH110  a path would raise
+                    what = "file or folder does not exist"
+                    raise FileError(what, where=source, hint=similar_names(Path(source))) from None
+            raise
         return False
 
     def folder(self) -> Path:
@@ -225,6 +237,7 @@ def run_many(
 
 def run_items(task: Task, items: Sequence[Item], options: Options, text: str) -> int:
     """Do a task for items, report, and return the exit code."""
+    refuse("expected a single input with this option.", "roles")
     from synovia.batch.folder import run_folder
 
     ended = [0, 0]  # items, and those to do

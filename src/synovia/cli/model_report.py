@@ -13,6 +13,7 @@ from synovia.ik.compiled import checked_tolerance, reach_of_tips
 from synovia.io.load import Clips
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
+from synovia.text import counted
 
 SCHEMA: Final = "synovia.inspect/1"
 
@@ -65,6 +66,7 @@ def _joint_object(skeleton: Skeleton, row: int) -> dict[str, Any]:
     elif isinstance(joint.limit, SwingTwist):
         swing = joint.limit
         limit = {"x": swing.x, "y": swing.y, "twist": swing.twist, "frame": swing.frame}
+    role = next((role for role, at in skeleton.roles.rows.items() if at == row), joint.role)
     moves_along = joint.kind in (Kind.HINGE, Kind.SLIDE)
     return {
         "row": row,
@@ -73,7 +75,7 @@ def _joint_object(skeleton: Skeleton, row: int) -> dict[str, Any]:
         "parent_row": parent if parent >= 0 else None,
         "kind": joint.kind.name,
         "body": joint.body,
-        "role": joint.role,
+        "role": role,
         "tip": joint.tip,
         "axis": joint.axis.tolist() if moves_along else None,
         "limit": limit,
@@ -134,15 +136,17 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
         f"unit {known}, up {skeleton.up or 'unknown'}, forward {skeleton.forward or 'unknown'}",
         f"longest chain {number(skeleton.size)} {unit}, tolerance of a goal {number(tolerance)} {unit}",
     ]
+    facts.append(f"roles {len(skeleton.roles)}" + ("" if skeleton.roles else ": no part of a body is recognised"))
     mass = sum(joint.mass for joint in skeleton.joints)
     if mass > 0.0:
-        facts[-1] += f", mass {mass:.4g} kg"
+        facts[-2] += f", mass {mass:.4g} kg"
     lines = [style(printable(skeleton.name), bold=True), *facts]
     lines += [*(style(printable(note), fg="yellow") for note in skeleton.notes), "", *_tree(skeleton, unit)]
     if clips.motions:
         lines += ["", style("clips", dim=True)]
     for place, motion in enumerate(clips.motions):
-        line = f"{printable(motion.name)}: {len(motion)} frames at {motion.fps:.4g} fps, {motion.duration:.4g} s"
+        frames = counted(len(motion), "frame")
+        line = f"{printable(motion.name)}: {frames} at {motion.fps:.4g} fps, {motion.duration:.4g} s"
         if place == clips.shown and len(clips.motions) > 1:
             line += style("  written by Synovia, the default", dim=True)
         lines.append(line + "".join(style(f"  {note}", fg="yellow") for note in find_ends(motion).notes))
@@ -191,8 +195,9 @@ def _line(skeleton: Skeleton, row: int, unit: str) -> str:
         notes.append(f"restricted by mimic joints: {_ends(skeleton.value_range(row), joint.kind, unit)}")
     if joint.body and joint.body != joint.name:
         notes.append(f"carries {joint.body}")
-    if joint.role and joint.role != joint.name:
-        notes.append(f"is {joint.role}")
+    roles = [role for role, at in skeleton.roles.rows.items() if at == row] or [joint.role or joint.name]
+    if roles != [joint.name]:
+        notes.append(f"is {' and '.join(roles)}")
     if joint.tip:
         notes.append("tip")
     return line + "".join(style(f"  {printable(note)}", dim=True) for note in notes)

@@ -93,11 +93,6 @@ def talk(text: str) -> None:
         sys.stderr.flush()
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, such as ``1 row`` and ``2 rows``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def printable(name: str) -> str:
     """Return a name with control characters escaped, because a file can hold any name."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)

@@ -16,6 +16,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import length_text
 from synovia.kernels.compiler import compiled
 from synovia.model.geometry import matrix_to_quat
+from synovia.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,8 +93,8 @@ def solution_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> li
     """Return the lines to print: status, goals, explanation and the joints that moved."""
     status = style(solution.status.name.replace("_", " "), fg="green" if solution.reached else "yellow", bold=True)
     status += " at the deadline" if solution.interrupted and not solution.reached else ""
-    times = "1 attempt" if solution.attempts == 1 else f"{solution.attempts} attempts"
-    steps = "1 step" if solution.steps == 1 else f"{solution.steps} steps"
+    times = counted(solution.attempts, "attempt")
+    steps = counted(solution.steps, "step")
     status += f" in {steps}, {times}, {time_text(seconds)}{'' if compiled() else ' uncompiled'} ({ik.solver.name})"
     out = [status, "", *_goals(solution, ik)]
     if not solution.reached or solution.start_clamped:
@@ -173,7 +174,7 @@ def clip_text(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, lo
         locked: Result of the foot lock, None without it.
     """
     unit = motion.skeleton.meters_per_unit
-    lines = [f"{motion.name}: {len(motion)} frames at {motion.fps:g} fps, {motion.duration:.2f} s"]
+    lines = [f"{motion.name}: {counted(len(motion), 'frame')} at {motion.fps:g} fps, {motion.duration:.2f} s"]
     if tracked is not None:
         lines += _tracked_text(tracked, unit)
     if fitted is not None:
@@ -188,15 +189,14 @@ def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
     from synovia.clips.feet import frames_text
 
     reached = len(tracked) - len(tracked.missed_frames)
-    lines = [f"reached in {reached} of {len(tracked)} frames ({tracked.ik.solver.name})"]
+    lines = [f"reached in {reached} of {counted(len(tracked), 'frame')} ({tracked.ik.solver.name})"]
     errors = tracked.errors
     for i, goal in enumerate(tracked.ik.goals):
         worst = int(errors[:, i, 0].argmax())
         lines.append(f"  {goal.label}: at most {length_text(float(errors[worst, i, 0]), unit)} off, frame {worst}")
     if tracked.interrupted.any():
-        lines.append(
-            f"--deadline cut {int(tracked.interrupted.sum())} frames short; frames after it repeat the last pose"
-        )
+        cut = counted(int(tracked.interrupted.sum()), "frame")
+        lines.append(f"--deadline cut {cut} short; frames after it repeat the last pose")
     if tracked.missed_frames:
         lines.append(f"missed: frames {frames_text(tracked.missed_frames, _MOST_SHOWN)}")
     if tracked.late:
@@ -262,6 +262,7 @@ def clip_object(
         "frames": len(motion),
         "fps": motion.fps,
         "unit": unit_name(motion.skeleton.meters_per_unit),
+        "notes": list(motion.notes),
     }
     if tracked is not None:
         errors = tracked.errors

@@ -32,6 +32,21 @@ class NeedsCompilerError(Exception):
     """The solve takes too much work for plain Python."""
 
 
+_required: list[bool] = []  # whether this process asked for compiled kernels by itself
+
+
+def require_compiled() -> None:
+    """Have commands fail where kernels cannot be compiled, as plain Python would take them minutes."""
+    if not os.environ.get(_CHOICE):
+        os.environ[_CHOICE] = "compiled"
+        _required.append(True)
+
+
+def is_chosen() -> bool:
+    """Return whether somebody chose how kernels run."""
+    return bool(os.environ.get(_CHOICE)) and not _required
+
+
 def begin() -> bool:
     """Have kernels run as plain Python, if nobody chose otherwise and they did not come compiled.
 
@@ -42,13 +57,13 @@ def begin() -> bool:
         Whether they do.
     """
     alone = click.get_current_context().obj
-    if not alone or os.environ.get(_CHOICE) or "synovia.kernels.compiler" in sys.modules:
+    if not alone or is_chosen() or "synovia.kernels.compiler" in sys.modules:
         return False
-    os.environ[_CHOICE] = "uncompiled"
+    before, os.environ[_CHOICE] = os.environ.get(_CHOICE, ""), "uncompiled"
     try:
         from synovia.kernels import compiler
     finally:
-        del os.environ[_CHOICE]
+        os.environ[_CHOICE] = before
     if compiler.mode != "python":
         return False
     from synovia.kernels.compiler import watch

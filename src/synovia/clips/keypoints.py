@@ -24,6 +24,7 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.root import free_root
+from synovia.text import counted
 from synovia.tracking.trajectory import Progress
 
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
@@ -163,7 +164,7 @@ def _flip_notes(flips: Sequence[int]) -> list[str]:
     """Return a sentence about the frames in which the points are flipped; none without any."""
     if not flips:
         return []
-    count = "1 frame" if len(flips) == 1 else f"{len(flips)} frames"
+    count = counted(len(flips), "frame")
     return [f"upside down, turned round or mirrored in {count} beside the others: {frames_text(flips)}"]
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from synovia.diagnosis.units import unit_hint
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
@@ -18,6 +19,7 @@ from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
 from synovia.problem.structure import freedoms
+from synovia.text import counted
 
 _MOST_JOINTS = 6  # names in one sentence
 _POSITION_ROWS = 3  # residual rows of a position
@@ -31,8 +33,6 @@ _HELD = {
     "smoothness": "Smoothed: the goals were met before smoothness= was applied. Lower it, or slow the targets down.",
     "velocity": "Too fast: the goals were met before velocity= was applied. Raise it, or slow the targets down.",
 }
-_MILLIMETRES = 1000.0  # in a metre
-_FAR = 20.0  # reaches: a miss by more may come from a target in millimetres
 
 
 def explain(solution: Solution) -> list[str]:
@@ -40,6 +40,8 @@ def explain(solution: Solution) -> list[str]:
 
     They say how the solve ended, which goals are missed and why, which limits are active, and how the start changed.
     """
+    if solution.refusal is not None:
+        return [solution.status.meaning, str(solution.refusal)]
     ik = solution.ik
     say = partial(length_text, meters_per_unit=ik.skeleton.meters_per_unit)
     misses: list[str] = []
@@ -86,7 +88,8 @@ def _ending(solution: Solution, causes: Sequence[str], joints: Sequence[str]) ->
     if solution.interrupted and not solution.reached:
         return [_LATE]
     if status is Status.MAX_STEPS:
-        return [_SPENT if solution.ik.solver.bounds_motion else f"{status.meaning} It took {solution.steps} steps."]
+        steps = counted(solution.steps, "step")
+        return [_SPENT if solution.ik.solver.bounds_motion else f"{status.meaning} It took {steps}."]
     if status is Status.LIMITED and (closed or joints):
         held = f"Limited: {_listed(joints)} at a limit. No small step within the limits lowers the error."
         return [_CUT if closed else held]
@@ -95,31 +98,6 @@ def _ending(solution: Solution, causes: Sequence[str], joints: Sequence[str]) ->
         others = " together with the other goals" if len(solution.missed) == 1 else " together"
         return [f"Conflict: {names} cannot be met{others} near this pose. Try more attempts or other goals."]
     return [status.meaning]
-
-
-def unit_hint(solution: Solution) -> str | None:
-    """Return a question if a target seems to be in millimetres and the model in metres, else None.
-
-    Such a target is missed by many times the reach, and a thousandth of it is within reach.
-    """
-    ik = solution.ik
-    unit = ik.skeleton.meters_per_unit
-    if unit not in (None, 1.0):
-        return None
-    for i in solution.missed:
-        goal = solution.goals[i]
-        if not goal.constrained_parts & POSITION or solution.errors[i].position <= _FAR * ik.reach:
-            continue
-        less = solution.targets[i, :3, 3] / _MILLIMETRES
-        if np.linalg.norm(less - _origin(solution, _chain(ik, i, ik.rows[i])[-1])) > ik.reach:
-            continue
-        place = ", ".join(f"{x + 0.0:.6g}" for x in less)
-        if unit is None:
-            return (
-                f"Is the target of {goal.label!r} in millimetres? The model may be in metres: did you mean ({place})?"
-            )
-        return f"Did you mean metres, as in the model? {goal.label!r} can reach ({place})."
-    return None
 
 
 def _causes(solution: Solution) -> list[str]:

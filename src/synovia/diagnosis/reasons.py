@@ -11,25 +11,21 @@ missed goals move together, each to the pose of its goal in the best solution.
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
+from synovia.diagnosis.trials import size_of, solve_variation
 from synovia.files.poses import values_of
-from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.interrupts import Watch, new_scratch
-from synovia.ik.solution import GoalError, Reason, Relief, Solution
-from synovia.kernels.layout import FIRST_Q, FOLLOWER, GIVEN, LEADER, TRANSFORM_WIDTH
-from synovia.model import Kind, Pose, Skeleton
+from synovia.ik.interrupts import Watch
+from synovia.ik.solution import Reason, Relief, Solution
+from synovia.kernels.layout import FIRST_Q, FOLLOWER, LEADER
+from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
-from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
 
 _GAIN = 0.01  # least relative decrease of the error for a reason
@@ -85,17 +81,17 @@ def _reason(
 
     def without_goal(j: int) -> Relief:
         rest = [k for k in range(len(ik.goals)) if k != j]
-        tried = _solve(solution, rest, watch)
+        tried = solve_variation(solution, rest, watch)
         return Relief(ik.goals[j].label, tried.errors[rest.index(i)])
 
     def without_limit(name: str) -> Relief:
-        tried = _solve(solution, range(len(ik.goals)), watch, skeleton=_without_limit(ik.given, name))
+        tried = solve_variation(solution, range(len(ik.goals)), watch, skeleton=_without_limit(ik.given, name))
         return Relief(name, tried.errors[i])
 
     others = [j for j, other in enumerate(ik.goals) if j != i and other.rows and other.priority <= ik.goals[i].priority]
     rivals = list(pool.map(without_goal, others))
     limits = list(pool.map(without_limit, _limits_that_count(solution, i)[:_MOST_LIMITS]))
-    now = _size(ik, solution.errors[i])
+    now = size_of(ik, solution.errors[i])
     return Reason(i, _reliefs(ik, rivals, now), _reliefs(ik, limits, now), way.move, way.turn, along, way.pose)
 
 
@@ -113,15 +109,10 @@ def _limits_that_count(solution: Solution, i: int) -> list[str]:
     return [name for name in names if name in at_limit]
 
 
-def _size(ik: CompiledProblem, error: GoalError) -> float:
-    """Return the norm of an error in the solvers' units: reaches and radians."""
-    return math.hypot(error.position / ik.reach, error.angle)
-
-
 def _reliefs(ik: CompiledProblem, found: list[Relief], now: float) -> tuple[Relief, ...]:
     """Return the trials that lower the error, the best first."""
-    useful = [relief for relief in found if _size(ik, relief.error) < (1.0 - _GAIN) * now]
-    return tuple(sorted(useful, key=lambda relief: _size(ik, relief.error)))
+    useful = [relief for relief in found if size_of(ik, relief.error) < (1.0 - _GAIN) * now]
+    return tuple(sorted(useful, key=lambda relief: size_of(ik, relief.error)))
 
 
 def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
@@ -137,67 +128,6 @@ def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
     return skeleton.with_joints(joints)
 
 
-def _solve(
-    solution: Solution,
-    places: Sequence[int],
-    watch: Watch,
-    *,
-    attempts: int = 1,
-    goals: Sequence[Goal] | None = None,
-    skeleton: Skeleton | None = None,
-) -> Solution:
-    """Return the best solution for some of the goals, with the same targets.
-
-    One attempt starts from the pose of the miss, the others from random poses. Each is a solve of its own, because a
-    solver makes no further attempts once it has proved that a target is out of reach.
-
-    Args:
-        solution: The miss.
-        places: Indices of these goals.
-        watch: When to stop.
-        attempts: Attempts.
-        goals: Goals that replace them.
-        skeleton: Another skeleton, without the joints that ``root`` adds.
-    """
-    miss = solution.ik
-    ik = CompiledProblem(
-        skeleton or miss.given,
-        goals or [miss.goals[k] for k in places],
-        miss.solver.for_diagnosis(),
-        tolerance=miss.tolerance,
-        root=miss.root,
-    )
-    table = ik.writer.own.copy()
-    table[0, :, :TRANSFORM_WIDTH] = solution.targets[list(places)].reshape(-1, TRANSFORM_WIDTH)
-    table[0, :, GIVEN] = [goal.takes for goal in ik.goals]
-    starts = np.repeat(solution.pose.q[None], attempts, axis=0)  # np.tile's view of an empty array cannot be written
-    for k in range(1, attempts):
-        other = ik.skeleton.random_pose(k).q
-        for row, joint in enumerate(ik.skeleton.joints):
-            if joint.kind is not Kind.FREE:
-                starts[k, ik.skeleton.q_slice(row)] = other[ik.skeleton.q_slice(row)]
-    inside = inside_limits(ik.skeleton, starts)
-    rows, scratch = ik.new_rows(attempts), new_scratch(ik.scratch_size)
-    with watch.over(scratch):
-        ik.kernel(ik.ints, ik.floats, np.repeat(table, attempts, axis=0), inside, rows, scratch, False, 0)
-        found = [Solution(ik, rows, Pose(ik.skeleton, start), b) for b, start in enumerate(inside)]
-        best = sorted(range(attempts), key=lambda b: _levels(found[b]))[:_POLISHED]
-        for b in best:
-            ik.classify(inside[b : b + 1], rows[b : b + 1], scratch)
-    return min((found[b] for b in best), key=_levels)
-
-
-def _levels(solution: Solution) -> tuple[float, ...]:
-    """Return the squared error of each priority level, the highest first; 0 for goals that are met."""
-    ik = solution.ik
-    out = dict.fromkeys(sorted({goal.priority for goal in ik.goals}), 0.0)
-    errors = solution.errors
-    for i in solution.missed:
-        goal = ik.goals[i]
-        out[goal.priority] += goal.weight * _size(ik, errors[i]) ** 2
-    return tuple(round(square, 12) for square in out.values())
-
-
 def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
     """Return how the target of goal i would have to move and rotate to be met together with all others."""
     ik = solution.ik
@@ -207,7 +137,7 @@ def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
     goals = [other.at_priority(lowest) if k == i else other for k, other in enumerate(ik.goals) if other.rows]
     places = [k for k, other in enumerate(ik.goals) if other.rows]
     at = places.index(i)
-    tried = _solve(solution, places, watch, attempts=_ATTEMPTS, goals=goals)
+    tried = solve_variation(solution, places, watch, attempts=_ATTEMPTS, goals=goals)
     return _NOWHERE if any(k != at for k in tried.missed) else _way(tried, at)
 
 
@@ -217,7 +147,7 @@ def _together(solution: Solution, watch: Watch) -> dict[int, _Way]:
     The best pose is that of many attempts, or that of the solution if none is better. Empty if a target cannot move.
     """
     ik = solution.ik
-    best = _solve(solution, range(len(ik.goals)), watch, attempts=_ATTEMPTS)
+    best = solve_variation(solution, range(len(ik.goals)), watch, attempts=_ATTEMPTS)
     if not set(best.missed) <= set(solution.missed):
         best = solution
     if not all(ik.goals[i].can_move for i in best.missed):

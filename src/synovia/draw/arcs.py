@@ -67,7 +67,7 @@ def range_lines(
     joint = skeleton.joints[row]
     rest, axis = joint.rest[:3, :3], joint.axis
     if joint.kind is Kind.BALL:
-        frame = np.asarray(joint.limit.frame) if isinstance(joint.limit, SwingTwist) else _along(skeleton, row)
+        frame = joint.limit.axes if isinstance(joint.limit, SwingTwist) else _along(skeleton, row)
         rims = [_cone(frame, angle) * radius for angle in bounds if 0.0 < angle < math.pi]
         return [rim @ rest.T for rim in rims]
     least, most = skeleton.value_range(row)

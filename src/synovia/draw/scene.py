@@ -17,6 +17,7 @@ from synovia.draw.theme import Colour, Theme
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_matrix, as_numbers
+from synovia.model.tree import ancestors
 
 LOOKS: Final = ("surface", "bones", "both")
 _THICK: Final = 0.042  # radius of the root joint, as a part of the longest path from it to a tip
@@ -201,15 +202,20 @@ def bones_of(skeleton: Skeleton) -> list[int]:
     """Return the rows whose bone (from parent to joint) is drawn.
 
     A free joint has no bone, unless it is the only child of a ball (such as toes that a clip translates), or most
-    joints are free, as in files that store a position for every joint. A character has bones only below its hips: the
-    joints above them place it in the world.
+    joints are free, as in files that store a position for every joint. A character has bones only below its hips, if
+    the file names them, else below the joint that carries all parts of the body: those above, such as an armature at
+    the origin, place it in the world.
     """
     joints = skeleton.joints
     hips = next((row for row, joint in enumerate(joints) if joint.role == "hips"), None)
     moving = [joint.kind for joint in joints if joint.kind is not Kind.FIXED]
     all_free = moving.count(Kind.FREE) > 0.5 * len(moving)
-    if all_free and hips is None and "hips" in skeleton.roles:
-        hips = skeleton.index(skeleton.roles["hips"])
+    placing: set[int] = set()
+    if hips is None and "hips" in skeleton.roles:
+        if all_free:
+            hips = skeleton.index(skeleton.roles["hips"])
+        lines = [ancestors(skeleton.parents, skeleton.index(name)) for name in skeleton.roles.values()]
+        placing = set(lines[0]).intersection(*lines)
     inside = [hips in (None, row) for row in range(len(skeleton))]
     rows: list[int] = []
     for row, parent in enumerate(skeleton.parents):
@@ -218,7 +224,8 @@ def bones_of(skeleton: Skeleton) -> list[int]:
             free = False
         if parent >= 0 and inside[parent] and not free:
             inside[row] = True
-            rows.append(row)
+            if row not in placing:
+                rows.append(row)
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Pose files: the joint values of one pose as JSON, by joint name.
+"""Pose files: the joint values of one pose as JSON, by joint name; and poses in model files (glTF).
 
     {"schema": "synovia.pose/1", "model": "arm7", "q": {"joint1": 0.3, "joint2": -0.7}}
 
@@ -12,19 +12,25 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
 
 from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, restated, unknown_name
-from synovia.io.base import as_path, read_text, write_text
+from synovia.io.base import Format, as_path, read_text, write_text
+from synovia.io.load import endings, formats
+from synovia.io.save import source_of
+from synovia.io.verify import FileCheck, check_places
 from synovia.model import Pose, Skeleton
 from synovia.text import parse_json
 
 SCHEMA: Final = "synovia.pose/1"
 LIBRARY: Final = "synovia.poses/1"
+ENDING: Final = ".json"
 _LARGEST: Final = 2**26  # bytes; ten times the size of 20,000 joints
 
 
@@ -40,46 +46,145 @@ def values_of(pose: Pose) -> dict[str, float | list[float]]:
     return out
 
 
-def save_pose(pose: Pose, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a pose as JSON by joint name, as ``synovia solve -o`` does.
+def save_pose(
+    pose: Pose,
+    path: str | os.PathLike[str],
+    *,
+    into: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    verify: bool = False,
+) -> None:
+    """Write a pose as JSON by joint name, as ``synovia solve -o`` does, or as a posed glTF.
 
     Args:
         pose: The pose.
-        path: The file, usually ``*.json``.
+        path: The file: ``.json``; or ``.glb`` or ``.gltf`` for a copy of the model's file in this pose, with its meshes
+            and clips.
+        into: For glTF: the file to copy. None for ``pose.skeleton.source``, and for the body of a bundled model.
         force: Whether an existing file may be replaced.
+        verify: Whether to read the file back and raise an error if joints are elsewhere; see ``sy.verify_file``.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        FormatError: If no file of this extension holds a pose; with ``verify``, also if the file was written and
+            differs.
+        InputError: If ``into`` is missing for a glTF, or the pose belongs to another skeleton.
 
     Example:
         >>> import synovia as sy
         >>> sy.save_pose(sy.bundled("arm7").rest_pose(), "pose.json")  # doctest: +SKIP
     """
+    notes = write_pose(pose, path, into=into, force=force, verify=verify)
+    if notes:
+        warnings.warn(f"{path}: {' '.join(notes)}", UserWarning, stacklevel=2)
+
+
+def write_pose(
+    pose: Pose,
+    path: str | os.PathLike[str],
+    *,
+    into: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    verify: bool = False,
+) -> list[str]:
+    """Write a pose and return sentences about what the file does not show; see ``save_pose``."""
     check_kind("pose", pose, Pose, "skeleton.rest_pose() and solution.pose are poses")
-    content = {"schema": SCHEMA, "model": pose.skeleton.name, "q": values_of(pose)}
-    write_text(as_path(path), json.dumps(content, indent=2, allow_nan=False) + "\n", force=force)
+    where = as_path(path)
+    fmt, doubtful = pose_format(where), verify
+    if fmt is None or fmt.write_pose is None:
+        content = {"schema": SCHEMA, "model": pose.skeleton.name, "q": values_of(pose)}
+        write_text(where, json.dumps(content, indent=2, allow_nan=False) + "\n", force=force)
+    else:
+        fmt.write_pose(pose, where, into=source_of(pose.skeleton, into, fmt, where), force=force)
+        doubtful = verify or bool(pose.skeleton.notes) or into is not None
+    check = verify_pose(pose, where) if doubtful else None
+    if check is None or check.holds:
+        return []
+    if verify:
+        raise FormatError("file was written, but differs", where=str(where), hint=check.report())
+    return [check.report()]
+
+
+def verify_pose(pose: Pose, path: str | os.PathLike[str]) -> FileCheck:
+    """Compare a pose with a file that it was written to."""
+    where = as_path(path)
+    fmt = pose_format(where)
+    if fmt is None or fmt.shown_pose is None:
+        rows, places = list(range(len(pose.skeleton))), load_pose(where, pose.skeleton).positions
+    else:
+        rows, places = fmt.shown_pose(where, pose.skeleton)
+    return check_places(where, pose.skeleton, pose.positions[rows], places, rows)
+
+
+def pose_format(path: Path) -> Format | None:
+    """Return the format of a file of a pose by its extension; None for a pose file in JSON.
+
+    Raises:
+        FormatError: If no file of this extension holds a pose.
+    """
+    if path.suffix.lower() == ENDING:
+        return None
+    known = [fmt for fmt in formats() if fmt.write_pose is not None]
+    found = next((fmt for fmt in known if fmt.names(path)), None)
+    if found is None:
+        raise FormatError(
+            "no file with this extension holds a pose",
+            where=str(path),
+            value=path.suffix or None,
+            expected=f"one of {ENDING}, {endings(known)}",
+        )
+    return found
 
 
 def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
-    """Read the pose of a file; joints that are not in the file are at rest.
+    """Read the pose of a file: a pose file in JSON, or the nodes of a glTF.
+
+    Joints that are not in a pose file are at rest. If the skeleton cannot take the pose of a glTF, as where bones are
+    longer than those of the skeleton, a ``UserWarning`` has the largest difference.
 
     Args:
-        path: The file.
+        path: The file: ``.json``, ``.glb`` or ``.gltf``.
         skeleton: The skeleton of the pose, with the same root (see ``Skeleton.with_root``).
 
     Raises:
         FileError: If the file cannot be read.
         FormatError: If it is not a pose file, a joint is not in the skeleton, or a value cannot be used.
+        InputError: If a glTF has other joints.
 
     Example:
         >>> import synovia as sy
         >>> pose = sy.load_pose("pose.json", sy.bundled("arm7"))  # doctest: +SKIP
         >>> sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)), start=pose)  # doctest: +SKIP
     """
+    return _load(path, skeleton, led=False)
+
+
+def load_start(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
+    """Read the pose of a file as ``load_pose`` does, to start from: values of mimic joints follow their leaders."""
+    return _load(path, skeleton, led=True)
+
+
+def _load(path: str | os.PathLike[str], skeleton: Skeleton, *, led: bool) -> Pose:
+    """Read the pose of a file; ``led``: without the values of mimic joints."""
     path = as_path(path)
+    fmt = pose_format(path)
+    if fmt is None or fmt.read_pose is None:
+        return _json_pose(path, skeleton, led=led)
+    pose = fmt.read_pose(path, skeleton)
+    check = verify_pose(pose, path)
+    if not check.holds:
+        what = (
+            f"joint {check.joint!r} is {check.difference:.3g} from its place in the file, and other joints may be off"
+        )
+        warnings.warn(f"{path}: the skeleton cannot take this pose: {what}.", UserWarning, stacklevel=2)
+    return pose
+
+
+def _json_pose(path: Path, skeleton: Skeleton, *, led: bool) -> Pose:
+    """Read the pose of a pose file."""
     where = str(path)
     fields = _fields(parse_json(read_text(path, most=_LARGEST), where), "q", where, (SCHEMA,))
-    return _pose_of(fields.get("q"), skeleton, where, "q")
+    return _pose_of(fields.get("q"), skeleton, where, "q", led=led)
 
 
 def poses_text(poses: Mapping[str, Pose]) -> str:
@@ -104,7 +209,7 @@ def load_poses(path: str | os.PathLike[str], skeleton: Skeleton) -> dict[str, Po
     where = str(path)
     content: Any = parse_json(read_text(path, most=_LARGEST), where)
     if isinstance(content, dict) and cast("dict[str, Any]", content).get("schema") == SCHEMA:
-        return {path.stem: load_pose(path, skeleton)}
+        return {path.stem: _json_pose(path, skeleton)}
     poses: Any = _fields(content, "poses", where, (LIBRARY, SCHEMA)).get("poses")
     if not isinstance(poses, dict):
         raise FormatError("poses", where=where, value=poses, expected='"poses": {name: {joint: value}}')
@@ -124,8 +229,11 @@ def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> 
     return fields
 
 
-def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str) -> Pose:
-    """Return the pose with the values of a file's field; joints that are not in it are at rest."""
+def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str, *, led: bool = False) -> Pose:
+    """Return the pose with the values of a file's field; joints that are not in it are at rest.
+
+    With ``led`` mimic joints follow their leaders, whatever the file says.
+    """
     if not isinstance(values, dict):
         raise FormatError(field, where=where, value=values, expected=f'joint values, "{field}": {{joint: value}}')
     keys = skeleton.joint_keys
@@ -134,7 +242,8 @@ def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str) -> Pose:
     for key, value in cast(dict[str, Any], values).items():
         if key not in rows:
             raise restated(unknown_name("joint", key, keys, skeleton.name), FormatError, where)
-        by_row[rows[key]] = value
+        if not (led and skeleton.joints[rows[key]].mimic is not None):
+            by_row[rows[key]] = value
         _check(value, skeleton.joints[rows[key]].kind.q_size, f"{where}: joint {key!r}")
     try:
         return skeleton.rest_pose().with_values(by_row)

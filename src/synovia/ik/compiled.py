@@ -8,18 +8,19 @@ from typing import Any, ClassVar, Final, Literal, Protocol, Self, cast
 
 import numpy as np
 
-from synovia.arguments import check_kind, shown
-from synovia.errors import InputError
+from synovia.arguments import ChecksArguments, check_kind, shown
+from synovia.errors import InputError, SynoviaError, restated
 from synovia.goals import Goal, PositionGoal
 from synovia.ik.engine import engine_of
 from synovia.ik.interrupts import Watch, has_ended, new_scratch, raise_signal
 from synovia.ik.parallel import Progress, run_rows
 from synovia.ik.status import mark_interrupted
-from synovia.ik.targets import Targets, TargetWriter, Workspace, shape_of
+from synovia.ik.targets import Targets, TargetWriter, Workspace, regular_rows, shape_of
 from synovia.kernels.layout import OUT_HEAD, TRANSFORM_WIDTH
 from synovia.model import Pose, Skeleton
+from synovia.model.degrees import warn_of_degrees
 from synovia.model.geometry import Array, as_numbers, dimensions
-from synovia.model.pose import JointValues, Numbers, checked_q
+from synovia.model.pose import JointValues, Numbers, checked_q, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
 from synovia.problem import pack, reduce
 from synovia.solver import Solver, SolverName, as_solver
@@ -47,7 +48,7 @@ class Diagnosis(Protocol):
         ...
 
 
-class CompiledProblem:
+class CompiledProblem(ChecksArguments):
     """A skeleton with goals and a solver, packed for the kernels. ``IK`` derives from it.
 
     Attributes:
@@ -207,10 +208,32 @@ class CompiledProblem:
         """
         out = self.new_rows(len(table))
         problem = (kernel or self.kernel, self.ints, self.floats, table, starts, out, self.scratch_size)
-        code = run_rows(*problem, self.classify, threads, simd=simd, progress=progress, watch=watch)
-        if code < 0:
-            self.writer.refuse(code, targets, many=True)
+        run = partial(run_rows, *problem, self.classify, threads, simd=simd, progress=progress, watch=watch)
+        self.settled(run, table, targets, many=True)
         return out
+
+    def settled(
+        self, run: Callable[[], int], table: Array, targets: Targets | None, *, many: bool = False, first: int = 0
+    ) -> int:
+        """Return what a call of a kernel returns; if it refuses rounded rotations, call it with the nearest ones.
+
+        Args:
+            run: Calls the kernel with the table of targets.
+            table: The table, (B, goals, 17), which is changed.
+            targets: The targets in the table, for error messages.
+            many: Whether they have a leading axis.
+            first: The row of the table that is the kernel's first.
+
+        Raises:
+            InputError: If a target cannot be used.
+        """
+        code = run()
+        if code < 0:
+            self.writer.settle_or_refuse(table, targets, many=many)
+            code = run()
+        if code < 0:
+            self.writer.refuse(code - len(self.goals) * first, targets, many=many)
+        return code
 
     def as_start(self, start: Any) -> Pose:
         """Return a start as a pose of the skeleton that is solved.
@@ -232,29 +255,73 @@ class CompiledProblem:
             if start != "rest":
                 raise InputError("start", value=start, expected="'rest', a pose, or joint values")
             return self.default_start
+        if isinstance(start, Mapping):
+            return Pose(skeleton, self._without_followers(cast("JointValues", start)))
         if shape_of(start) == (given.nq,) and given is not skeleton:
             start = with_root_at_rest(as_numbers(start, (given.nq,), "start"), skeleton.nq - given.nq)
-        if isinstance(start, Mapping):
-            return Pose(skeleton, cast("JointValues", start))
-        return Pose.trusted(skeleton, checked_q(skeleton, as_numbers(start, (skeleton.nq,), "start"), "start"))
+        q = self._led(as_numbers(start, (skeleton.nq,), "start", finite=False), "start")
+        warn_of_degrees(skeleton, q, "start")
+        return Pose.trusted(skeleton, q)
 
     def as_starts(self, starts: Any, count: int) -> Array:
         """Return the starts of many problems: (count, nq), or (1, nq) for one start for all.
 
         Raises:
-            InputError: As in ``as_start``, or if their number is wrong.
+            InputError: As in ``as_start``, or if their number is wrong; the message names the row that is odd.
+        """
+        rows, odd = self.read_starts(starts, count)
+        if len(odd):
+            raise self.error_of_start(int(odd[0]), starts)
+        return rows
+
+    def read_starts(self, starts: Any, count: int) -> tuple[Array, Sequence[int]]:
+        """Return the starts of many problems as ``as_starts`` does, and the rows that cannot be used, then at rest.
+
+        Raises:
+            InputError: If one start for all cannot be used, or the shape is wrong.
         """
         if starts is None:
-            return self.rest
+            return self.rest, ()
         skeleton, given = self.skeleton, self.given
         if isinstance(starts, Pose | str | Mapping) or dimensions(starts) == 1:
-            return self.as_start(starts).values.reshape(1, -1)
-        if given is not skeleton and shape_of(starts)[1:] == (given.nq,):
-            starts = with_root_at_rest(as_numbers(starts, (-1, given.nq), "starts"), skeleton.nq - given.nq)
-        rows = checked_q(skeleton, starts, "starts")
+            return self.as_start(starts).values.reshape(1, -1), ()
+        rows, _ = regular_rows(starts, {(given.nq,), (skeleton.nq,)})
+        rows = as_numbers(rows, (-1, -1), "starts", finite=False)
+        if rows.shape[1] == given.nq:
+            rows = with_root_at_rest(rows, skeleton.nq - given.nq)
         if rows.shape != (count, skeleton.nq):
             raise InputError("shape of starts", value=rows.shape, expected=f"({count}, {skeleton.nq})")
-        return np.ascontiguousarray(rows)
+        unusable: list[int] = []
+        try:
+            led = self._led(rows, "starts")
+        except InputError:
+            unusable = refused_rows(partial(self._led, what="starts"), rows)
+            rows[unusable] = self.rest
+            led = self._led(rows, "starts")
+        warn_of_degrees(skeleton, led, "starts")
+        return led, unusable
+
+    def error_of_start(self, row: int, starts: Any) -> SynoviaError:
+        """Return the error for a row of the starts that cannot be used; the message names the row."""
+        try:
+            self.as_start(starts[row])
+        except SynoviaError as error:
+            return restated(error, InputError, f"starts[{row}]")
+        return InputError(f"starts[{row}]", value=starts[row], expected=f"{self.skeleton.nq} joint values")
+
+    def _without_followers(self, values: JointValues) -> JointValues:
+        """Return values by joint without those of mimic joints, which follow their leader; names are checked."""
+        joints = self.skeleton.joints
+        return {name: value for name, value in values.items() if joints[self.skeleton.index(name)].mimic is None}
+
+    def _led(self, q: Array, what: str) -> Array:
+        """Return joint values (..., nq) of starts after all checks; mimic joints get the value that follows.
+
+        Raises:
+            InputError: If they cannot be used.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            return np.ascontiguousarray(checked_q(self.skeleton, self.skeleton.follow(q), what))
 
     def outside(self, start: Pose) -> tuple[str, ...]:
         """Return the joints whose value in a start (a pose of this skeleton) is outside the limits."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError, UnsolvedError
+from synovia.errors import InputError, SynoviaError, UnsolvedError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
@@ -18,6 +18,7 @@ from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WIN
 from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.model.notebook import Pictured
+from synovia.text import counted
 
 _EVERY_STATUS = tuple(Status)
 _METRE = 0.9995  # metres; lengths from here on round to 1000 mm
@@ -112,12 +113,18 @@ class Solution(Pictured):
         True
     """
 
-    __slots__ = ("_b", "_pose", "_reasons", "_rows", "frame", "ik", "start")
+    __slots__ = ("_b", "_pose", "_reasons", "_rows", "frame", "ik", "refusal", "start")
 
     def __init__(
-        self, ik: CompiledProblem, rows: Array, start: Pose | None = None, b: int = 0, frame: Frame | None = None
+        self,
+        ik: CompiledProblem,
+        rows: Array,
+        start: Pose | None = None,
+        b: int = 0,
+        frame: Frame | None = None,
+        refusal: SynoviaError | None = None,
     ) -> None:
-        """Store row b of a kernel's table of results, and the frame of a track, if any."""
+        """Store row b of a kernel's table of results, and if any, the frame of a track or why a row was skipped."""
         self.ik = ik
         self._rows = rows
         self._b = b
@@ -125,6 +132,11 @@ class Solution(Pictured):
         self._reasons: Sequence[Reason] | None = None
         self.start = start
         self.frame = frame
+        self.refusal = refusal
+
+    def __bool__(self) -> bool:
+        """Return whether every goal is met."""
+        return self.reached
 
     @property
     def _row(self) -> Array:
@@ -143,7 +155,7 @@ class Solution(Pictured):
 
     @property
     def pose(self) -> Pose:
-        """The solution, or the best pose that was found. It is inside the limits."""
+        """The solution, or the best pose that was found. It is inside the limits; all NaN if the status is INVALID."""
         pose = self._pose
         if pose is None:
             skeleton = self.ik.skeleton
@@ -256,7 +268,7 @@ class Solution(Pictured):
         if self._reasons is None:  # an interrupted solve might reach its goals with more time
             self._reasons = (
                 ()
-                if self.interrupted or not self.ik.solver.supports_priorities
+                if self.interrupted or self.refusal is not None or not self.ik.solver.supports_priorities
                 else self.ik.diagnosis.find_reasons(self)
             )
         return self._reasons
@@ -273,13 +285,15 @@ class Solution(Pictured):
 
     def __str__(self) -> str:
         """Return status, steps and the error of each goal on one line, and a hint if a target seems to be in mm."""
+        if self.refusal is not None:
+            return f"invalid: {self.refusal}"
         parts = [
             f"{goal.label} {self._shown(goal, error)}"
             for goal, error in zip(self.goals, self.errors, strict=True)
             if goal.measures or goal.own_tolerance is not None
         ]
         by = f" ({self.finish_steps} by {finish})" if self.finish_steps and (finish := self.ik.solver.finish) else ""
-        line = f"{self.status.name.lower().replace('_', ' ')} in {self.steps} steps{by}; " + "; ".join(parts)
+        line = f"{self.status.name.lower().replace('_', ' ')} in {counted(self.steps, 'step')}{by}; " + "; ".join(parts)
         hint = None if self.reached else self.ik.diagnosis.unit_hint(self)
         return line if hint is None else f"{line}; {hint}"
 
@@ -310,11 +324,17 @@ class Solutions:
         (array([ True, False]), (2, 7), 'UNREACHABLE')
     """
 
-    def __init__(self, ik: CompiledProblem, rows: Array, starts: Array) -> None:
-        """Store the kernel's table of results, and the start of each problem (or one start for all)."""
+    def __init__(
+        self, ik: CompiledProblem, rows: Array, starts: Array, refusal: Callable[[int], SynoviaError] | None = None
+    ) -> None:
+        """Store the kernel's table of results, the start of each problem (or one for all), and errors of skipped rows.
+
+        ``refusal`` returns the error of a problem with the status ``INVALID``.
+        """
         self.ik = ik
         self._rows = rows
         self._starts = starts
+        self._refusal = refusal
 
     def _start(self, b: int) -> Pose:
         """Return the start of problem b."""
@@ -328,11 +348,26 @@ class Solutions:
         """Return the solution of one problem."""
         if not isinstance(b, (int, np.integer)) or not -len(self) <= b < len(self):
             raise InputError("index of a solution", value=b, expected=f"0 to {len(self) - 1}")
-        return Solution(self.ik, self._rows, self._start(b % len(self)), b=b, frame=self._frame(b % len(self)))
+        row = b % len(self)
+        skipped = self._refusal is not None and self._rows[row, STATUS] == Status.INVALID
+        error = self._refusal(row) if self._refusal is not None and skipped else None
+        return Solution(self.ik, self._rows, self._start(row), b=b, frame=self._frame(row), refusal=error)
 
     def _frame(self, b: int) -> Frame | None:
         """Return the frame of a track that problem b is, None without a track."""
         return None
+
+    def __bool__(self) -> bool:
+        """Refuse: a batch is neither true nor false.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(
+            "truth value of the solutions of a batch",
+            expected="a question about one or all",
+            hint="use .reached.all(), .reached.any() or solutions[b].reached",
+        )
 
     def __iter__(self) -> Iterator[Solution]:
         """Yield the solutions."""

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from synovia.kernels.layout import DEADLINE_PASSED, SIGNAL, STATUS, STOPPED_BY
+from synovia.kernels.layout import DEADLINE_PASSED, FINISH, SIGNAL, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
 from synovia.model.geometry import Array
 
 INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # values of ``STOPPED_BY`` after a deadline or a signal
@@ -28,6 +28,7 @@ class Status(IntEnum):
     LIMITED = 3
     STALLED = 4
     MAX_STEPS = 5
+    INVALID = 6  # only of rows that ``solve_many(on_error="skip")`` skips; kernels do not know it
 
     @property
     def meaning(self) -> str:
@@ -42,9 +43,18 @@ _MEANINGS = {
     Status.LIMITED: "Limited: no small step within the joint limits lowers the error. Another start may.",
     Status.STALLED: "Stalled: no small step lowers the error, but the target may be reachable. Try more attempts.",
     Status.MAX_STEPS: "Out of steps: the error was still decreasing. Allow more steps.",
+    Status.INVALID: "Invalid: the target or the start cannot be used, so the problem was skipped.",
 }
 
 
 def mark_interrupted(rows: Array) -> None:
     """Set the status of interrupted solutions that do not reach their goals to ``MAX_STEPS``."""
     rows[np.isin(rows[:, STOPPED_BY], INTERRUPTED) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS
+
+
+def invalid_rows(rows: Array) -> Array:
+    """Mark rows of results, which it returns, as invalid: no steps, and NaN for all else."""
+    rows[:] = np.nan
+    rows[:, [STEPS, TRIES, WINNER, FINISH, STOPPED_BY]] = 0.0
+    rows[:, STATUS] = Status.INVALID
+    return rows

@@ -7,18 +7,29 @@ checked here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
 
 import numpy as np
 
-from synovia.errors import InputError, UnknownNameError, unknown_name
+from synovia.errors import InputError, SynoviaError, UnknownNameError, restated, unknown_name
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels.layout import GIVEN, TARGET_WIDTH, TRANSFORM_WIDTH
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, as_matrix, as_numbers, as_transform, dimensions, frames_to_transforms
+from synovia.model.geometry import (
+    Array,
+    Bools,
+    all_finite,
+    as_matrix,
+    as_numbers,
+    as_transform,
+    dimensions,
+    frames_to_transforms,
+    with_exact_rotations,
+)
 from synovia.model.joint import LONGEST
 from synovia.model.motion import Motion
 
@@ -133,36 +144,104 @@ class TargetWriter:
                 _write(workspace.table[0, i], self.goals[i], value)
 
     def table_of_many(self, targets: Targets) -> Array:
-        """Return the table (B, goals, 17) of many problems."""
-        by_key = _checked_table(targets, self.goals)
-        table = np.repeat(self.own, _count_of(by_key), axis=0)
-        given: dict[int, int] = {}
-        for key, value in by_key.items():
-            i = self._assign(given, key, parts_of(value, many=True))
-            _write_many(table[:, i], self.goals[i], value)
+        """Return the table (B, goals, 17) of many problems.
+
+        Raises:
+            InputError: If the targets cannot be used; the message names the row that is odd.
+        """
+        table, odd = self.read_many(targets)
+        if odd.any():
+            raise self.error_of(int(np.argmax(odd)), 0, targets, many=True)
         return table
 
-    def refuse(self, code: int, targets: Targets | None, *, many: bool = False) -> NoReturn:
-        """Raise the error for a target that the kernel refused; ``many`` for targets with a leading axis.
+    def read_many(self, targets: Targets) -> tuple[Array, Bools]:
+        """Return the table (B, goals, 17) of many problems, and which of them have numbers that cannot be used.
 
-        Writing it again with all checks finds the error. A target that passes them is too far away.
+        Only rows that have another form than the others, or are not finite, are found here.
+
+        Raises:
+            InputError: If no row has a form that can be used.
         """
+        by_key = _checked_table(targets, self.goals)
+        count = _count_of(by_key)
+        table = np.repeat(self.own, count, axis=0)
+        odd = np.zeros(count, bool)
+        given: dict[int, int] = {}
+        for key, value in by_key.items():
+            same, others = _with_regular_rows(value)
+            odd |= others
+            i = self._assign(given, key, parts_of(same, many=True))
+            odd |= _write_many(table[:, i], self.goals[i], same)
+        return table, odd
+
+    def settle(self, table: Array) -> Bools:
+        """Replace rounded rotations in a table of targets by the nearest ones, in place, and check all targets.
+
+        Kernels refuse both rounded rotations and targets that cannot be used; only tables that they refused come here.
+
+        Returns:
+            Which targets (B, goals) cannot be used.
+        """
+        wrong = np.zeros(table.shape[:2], bool)
+        for i, goal in enumerate(self.goals):
+            given = table[:, i, GIVEN].astype(np.int64) & goal.takes
+            frames = table[:, i, :TRANSFORM_WIDTH].reshape(-1, 4, 4).copy()
+            with np.errstate(over="ignore", invalid="ignore"):
+                place = frames[:, :3, 3]
+                far = ~(np.abs(place).max(1) <= LONGEST) | ~(np.linalg.norm(place, axis=1) <= LONGEST)
+                if goal.vector == "direction":
+                    far |= ~(np.einsum("bi,bi->b", place, place) > 0.0)
+                exact, usable = with_exact_rotations(frames)
+            turns = given & ROTATION > 0
+            wrong[:, i] = (far & (given & POSITION > 0)) | (turns & ~usable)
+            table[turns & usable, i, :TRANSFORM_WIDTH] = exact[turns & usable].reshape(-1, TRANSFORM_WIDTH)
+        return wrong
+
+    def settle_or_refuse(self, table: Array, targets: Targets | None, *, many: bool = False) -> None:
+        """Replace rounded rotations as ``settle`` does.
+
+        Raises:
+            InputError: If a target cannot be used.
+        """
+        wrong = self.settle(table)
+        if wrong.any():
+            row, i = divmod(int(np.argmax(wrong)), len(self.goals))
+            raise self.error_of(row, i, targets, many=many)
+
+    def refuse(self, code: int, targets: Targets | None, *, many: bool = False) -> NoReturn:
+        """Raise the error for a target that the kernel refused; ``many`` for targets with a leading axis."""
         row, i = divmod(-1 - code, len(self.goals))
-        goal, target = self.goals[i], self.own[0, i].copy()
+        raise self.error_of(row, i, targets, many=many)
+
+    def error_of(self, row: int, i: int, targets: Targets | None, *, many: bool = False) -> SynoviaError:
+        """Return the error for the target of goal i that the kernel refused.
+
+        Writing the row again with all checks finds the error. A target that passes them is too far away.
+
+        Args:
+            row: The problem; 0 without a leading axis.
+            i: The goal.
+            targets: The targets as given.
+            many: Whether they have a leading axis; the message then names the row.
+        """
+        written = self.own[0].copy()
+        at = f"targets[{row}]" if many else None
         for key, value in _checked_table({} if targets is None else targets, self.goals).items():
-            one = value
+            one, parts = value, parts_of(value)
             if many:
                 one = tuple(part[row] for part in value) if _is_pair(value, many=True) else value[row]
-            if self._goal_of(key, parts_of(one)) == i:
-                _write(target, goal, one)
-        vector = target[:TRANSFORM_WIDTH].reshape(4, 4)[:3, 3].tolist()
+                parts = parts_of(_with_regular_rows(value)[0], many=True)
+            try:
+                g = self._goal_of(key, parts)
+                _write(written[g], self.goals[g], one)
+            except InputError as error:
+                return error if at is None else restated(error, InputError, at)
+        goal = self.goals[i]
+        vector = written[i, :TRANSFORM_WIDTH].reshape(4, 4)[:3, 3].tolist()
+        expected = f"a position within {LONGEST:g} length units of the origin"
         if goal.vector == "direction":
-            raise InputError(f"target of {goal.label!r}", value=vector, expected="a vector longer than 0")
-        raise InputError(
-            f"target of {goal.label!r}",
-            value=vector,
-            expected=f"a position within {LONGEST:g} length units of the origin",
-        )
+            expected = "a vector longer than 0"
+        return InputError(f"target of {goal.label!r}", where=at, value=vector, expected=expected)
 
     def _goal_of(self, key: Any, parts: int) -> int:
         """Return the index of the goal with this key, for a target with these parts.
@@ -372,7 +451,7 @@ def _write(row: Array, goal: Goal, value: Any) -> None:
         raise InputError(
             where, value=value, expected=f"{forms[goal.takes]}, not {forms[parts]}", hint=f"the goal is {goal!r}"
         )
-    # Only checked here: the kernel removes rounding, so that single solves and batches give the same bits.
+    # Only checked here: kernels and ``settle`` remove rounding, so that single solves and batches give the same bits.
     frame = row[:TRANSFORM_WIDTH].reshape(4, 4)
     if parts == _BOTH and not _is_pair(value):
         as_transform(value, where)
@@ -387,11 +466,14 @@ def _write(row: Array, goal: Goal, value: Any) -> None:
     row[GIVEN] = float(int(row[GIVEN]) | (parts & goal.takes))
 
 
-def _write_many(rows: Array, goal: Goal, value: Any) -> None:
+def _write_many(rows: Array, goal: Goal, value: Any) -> Bools:
     """Write the targets of many problems, (B, ...), into a goal's rows of the table, (B, 17).
 
+    Returns:
+        Which rows are not finite; the kernel checks all else.
+
     Raises:
-        InputError: If the shape cannot be used or does not fit the goal; the kernel checks the values.
+        InputError: If the shape cannot be used or does not fit the goal.
     """
     where = f"targets of {goal.label!r}"
     parts = parts_of(value, many=True)
@@ -409,15 +491,60 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> None:
     count = len(rows)
     frames = rows[:, :TRANSFORM_WIDTH].reshape(count, 4, 4)
     if parts == _BOTH and not _is_pair(value, many=True):
-        frames[:] = as_numbers(value, (count, 4, 4), where)
+        frames[:] = as_numbers(value, (count, 4, 4), where, finite=False)
     else:
         pair = value if parts == _BOTH else (value, value)
         if parts & POSITION:
-            frames[:, :3, 3] = as_numbers(pair[0], (count, 3), where)
+            frames[:, :3, 3] = as_numbers(pair[0], (count, 3), where, finite=False)
         if parts & ROTATION:
-            frames[:, :3, :3] = as_numbers(_numbers_of(pair[1]), (count, 3, 3), where)
+            frames[:, :3, :3] = as_numbers(_numbers_of(pair[1]), (count, 3, 3), where, finite=False)
     rows[:, :TRANSFORM_WIDTH] = frames.reshape(count, TRANSFORM_WIDTH)
     rows[:, GIVEN] = rows[:, GIVEN].astype(np.int64) | (parts & goal.takes)
+    if all_finite(frames):
+        return np.zeros(count, bool)
+    return np.logical_not(np.isfinite(frames).all((1, 2)))
+
+
+def _with_regular_rows(value: Any) -> tuple[Any, Bools | bool]:
+    """Return targets of many problems with NaN in rows that have another form than most, and which rows these are.
+
+    Targets without such rows, and those of which no row has a form that can be used, are returned as they are.
+    """
+    if _is_pair(value, many=True):
+        (place, odd), (turn, also) = (_with_regular_rows(part) for part in value)
+        return (place, turn), odd | also
+    return regular_rows(value, {(3,), (3, 3), (4, 4)})
+
+
+def regular_rows(value: Any, shapes: Collection[tuple[int, ...]]) -> tuple[Any, Bools | bool]:
+    """Return rows of numbers with NaN in place of those that cannot be read, and which rows these are.
+
+    Args:
+        value: The rows. They are returned as they are if all can be read, or none.
+        shapes: Shapes that a row may have. All rows that are kept have the one that most have.
+    """
+    if (type(value) is np.ndarray and value.dtype.kind in "fiu") or hasattr(value, "as_matrix"):
+        return value, False
+    with suppress(InputError):
+        return as_numbers(value, shape_of(value), "rows", finite=False), False
+    rows: list[Any] = [
+        None if (row := _numbers_or_none(one)) is None or row.shape not in shapes else row for one in value
+    ]
+    counts = Counter(row.shape for row in rows if row is not None)
+    if not counts:
+        return value, False
+    shape = counts.most_common(1)[0][0]
+    kept = [row is not None and row.shape == shape for row in rows]
+    empty = np.full(shape, np.nan)
+    return np.array([row if keep else empty for row, keep in zip(rows, kept, strict=True)]), ~np.array(kept)
+
+
+def _numbers_or_none(value: Any) -> Array | None:
+    """Return a value as an array, None if it is not numeric."""
+    try:
+        return as_numbers(value, shape_of(value), "row", finite=False)
+    except InputError:
+        return None
 
 
 def _fits(goal: Goal, parts: int) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,8 +13,8 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from synovia.errors import FileError, FormatError, InputError, MissingExtraError
-from synovia.model import Skeleton
+from synovia.errors import FileError, FormatError, InputError, MissingExtraError, install_command
+from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 
@@ -43,6 +44,27 @@ class Contents(NamedTuple):
     fitted: Callable[[Path], Skeleton] | None = None
 
 
+def _nothing(motion: Motion) -> Sequence[str]:
+    """Return no sentence: a file of the format holds all of a motion."""
+    return ()
+
+
+class Shown(NamedTuple):
+    """Where a file shows the joints of a motion, as any program that plays it does.
+
+    Args:
+        rows: Rows of the motion's skeleton that the file has.
+        places: Their world places, (T, rows, 3), length units.
+        times: Time of each frame, (T,), seconds; None if the file has no rate.
+        problems: Sentences about joints that are missing.
+    """
+
+    rows: list[int]
+    places: Array
+    times: Array | None
+    problems: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format: how to recognise, read and write its files.
@@ -61,6 +83,15 @@ class Format:
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
         read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
             the files hold their skeletons.
+        companions: Returns the other files that a file refers to, such as included models, buffers, images and meshes:
+            where each is, or where it would be looked for first if it is missing. None if files stand alone.
+        lacks: Returns sentences about what of a motion a file cannot hold.
+        shown: Returns where a file shows the joints of the motion that was written to it: ``shown(path, motion)``. None
+            if its reader tells it, by the names of joints.
+        write_pose: Writes a pose: ``write_pose(pose, path, into=..., force=...)``. None if the format has no poses.
+        read_pose: Reads a pose of a skeleton: ``read_pose(path, skeleton)``.
+        shown_pose: Returns the rows of a pose's skeleton that a file has, and their places, (rows, 3), when nothing
+            plays: ``shown_pose(path, skeleton)``.
     """
 
     name: str
@@ -71,6 +102,12 @@ class Format:
     holds_motions: bool = False
     copies: bool = False
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
+    companions: Callable[[Path], Iterable[Path]] | None = None
+    lacks: Callable[[Motion], Sequence[str]] = _nothing
+    shown: Callable[[Path, Motion], Shown] | None = None
+    write_pose: Callable[..., None] | None = None
+    read_pose: Callable[[Path, Skeleton], Pose] | None = None
+    shown_pose: Callable[[Path, Skeleton], tuple[list[int], Array]] | None = None
 
     @classmethod
     def without_skeleton(
@@ -83,6 +120,7 @@ class Format:
         *,
         what: str,
         hint: str,
+        lacks: Callable[[Motion], Sequence[str]] | None = None,
     ) -> Format:
         """Return a format whose files have a motion, and not its skeleton.
 
@@ -94,16 +132,44 @@ class Format:
             write: Writes a motion.
             what: Such a file, with its article, for the message that refuses to read one without a skeleton.
             hint: How to give the skeleton, for that message.
+            lacks: Returns sentences about what of a motion a file cannot hold, beside its animated scale.
         """
 
         def read(path: Path) -> NoReturn:
             raise FormatError(f"{what} does not hold its skeleton", where=str(path), hint=hint)
 
-        return cls(name, extensions, looks_like, read, write, holds_motions=True, read_onto=read_onto)
+        def all_lacks(motion: Motion) -> list[str]:
+            scale = [] if motion.stretch is None else ["The file cannot hold animated scale."]
+            return [*scale, *(() if lacks is None else lacks(motion))]
+
+        return cls(name, extensions, looks_like, read, write, holds_motions=True, read_onto=read_onto, lacks=all_lacks)
 
     def names(self, path: Path) -> bool:
         """Return whether a file has the ending of this format."""
         return path.name.lower().endswith(self.extensions)
+
+
+_TEXTS: Final = {  # how the content of a file begins and ends, by its format
+    "XML": re.compile(r"\s*<[?!\w].*>\s*", re.DOTALL),
+    "JSON": re.compile(r"\s*(\{\s*\}|\{\s*\".*\}|\[\s*[\[{\"].*\])\s*", re.DOTALL),
+    "BVH": re.compile(r"\s*HIERARCHY\s+ROOT\s.*", re.DOTALL),
+    "TOML": re.compile(r"(.*\n)?\s*(schema\s*=\s*[\"']|\[\[?\w+\]\]?\s*\n).*", re.DOTALL),
+}
+
+
+def _content_of(path: object) -> str | None:
+    """Return the format of a text that is the content of a file and not its path, None for a path."""
+    text = path.decode(errors="replace") if isinstance(path, bytes) else path
+    if not isinstance(text, str):
+        return None
+    kind = next((kind for kind, form in _TEXTS.items() if form.fullmatch(text)), None)
+    if kind is None:
+        return None
+    try:
+        exists = os.path.lexists(text)
+    except (OSError, ValueError):
+        exists = False
+    return None if exists else kind
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:
@@ -111,8 +177,11 @@ def as_path(path: str | os.PathLike[str]) -> Path:
 
     Raises:
         FileError: If the operating system allows no file of that name.
-        InputError: If the argument is neither text nor a path.
+        InputError: If the argument is neither text nor a path, or is the content of a file.
     """
+    if kind := _content_of(path):
+        hint = f"this is the text of a file ({kind}); write it to a file, and pass the path of that"
+        raise InputError("path", value=path, expected="the path of a file", hint=hint)
     try:
         if b"\0" in os.fsencode(path):
             raise FileError("no file can have this name", value=path, hint="it holds a null byte")
@@ -129,16 +198,24 @@ def optional_package(name: str, purpose: str, extra: str, where: str | None = No
     Args:
         name: The package.
         purpose: Reason why it is needed, for the message.
-        extra: The extra, as in ``pip install "synovia[extra]"``.
+        extra: The extra that installs it, such as ``"data"``.
         where: The file, for the message.
 
     Raises:
-        MissingExtraError: If it is not installed.
+        MissingExtraError: If it is not installed, or is installed and cannot be imported.
     """
     try:
         return import_module(name)
-    except ImportError as error:
-        raise MissingExtraError(purpose, where=where, hint=f'run pip install "synovia[{extra}]"') from error
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == name.partition(".")[0]:
+            raise MissingExtraError(purpose, where=where, hint=f"run {install_command(extra)}") from error
+        reason: Exception = error
+    except Exception as error:  # noqa: BLE001 - packages of other versions, or broken binaries, raise anything
+        reason = error
+    said = " ".join(f"{type(reason).__name__}: {reason}".split())
+    what = f"{purpose}, which is installed but cannot be imported ({said})"
+    command = install_command(extra).replace("pip install", "pip install --upgrade", 1)
+    raise MissingExtraError(what, where=where, hint=f"install versions that fit each other: {command}") from reason
 
 
 def immovable_note(values: Mapping[str, float]) -> str:

@@ -102,7 +102,7 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     values = np.array(numbers, np.float64).reshape(-1, len(names))
     if not len(values):
         raise FormatError("file has no frames", where=str(where))
-    q = np.tile(skeleton.rest_q, (len(values), 1))
+    q = np.repeat(skeleton.rest_q[None], len(values), axis=0)
     q[:, [known[name] for name in names[1:]]] = values[:, 1:]
     rate = frame_rate(values[:, 0], where)
     notes = [*resting_notes(skeleton, [known[name] for name in names[1:]], q), *_time_notes(values[:, 0])]

@@ -12,7 +12,15 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean, restated
+from synovia.errors import (
+    FileError,
+    FormatError,
+    InputError,
+    SynoviaError,
+    UnsupportedError,
+    did_you_mean,
+    restated,
+)
 from synovia.io.base import Contents, Format, as_path, read_bytes
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
@@ -35,6 +43,19 @@ _MODULES: Final = (
 )
 _SNIFF: Final = 4096  # bytes at the start of a file that show its format
 _ARCHIVE: Final = b"PK\x03\x04"
+_FBX: Final = b"Kaydara FBX Binary"
+_BY_BLENDER: Final = "convert it to GLB with Blender: import it, then File > Export > glTF 2.0"
+_ELSEWHERE: Final = {  # formats that people have, and what reads them
+    ".fbx": ("FBX", _BY_BLENDER),
+    ".dae": ("COLLADA", _BY_BLENDER),
+    ".usd": ("USD", _BY_BLENDER),
+    ".usda": ("USD", _BY_BLENDER),
+    ".usdc": ("USD", _BY_BLENDER),
+    ".usdz": ("USD", _BY_BLENDER),
+    ".blend": ("Blender", "open it with Blender, then File > Export > glTF 2.0"),
+    ".xacro": ("xacro", "expand it: xacro robot.xacro > robot.urdf"),
+    ".sdf": ("SDF", "convert it to URDF, or export it as MJCF"),
+}
 _SHOWN: Final = 6  # notes in one warning
 _T = TypeVar("_T")
 
@@ -67,9 +88,34 @@ def format_of(path: Path) -> Format:
         return named[0]  # its reader names the wrong line
     if not head:
         read_bytes(path)  # it says what is wrong with the file
+    elsewhere = _ELSEWHERE.get(path.suffix.lower()) or (_ELSEWHERE[".fbx"] if head.startswith(_FBX) else None)
+    if elsewhere is not None:
+        raise FormatError(f"{elsewhere[0]} files cannot be read", where=str(path), hint=elsewhere[1])
     raise FormatError(
         "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings(known)}"
     )
+
+
+def companions_of(path: Path) -> tuple[Path, ...]:
+    """Return all other files that decide about what a file holds, each once; none for a file that cannot be read.
+
+    These are the files that it refers to, and the files that those refer to. Some may not exist: what they would hold
+    is missing now, and counts when they appear.
+
+    Args:
+        path: The file.
+    """
+    found: dict[Path, None] = {path: None}
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        with suppress(SynoviaError, OSError, MemoryError, RecursionError):
+            fmt = format_of(file)
+            for other in () if fmt.companions is None else fmt.companions(file):
+                if other not in found:
+                    found[other] = None
+                    waiting.append(other)
+    return tuple(found)[1:]
 
 
 def endings(some: Iterable[Format]) -> str:

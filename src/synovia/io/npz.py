@@ -5,7 +5,7 @@ fps        frames per second
 name       name of the clip
 skeleton   the skeleton as the text of a Synovia TOML file
 stretch    (T, n, 3) animated scale, where the motion has it
-notes      sentences about what the motion has not kept of its source, where there are any
+notes      what of its file was not kept, where the motion has notes
 schema     "synovia.motion/1"
 """
 
@@ -56,8 +56,7 @@ def write_npz(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     if motion.stretch is not None:
         content["stretch"] = motion.stretch
     if motion.notes:
-        as_utf8("".join(motion.notes), str(where))
-        content["notes"] = np.array(motion.notes)
+        content["notes"] = np.array(motion.notes, np.str_)
     write_archive(where, content, force=force)
 
 
@@ -104,9 +103,10 @@ def _read(path: Path) -> Contents:
             "arrays have the wrong types", where=str(path), expected="skeleton uint8, fps a number, name a text"
         )
     skeleton = parse_skeleton(content["skeleton"].tobytes(), path)
-    notes = [] if "notes" not in content else texts_of(content["notes"]) or []
+    notes = (texts_of(content["notes"]) if "notes" in content else None) or []
     notes += unread_notes(path, (*_NEEDED, *_OPTIONAL))
-    motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=content.get("stretch"), notes=notes)
+    stretch = content.get("stretch")
+    motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=stretch, notes=notes)
     return Contents(skeleton, lambda: [motion], shown=0)
 
 

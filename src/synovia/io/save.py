@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError
 from synovia.io.base import Format, as_path, check_writable
 from synovia.io.load import endings, formats
+from synovia.io.verify import FileCheck, check_motion
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
@@ -20,8 +22,13 @@ def save_motion(
     *,
     into: str | os.PathLike[str] | None = None,
     force: bool = False,
+    verify: bool = False,
 ) -> None:
     """Write a motion as BVH, glTF/GLB, NumPy archive or comma-separated text, by the file's extension.
+
+    A ``UserWarning`` says what of the motion the file cannot hold. Wherever the motion or its skeleton has notes, or
+    animated scale, or goes into another file than its own, the file is read back and compared with the motion; the
+    warning then has the largest difference.
 
     Args:
         motion: The motion.
@@ -29,10 +36,12 @@ def save_motion(
         into: For glTF: the file that the skeleton came from. A copy of it gets the motion as one more clip; everything
             else in it stays as it is. None for ``motion.skeleton.source``, and for the body of a bundled model.
         force: Whether an existing file may be replaced.
+        verify: Whether to read the file back in any case, and raise an error if it does not show what is in memory.
+            ``sy.verify_file`` returns the figures.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
-        FormatError: If no format has this extension.
+        FormatError: If no format has this extension; with ``verify``, also if the file was written and differs.
         InputError: If ``into`` is missing for a glTF, or the motion belongs to another skeleton.
 
     Example:
@@ -41,17 +50,57 @@ def save_motion(
         >>> carried = sy.retarget(walk, sy.load_skeleton("character.glb"))  # doctest: +SKIP
         >>> sy.save_motion(carried.motion, "walking.glb", into="character.glb")  # doctest: +SKIP
     """
+    notes = write_motion(motion, path, into=into, force=force, verify=verify)
+    if notes:
+        warnings.warn(f"{path}: {' '.join(notes)}", UserWarning, stacklevel=2)
+
+
+def write_motion(
+    motion: Motion,
+    path: str | os.PathLike[str],
+    *,
+    into: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    verify: bool = False,
+) -> list[str]:
+    """Write a motion and return sentences about what the file does not show; see ``save_motion``."""
     check_kind("motion", motion, Motion, "sy.write_skeleton(skeleton, path) writes a skeleton")
     where = as_path(path)
     fmt, write = _writer(where)
-    if not fmt.copies:
+    if fmt.copies:
+        write(motion, where, into=source_of(motion.skeleton, into, fmt, where), force=force)
+    else:
         write(motion, where, force=force)
-        return
-    source = _body_of(motion.skeleton, fmt) if into is None else into
+    notes = list(fmt.lacks(motion))
+    elsewhere = fmt.copies and into is not None and as_path(into) != motion.skeleton.source
+    if not (verify or notes or elsewhere or motion.notes or motion.skeleton.notes or motion.stretch is not None):
+        return []
+    check = check_motion(motion, where, fmt)
+    if check.holds:
+        return notes
+    if verify:
+        raise FormatError("file was written, but differs", where=str(where), hint=" ".join([*notes, check.report()]))
+    return [*notes, check.report()]
+
+
+def verify_motion(motion: Motion, path: str | os.PathLike[str]) -> FileCheck:
+    """Compare a motion with a file that it was written to."""
+    return check_motion(motion, path, _writer(as_path(path))[0])
+
+
+def source_of(
+    skeleton: Skeleton, into: str | os.PathLike[str] | None, fmt: Format, where: Path
+) -> str | os.PathLike[str]:
+    """Return the file to copy: ``into``, or the one that holds the body of a skeleton.
+
+    Raises:
+        InputError: If there is none.
+    """
+    source = _body_of(skeleton, fmt) if into is None else into
     if source is None:
         what = f"a {fmt.name} needs the file that the skeleton came from"
         raise InputError(what, where=str(where), hint="pass into=that file")
-    write(motion, where, into=source, force=force)
+    return source
 
 
 def _body_of(skeleton: Skeleton, fmt: Format) -> Path | None:

@@ -118,8 +118,15 @@ def _looks_like(head: bytes) -> bool:
     return numbers is not None and len(numbers) >= _BASE
 
 
+def _lacks(motion: Motion) -> list[str]:
+    """Return a sentence about the rate if it is not that of these files."""
+    if motion.fps == FPS:
+        return []
+    return [f"The file does not hold the rate of {motion.fps:g} frames per second: it is read at {FPS:g}."]
+
+
 FORMAT: Final = Format.without_skeleton(
     "Unitree CSV", (".unitree.csv",), _looks_like, read_unitree, write_unitree,
     what="a table without names of columns",
-    hint="name the robot: --model FILE, or load_motion(path, skeleton=robot) in Python",
+    hint="name the robot: --model FILE, or load_motion(path, skeleton=robot) in Python", lacks=_lacks,
 )  # fmt: skip

@@ -16,13 +16,16 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 import numpy as np
 
-from synovia.errors import FormatError, did_you_mean
+from synovia.errors import FileError, FormatError, SynoviaError, did_you_mean
 from synovia.io.base import Contents, Format, first_few, immovable_note, read_bytes
 from synovia.io.xmltree import XACRO_HINT, Element, parse, root_is
 from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
@@ -32,6 +35,7 @@ from synovia.model.limits import Interval
 from synovia.model.tree import unused_name
 
 LARGEST_FILE: Final = 2**27  # bytes; shapes are in separate files
+_HOMES: Final = ("urdf", "robots", "robot")  # folders whose parent holds the meshes
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
 _SOURCES: Final = ("xacro:include", "xacro:macro", "xacro:if", "xacro:unless")  # only a file of macros has these
 _SCALAR: Final = ("revolute", "continuous", "prismatic")  # types with one axis and one value
@@ -420,6 +424,65 @@ def _inertia(link: Element) -> tuple[float, Array]:
     return mass, origin_of(inertial)[:3, 3]
 
 
+def mesh_places(path: Path, shape: Element) -> list[Path]:
+    """Return where the file of a mesh may be, the likeliest place first; all are inside the robot's folder.
+
+    For a robot in a folder named like ``urdf``, this is the parent of that folder. ``package://NAME/`` refers to the
+    nearest folder NAME that contains the robot, else to the robot's folder.
+
+    Args:
+        path: The robot.
+        shape: The element ``<mesh>``.
+
+    Raises:
+        FileError: If the element has no valid file name.
+        FormatError: If it has no file name at all.
+    """
+    named = unquote(shape.text("filename")).strip()
+    home = path.resolve().parent
+    package, rest = "", named
+    if "://" in named:
+        scheme, _, rest = named.partition("://")
+        if scheme not in ("package", "file", "model"):
+            raise FileError("not a file address", where=shape.place, value=named)
+        if scheme != "file":
+            package, _, rest = rest.partition("/")
+    roots = [home.parent, home] if home.name in _HOMES else [home]
+    if package:
+        roots = [above for above in (home, *home.parents[:4]) if above.name == package] + roots
+    if "\0" in rest or "\\" in rest:
+        raise FileError("not a valid file name", where=shape.place, value=named)
+    places: dict[Path, None] = {}
+    for root in dict.fromkeys(roots):
+        for start in (root, home):
+            with suppress(OSError, RuntimeError, ValueError):  # a loop of links, a name that is too long
+                target = (start / rest).resolve()
+                if target.is_relative_to(root):
+                    places[target] = None
+    return [*places]
+
+
+def _meshes(path: Path) -> Iterator[Path]:
+    """Yield the files of the meshes of a robot.
+
+    Raises:
+        SynoviaError: If the robot cannot be read.
+    """
+    most = {"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS}
+    waiting = [parse(read_bytes(path, most=LARGEST_FILE), str(path), root="robot", most=most)]
+    while waiting:
+        element = waiting.pop()
+        waiting += element.children
+        if element.tag == "mesh":
+            with suppress(SynoviaError):
+                places = mesh_places(path, element)
+                yield from [place for place in places if place.is_file()][:1] or places[:1]
+
+
 FORMAT: Final = Format(
-    "URDF", (".urdf",), lambda head: root_is("robot", head), lambda path: Contents(read_skeleton(path))
+    "URDF",
+    (".urdf",),
+    lambda head: root_is("robot", head),
+    lambda path: Contents(read_skeleton(path)),
+    companions=_meshes,
 )

@@ -161,7 +161,7 @@ def add_poses(
         FileError: If a folder exists and ``force`` is not set, or a file cannot be read or written.
         FormatError: If the data set is damaged or of another version.
         InputError: If columns or names do not fit.
-        MissingExtraError: If pyarrow is not installed (``synovia[data]``).
+        MissingExtraError: If pyarrow is not installed (the extra ``data``).
 
     Example:
         >>> arm = Arm(load_skeleton("so100.urdf"), "jaw", degrees=True)  # doctest: +SKIP
@@ -223,7 +223,7 @@ def add_joints(
         FileError: If a folder exists and ``force`` is not set, or a file cannot be read or written.
         FormatError: If the data set is damaged or of another version.
         InputError: If columns or names do not fit.
-        MissingExtraError: If pyarrow is not installed (``synovia[data]``).
+        MissingExtraError: If pyarrow is not installed (the extra ``data``).
     """
     data = DataSet(source)
     ee = data.feature(column).names or ()

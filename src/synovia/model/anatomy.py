@@ -18,22 +18,22 @@ _BESIDE: Final = 0.02  # and are beside each other: distance of their axes, as a
 _PAIRS: Final = ("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")
 
 
-def body_axes(places: Mapping[str, Array], size: float, up: str | Array | None, name: str) -> Array:
+def body_axes(
+    places: Mapping[str, Array], size: float, up: str | Array | None, name: str, ahead: Array | None = None
+) -> Array:
     """Return the rotation (3, 3) from the axes of a body (x left, y up, z forward) to the world.
 
     Args:
-        places: Rest positions (3,) by role; the upper and lower legs at least.
+        places: Rest positions (3,) by role.
         size: Size of the skeleton, length units.
         up: Upward axis of the file, such as ``"z"``, or a unit vector (3,); None if neither is known.
         name: Name of the skeleton, for the message.
+        ahead: Direction that a body faces that has no pair of limbs, such as a single arm; None if it must have one.
 
     Raises:
         InputError: If left and right cannot be told apart.
     """
-    feet = [role if (role := f"{side}_foot") in places else f"{side}_lower_leg" for side in SIDES]
-    hips = np.mean([places[f"{side}_upper_leg"] for side in SIDES], axis=0)
-    above = hips - np.mean([places[foot] for foot in feet], axis=0)
-    above = above / max(float(np.linalg.norm(above)), 1e-300)
+    above = _above(places)
     axis = int(np.argmax(np.abs(above)))
     if up is not None:
         above = axis_vector(up) if isinstance(up, str) else up
@@ -48,9 +48,52 @@ def body_axes(places: Mapping[str, Array], size: float, up: str | Array | None, 
         if np.linalg.norm(left) > _NO_WIDTH * size:
             break  # limbs may begin at one point, but then their ends are apart
     else:
-        raise InputError(f"left and right limbs of {name} coincide", expected="limbs that are apart at rest")
+        if ahead is None:
+            raise InputError(f"left and right limbs of {name} coincide", expected="limbs that are apart at rest")
+        left = np.cross(above, ahead)
     left = left / np.linalg.norm(left)
     return np.array([left, above, np.cross(left, above)], np.float64).T.copy()
+
+
+def _above(places: Mapping[str, Array]) -> Array:
+    """Return the direction from the feet of a body at rest to its hips, (3,); without legs, that of its trunk."""
+    hips = [places[role] for side in SIDES if (role := f"{side}_upper_leg") in places]
+    ends = [
+        next((places[role] for part in ("foot", "lower_leg") if (role := f"{side}_{part}") in places), None)
+        for side in SIDES
+    ]
+    feet = [end for end in ends if end is not None]
+    way = np.mean(hips, axis=0) - np.mean(feet, axis=0) if len(hips) == len(feet) == 2 else np.zeros(3)
+    if not way.any():
+        line = [places[role] for role in ("hips", "spine", "chest", "neck", "head") if role in places]
+        way = line[-1] - line[0] if line else way
+    length = float(np.linalg.norm(way))
+    return way / length if length > 0.0 else np.array([0.0, 1.0, 0.0])
+
+
+def faced_axis(places: Mapping[str, Array], up: Array) -> str | None:
+    """Return the axis that a body faces at rest, for example ``"-z"``; None if hips and shoulders do not show it.
+
+    They show it if the body has legs that point down, or none, and left is horizontal and along an axis.
+
+    Args:
+        places: Rest positions (3,) by role.
+        up: Unit vector that points up, (3,).
+    """
+    for side in SIDES:
+        ends = [places.get(f"{side}_{part}") for part in ("upper_leg", "lower_leg", "foot")]
+        begin, *below = [end for end in ends if end is not None] or [np.zeros(3)]
+        if below and float((begin - below[-1]) @ up) < _NEARLY * float(np.linalg.norm(begin - below[-1])):
+            return None
+    for part in ("upper_leg", "upper_arm", "shoulder"):
+        left, right = (places.get(f"{side}_{part}") for side in SIDES)
+        if left is None or right is None:
+            continue
+        ahead = np.cross(left - right, up)
+        axis = int(np.argmax(np.abs(ahead)))
+        if abs(ahead[axis]) > _NEARLY * float(np.linalg.norm(left - right)):
+            return f"{'-' if ahead[axis] < 0.0 else ''}{'xyz'[axis]}"
+    return None
 
 
 def of_joint(frames: Array, axes: Array, size: float) -> int:

@@ -15,9 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from synovia.errors import InputError
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that counts as rounding (float32 files) and is removed
 EXACT: Final = 16 * float(np.finfo(np.float64).eps)  # above the rounding of quaternion to matrix
-_UNIT_SLACK: Final = 1e-3  # of the length of a quaternion that users give
+ROUNDED: Final = 1e-3  # largest entry of RᵀR - 1 of a rotation that users type: four decimals change it by 2e-4
+UNIT_SLACK: Final = 2e-3  # of the length of a quaternion that users give: three decimals change it by up to 1e-3
+_ROUNDS: Final = 3  # of the iteration of ``nearest_rotations``, which squares the error
 _FEW: Final = 16  # numbers up to which plain Python looks through an array faster than NumPy
 _PLAIN: Final = frozenset({float, int, np.float64})
 _NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # types that NumPy converts to numbers
@@ -135,10 +138,15 @@ def dimensions(value: object) -> int:
         return -1
 
 
-def as_matrix(value: Any, what: str = "rotation") -> Array:
+def as_matrix(value: Any, what: str = "rotation", *, rounded: float = ROUNDED) -> Array:
     """Return an exactly orthonormal rotation matrix from a ``Rotation`` or a matrix.
 
-    A matrix that is already orthonormal is returned unchanged.
+    A matrix that is already orthonormal is returned unchanged, a rounded one as the nearest rotation.
+
+    Args:
+        value: The rotation.
+        what: What it is, for messages.
+        rounded: Largest entry of RᵀR - 1 that counts as rounding.
 
     Raises:
         InputError: If the value is not a rotation. A list of four numbers is refused: its order is unknown.
@@ -156,10 +164,59 @@ def as_matrix(value: Any, what: str = "rotation") -> Array:
     if matrix.tobytes() == _IDENTITY:
         return matrix
     error, determinant = _measured(*matrix.ravel().tolist())
-    if not error <= ORTHONORMAL or determinant < 0.0:
-        hint = "it mirrors" if error <= ORTHONORMAL else f"RᵀR differs from the identity by {error:.2g}"
-        raise InputError(what, value=matrix.tolist(), expected="an orthonormal matrix of determinant 1", hint=hint)
-    return matrix if error <= EXACT else quat_to_matrix(matrix_to_quat(matrix))
+    if determinant > 0.0:
+        if error <= EXACT:
+            return matrix
+        if error <= ORTHONORMAL:
+            return quat_to_matrix(matrix_to_quat(matrix))
+        if error <= rounded:
+            return nearest_rotations(matrix[None])[0]
+    raise InputError(
+        what,
+        value=matrix.tolist(),
+        expected="an orthonormal matrix of determinant 1",
+        hint=_cure(error, determinant),
+    )
+
+
+def _cure(error: float, determinant: float) -> str:
+    """Return what is wrong with a matrix that is no rotation, and how to get one."""
+    if determinant < 0.0 and error <= ROUNDED:
+        return "it mirrors"
+    cure = "; sy.Rotation.from_matrix(matrix) is the nearest rotation" if determinant > 0.0 else ""
+    return f"RᵀR differs from the identity by {error:.2g}{cure}"
+
+
+def nearest_rotations(matrices: Array) -> Array:
+    """Return the rotations nearest to matrices (n, 3, 3) that are nearly rotations, by Newton's method.
+
+    R becomes R (3 - RᵀR) / 2, which squares the error of RᵀR = 1 (Björck & Bowie 1971) and ends at the rotation that is
+    nearest in the sum of squares.
+
+    Args:
+        matrices: Their RᵀR - 1 is at most ``ROUNDED``.
+    """
+    out = matrices
+    for _ in range(_ROUNDS):
+        out = out @ (1.5 * np.eye(3) - 0.5 * np.swapaxes(out, -1, -2) @ out)
+    return out
+
+
+def with_exact_rotations(frames: Array) -> tuple[Array, Bools]:
+    """Return transforms (n, 4, 4) with rounded rotations replaced by the nearest ones, and which are rigid.
+
+    Rotations that the kernels take, with an error of at most ``ORTHONORMAL``, stay as they are.
+    """
+    out = frames.copy()
+    R = frames[:, :3, :3]
+    error = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max((1, 2), initial=0.0)
+    last = np.abs(frames[:, 3] - (0.0, 0.0, 0.0, 1.0)).max(1, initial=0.0)
+    rigid_ones = (error <= ROUNDED) & (np.linalg.det(np.where(error[:, None, None] <= ROUNDED, R, 0.0)) > 0.0)
+    rigid_ones &= last <= ROUNDED
+    rough = rigid_ones & ~(error < ORTHONORMAL)
+    out[rough, :3, :3] = nearest_rotations(R[rough])
+    out[rigid_ones, 3] = (0.0, 0.0, 0.0, 1.0)
+    return out, rigid_ones
 
 
 def _measured(*m: float) -> tuple[float, float]:
@@ -176,17 +233,22 @@ def _measured(*m: float) -> tuple[float, float]:
     return max(map(abs, entries)), a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
 
 
-def as_transform(value: Any, what: str = "transform") -> Array:
+def as_transform(value: Any, what: str = "transform", *, rounded: float = ROUNDED) -> Array:
     """Return a rigid 4x4 transform with an exactly orthonormal rotation.
+
+    Args:
+        value: The transform.
+        what: What it is, for messages.
+        rounded: As in ``as_matrix``; also of the last row.
 
     Raises:
         InputError: If the shape, the rotation or the last row is wrong.
     """
     matrix = as_numbers(value, (4, 4), what)
     x, y, z, one = matrix[3].tolist()
-    if max(abs(x), abs(y), abs(z), abs(one - 1.0)) > ORTHONORMAL:
+    if max(abs(x), abs(y), abs(z), abs(one - 1.0)) > max(rounded, ORTHONORMAL):
         raise InputError(f"last row of {what}", value=matrix[3].tolist(), expected="0 0 0 1")
-    matrix[:3, :3] = as_matrix(matrix[:3, :3], f"rotation of {what}")
+    matrix[:3, :3] = as_matrix(matrix[:3, :3], f"rotation of {what}", rounded=rounded)
     matrix[3] = (0.0, 0.0, 0.0, 1.0)
     return matrix
 
@@ -195,13 +257,14 @@ def as_unit_quat(value: ArrayLike, what: str = "quaternion") -> Array:
     """Return a quaternion (xyzw) normalized to length 1.
 
     Raises:
-        InputError: If its length differs from 1 by more than 1e-3.
+        InputError: If its length differs from 1 by more than 2e-3.
     """
     quat = as_numbers(value, (4,), what)
     with np.errstate(over="ignore"):  # infinity is refused
         length = float(np.linalg.norm(quat))
-    if abs(length - 1.0) > _UNIT_SLACK:
-        raise InputError(what, value=quat.tolist(), expected="a unit quaternion", hint=f"its length is {length:.3g}")
+    if not abs(length - 1.0) <= UNIT_SLACK:
+        hint = f"its length is {length:.4g}; divide it by that, or pass a Rotation: sy.Rotation.from_quat does so"
+        raise InputError(what, value=quat.tolist(), expected="a unit quaternion", hint=hint)
     return quat / length
 
 

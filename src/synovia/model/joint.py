@@ -11,7 +11,16 @@ import numpy as np
 
 from synovia.arguments import ChecksArguments, as_call
 from synovia.errors import InputError, restated
-from synovia.model.geometry import Array, as_direction, as_matrix, as_numbers, as_transform, is_number, largest_number
+from synovia.model.geometry import (
+    ORTHONORMAL,
+    Array,
+    as_direction,
+    as_matrix,
+    as_numbers,
+    as_transform,
+    is_number,
+    largest_number,
+)
 from synovia.model.limits import Interval, Limit, SwingTwist
 
 
@@ -162,9 +171,9 @@ class Joint(ChecksArguments):
         if not isinstance(self.kind, Kind):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("kind", value=self.kind, expected="a Kind, such as Kind.HINGE")
         if self.rest is not _EYE:
-            object.__setattr__(self, "rest", as_transform(self.rest, "rest transform"))
+            object.__setattr__(self, "rest", as_transform(self.rest, "rest transform", rounded=ORTHONORMAL))
         if self.bind is not None:
-            object.__setattr__(self, "bind", as_matrix(self.bind, "bind rotation"))
+            object.__setattr__(self, "bind", as_matrix(self.bind, "bind rotation", rounded=ORTHONORMAL))
         scalar = self.kind in (Kind.HINGE, Kind.SLIDE)
         axis = as_direction(self.axis, "axis") if scalar else as_numbers(self.axis, (3,), "axis")
         object.__setattr__(self, "axis", axis)

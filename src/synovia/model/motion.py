@@ -11,10 +11,12 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
+from synovia.model.degrees import warn_of_degrees
 from synovia.model.geometry import Array, as_numbers, dimensions
 from synovia.model.joint import Joint
 from synovia.model.pose import checked_q, world_frames
 from synovia.model.root import root_of
+from synovia.text import counted
 
 _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)  # glTF files of one body differ in these: what their clips move
 _ALIKE: Final = 0.01  # difference of two rest rotations, or axes, that counts as rounding
@@ -66,6 +68,7 @@ class Motion:
             raise InputError("fps", where=name, value=fps, expected="frames per second above 0")
         self.skeleton = skeleton
         self._q = checked_q(skeleton, q)
+        warn_of_degrees(skeleton, self._q)
         self._q.setflags(write=False)
         self.fps = rate
         self.name = name
@@ -141,7 +144,7 @@ class Motion:
         if max(sizes) > _SIZES * min(sizes):
             raise self._foreign(skeleton)
         to = rooted if all(a is b for a, b in zip(joints, rooted.joints, strict=True)) else rooted.with_joints(joints)
-        q = np.tile(to.rest_q, (len(self), 1))
+        q = np.repeat(to.rest_q[None], len(self), axis=0)
         for row, joint in enumerate(own.joints):
             at, size = to.q_slice(row + before), joint.kind.q_size
             q[:, at.stop - size : at.stop] = self._q[:, own.q_slice(row)]
@@ -199,7 +202,8 @@ class Motion:
 
     def __repr__(self) -> str:
         """Return name, frames and rate."""
-        return f"{type(self).__name__}({self.name!r}, {len(self)} frames at {self.fps:g} fps, {self.skeleton.name!r})"
+        frames = f"{counted(len(self), 'frame')} at {self.fps:g} fps"
+        return f"{type(self).__name__}({self.name!r}, {frames}, {self.skeleton.name!r})"
 
 
 def _same_axes(a: Joint, b: Joint) -> bool:

@@ -12,16 +12,17 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 SIDES: Final = ("left", "right")
-# Words by role, the most specific first: "shoulder" is an upper arm only without a better match.
+# Words by role, the most specific first: "shoulder" is an upper arm only without a better match. "leg" is an upper leg
+# only beside a better word for the lower leg.
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
 HIPS: Final = ("hips", "pelvis")  # for a body without known legs; else the hips are where the legs meet
 LIMBS: Final[dict[str, tuple[str, ...]]] = {
     "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr", "sho", "armshx", "armshz"),
     "shoulder": ("clavicle", "collar", "collarbone", "shoulder"),
-    "lower_arm": ("lowerarm", "forearm", "loarm", "elbow", "radius", "armelx", "armely"),
+    "lower_arm": ("lowerarm", "lowarm", "forearm", "loarm", "elbow", "radius", "armelx", "armely"),
     "hand": ("wrist", "hand", "palm", "armwry", "armwrx"),
-    "upper_leg": ("upperleg", "upleg", "thigh", "femur", "hip", "leghpy", "leghpx", "leghpz"),
-    "lower_leg": ("lowerleg", "loleg", "leg", "calf", "shin", "knee", "tibia", "legkny"),
+    "upper_leg": ("upperleg", "upleg", "thigh", "femur", "hip", "leghpy", "leghpx", "leghpz", "leg"),
+    "lower_leg": ("lowerleg", "lowleg", "loleg", "leg", "calf", "shin", "knee", "tibia", "legkny"),
     "foot": ("ankle", "ank", "foot", "legakx", "legaky"),
     "toes": ("toes", "toebase", "toe", "ball", "foot"),
 }
@@ -40,6 +41,16 @@ _ALIASES: Final = {
 ALIASES: Final = {"pelvis": "hips"} | {
     f"{side}_{a}": f"{side}_{part}" for side in SIDES for a, part in _ALIASES.items()
 }
+_FOUR_LEGS: Final = ("upper_leg", "lower_leg", "pastern", "paw")
+# All roles: those of VRM in snake case, and those of bodies with four legs.
+ROLES: Final = (
+    "hips", "spine", "chest", "upper_chest", "neck", "head", "jaw",
+    *(f"{side}_{part}" for side in SIDES for part in ("eye", "shoulder", "upper_arm", "lower_arm", "hand")),
+    *(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg", "foot", "toes")),
+    *(f"{side}_{finger}_{k}" for side in SIDES for finger in dict.fromkeys(FINGERS.values()) for k in (1, 2, 3)),
+    *(f"{side}_{end}_{part}" for side in SIDES for end in ("fore", "hind") for part in _FOUR_LEGS),
+    *(f"{side}_scapula" for side in SIDES), "tail",
+)  # fmt: skip
 
 _PREFIX: Final = re.compile(
     r"^(?:.*[:|/]|(?:def|org|mch|b|bn|ctrl|ctl|fk|bip\d*|biped|j_bip|cc_base|valvebiped|mixamorig\d*|skel)[ _.\-])+",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, TURN
-from synovia.model.geometry import Array, as_numbers, dimensions, frames_to_transforms
+from synovia.model.degrees import warn_of_degrees
+from synovia.model.geometry import UNIT_SLACK, Array, as_numbers, dimensions, frames_to_transforms
 from synovia.model.joint import LONGEST, Kind
 from synovia.model.notebook import Pictured
 from synovia.model.tree import ancestors
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[Any] | Sequence[float]
 JointValues = Mapping[str, float | Numbers]  # by joint; the others are at rest
-_CLOSE = 1e-6  # largest error of a quaternion's length or of a mimic joint's value
+_CLOSE = 1e-6  # largest error of a mimic joint's value
 _ROUNDING = 1e-15  # error of a normalized length
 _DOUBLE = np.dtype(np.float64)
 _PACKED = (8,)  # strides of contiguous float64
@@ -68,8 +69,8 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
         quats = out[..., columns]
         length = np.linalg.norm(quats, axis=-1)
         off = np.abs(length - 1.0)
-        if off.size and not off.max() <= _CLOSE:
-            first = int(np.argmax((off.reshape(-1, len(turns)) > _CLOSE).any(0)))
+        if off.size and not off.max() <= UNIT_SLACK:
+            first = int(np.argmax((off.reshape(-1, len(turns)) > UNIT_SLACK).any(0)))
             raise InputError(
                 f"{what} of joint {skeleton.joint_names[t.owner[turns[first]]]!r}",
                 value=quats[..., first, :].reshape(-1, 4)[np.argmax(off[..., first])].tolist(),
@@ -93,6 +94,28 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     return out
 
 
+def refused_rows(check: Callable[[Array], object], rows: Array) -> list[int]:
+    """Return the rows of an array that a check refuses, by halving: few calls if few rows are refused.
+
+    Args:
+        check: Raises an ``InputError`` if one of some rows cannot be used.
+        rows: The rows, (n, ...).
+    """
+    found: list[int] = []
+    parts = [(0, len(rows))]
+    while parts:
+        first, last = parts.pop()
+        try:
+            check(rows[first:last].copy())
+        except InputError:
+            middle = (first + last) // 2
+            if last - first == 1:
+                found.append(first)
+            else:
+                parts += [(middle, last), (first, middle)]
+    return found
+
+
 class Pose(Pictured):
     """Joint values of a skeleton; world transforms are computed at their first use. Immutable.
 
@@ -100,7 +123,8 @@ class Pose(Pictured):
         skeleton: The skeleton.
         q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw; free joints as position and
             quaternion relative to their rest place, unlike MuJoCo's ``qpos`` (``from_qpos`` converts). Or values by
-            joint, as in ``with_values``; the other joints are at rest. Limits are not checked.
+            joint, as in ``with_values``; the other joints are at rest. Limits are not checked; a ``UserWarning`` names
+            a hinge whose value seems to be in degrees, because it is far outside its limits.
 
     Raises:
         InputError: If q has the wrong shape, is not finite, has a quaternion that is not of length 1, or contradicts a
@@ -116,12 +140,14 @@ class Pose(Pictured):
 
     def __init__(self, skeleton: Skeleton, q: Numbers | JointValues) -> None:
         """Check and copy the values."""
-        if isinstance(q, Mapping):
-            q = skeleton.rest_pose().with_values(q).q
-        if dimensions(q) != 1:
-            as_numbers(q, (skeleton.nq,), "q")
         self.skeleton = skeleton
-        self._q = checked_q(skeleton, q)
+        if isinstance(q, Mapping):
+            self._q = skeleton.rest_pose().with_values(q).values
+        else:
+            if dimensions(q) != 1:
+                as_numbers(q, (skeleton.nq,), "q")
+            self._q = checked_q(skeleton, q)
+            warn_of_degrees(skeleton, self._q)
         self._frames: Array | None = None
         self._inside: Array | None = None
         self.ready: Array | None = None  # ``inside`` after its first use; a slot is three times as fast as a property
@@ -152,6 +178,8 @@ class Pose(Pictured):
         code = skeleton.validate(q, inside)
         if code < 0:
             return None
+        if not code:  # outside the limits
+            warn_of_degrees(skeleton, q)
         pose = _new(cls)
         pose.skeleton = skeleton
         pose._q = inside if code else q.copy()

@@ -1,19 +1,21 @@
-"""Find the part of the body of each joint, from the file's roles and from names."""
+"""Find the part of the body of each joint: from the file's roles, from names, and from the shape of the body."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from synovia.model.joint import Kind
 from synovia.model.names import ALIASES, CENTRE, HIPS, LIMBS, NUMBERED, SIDES, Word, common_prefix, finger_of, read_name
-from synovia.model.tree import JointTree, ancestors
+from synovia.model.shape import PARTS, Shape
+from synovia.model.tree import BodyTree, JointTree, ancestors
 
 _RIGGING = ("ORG-", "MCH-")  # bones that drive a Rigify rig; those that deform the skin begin with "DEF-"
 _NUMBER = re.compile(r"[._ ]?\d+")
 _SEVERAL = 5  # so many joints in line under one name are a whole limb
+_CORE = tuple(f"{side}_{part}" for side in ("left", "right") for parts in PARTS.values() for part in parts[:3])
 ORDER = ("upper_leg", "lower_leg", "foot", "toes"), ("shoulder", "upper_arm", "lower_arm", "hand")
 Found = dict[str, list[int]]  # rows by role, several if the file has several bodies
 
@@ -21,62 +23,68 @@ Found = dict[str, list[int]]  # rows by role, several if the file has several bo
 class Roles(Mapping[str, str]):
     """Names of joints by role in the body. Other names of a role (see ``ALIASES``) are found, but not listed."""
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        """Store the names by role."""
+    def __init__(self, names: Sequence[str], rows: Mapping[str, int]) -> None:
+        """Store the names of all joints, and the rows by role."""
         self._names = names
+        self.rows: Mapping[str, int] = rows
 
     def __getitem__(self, role: str) -> str:
         """Return the name of the joint that has a role."""
-        return self._names[role if role in self._names else ALIASES.get(role, role)]
+        return self._names[self.rows[role if role in self.rows else ALIASES.get(role, role)]]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the roles."""
-        return iter(self._names)
+        return iter(self.rows)
 
     def __len__(self) -> int:
         """Return the number of roles."""
-        return len(self._names)
+        return len(self.rows)
 
     def __repr__(self) -> str:
         """Return it as a dict."""
-        return repr(dict(self._names))
+        return repr(dict(self))
 
 
-def recognize(tree: JointTree, by_shape: Callable[[], Mapping[str, int]] = dict) -> Found:
+def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
     """Return the rows of the parts of the body, by role, from the root outwards.
 
-    Roles of the file have precedence over names. In a group of hinges, as in robots, the last one has the role, because
-    it carries the bone. Legs meet at the hips, and arms at the chest.
+    Roles of the file have precedence over names. What both do not tell of the limbs follows from the shape of the body.
+    In a group of hinges, as in robots, the last one has the role, because it carries the bone. Legs meet at the hips,
+    and arms at the chest.
 
     Args:
         tree: The joints.
-        by_shape: Returns rows by role if names identify no legs.
+        shape: Returns their shape; called only if a part of a limb is missing.
     """
     found: Found = {}
     for row, joint in enumerate(tree.joints):
         if joint.role:
             found.setdefault(joint.role, []).append(row)
+    declared = frozenset(found)
     words = _words(tree)
+    begins: dict[tuple[str, str], int] = {}
     for side in SIDES:
         used = _fill_numbered(tree, words, found, side)
+        used |= _begins(tree, words, found, begins, side)
         for part, aliases in LIMBS.items():
             if f"{side}_{part}" in found:
                 continue
             for alias in aliases:
                 rows = _named(tree, words, side, alias)
-                if rows and alias not in used:
+                if rows and alias not in used and not (part == "upper_leg" and _is_lower_leg(words, side, alias)):
                     found[f"{side}_{part}"] = rows
                     used.add(alias)
                     break
     for part, aliases in CENTRE.items():
         _fill_center(tree, words, found, part, aliases)
-    if not all(f"{side}_upper_leg" in found for side in SIDES):
-        found = {role: [row] for role, row in by_shape().items()} | found
-    _drop_disordered(tree, found)
-    _drop_hinged_collars(tree, found)
-    _fill_trunk(tree, found)
-    _lower_to_last_hinges(tree, words, found)
-    _fill_center(tree, words, found, "hips", HIPS)
+    _drop_disordered(tree, found, declared)
+    if not all(role in found for role in _CORE):
+        known = {role: rows[0] for role, rows in found.items()}
+        found |= {role: [row] for role, row in shape().completed(known, begins).items() if role not in found}
+        _drop_disordered(tree, found, declared)
+    _drop_hinged_collars(tree, found, declared)
+    _fill_trunk(tree, words, found)
+    _lower_to_last_hinges(tree, words, found, declared)
     _fill_fingers(tree, words, found)
     return dict(sorted(found.items(), key=lambda item: item[1][0]))
 
@@ -129,6 +137,33 @@ def _fill_numbered(tree: JointTree, words: list[Word | None], found: Found, side
     return used
 
 
+def _begins(
+    tree: JointTree, words: list[Word | None], found: Found, begins: dict[tuple[str, str], int], side: str
+) -> set[str]:
+    """Add the first joints of limbs whose joints differ only in their numbers, as leg_L_1, leg_L_2; return their words.
+
+    Such names tell the limb, but not its parts.
+    """
+    used: set[str] = set()
+    for limb, parts in PARTS.items():
+        others = {alias for part in parts[:2] for alias in LIMBS[part]} - {limb}
+        named = {word.word for word in words if word and word.side == side}
+        rows = [row for row, word in enumerate(words) if word and (word.side, word.word) == (side, limb)]
+        line = ancestors(tree.parents, rows[-1]) if rows else []
+        bare = {_NUMBER.sub("", tree.joints[row].name) for row in rows}
+        known = any(f"{side}_{part}" in found for part in parts[:2])
+        if len(rows) > 1 and set(rows) <= set(line) and len(bare) == 1 and not named & others and not known:
+            begins[side, limb] = rows[0]
+            used.add(limb)
+    return used
+
+
+def _is_lower_leg(words: list[Word | None], side: str, alias: str) -> bool:
+    """Return whether a word for legs means the lower one, because no other does: in upleg, leg; not in leg, knee."""
+    lower = {*LIMBS["lower_leg"]} - {alias}
+    return alias in LIMBS["lower_leg"] and not any(word and word.side == side and word.word in lower for word in words)
+
+
 def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> list[int]:
     """Return the joints with a word on one side, several if the file has several bodies.
 
@@ -153,9 +188,11 @@ def _fill_center(tree: JointTree, words: list[Word | None], found: Found, part: 
         found[part] = [row for row in rows if not set(rows) & set(ancestors(tree.parents, row)[1:])]
 
 
-def _lower_to_last_hinges(tree: JointTree, words: list[Word | None], found: Found) -> None:
-    """Give neck and head to the last of their hinges, which all turn them."""
+def _lower_to_last_hinges(tree: JointTree, words: list[Word | None], found: Found, declared: Collection[str]) -> None:
+    """Give neck and head to the last of their hinges, which all turn them, unless the file declares them."""
     for part, aliases in CENTRE.items():
+        if part in declared:
+            continue
         others = {row for role, rows in found.items() if role != part for row in rows}
         rows = [row for row, word in enumerate(words) if word and not word.side and word.word in aliases]
         if part in found:
@@ -172,8 +209,11 @@ def _last_hinge(tree: JointTree, row: int, rows: list[int]) -> int:
     return row
 
 
-def _drop_disordered(tree: JointTree, found: Found) -> None:
-    """Remove parts whose name contradicts the tree, such as a hand that is not below its lower arm."""
+def _drop_disordered(tree: JointTree, found: Found, declared: Collection[str]) -> None:
+    """Remove parts whose name contradicts the tree, such as a hand that is not below its lower arm.
+
+    Parts that the file declares stay.
+    """
     for side in SIDES:
         for parts in ORDER:
             above: int | None = None
@@ -181,15 +221,18 @@ def _drop_disordered(tree: JointTree, found: Found) -> None:
                 row = _first(found, f"{side}_{part}")
                 if row is None:
                     continue
-                if above is not None and above not in ancestors(tree.parents, row)[1:]:
+                disordered = above is not None and above not in ancestors(tree.parents, row)[1:]
+                if disordered and f"{side}_{part}" not in declared:
                     del found[f"{side}_{part}"]
                 else:
                     above = row
 
 
-def _drop_hinged_collars(tree: JointTree, found: Found) -> None:
+def _drop_hinged_collars(tree: JointTree, found: Found, declared: Collection[str]) -> None:
     """Remove a shoulder that is a hinge right above the upper arm: it turns the arm, and is no collar bone."""
     for side in SIDES:
+        if f"{side}_shoulder" in declared:
+            continue
         shoulder, arm = (_first(found, f"{side}_{part}") for part in ("shoulder", "upper_arm"))
         if shoulder is None or arm is None:
             continue
@@ -198,23 +241,27 @@ def _drop_hinged_collars(tree: JointTree, found: Found) -> None:
             del found[f"{side}_shoulder"]
 
 
-def _fill_trunk(tree: JointTree, found: Found) -> None:
-    """Add hips (where the legs meet), chest (where arms and head meet) and spine (between them)."""
+def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None:
+    """Add hips (where the legs meet, else by name), chest (where arms and head meet) and spine (between them)."""
     legs = [found[f"{side}_upper_leg"] for side in SIDES if f"{side}_upper_leg" in found]
     if "hips" not in found and len(legs) == 2:
         met = [row for pair in zip(*legs, strict=False) if (row := meeting(tree, pair)) is not None]
         if met:
             found["hips"] = met
+    _fill_center(tree, words, found, "hips", HIPS)
     hips = _first(found, "hips")
     arms = [row for side in SIDES if (row := _first(found, f"{side}_{_arm(found, side)}")) is not None]
     if len(arms) == 2 and "head" in found:
         arms.append(found["head"][0])
     top = meeting(tree, [tree.parents[row] for row in arms if tree.parents[row] >= 0])
-    if top is None or hips is None:
+    whole_arms = all(f"{side}_lower_arm" in found for side in SIDES)
+    if top is None or (hips is None and not (len(arms) > 1 and whole_arms)):
         return
     if "head" not in found and len(arms) == 2:
         _fill_head(tree, found, top)
-    line = [row for row in ancestors(tree.parents, top) if hips in ancestors(tree.parents, row)[1:]]
+    line = ancestors(tree.parents, top)
+    if hips is not None:
+        line = [row for row in line if hips in ancestors(tree.parents, row)[1:]]
     line = [row for row in line if tree.joints[row].kind is not Kind.FIXED]
     if line and not {"chest", "spine", "upper_chest"} & found.keys():
         found["chest"] = [line[0]]

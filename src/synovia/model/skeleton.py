@@ -16,16 +16,22 @@ from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.kernels import layout
+from synovia.model.anatomy import faced_axis
+from synovia.model.degrees import warn_of_limit_in_degrees
 from synovia.model.geometry import AXES, Array, as_numbers, axis_vector, is_number, rigid
 from synovia.model.joint import DOF_NAMES, Joint, Kind
+from synovia.model.limit_frames import with_limit_frames
 from synovia.model.limits import Interval, Limit, SwingTwist
-from synovia.model.names import ALIASES
+from synovia.model.names import ALIASES, ROLES
 from synovia.model.notebook import Pictured
+from synovia.model.people import of_one_rig, several_people
 from synovia.model.pose import Pose
 from synovia.model.roles import Found, Roles, recognize
 from synovia.model.root import Root, as_root, free_root, root_joints
+from synovia.model.shape import Shape
 from synovia.model.tables import Tables, pack, validator_of
 from synovia.model.tree import address_book, ancestors, topological
+from synovia.text import counted
 
 MAX_JOINTS: Final = 20_000  # far above any body; protects against files that exhaust memory
 LONGEST_COUPLING: Final = 100  # mimic joints in a row
@@ -39,7 +45,8 @@ class Skeleton(Pictured):
         name: Name in messages and pictures, usually the file's name.
         meters_per_unit: Length of the file's unit in metres, None if unknown.
         up: Axis that points up, for example ``"y"``, None if unknown.
-        forward: Axis that the body faces, for example ``"-z"``, None if unknown.
+        forward: Axis that the body faces, for example ``"-z"``, None if unknown. Where hips or shoulders show another
+            axis, ``forward`` is that one.
         notes: Parts of the file that were not read, one sentence each.
         source: File that the skeleton was read from; pictures and the live page take the surface of the body from it.
 
@@ -80,10 +87,11 @@ class Skeleton(Pictured):
         self.name = name
         self.meters_per_unit = meters_per_unit
         self.up = up
-        self.forward = forward
+        self._forward = forward
         self.notes: tuple[str, ...] = tuple(notes)
         self.source = source
-        self.joints, self.parents = topological(given, name)
+        ordered, self.parents = topological(given, name)
+        self.joints = with_limit_frames(ordered, self.parents, up, forward)
         self.joint_names: tuple[str, ...] = tuple(joint.name for joint in self.joints)
         self._rows = address_book(self.joints, self.parents)
         self.tables: Tables = pack(self.joints, self.parents, self._leaders())
@@ -142,7 +150,7 @@ class Skeleton(Pictured):
             name=self.name,
             meters_per_unit=self.meters_per_unit,
             up=self.up,
-            forward=self.forward,
+            forward=self._forward,
             notes=self.notes,
             source=self.source,
         )
@@ -152,10 +160,12 @@ class Skeleton(Pictured):
 
         Args:
             limits: By joint: ``(lower, upper)`` or an ``Interval`` for a hinge (radians) or slide (length units), a
-                ``SwingTwist`` for a ball or free joint, None for no limit.
+                ``SwingTwist`` for a ball or free joint, None for no limit. The limit of a mimic joint restricts its
+                leader, as with ``Mimic(binds=True)``.
 
         Raises:
-            InputError: If a joint cannot have such a limit, or a joint is named twice.
+            InputError: If a joint cannot have such a limit, a joint is named twice, or the limits of a mimic joint and
+                its leader do not overlap.
             UnknownNameError: If there is no such joint.
 
         Example:
@@ -174,8 +184,50 @@ class Skeleton(Pictured):
             if limit is not None and not isinstance(limit, Limit):
                 lower, upper = as_numbers(limit, (2,), f"limit of joint {name!r}", finite=False).tolist()
                 limit = Interval(lower, upper)
-            joints[row] = replace(joints[row], limit=limit)
+            if isinstance(limit, Interval) and self.joints[row].kind is Kind.HINGE:
+                warn_of_limit_in_degrees(joints[row].name, (limit.lower, limit.upper), self.value_range(row))
+            mimic = joints[row].mimic
+            if mimic is not None:
+                mimic = replace(mimic, binds=True)
+            joints[row] = replace(joints[row], limit=limit, mimic=mimic)
         return self.with_joints(joints)
+
+    def with_roles(self, roles: Mapping[str, str | int]) -> Skeleton:
+        """Return the skeleton with other roles of some joints; the remaining roles are found again beside them.
+
+        Args:
+            roles: Joint by role, such as ``{"left_hand": "Wrist.L"}``. Roles have the names of VRM in snake case; see
+                ``roles``.
+
+        Raises:
+            InputError: If two roles have the same joint.
+            UnknownNameError: If there is no such role or joint.
+
+        Example:
+            >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)], names=["a", "b", "c"])
+            >>> arm.with_roles({"left_upper_arm": "a", "left_elbow": "b"}).roles
+            {'left_upper_arm': 'a', 'left_lower_arm': 'b'}
+        """
+        rows: dict[int, str] = {}
+        for name, joint in roles.items():
+            role = ALIASES.get(name, name)
+            if role not in ROLES:
+                raise unknown_name("role", name, [*ROLES, *ALIASES], self.name)
+            row = self.index(joint)
+            if row in rows or role in rows.values():
+                what = f"joint {self.joint_names[row]!r} has two roles" if row in rows else f"role {role!r}"
+                value = (rows[row], name) if row in rows else joint
+                raise InputError(what, where=self.name, value=value, expected="each role and each joint once")
+            rows[row] = role
+        given = set(rows.values())
+        return self.with_joints(
+            replace(joint, role=rows[row])
+            if row in rows
+            else replace(joint, role=None)
+            if joint.role in given
+            else joint
+            for row, joint in enumerate(self.joints)
+        )
 
     def with_root(self, root: Root) -> Skeleton:
         """Return the skeleton with a moving root, as with ``root=`` of ``solve`` and ``IK``.
@@ -235,7 +287,7 @@ class Skeleton(Pictured):
 
     def __repr__(self) -> str:
         """Return name, joints and degrees of freedom."""
-        return f"Skeleton({self.name!r}, {len(self)} joints, {self.nv} degrees of freedom)"
+        return f"Skeleton({self.name!r}, {counted(len(self), 'joint')}, {counted(self.nv, 'degree')} of freedom)"
 
     def up_vector(self, instead: str) -> Array:
         """Return the unit vector (3,) that points up in the world.
@@ -284,20 +336,41 @@ class Skeleton(Pictured):
         return "/".join(self.joint_names[row] for row in reversed(ancestors(self.parents, self.index(joint))))
 
     @cached_property
-    def roles(self) -> Mapping[str, str]:
-        """Names of the joints by role in the body, from the file's roles and from joint names.
+    def roles(self) -> Roles:
+        """Names of the joints by role in the body: from the file, else by joint names, else by the shape of the body.
 
         Roles are those of VRM in snake case, such as ``"hips"``, ``"left_hand"`` or ``"right_lower_leg"``, and
         ``"left_index_1"`` for fingers. Each can be used as the name of its joint, as can ``"left_elbow"``,
         ``"left_wrist"``, ``"left_hip"``, ``"left_knee"``, ``"left_ankle"`` and ``"pelvis"``. Empty if no part is
-        recognized. If the file has several bodies, the roles are those of the first.
+        recognized. If the file has several bodies, the roles are those of the first. ``with_roles`` sets others.
         """
-        return Roles({role: self.joint_names[rows[0]] for role, rows in self._parts.items()})
+        return Roles(self.joint_names, of_one_rig(self, self._parts))
 
     @cached_property
     def _parts(self) -> Found:
         """The rows of each role."""
-        return recognize(self)
+        return recognize(self, self._shape)
+
+    def _shape(self) -> Shape:
+        """Return the shape of the body at rest."""
+        return Shape(self, np.array(self.rest_pose().frames), self._forward)
+
+    @cached_property
+    def people(self) -> tuple[int, ...]:
+        """The row at which each person of a scene begins; one or none if there are not several."""
+        return tuple(several_people(self, self._parts, np.array(self.rest_pose().positions)))
+
+    @cached_property
+    def forward(self) -> str | None:
+        """Axis that the body faces, for example ``"-z"``; None if unknown.
+
+        Hips or shoulders at rest decide, if the body stands along ``up``; else it is the axis of the file.
+        """
+        if self.up is None or not self.roles:
+            return self._forward
+        places = np.array(self.rest_pose().positions)
+        found = {role: places[row] for role, row in self.roles.rows.items()}
+        return faced_axis(found, axis_vector(self.up)) or self._forward
 
     @cached_property
     def dof_names(self) -> tuple[str, ...]:
@@ -462,6 +535,8 @@ class Skeleton(Pictured):
             while (mimic := self.joints[at].mimic) is not None:
                 offset += ratio * mimic.offset
                 ratio *= mimic.ratio
+                if mimic.leader not in self._rows:  # roles of names and shape come later
+                    raise unknown_name("joint", mimic.leader, self.joint_names, self.name)
                 at = self.index(mimic.leader)
                 if at in seen:
                     raise InputError(f"joint {joint.name!r} follows itself", where=self.name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from synovia.model.joint import Joint, Kind
 from synovia.model.limits import Interval, SwingTwist
 
 Ints = NDArray[np.int32]
+_TOUCHING: Final = 1e-12  # relative gap between two limits that is rounding of the ratio
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,14 +157,20 @@ def _restrict(row: Array, follower: Joint, leader: Joint, ratio: float, offset: 
         return
     if ratio == 0.0:
         if not follower.limit.contains(offset):
-            raise InputError(f"value of joint {follower.name!r}", value=offset, expected=follower.limit.describe())
+            raise InputError(
+                f"value of joint {follower.name!r}, which follows {leader.name!r} with ratio 0",
+                value=offset,
+                expected=follower.limit.describe(),
+            )
         return
     ends = sorted(((follower.limit.lower - offset) / ratio, (follower.limit.upper - offset) / ratio))
     low, high = max(row[layout.LOWER], ends[0]), min(row[layout.UPPER], ends[1])
-    if low > high:
+    if low > high + _TOUCHING * max(1.0, abs(low)):
+        own, other = Interval(*ends).describe(), Interval(row[layout.LOWER], row[layout.UPPER]).describe()
         raise InputError(
             f"limits of joint {follower.name!r} and its leader {leader.name!r}",
-            value=(float(low), float(high)),
             expected="limits that overlap",
+            hint=f"the limit of {follower.name!r} asks for a value of {leader.name!r} of {own}, the other limits for "
+            f"{other}",
         )
-    row[layout.LOWER], row[layout.UPPER] = low, high
+    row[layout.LOWER], row[layout.UPPER] = min(low, high), high

@@ -4,19 +4,40 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from synovia.errors import InputError
+from synovia.model.geometry import Array
 from synovia.model.joint import Joint
 
 
 class JointTree(Protocol):
-    """Joints and their parents: the part of a skeleton that ``roles`` needs."""
+    """Joints and their parents."""
 
     joints: tuple[Joint, ...]
     parents: tuple[int, ...]
+
+
+class BodyTree(JointTree, Protocol):
+    """A tree of joints with its lengths: the part of a skeleton that ``roles`` and ``shape`` need."""
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Rows of each joint's children."""
+        ...
+
+    @cached_property
+    def lengths(self) -> Array:
+        """Distance of each joint from its parent at rest, (n,)."""
+        ...
+
+    @cached_property
+    def size(self) -> float:
+        """Longest sum of bone lengths from a root to a tip."""
+        ...
 
 
 def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...], tuple[int, ...]]:

@@ -150,7 +150,7 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
         >>> sy.plot_feet(sy.load_motion("walk.bvh"), "feet.png")  # doctest: +SKIP
     """
     where = check_plot(path, force=force)
-    body = Body.of(motion.skeleton)
+    body = Body.of(motion.skeleton).required()
     feet = [leg[2] for leg in LEGS if leg[2] in body.roles]
     if not feet or len(motion) < 2:
         raise InputError("no feet to plot", where=motion.name, expected="two frames or more of a body with feet")

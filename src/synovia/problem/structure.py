@@ -13,9 +13,10 @@ import numpy as np
 
 from synovia.goals import Goal
 from synovia.goals.base import ROTATION
-from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, COLUMN, KIND, PARENT, TRANSLATION_COLUMN, VARIABLE
+from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, COLUMN, KIND, PARENT, SCALAR, TRANSLATION_COLUMN, VARIABLE
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.tables import Ints
 from synovia.problem.reduced import Reduced, reach_of
 
 TURNING: Final = (Kind.BALL, Kind.FREE)  # a free joint below the root turns in place
@@ -116,6 +117,13 @@ def meet(u: Array, p: Array, v: Array, o: Array, reach: float) -> Array | None:
     return point if float(np.linalg.norm(np.cross(v, point - o))) < ALIKE * reach else None
 
 
+def with_columns_in_turn(variables: Ints) -> Ints:
+    """Return variables (k, 3) whose columns follow each other, without the columns of what is left out."""
+    out = variables.copy()
+    out[:, BLOCK_COLUMN] = np.cumsum([0, *np.where(out[:, BLOCK] == SCALAR, 1, 3)])[:-1]
+    return out
+
+
 def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) -> Reduced:
     """Return the reduced skeleton with all but a few rows held at their start values.
 
@@ -127,9 +135,7 @@ def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) 
         moving: Rows of ``reduced`` that may move.
     """
     kept = sorted({int(reduced.rows[row, VARIABLE]) for row in moving if reduced.rows[row, VARIABLE] >= 0})
-    sizes = [3 if reduced.variables[k, BLOCK] else 1 for k in kept]
-    variables = reduced.variables[kept].copy()
-    variables[:, BLOCK_COLUMN] = np.cumsum([0, *sizes])[:-1]
+    variables = with_columns_in_turn(reduced.variables[kept])
     new_index = {k: new for new, k in enumerate(kept)}
     rows = reduced.rows.copy()
     rows[:, [COLUMN, TRANSLATION_COLUMN, VARIABLE]] = -1

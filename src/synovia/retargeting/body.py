@@ -13,10 +13,9 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy import body_axes, of_joint
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
-from synovia.retargeting.shape import find_roles, several_people
 
 # The part at the other end of each part
 NEXT: Final[Mapping[str, str]] = {
@@ -41,7 +40,7 @@ class Body:
         vertical: Direction that points up, (3,); None for the axis of the file, else that of the rest pose.
 
     Raises:
-        InputError: If a required part is missing, or two parts have the same joint.
+        InputError: If two parts have the same joint.
     """
 
     skeleton: Skeleton
@@ -50,14 +49,7 @@ class Body:
     vertical: Array | None = None
 
     def __post_init__(self) -> None:
-        """Check that this is a body with two legs."""
-        missing = [role for role in NEEDED if role not in self.roles]
-        if missing:
-            raise InputError(
-                f"{self.skeleton.name} has no joint for {', '.join(missing)}",
-                expected="hips and two legs",
-                hint=_MAP,
-            )
+        """Check that parts have joints of their own."""
         for one, other in itertools.combinations([role for role in _APART if role in self.roles], 2):
             if self.roles[one] == self.roles[other]:
                 raise InputError(
@@ -74,9 +66,33 @@ class Body:
         The last bodies are kept with all that was derived from them, for further clips.
 
         Raises:
-            InputError: If it is no body with two legs, or there are several people.
+            InputError: If there are several people.
         """
         return _body_of(skeleton, None if roles is None else tuple(roles.items()))
+
+    @property
+    def missing(self) -> list[str]:
+        """The parts that a body lacks to walk: hips, and upper and lower parts of both legs."""
+        return [role for role in NEEDED if role not in self.roles]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has hips and two legs."""
+        return not self.missing
+
+    def required(self) -> Body:
+        """Return this body.
+
+        Raises:
+            InputError: If it has no hips, or not two legs.
+        """
+        if self.missing:
+            raise InputError(
+                f"{self.skeleton.name} has no joint for {', '.join(self.missing)}",
+                expected="hips and two legs",
+                hint=_MAP,
+            )
+        return self
 
     @cached_property
     def rest(self) -> Array:
@@ -191,16 +207,39 @@ class Body:
         """
         places = {role: self.rest_position(role) for role in self.roles}
         up = self.skeleton.up if self.vertical is None else self.vertical
-        return body_axes(places, self.skeleton.size, up, self.skeleton.name)
+        ahead = (
+            None
+            if self.whole
+            else usual_forward(self.skeleton, axis_vector(up or "y") if not isinstance(up, np.ndarray) else up)
+        )
+        return body_axes(places, self.skeleton.size, up, self.skeleton.name, ahead)
 
     @cached_property
     def leg(self) -> float:
-        """Mean length of the legs from hip to ankle (to the knee if nothing is below it), length units."""
+        """Mean length of the legs from hip to ankle (to the knee if nothing is below it), length units.
+
+        For a body without legs, the mean length of its arms; without arms, its size.
+        """
+        if not self.whole:
+            return self._arm or self.skeleton.size
         joints = [
             [*map(self.rest_position, leg[:2]), self.ankle_position(side, self.rest)]
             for side, leg in zip(SIDES, LEGS, strict=True)
         ]
         return float(np.linalg.norm(np.diff(joints, axis=1), axis=2).sum(axis=1).mean())
+
+    @property
+    def _arm(self) -> float:
+        """Mean length of the arms from shoulder to wrist, length units; 0 without arms."""
+        out: list[float] = []
+        for side in SIDES:
+            upper, lower = (f"{side}_{part}_arm" for part in ("upper", "lower"))
+            if upper in self.roles and lower in self.roles:
+                ends = [self.rest_position(upper), self.rest_position(lower), self.end(lower, self.rest)]
+                out.append(
+                    float(sum(np.linalg.norm(b - a) for a, b in itertools.pairwise(e for e in ends if e is not None)))
+                )
+        return float(np.mean(out)) if out else 0.0
 
     @cached_property
     def ankle(self) -> float:
@@ -230,15 +269,22 @@ def point_at(frames: Array, row: int, offset: Array) -> Array:
     return frames[..., row, 9:] + frames[..., row, :9].reshape(*frames.shape[:-2], 3, 3) @ offset
 
 
+def usual_forward(skeleton: Skeleton, up: Array) -> Array:
+    """Return the horizontal direction that a body faces: that of the file, +z if y is up, -y if z is up, else +z."""
+    ways = [axis_vector(skeleton.forward)] if skeleton.forward else []
+    flat = (way - (way @ up) * up for way in (*ways, axis_vector("z"), axis_vector("-y")))
+    return unit(next(way for way in flat if np.linalg.norm(way) > 0.5))  # one of z and y is far from vertical
+
+
 @lru_cache(maxsize=32)
 def _body_of(skeleton: Skeleton, roles: tuple[tuple[str, int], ...] | None) -> Body:
     """Return the body of a skeleton; see ``Body.of``."""
     if roles is not None:
         return Body(skeleton, dict(roles))
-    if len(people := several_people(skeleton)) > 1:
+    if len(people := skeleton.people) > 1:
         names = ", ".join(repr(skeleton.path(row)) for row in people[:3])
         raise InputError(
             f"{skeleton.name} has {len(people)} people", value=names, expected="one person",
             hint=f"choose one: {_MAP}",
         )  # fmt: skip
-    return Body(skeleton, find_roles(skeleton))
+    return Body(skeleton, dict(skeleton.roles.rows))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
+from synovia.model import Skeleton
 from synovia.model.geometry import Array, cross, unit
 from synovia.model.names import SIDES
+from synovia.model.roles import meeting
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 
@@ -68,15 +70,18 @@ def lowest_parts(body: Body, frames: Array) -> Array:
 def trunk(body: Body, frames: Array) -> Array | None:
     """Return the directions (..., 3) from the hips to the neck, or to the part that the body has instead.
 
-    A body without any such part has its farthest joint between the limbs, if that is far enough.
+    A body without any such part has its farthest joint between the limbs, if that is far enough. A body without hips
+    has none.
     """
+    if "hips" not in body.roles:
+        return None
     for roles in _TOP:
         if all(role in body.roles for role in roles):
             way = middle(body, roles, frames) - frames[..., body.roles["hips"], 9:]
             length = np.linalg.norm(way, axis=-1, keepdims=True)
             if float(length.min()) > _POINT * body.skeleton.size:
                 return way / length
-    row = _crown(body)
+    row = _crown(body) if body.whole else None
     if row is None:
         return None
     way = frames[..., row, 9:] - hip_middle(body, frames)
@@ -166,3 +171,38 @@ def smallest_rotation(a: Array, b: Array) -> Array:
 def triad(first: Array, second: Array) -> Array:
     """Return the rotation whose columns are two unit vectors at right angles, and the third of the right-handed set."""
     return np.array([first, second, cross(first, second)]).T
+
+
+def carrier_of(skeleton: Skeleton, rows: Mapping[str, int], roles: Collection[str]) -> int:
+    """Return the joint that carries some parts, -1 for the world: the lowest above all of them, no collar bone.
+
+    Args:
+        skeleton: The skeleton.
+        rows: The row of each part.
+        roles: The parts.
+    """
+    own = {rows[role] for role in roles}
+    firsts = [row for row in own if own.isdisjoint(ancestors(skeleton.parents, row)[1:])]
+    above = [skeleton.parents[row] for row in firsts]
+    row = None if min(above, default=-1) < 0 else meeting(skeleton, above)
+    collars = {rows[role] for side in SIDES if (role := f"{side}_shoulder") in rows}
+    while row is not None and row in collars:
+        row = skeleton.parents[row]
+    return -1 if row is None else row
+
+
+def steadied(frames: Array, row: int, rest: Array) -> Array:
+    """Return world frames (T, n, 12) in which a joint stays where it is at rest.
+
+    Args:
+        frames: World frames over time, (T, n, 12).
+        row: Row of the joint; -1 for the world, which always stays.
+        rest: World frames at rest, (n, 12).
+    """
+    if row < 0:
+        return frames
+    turn = rest[row, :9].reshape(3, 3) @ np.swapaxes(frames[:, row, :9].reshape(-1, 3, 3), 1, 2)
+    out = np.empty_like(frames)
+    out[..., :9] = (turn[:, None] @ frames[..., :9].reshape(*frames.shape[:2], 3, 3)).reshape(*frames.shape[:2], 9)
+    out[..., 9:] = (frames[..., 9:] - frames[:, row, None, 9:]) @ np.swapaxes(turn, 1, 2) + rest[row, 9:]
+    return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -130,18 +130,22 @@ def _scaled(v: Array, length: float) -> Array:
     return v * (length / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12))
 
 
-def foot_paths(source: Body, target: Body, frames: Array, own: Array, fps: float) -> dict[str, FootPath]:
-    """Return, for each foot that both bodies have, its target path and its contacts.
+def foot_paths(
+    source: Body, target: Body, roles: Collection[str], frames: Array, own: Array, fps: float
+) -> dict[str, FootPath]:
+    """Return, for each foot that is carried over, its target path and its contacts.
 
     Args:
         source: The body that moves.
         target: The body that follows.
+        roles: The parts that are carried over.
         frames: (T, n, 12) world frames of the source.
         own: (T, m, 12) world frames of the target before its feet are corrected.
         fps: Frames per second.
     """
     out: dict[str, FootPath] = {}
-    sides = [side for side in SIDES if all(f"{side}_foot" in body.roles for body in (source, target))]
+    both = (source.roles, target.roles, roles)
+    sides = [side for side in SIDES if all(f"{side}_foot" in known for known in both)]
     toes = {side: (toe_row(source, side), toe_row(target, side)) for side in sides}
     rows = [source.roles[f"{side}_foot"] for side in sides]
     rows += [row for row, other in toes.values() if row is not None and other is not None]

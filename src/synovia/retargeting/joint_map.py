@@ -20,7 +20,6 @@ from synovia.errors import FormatError
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
 from synovia.retargeting.body import NEEDED
-from synovia.retargeting.shape import find_roles
 from synovia.text import parse_toml, toml_key, toml_text
 
 SCHEMA: Final = "synovia.map/1"
@@ -38,7 +37,7 @@ def draft_map(
         joint_map: Joints given by the user instead of the automatic match.
     """
     if joint_map is None:
-        ways = [(body, find_roles(body)) for body in (source, target)]
+        ways = [(body, dict(body.roles.rows)) for body in (source, target)]
     else:
         ways = [
             (body, {part: body.index(pair[k]) for part, pair in joint_map.items()})

@@ -237,6 +237,7 @@ def follow_arms(
             terms.append(Orientation(len(chain.rows) - 1, wanted[:, number[roles[2]]], HAND))
         most = hinge_bounds(chain, target, roles, bounds)
         q[:, chain.at] = best_follow(chain, target, q, terms, most, fps)
+        target.skeleton.follow(q)
 
 
 def best_follow(chain: Chain, target: Body, q: Array, terms: Sequence[Term], most: Array, fps: float) -> Array:
@@ -340,6 +341,7 @@ def calm(
                 if kept or not _misses(chain, target, q, x, terms):
                     break
         q[:, chain.at] = x
+        target.skeleton.follow(q)
 
 
 def _misses(chain: Chain, target: Body, q: Array, x: Array, terms: Sequence[Term]) -> bool:

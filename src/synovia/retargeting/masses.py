@@ -11,7 +11,6 @@ from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.names import SIDES
-from synovia.retargeting.shape import find_roles
 
 # By role: share of the whole mass in percent, position of the centre of mass along the bone (0 to 1), possible ends of
 # the bone, and the part that takes the mass if a skeleton has no such joint. de Leva (1996), Table 4, males.
@@ -57,7 +56,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
     whole = float(as_numbers(mass, (), "mass"))
     if whole <= 0.0:
         raise InputError("mass is not positive", value=mass, expected="kilograms above 0")
-    found = find_roles(skeleton)
+    found = skeleton.roles.rows
     needed = ["hips", *(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "upper_arm"))]
     if missing := [role for role in needed if role not in found]:
         raise InputError(

@@ -16,7 +16,7 @@ from typing import Final, cast
 
 import numpy as np
 
-from synovia.clips.upright import axis_name
+from synovia.clips.upright import AXES, axis_name
 from synovia.errors import InputError
 from synovia.files.poses import load_pose
 from synovia.model import Pose, Skeleton
@@ -25,7 +25,7 @@ from synovia.model.motion import Motion
 from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
-from synovia.retargeting.body import Body
+from synovia.retargeting.body import Body, usual_forward
 from synovia.retargeting.bones import (
     LEG_BONES,
     between,
@@ -159,7 +159,7 @@ def _posture_checks(body: Body, frames: Array, axes: Array) -> dict[str, float]:
     left, up, ahead = axes.T
     found = {role: bone(body, role, frames) for role in LEG_BONES if role in body.roles}
     known = [between(line, -up) for line in found.values() if line is not None]
-    checks = {"legs": max(known)} if known else {"no legs": _UNSEEN}
+    checks = {"legs": max(known)} if known else {"no legs": _UNSEEN} if body.whole else {}
     back = trunk(body, frames)
     if back is not None:
         checks["trunk"] = between(back, up)
@@ -248,13 +248,15 @@ def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | 
     Raises:
         InputError: If there is no such pose, or the body is upside down in most frames.
     """
+    if not body.whole:
+        return _stance_of_part(motion, body, rest, up)
     sample = np.unique(np.linspace(0, len(motion) - 1, min(len(motion), _SAMPLE)).round().astype(int))
     frames = world_frames(motion.skeleton, motion.q[sample])
     stored = _stored(body)
     found_up = find_up(body, frames, up, _axis_of_standing(body, stored))
     vertical = found_up.vector
     clip = Standing(body, frames, vertical)
-    forward = _usual_forward(motion.skeleton, vertical)
+    forward = usual_forward(motion.skeleton, vertical)
 
     def candidate(name: str, pose: Array, *, of_clip: bool = False) -> RestPose:
         placed = facing(body, pose, vertical, forward) if of_clip else raised(body, pose, vertical)
@@ -285,10 +287,36 @@ def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | 
     return Stance(taken, tuple(poses.values()), found_up, axis_name(standing.basis[:, 2]), steps)
 
 
+def _stance_of_part(motion: Motion, body: Body, rest: Rest | None, up: str | None) -> Stance:
+    """Return the rest pose of a body without legs, such as a single arm: the given one, else that of the file."""
+    if up is not None and up not in AXES:
+        raise InputError("up", value=up, expected=", ".join(AXES))
+    vertical = axis_vector(up) if up is not None else body.basis[:, 1]
+    stored = _stored(body)
+    if rest == "tpose":
+        raise InputError("rest", value=rest, expected=_EXPECTED, hint=f"{body.skeleton.name} has no legs that stand")
+    name, pose = next(iter(stored.items()))
+    if isinstance(rest, str) and rest in stored:
+        name, pose = rest, stored[rest]
+    elif rest is not None:
+        name, pose, _ = _given(motion, rest)
+    basis = Body(body.skeleton, body.roles, pose, vertical).basis
+    taken = _pose_of_part(body, name, pose, basis)
+    known = up is not None or body.skeleton.up is not None
+    found = Up(axis_name(vertical), vertical, 1.0 if known else DOUBTFUL, given=up is not None)
+    return Stance(taken, (taken,), found, axis_name(basis[:, 2]))
+
+
+def _pose_of_part(body: Body, name: str, frames: Array, axes: Array) -> RestPose:
+    """Return a pose (n, 12) of a body without legs with its certainty; columns of axes: left, up, ahead."""
+    checks = _posture_checks(body, frames, axes)
+    return RestPose(name, frames, certainty_of(checks) if checks else 1.0, checks)
+
+
 def stands(skeleton: Skeleton) -> bool:
-    """Return whether a pose that the file of a body stores certainly is a rest pose."""
+    """Return whether a pose that the file of a body stores certainly is a rest pose; that of a body without legs is."""
     body = Body.of(skeleton)
-    return any(
+    return not body.whole or any(
         examined(body, name, pose, own_up(body, pose)).certainty >= CERTAIN for name, pose in _stored(body).items()
     )
 
@@ -318,6 +346,8 @@ def _standing(body: Body) -> tuple[Body, RestPose]:
 def _standing_target(body: Body, clip: Motion | None) -> tuple[Body, RestPose]:
     """Return a body that shall follow, and its rest pose; see ``standing_target``."""
     stored = _stored(body)
+    if not body.whole:
+        return body, _pose_of_part(body, "file", body.rest, body.basis)
     poses = [examined(body, name, pose, own_up(body, pose)) for name, pose in stored.items()]
     best = poses[0] if poses[0].certainty >= CERTAIN else max(poses, key=lambda pose: pose.certainty)
     stated = None if body.skeleton.up is None else axis_vector(body.skeleton.up)
@@ -330,7 +360,7 @@ def _standing_target(body: Body, clip: Motion | None) -> tuple[Body, RestPose]:
         stated = stance.up.vector
     elif best.certainty < DOUBTFUL:
         axis = axis_vector(body.skeleton.up or "y")
-        straight = straightened(body, axis, _usual_forward(body.skeleton, axis))
+        straight = straightened(body, axis, usual_forward(body.skeleton, axis))
         checks = {**examined(body, "tpose", straight, axis).checks, "bones": _GUESSED}
         best = max(best, RestPose("tpose", straight, certainty_of(checks), checks), key=lambda pose: pose.certainty)
     up = own_up(body, best.frames)
@@ -404,10 +434,3 @@ def bind_frames(skeleton: Skeleton) -> Array:
         out[row, :9] = (turn @ (joint.rest[:3, :3] if joint.bind is None else joint.bind)).ravel()
         out[row, 9:] = place + turn @ joint.rest[:3, 3]
     return out
-
-
-def _usual_forward(skeleton: Skeleton, up: Array) -> Array:
-    """Return the horizontal direction that a body faces: that of the file, +z if y is up, -y if z is up, else +z."""
-    ways = [axis_vector(skeleton.forward)] if skeleton.forward else []
-    flat = (way - (way @ up) * up for way in (*ways, axis_vector("z"), axis_vector("-y")))
-    return unit(next(way for way in flat if np.linalg.norm(way) > 0.5))  # one of z and y is far from vertical

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -21,11 +21,14 @@ from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
+from synovia.retargeting.bones import carrier_of, steadied
 from synovia.retargeting.feet import Spans, foot_paths, solve_feet
-from synovia.retargeting.judging import Finding, Judgement, aligned, judge, sides_of_clip
+from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.limbs import keep_velocity, largest_steps
+from synovia.retargeting.partial import match, still_rows
 from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
+from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
 
 _AS_FAST: Final = 0.999  # of its velocity limit: a hinge turns as fast as it may
@@ -39,18 +42,19 @@ class Retargeted:
     """A motion transferred to another body, with a report.
 
     Args:
-        motion: The motion of the target; its skeleton has a free root.
+        motion: The motion of the target; its skeleton has a free root if the base moves.
         parts: The matched parts, with the rotation between the two rest poses.
         source: The body that moved.
         target: The body that follows.
         stance: The rest pose of the source that was taken, its certainty, and the axis that points up.
         target_rest: The rest pose of the target that was taken, and its certainty.
-        scale: Length of the target's legs divided by that of the source's; the path is scaled by it.
+        scale: Length of the target's legs divided by that of the source's; it scales the path. 1 for a fixed base.
         contacts: Contacts (first frame, end) of each foot, by role.
         missed_frames: Frames in which a foot does not reach its target.
         worst: Largest distance of a foot from its target, length units of the target.
         original: The motion that was transferred.
         velocity: Highest velocity of each joint of the target, (m,), radians per second; infinite where none is known.
+        moves: Whether the base of the target moves; if not, its parts move relative to it.
 
     Example:
         >>> import synovia as sy
@@ -73,6 +77,7 @@ class Retargeted:
     worst: float
     original: Motion
     velocity: Array
+    moves: bool = True
 
     @cached_property
     def held_back(self) -> dict[str, float]:
@@ -91,8 +96,9 @@ class Retargeted:
     @cached_property
     def judgement(self) -> Judgement:
         """The judgement of the motion beside the original; computed at its first use."""
+        carried = {part.role for part in self.parts}
         shared = {role: (row, self.target.roles[role]) for role, row in self.source.roles.items()
-                  if role in self.target.roles}  # fmt: skip
+                  if role in self.target.roles and (self.moves or role in carried)}  # fmt: skip
         named = self.stance.up.name if self.stance.up.given else None
         return judge(self.motion, self.original, shared, source_up=named)
 
@@ -113,7 +119,8 @@ class Retargeted:
 
     def __repr__(self) -> str:
         """Return the motion, the number of matched parts, and the number of missed frames."""
-        return f"Retargeted({self.motion!r}, {len(self.parts)} parts, {len(self.missed_frames)} frames missed)"
+        missed = f"{counted(len(self.missed_frames), 'frame')} missed"
+        return f"Retargeted({self.motion!r}, {counted(len(self.parts), 'part')}, {missed})"
 
     def joint_map(self) -> dict[str, tuple[str, str]]:
         """Return the names of the matched joints, (source, target) by role, as ``retarget`` takes them."""
@@ -130,9 +137,8 @@ class Retargeted:
             pose = self.target_rest
             doubt = f": {pose.doubt}" if pose.certainty < CERTAIN else ""
             lines.append(f"rest pose of the target: {pose.name} (certainty {100.0 * pose.certainty:.0f} %{doubt})")
-        lines.append(
-            f"scale {self.scale:.4g} (length of the legs), {len(self.motion)} frames at {self.motion.fps:g} fps"
-        )
+        scale = f"scale {self.scale:.4g} (length of the legs)" if self.moves else "the base stays where it is"
+        lines.append(f"{scale}, {counted(len(self.motion), 'frame')} at {self.motion.fps:g} fps")
         for role, spans in self.contacts.items():
             lines.append(f"{role}: {len(spans)} contacts, {sum(b - a for a, b in spans)} frames")
         if slow := [(name, share) for name, share in self.held_back.items() if share >= _OFTEN][:_NAMED]:
@@ -146,8 +152,9 @@ class Retargeted:
         far = f"feet within {self.worst:.2g}{unit} of their targets"
         if missed := self.missed_frames:
             more = ", ..." if len(missed) > 10 else ""
-            far = f"{far}; {len(missed)} frames missed: {', '.join(map(str, missed[:10]))}{more}"
-        lines += [far, self.judgement.report()]
+            far = f"{far}; {counted(len(missed), 'frame')} missed: {', '.join(map(str, missed[:10]))}{more}"
+        lines += [far] if self.moves else []
+        lines.append(self.judgement.report())
         return "\n".join(lines)
 
 
@@ -172,12 +179,17 @@ def retarget(
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
     place.
 
+    If a body has no legs, such as a torso on wheels or a single arm, or if the joint map has no hips, the base of the
+    target stays where it is. Then the parts move relative to the joint that carries them: the trunk relative to the
+    hips, arms without a trunk relative to the chest.
+
     Args:
         motion: The motion.
-        skeleton: The target body; a free joint is added above its root if it has none. If no pose of its file is a rest
-            pose, give a clip of the body instead, which shows it.
-        joint_map: (source joint, target joint) by role instead of the automatic match. Roles have the names of VRM in
-            snake case; other names are transferred too. Start from ``Retargeted.joint_map()``.
+        skeleton: The target body; a free joint is added above its root if it has none and its base moves. If no pose of
+            its file is a rest pose, give a clip of the body instead, which shows it.
+        joint_map: (source joint, target joint) by role instead of the automatic match: only these parts are carried
+            over. Roles have the names of VRM in snake case; other names are transferred too. Start from
+            ``Retargeted.joint_map()``.
         rest: Pose of the source that means standing with the arms at the sides or stretched out: ``"file"``, ``"bind"``
             (that of the skin), ``"first"`` (frame), ``"tpose"`` (built from the clip), the number of a frame, a
             ``Pose`` or a pose file. By default the clip and its skeleton show which of these to take; see
@@ -190,8 +202,8 @@ def retarget(
         progress: Called with (steps done, all); a frame is two steps.
 
     Raises:
-        InputError: If a body has no hips or legs, the two have no part in common, there is no such rest pose, or the
-            body of the clip is upside down in most frames.
+        InputError: If the two have no part in common, there is no such rest pose, or the body of the clip is upside
+            down in most frames.
         UnknownNameError: If the map names a joint that does not exist.
 
     Example:
@@ -207,30 +219,31 @@ def retarget(
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)
-    moving = body.with_root("free")
-    if joint_map is None:
-        source, target = Body.of(motion.skeleton), Body.of(moving)
-        source = Body(motion.skeleton, sides_of_clip(motion, source.roles))
-    else:
-        source = Body.of(motion.skeleton, {role: motion.skeleton.index(pair[0]) for role, pair in joint_map.items()})
-        target = Body.of(moving, {role: moving.index(pair[1]) for role, pair in joint_map.items()})
+    found = match(motion, body, joint_map)
+    source, target = found.source, found.target
     stance = find_stance(motion, source, rest, up)
     source = Body(source.skeleton, source.roles, stance.rest.frames, stance.up.vector)
     target, target_rest = standing_target(target, shown)
-    roles = [role for role in target.roles if role in source.roles and target.can_turn(role)]
+    own = target.skeleton
+    roles = [role for role in target.roles if role in found.roles and target.can_turn(role)]
     parts = align(source, target, roles)
+    feet = feet and found.moves
     passes = 2 if feet and any(f"{side}_foot" in roles for side in SIDES) else 1
     frames = motion.frames()
-    limits = {row: joint.velocity for row, joint in enumerate(moving.joints) if joint.velocity is not None}
-    by_joint = isinstance(velocity, Mapping)
-    most = joint_velocities(moving, limits if velocity is None or by_joint else velocity)
-    if by_joint:
-        own = joint_velocities(moving, velocity)
-        most = np.where(np.isfinite(own), own, most)
+    still = None
+    if not found.moves:
+        frames = steadied(frames, carrier_of(source.skeleton, source.roles, roles), source.rest)
+        still = still_rows(target, roles)
+    limits: Any = {row: joint.velocity for row, joint in enumerate(own.joints) if joint.velocity is not None}
+    if isinstance(velocity, Mapping):
+        limits |= {own.index(joint): value for joint, value in cast("Mapping[Any, Any]", velocity).items()}
+    elif velocity is not None:
+        limits = velocity
+    most = joint_velocities(own, limits)
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
-    q = follow(source, target, parts, frames, bounds, motion.fps, _pass_of(progress, 0, passes))
+    q = follow(source, target, parts, frames, bounds, motion.fps, _pass_of(progress, 0, passes), still)
     q = keep_velocity(target, q, bounds)
-    paths = foot_paths(source, target, frames, world_frames(moving, q), motion.fps) if feet else {}
+    paths = foot_paths(source, target, roles, frames, world_frames(own, q), motion.fps) if feet else {}
     missed: tuple[int, ...] = ()
     worst = 0.0
     if paths:
@@ -240,8 +253,8 @@ def retarget(
         missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
         Motion(
-            moving,
-            _nearest_signs(q, moving),
+            own,
+            _nearest_signs(q, own),
             motion.fps,
             name=f"{motion.name} on {body.name}",
             notes=[note if note.startswith(_SOURCE) else _SOURCE + note for note in motion.notes],
@@ -251,12 +264,13 @@ def retarget(
         target=target,
         stance=stance,
         target_rest=target_rest,
-        scale=target.leg / source.leg,
+        scale=target.leg / source.leg if found.moves else 1.0,
         contacts={role: path.spans for role, path in paths.items()},
         missed_frames=missed,
         worst=worst,
         original=motion,
         velocity=most,
+        moves=found.moves,
     )
 
 

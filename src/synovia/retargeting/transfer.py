@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,13 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
     return (C @ B.T) @ (R @ own)
 
 
-def joint_values(target: Body, parts: Sequence[Part], wanted: Array, progress: Progress | None = None) -> Array:
+def joint_values(
+    target: Body,
+    parts: Sequence[Part],
+    wanted: Array,
+    progress: Progress | None = None,
+    still: Collection[int] = (),
+) -> Array:
     """Return joint values (T, nq) that bring the target's parts as close to orientations as the limits permit.
 
     Joints of no part stay at rest. A free joint that carries the hips takes their orientation, but not their position.
@@ -51,6 +57,7 @@ def joint_values(target: Body, parts: Sequence[Part], wanted: Array, progress: P
         parts: Its parts.
         wanted: World orientations of the parts, (T, parts, 3, 3).
         progress: Called with (frames done, all).
+        still: Rows above the parts that stay at rest too.
     """
     from synovia.kernels.tree.orient import orient
 
@@ -62,7 +69,7 @@ def joint_values(target: Body, parts: Sequence[Part], wanted: Array, progress: P
         if part.role == "hips" and target.carrier is not None:
             row, turn = target.carrier, turn @ rest[part.target].T @ rest[target.carrier]
         ends[row] = turn @ t.unfold[row].reshape(3, 3).T  # to z-form
-    covered: set[int] = set()
+    covered: set[int] = set(still)
     paths: list[int] = []
     spans: list[tuple[int, int]] = []
     goals: list[Array] = []
@@ -84,13 +91,17 @@ def joint_values(target: Body, parts: Sequence[Part], wanted: Array, progress: P
     hinges = [
         t.variables[k, BLOCK_Q] for row, k in enumerate(which) if k >= 0 and skeleton.joints[row].kind is Kind.HINGE
     ]
+    stays = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3) @ np.swapaxes(
+        t.unfold.reshape(-1, 3, 3), 1, 2
+    )
+    rotations = np.ascontiguousarray(stays.reshape(-1, 9))
     for first in range(0, len(q), _REPORT):
         part = slice(first, first + _REPORT)
         if first:
             q[first, hinges] = q[first - 1, hinges]  # start from the frame before
         orient(
             ints, t.fixed, couple, t.variables, limits, which, np.array(paths, np.int32),
-            np.array(spans, np.int32), turns[part], q[part], np.empty((len(skeleton), 9)), np.empty((len(skeleton), 3)),
+            np.array(spans, np.int32), turns[part], q[part], rotations, np.empty((len(skeleton), 3)),
         )  # fmt: skip
         if progress is not None:
             progress(min(first + _REPORT, len(q)), len(q))
@@ -173,6 +184,7 @@ def follow(
     bounds: Bounds,
     fps: float,
     progress: Progress | None = None,
+    still: Collection[int] | None = None,
 ) -> Array:
     """Return joint values (T, nq) of the target that follow a motion: orientations, swing planes, path and height.
 
@@ -184,13 +196,15 @@ def follow(
         bounds: Largest steps of the target's hinges.
         fps: Frames per second.
         progress: Called with (frames done, all).
+        still: Rows above the parts that stay at rest, for a target whose base does not move; None for one that moves.
     """
     wanted = world_rotations(source, target, parts, frames)
     limbs = limbs_of(source, target, [part.role for part in parts], frames)
     set_planes(limbs, target, parts, wanted)
-    q = joint_values(target, parts, wanted, progress)
+    q = joint_values(target, parts, wanted, progress, still or ())
     calm(TRUNK, target, parts, wanted, q, bounds, fps)
     follow_arms(limbs, target, parts, wanted, q, bounds, fps)
     calm(LEGS, target, parts, wanted, q, bounds, fps)
-    place_hips(target, q, world_frames(target.skeleton, q), hip_centre(source, target, frames))
+    if still is None:
+        place_hips(target, q, world_frames(target.skeleton, q), hip_centre(source, target, frames))
     return q

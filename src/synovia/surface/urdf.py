@@ -7,22 +7,21 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
-from urllib.parse import unquote
 
 import numpy as np
 
 from synovia.errors import FileError, SynoviaError
 from synovia.io.base import read_bytes
-from synovia.io.urdf import origin_of
+from synovia.io.urdf import mesh_places, origin_of
 from synovia.io.xmltree import Element, parse
 from synovia.model import MAX_JOINTS, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, rigid_part
 from synovia.surface.shapes import ball, box, capsule, cylinder, read_mesh
 
-_HOMES: Final = ("urdf", "robots", "robot")  # folders whose parent holds the meshes
 _NAMED: Final = 4  # missing files that a note names for each reason; it counts the others
 
 
@@ -125,41 +124,18 @@ class _Reader:
         return None
 
     def file(self, shape: Element) -> Path:
-        """Return the file of a mesh, which must be inside the robot's folder.
-
-        For a robot in a folder named like ``urdf``, this is the parent of that folder. ``package://NAME/`` refers to
-        the nearest folder NAME that contains the robot, else to the robot's folder.
+        """Return the file of a mesh, which must be inside the robot's folder (``mesh_places``).
 
         Raises:
             FileError: If the file is outside the folder or does not exist.
         """
-        named = unquote(shape.text("filename")).strip()
-        home = self.path.resolve().parent
-        package, rest = "", named
-        if "://" in named:
-            scheme, _, rest = named.partition("://")
-            if scheme not in ("package", "file", "model"):
-                raise FileError("not a file address", where=shape.place, value=named)
-            if scheme != "file":
-                package, _, rest = rest.partition("/")
-        roots = [home.parent, home] if home.name in _HOMES else [home]
-        if package:
-            roots = [above for above in (home, *home.parents[:4]) if above.name == package] + roots
-        if "\0" in rest or "\\" in rest:
-            raise FileError("not a valid file name", where=shape.place, value=named)
-        inside = False
-        for root in dict.fromkeys(roots):
-            for start in (root, home):
-                try:
-                    target = (start / rest).resolve()
-                    if not target.is_relative_to(root):
-                        continue
-                    inside = True
-                    if target.is_file():
-                        return target
-                except (OSError, RuntimeError, ValueError):  # a loop of links, a name that is too long
-                    continue
-        raise FileError("not found" if inside else "outside the robot's folder", where=shape.place, value=named)
+        places = mesh_places(self.path, shape)
+        for place in places:
+            with suppress(OSError):  # a name that is too long
+                if place.is_file():
+                    return place
+        why = "not found" if places else "outside the robot's folder"
+        raise FileError(why, where=shape.place, value=shape.attributes["filename"])
 
 
 def _colour(material: Element) -> Colour | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -46,9 +47,8 @@ def solve_frames(
     def run(ints: Ints, known: int, frame: int, last: int) -> tuple[int, bool]:
         """Solve frames; see ``Run``."""
         part = slice(known, last)
-        code = ik.kernel(ints, ik.floats, table[part], first, out[part], scratch, True, frame - known)
-        if code < 0:
-            ik.writer.refuse(code - len(ik.goals) * known, targets, many=True)
+        call = partial(ik.kernel, ints, ik.floats, table[part], first, out[part], scratch, True, frame - known)
+        code = ik.settled(call, table, targets, many=True, first=known)
         return known + (code >> 1), bool(code & 1)
 
     def classify(frame: int) -> None:

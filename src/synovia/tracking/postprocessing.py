@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synovia.errors import InputError, UnsupportedError
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import Status
-from synovia.kernels.layout import BLOCK, BLOCK_Q, SCALAR, STATUS
+from synovia.kernels.layout import BLOCK, BLOCK_Q, RATIO, SCALAR, STATUS
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.model.pose import inside_limits
@@ -151,6 +151,8 @@ def velocity_limits(ik: CompiledProblem, limits: Any) -> Array:
 def joint_velocities(skeleton: Skeleton, limits: Any) -> Array:
     """Return the highest velocity of each joint, from one for all joints or one by joint; infinite where none is given.
 
+    A mimic joint moves only with its leader, so its velocity limits the leader.
+
     Raises:
         InputError: If one is not positive.
         UnknownNameError: If a joint does not exist.
@@ -158,9 +160,15 @@ def joint_velocities(skeleton: Skeleton, limits: Any) -> Array:
     most = np.full(len(skeleton), np.inf)
     if isinstance(limits, Mapping):
         for joint, value in cast("Mapping[Any, Any]", limits).items():
-            most[skeleton.index(joint)] = _velocity(value, f"velocity of {joint!r}")
+            row = skeleton.index(joint)
+            most[row] = _velocity(value, f"velocity of {skeleton.joint_names[row]!r}")
     else:
         most[:] = _velocity(limits, "velocity")
+    t = skeleton.tables
+    row_of = {skeleton.q_slice(row).start: row for row, joint in enumerate(skeleton.joints) if joint.kind.q_size == 1}
+    for (follower, leader), ratio in zip(t.followers.tolist(), t.coupling[:, RATIO].tolist(), strict=True):
+        if ratio != 0.0:
+            most[row_of[leader]] = min(most[row_of[leader]], most[row_of[follower]] / abs(ratio))
     return most
 
 

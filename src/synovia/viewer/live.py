@@ -49,6 +49,7 @@ def view(
             that a BVH or npz holds, or that Synovia wrote last into a glTF, plays.
         goals: Goals to start with; None for goals on hands and feet, or on the tips.
         clip: Clip to play under the goals: a ``Motion``, a file, or the name or number of a clip in the model's file.
+            A clip of another body is carried over by ``retarget``.
         solver: Settings or name of the solver; None: ``full-body`` for the default goals of a body with two feet, which
             have priorities, else the default.
         root: ``"fixed"``, ``"free"``, or axes along and about which the root moves, such as ``"xz"``; None: free for a
@@ -122,8 +123,9 @@ def opening(
     from synovia.viewer.scene.scene import first_aim
 
     own, start, (clips, playing), name = _opened(model)
+    carried: tuple[str, ...] = ()
     if clip is not None:
-        clips, playing = _with_clip(clips, clip, own)
+        clips, playing, carried = _with_clip(clips, clip, own)
     skeleton, clips = together(own, clips)
     wanted = None if goals is None else list(goals) if isinstance(goals, Iterable) else [goals]
     if solver is None and wanted is None and stands(skeleton):
@@ -152,7 +154,9 @@ def opening(
     surface = surface_with(skeleton)
     if playing is not None:
         ends = (f"{clips[playing].name}: {note}" for note in find_ends(clips[playing]).notes)
-        surface = replace(surface, notes=tuple(dict.fromkeys((*surface.notes, *clips[playing].notes, *ends))))
+        new = (note for note in clips[playing].notes if note not in surface.notes)
+        noted = [f"{clips[playing].name}: {note}" for note in new]
+        surface = replace(surface, notes=(*surface.notes, *carried, *ends, *noted))
 
     def give(client: Any, session: Session, host: Host) -> Page:
         return Page(client, session, name, host, surface, TABS, Keys, _Navigation(host, own))
@@ -183,12 +187,7 @@ class _Navigation:
 
     def play(self, clip: str | Path) -> None:
         """Carry a clip over to the body and play it there."""
-        path = Path(clip)
-        if format_of(path).read_onto is not None:  # joint values of this very body
-            motion = load_motion(path, skeleton=self._body)
-        else:
-            motion = retarget(load_motion(path), self._body).motion
-        animated(self._host, self._body, motion)
+        animated(self._host, self._body, _clip_of(clip, self._body))
 
     def map(self, clip: str | Path) -> None:
         """Show a clip beside its transfer to the body, to edit the map."""
@@ -210,12 +209,33 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, Clips, str]:
     return pose.skeleton, pose, Clips([]), pose.skeleton.name
 
 
-def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> Clips:
-    """Return the clips, the requested one included, and its number."""
+def _clip_of(path: str | Path, body: Skeleton) -> Motion:
+    """Return the clip of a file; the joint values of a file without a skeleton are those of the body."""
+    return load_motion(path, skeleton=None if format_of(Path(path)).read_onto is None else body)
+
+
+def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...]]:
+    """Return a clip as the body plays it, and notes: a clip of another body is carried over.
+
+    Raises:
+        SynoviaError: If it cannot be carried over.
+    """
+    try:
+        clip.on(body)
+    except InputError:
+        carried = retarget(clip, body)
+        note = f"{clip.name}: carried over from {clip.skeleton.name} to {body.name}; the verdict is {carried.verdict!r}"
+        return carried.motion, (note,)
+    return clip, ()
+
+
+def _with_clip(clips: Sequence[Motion], clip: Any, body: Skeleton) -> tuple[list[Motion], int, tuple[str, ...]]:
+    """Return the clips, the requested one included, its number, and notes on how it came onto the body."""
     if not isinstance(clip, int | Motion):
         clip = str(clip)
         if clip not in [motion.name for motion in clips] and (Path(clip).exists() or not clips):
-            clip = load_motion(clip, skeleton=skeleton)
+            clip = _clip_of(clip, body)
     if isinstance(clip, Motion):
-        return Clips([*clips, clip], len(clips))
-    return Clips(list(clips), clip_number(clips, clip, skeleton.name))
+        fitting, notes = _fitting(clip, body)
+        return [*clips, fitting], len(clips), notes
+    return list(clips), clip_number(clips, clip, body.name), ()

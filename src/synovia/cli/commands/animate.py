@@ -17,14 +17,15 @@ from synovia.cli.inputs import (
     needs_model,
     one_solver,
     output_option,
+    roles_option,
     root_option,
-    tell_notes,
     up_option,
     velocity_option,
 )
 from synovia.cli.many import Options, format_option, many_options, run_many
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
+from synovia.cli.saving import save_clip, tell_notes, verify_option
 from synovia.cli.values import FILE, FILE_NAME, Checked, Number, Word, names
 from synovia.errors import InputError
 
@@ -103,6 +104,7 @@ def _pairs(text: str) -> dict[str, str]:
     help="Joints that follow; B=C: B follows C of the clip or the points.",
     show_default="all tips; all points",
 )
+@roles_option
 @clip_options
 @one_solver
 @root_option(None, "fixed with --goals, else free")
@@ -127,6 +129,7 @@ def _pairs(text: str) -> dict[str, str]:
 @deadline_option
 @output_option("Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE); or a folder.")
 @format_option()
+@verify_option
 @many_options()
 def animate(
     files: tuple[str, ...],
@@ -150,6 +153,7 @@ def animate(
     up: str | None,
     blend: float,
     deadline: float | None,
+    verify: bool,
     options: Options,
 ) -> int:
     """Make a clip that follows targets, or hold the feet of one.
@@ -176,27 +180,27 @@ def animate(
         from synovia.batch.tasks import POINT_ENDINGS, FitPoints, LockFeet, motion_endings, usual_ending
 
         reader = chosen.reader()
-        lock = LockFeet(reader, feet, up, blend) if foot_lock else None
+        lock = LockFeet(reader, feet, up, blend, verify) if foot_lock else None
         if goals is not None or follow is not None:
             from synovia.batch.following import FollowTargets
 
             refuse("expected a single clip with this option.", "deadline")
             tracks = {"candidates": candidates, "both_ways": both_ways, "smoothness": smooth, "velocity": velocity}
             task = FollowTargets(
-                own, goals is not None, joints, reader, as_solver(solver), moves, lock, tracks,
+                own, goals is not None, joints, reader, as_solver(solver), moves, lock, tracks, verify,
             )  # fmt: skip
             return run_many(task, given, options, "following", usual_ending(own), list(task.endings()))
         if points is None:
             endings = motion_endings(on_model=chosen.model is not None)
             return run_many(lock or LockFeet(reader), files, options, "holding feet", inputs=endings)
         settings = {"preset": preset, "mirror": mirror, "up": up, "fps": fps}
-        fit = FitPoints(None if own == AUTO else own, joints, lock, settings)
+        fit = FitPoints(None if own == AUTO else own, joints, lock, settings, verify)
         return run_many(fit, [str(points)], options, "fitting", ".bvh", POINT_ENDINGS)
     if len(files) > 1:
         raise wrong("FILE", f"expected one file, got {len(files)}.")
     from synovia.cli.report import clip_object, clip_text, judgement_object, warn
     from synovia.io.load import is_bundled
-    from synovia.io.save import check_target, save_motion
+    from synovia.io.save import check_target
     from synovia.model.motion import Motion
     from synovia.retargeting import judge
 
@@ -235,9 +239,11 @@ def animate(
         with Bar("holding feet", count=len(motion)) as bar:
             locked = clips.foot_lock(motion, feet=feet, up=up, blend=blend, threads=jobs, progress=bar)
         motion = locked.motion
+    saved = True
     if output is not None:
         copied = own if chosen.model is None or not locked or tracked or fitted else chosen.model
-        save_motion(motion, output, into=None if copied == AUTO or is_bundled(copied) else copied, force=force)
+        into = None if copied == AUTO or is_bundled(copied) else copied
+        saved = save_clip(motion, output, into, force=force, verify=verify)
     judgement = judge(motion, up=up, flips=() if fitted is None else fitted.flips)
     if options.as_json:
         emit_json({**clip_object(motion, tracked, fitted, locked), "judgement": judgement_object(judgement)})
@@ -248,7 +254,7 @@ def animate(
     warn(judgement)
     missed = tracked is not None and tracked.missed_frames
     flipped = fitted is not None and fitted.flips and judgement.verdict == "failed"
-    return MISSED if missed or flipped else REACHED
+    return MISSED if missed or flipped or not saved else REACHED
 
 
 def _check_sources(sources: list[Path | str | None], *, foot_lock: bool) -> None:

@@ -42,7 +42,7 @@ SCHEMA: Final = "synovia.bench/1"
 @tolerance_option
 @root_option()
 @click.option("--budget", metavar="SECONDS", type=Number(0.01), default=5.0, help="Time limit for each solver.")
-@click.option("--plot", metavar="PNG", type=FILE, help="Plot the error by step; needs synovia[plot].")
+@click.option("--plot", metavar="PNG", type=FILE, help="Plot the error by step; needs the extra [plot].")
 @force_option
 @json_option
 def bench(

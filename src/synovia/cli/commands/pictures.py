@@ -105,7 +105,7 @@ def render(
 ) -> int:
     """Draw a clip as a film, or as a sheet of stills.
 
-    The file is a .gif, a .png for stills, or an .mp4. The command needs synovia[render], and for .mp4 synovia[film].
+    The file is a .gif, a .png for stills, or an .mp4. The command needs the extra [render], and for .mp4 [film].
 
     For example: synovia render solved.bvh --beside walk.bvh -o compare.gif
     """
@@ -159,8 +159,8 @@ def plot(
 ) -> None:
     """Plot joint values, the feet, a judgement or a reach map.
 
-    Joint values are drawn over time with their limits. The file is a .png, .svg or .pdf. The command needs
-    synovia[plot].
+    Joint values are drawn over time with their limits. The file is a .png, .svg or .pdf. The command needs the extra
+    [plot].
 
     For example: synovia plot walk.bvh --feet -o feet.png
     """

@@ -16,12 +16,15 @@ from synovia.cli.inputs import (
     clips_argument,
     load_body,
     output_option,
+    roles_option,
     up_option,
     velocity_option,
+    with_roles,
 )
 from synovia.cli.many import Options, format_option, many_options, run_many
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
+from synovia.cli.saving import save_clip, verify_option
 from synovia.cli.values import FILE, NUMBER, Checked
 from synovia.errors import InputError
 
@@ -66,6 +69,7 @@ def _velocity(given: float | dict[str, float] | str | None, body: Skeleton) -> f
 @format_option()
 @clip_options
 @click.option("--map", "joint_map", metavar="MAP.toml", type=FILE, help="Joint map, instead of guessed parts.")
+@roles_option
 @click.option("--save-map", metavar="MAP.toml", type=FILE, help="Write the joint map that was used.")
 @click.option(
     "--rest",
@@ -79,8 +83,11 @@ def _velocity(given: float | dict[str, float] | str | None, body: Skeleton) -> f
     "Largest speed of DST's hinges, radians per second, for all or by joint; N%: of those in its file.",
     share_of="those of DST's file",
 )
-@click.option("--plot", metavar="OUT", type=FILE, help="Plot the judgement: .png, .svg or .pdf. Needs synovia[plot].")
+@click.option(
+    "--plot", metavar="OUT", type=FILE, help="Plot the judgement: .png, .svg or .pdf. Needs the extra [plot]."
+)
 @click.option("--feet/--no-feet", default=True, help="Keep standing feet in place.")
+@verify_option
 @many_options()
 def retarget(
     sources: tuple[str, ...],
@@ -93,6 +100,7 @@ def retarget(
     velocity: float | dict[str, float] | str | None,
     plot: Path | None,
     feet: bool,
+    verify: bool,
     options: Options,
 ) -> int:
     """Carry a clip over to another body, and judge the result.
@@ -110,14 +118,15 @@ def retarget(
 
         refuse("expected a single clip with this option.", "save_map", "plot")
         settings = {"rest": rest, "up": up, "velocity": _velocity(velocity, load_body(target))}
-        task = RetargetFile(target, given, feet, chosen.reader(), settings)
+        task = RetargetFile(target, given, feet, chosen.reader(), settings, verify)
         endings = motion_endings(on_model=chosen.model is not None)
         return run_many(task, sources, options, "retargeting", usual_ending(target), endings)
     from synovia.batch.tasks import target_of
     from synovia.cli.report import warn
     from synovia.io.base import check_writable
     from synovia.io.load import is_bundled
-    from synovia.io.save import check_target, save_motion
+    from synovia.io.save import check_target
+    from synovia.model.motion import Motion
 
     output, force = options.path, options.force
     if output is not None:
@@ -131,11 +140,13 @@ def retarget(
     motion, ends = chosen.load_with_ends(sources[0])
     body = load_body(target)
     most = _velocity(velocity, body)
+    shown = target_of(target)
+    shown = shown.on(with_roles(shown.skeleton)) if isinstance(shown, Motion) else body
     try:
         with Bar("retargeting", count=len(motion)) as bar:
             answer = retargeting.retarget(
                 motion,
-                target_of(target),
+                shown,
                 given,
                 rest=rest,
                 up=up,
@@ -150,8 +161,10 @@ def retarget(
         raise
     if save_map is not None:
         retargeting.write_map(answer.joint_map(), save_map, force=force)
+    saved = True
     if output is not None:
-        save_motion(answer.motion, output, into=None if is_bundled(target) else target, force=force)
+        into = None if is_bundled(target) else target
+        saved = save_clip(answer.motion, output, into, force=force, verify=verify)
     if plot is not None:
         from synovia.plots import plot_judgement
 
@@ -163,7 +176,7 @@ def retarget(
         emit("\n".join([*(f"cut off: {note}" for note in ends.notes if chosen.trim), answer.report()]))
         if output is None:
             talk("no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion")
-    return MISSED if answer.missed_frames or answer.verdict == "failed" else REACHED
+    return MISSED if not saved or answer.missed_frames or answer.verdict == "failed" else REACHED
 
 
 def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) -> None:
@@ -186,6 +199,7 @@ def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
         "source": answer.source.skeleton.name,
         "target": answer.target.skeleton.name,
         "frames": len(answer.motion),
+        "notes": list(answer.motion.notes),
         "fps": answer.motion.fps,
         "calibration": list(ends.notes),
         "calibration_cut_off": trim and bool(ends.notes),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from synovia.cli.command import Argument, Command
-from synovia.cli.inputs import json_option, model_argument, model_option
+from synovia.cli.inputs import json_option, model_argument, model_option, roles_option, with_roles
 from synovia.cli.output import emit, emit_json, emit_lines
 from synovia.cli.values import Word
 
@@ -13,6 +13,7 @@ from synovia.cli.values import Word
 @click.command(cls=Command)
 @model_argument
 @model_option
+@roles_option
 @json_option
 def inspect(file: str, model: str | None, as_json: bool) -> None:
     """Show a model: joints, kinds, limits, units, roles, tips and clips."""
@@ -23,6 +24,7 @@ def inspect(file: str, model: str | None, as_json: bool) -> None:
     clips = Clips([]) if is_bundled(file) else load_clips(file, None if model is None else skeleton)
     if model is not None and clips.motions:
         skeleton = clips.motions[0].skeleton
+    skeleton = with_roles(skeleton)
     if as_json:
         emit_json(model_object(skeleton, clips))
     else:

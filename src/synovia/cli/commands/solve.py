@@ -21,14 +21,17 @@ from synovia.cli.inputs import (
     model_argument,
     one_solver,
     output_option,
+    roles_option,
     root_option,
     tolerance_option,
 )
 from synovia.cli.many import ONLY_MANY, Options, format_option, many_options, run_items
-from synovia.cli.output import MISSED, REACHED, counted, emit, emit_json, emit_lines, talk, time_text
+from synovia.cli.output import MISSED, REACHED, emit, emit_json, emit_lines, talk, time_text
 from synovia.cli.progress import Bar
+from synovia.cli.saving import save_one_pose, verify_option
 from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, numbers
 from synovia.errors import InputError, UnsupportedError
+from synovia.text import counted
 
 if TYPE_CHECKING:
     from synovia.batch.solving import SolveTable
@@ -146,12 +149,13 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
     help="Solve many: a table of targets, or a folder or pattern of them, .csv, .npz, .arrow or .parquet. The columns"
     " of a joint are JOINT.x, JOINT.y, JOINT.z and JOINT.qx to JOINT.qw.",
 )
+@roles_option
 @one_solver
 @tolerance_option
 @root_option()
 @click.option(
     "--start",
-    metavar="POSE.json|rest|random:SEED",
+    metavar="POSE|rest|random:SEED",
     type=Checked(_start),
     help="Pose to start from.",
     show_default="rest",
@@ -168,11 +172,14 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
     "--seed", metavar="N", type=Number(0, 2**31 - 1, whole=True), help="Seed of the restarts.", show_default="0"
 )
 @deadline_option
-@output_option("Write the pose (.json, for --start to read), or the answers to --targets: table or folder.")
+@output_option(
+    "Write the pose (.json or, of a glTF, .glb, for --start to read), or the answers to --targets: table or folder."
+)
 @click.option("--simd/--no-simd", default=None, help="Solve --targets in SIMD lanes.", show_default="if the solver can")
 @format_option("parquet|arrow|npz|csv", _table_endings)
-@click.option("--picture", metavar="PNG", type=FILE, help="Draw the result; needs synovia[render].")
+@click.option("--picture", metavar="PNG", type=FILE, help="Draw the result; needs the extra [render].")
 @look_option
+@verify_option
 @many_options()
 def solve(
     file: str,
@@ -190,6 +197,7 @@ def solve(
     simd: bool | None,
     picture: Path | None,
     look: str,
+    verify: bool,
     options: Options,
 ) -> int:
     """Find the pose that brings joints to their targets.
@@ -199,7 +207,8 @@ def solve(
     For example: synovia solve arm7 -t tool=0.4,0.1,0.5 -r tool=xyz:180,0,0
     """
     if table is not None:
-        alone = ("positions", "rotations", "picture", "look", "deadline", "start")
+        refuse("expected no --targets with this option.", "verify")
+        alone = ("positions", "rotations", "roles", "picture", "look", "deadline", "start")
         refuse("expected no --targets with this option.", *alone)
         return _solve_tables(file, table, goals, _with_settings(solver, attempts, seed), tolerance, root, simd, options)
     refuse("expected --targets with this option.", "simd", *ONLY_MANY)
@@ -236,11 +245,10 @@ def solve(
         report = partial(emit_json, solution_object(solution, ik, seconds))
     else:
         report = partial(emit_lines, solution_text(solution, ik, begin or ik.default_start, seconds))
+    saved = True
     try:
         if options.path is not None:
-            from synovia.files.poses import save_pose
-
-            save_pose(solution.pose, options.path, force=options.force)
+            saved = save_one_pose(solution.pose, options.path, force=options.force, verify=verify)
         if picture is not None:
             from synovia import draw
 
@@ -248,7 +256,7 @@ def solve(
             draw.picture(solution, path=picture, title=title, look=look, force=options.force)
     finally:
         report()
-    return REACHED if solution.reached else MISSED
+    return REACHED if solution.reached and saved else MISSED
 
 
 def _with_settings(name: str | None, attempts: int | None, seed: int | None) -> SolverSettings:
@@ -293,9 +301,9 @@ def _start_pose(start: int | Path | None, skeleton: Skeleton) -> Pose | None:
         return None
     if isinstance(start, int):
         return skeleton.random_pose(start)
-    from synovia.files.poses import load_pose
+    from synovia.files.poses import load_start
 
-    return load_pose(start, skeleton)
+    return load_start(start, skeleton)
 
 
 def _check_files(options: Options, picture: Path | None) -> None:
@@ -312,13 +320,13 @@ def _check_files(options: Options, picture: Path | None) -> None:
 
         if means_folder(options.output):
             raise wrong("-o", f"expected a file that ends in .json for one pose, got the folder {options.output!r}.")
-    for path, ending in ((options.path, ".json"), (picture, ".png")):
-        if path is None:
-            continue
-        if path.suffix.lower() != ending:
-            raise UnsupportedError(
-                "cannot write this format", where=str(path), expected=f"a name that ends in {ending}"
-            )
+    if picture is not None and picture.suffix.lower() != ".png":
+        raise UnsupportedError("cannot write this format", where=str(picture), expected="a name that ends in .png")
+    if options.path is not None:
+        from synovia.files.poses import pose_format
+
+        pose_format(options.path)
+    for path in filter(None, (options.path, picture)):
         check_writable(path, force=options.force)
     if picture is not None:
         from synovia.draw.raster import require_pillow
@@ -427,8 +435,7 @@ def _solve_one_table(task: SolveTable, path: Path, output: Path, options: Option
             if source.count:
                 bar(done, source.count)
 
-        blocks = source.blocks()
-        counts = write_answers(task.function, blocks, output, path, force=options.force, progress=progress)
+        counts = write_answers(task.function, source, output, force=options.force, progress=progress)
     seconds = time.perf_counter() - begun
     rows, reached = counts.total(), counts["REACHED"]
     if options.as_json:

@@ -12,8 +12,20 @@ import click
 
 from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.completion import models
-from synovia.cli.inputs import ClipOptions, model_argument, model_option, one_solver, root_option, trim_option, untold
+from synovia.cli.inputs import (
+    ClipOptions,
+    load_body,
+    model_argument,
+    model_option,
+    needs_model,
+    one_solver,
+    role_file,
+    roles_option,
+    root_option,
+    trim_option,
+)
 from synovia.cli.output import emit, emit_json, printable, talk
+from synovia.cli.saving import untold
 from synovia.cli.values import FILE, Number
 
 if TYPE_CHECKING:
@@ -25,6 +37,7 @@ if TYPE_CHECKING:
 @click.argument("clip", cls=Argument, required=False, help="A clip to play: a file, or a name in FILE.")
 @model_option
 @trim_option
+@roles_option
 @click.option(
     "--onto",
     metavar="MODEL",
@@ -64,15 +77,15 @@ def view(
     """Open a live page: drag a hand, and the body follows.
 
     With --onto, the page shows the clip and its transfer to another body side by side; there you edit the joint map and
-    the rest pose. The command needs synovia[view].
+    the rest pose. The command needs the extra [view].
 
     For example: synovia view character.glb
     """
     from synovia import viewer
-    from synovia.io.load import has_shapes
+    from synovia.io.load import has_shapes, is_bundled, load_clips
 
     if onto is not None:
-        refuse("expected no --onto with this option.", "goals", "solver", "root")
+        refuse("expected no --onto with this option.", "goals", "roles", "solver", "root")
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
             file, clip, model = clip, None, file
         motion = ClipOptions(clip, model, trim).load(file)
@@ -91,9 +104,13 @@ def view(
         shown = ClipOptions(clip, model, trim).load(file)
         body = shown.skeleton if has_shapes(model) else model
     elif clip is not None and Path(clip).exists():
-        shown = ClipOptions(None, file, trim).load(clip)
+        shown = ClipOptions(None, file if needs_model(clip) else None, trim).load(clip)
     elif trim:
         shown = ClipOptions(clip, None, trim).load(file)
+    if role_file() is not None and isinstance(body, str):
+        if shown is None and not is_bundled(body) and load_clips(body).motions:
+            shown = ClipOptions(clip).load(body)
+        body = load_body(body)
     page = viewer.view(body, wanted, clip=clip if shown is None else shown, solver=solver, root=root, **page_options)
     _serve(page, "Open this address in a browser and drag a target, or any joint. Ctrl+C ends it.", as_json=as_json)
 
@@ -119,11 +136,12 @@ def _ended_by_exceptions() -> Generator[None]:
         raise SystemExit(128 + number)
 
     ends = [one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None]
-    ends = [one for one in ends if signal.getsignal(one) is signal.SIG_DFL]  # not where they are ignored, as by nohup
-    for one in ends:
+    before = {one: signal.getsignal(one) for one in ends}
+    before = {one: handler for one, handler in before.items() if handler is not signal.SIG_IGN}  # as by nohup
+    for one in before:
         signal.signal(one, end)
     try:
         yield
     finally:
-        for one in ends:
-            signal.signal(one, signal.SIG_DFL)
+        for one, handler in before.items():
+            signal.signal(one, handler)

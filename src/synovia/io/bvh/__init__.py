@@ -1,9 +1,26 @@
 """BVH, the text format of motion capture: a hierarchy of offsets and channels, then one line of numbers per frame."""
 
-from synovia.io.base import Format
-from synovia.io.bvh.read import looks_like, read
-from synovia.io.bvh.write import write_bvh
+from __future__ import annotations
 
-FORMAT = Format("BVH", (".bvh",), looks_like, read, write_bvh, holds_motions=True)
+from pathlib import Path
+
+from synovia.io.base import Format, Shown
+from synovia.io.bvh.read import looks_like, read
+from synovia.io.bvh.write import rows_in_order, write_bvh
+from synovia.model.motion import Motion
+
+
+def _shown(path: Path, motion: Motion) -> Shown:
+    """Return where a file shows the joints of a motion: in the order of the file, because names may be changed."""
+    rows = rows_in_order(motion)
+    (back,) = read(path).motions()
+    joints = back.skeleton.joints
+    last = [row for row, joint in enumerate(joints) if joint.body is None or joint.channels is not None]
+    problems = () if len(last) == len(rows) else (f"The file has {len(last)} joints instead of {len(rows)}.",)
+    count = min(len(last), len(rows))
+    return Shown(rows[:count], back.positions()[:, last[:count]], back.times, problems)
+
+
+FORMAT = Format("BVH", (".bvh",), looks_like, read, write_bvh, holds_motions=True, shown=_shown)
 
 __all__ = ["FORMAT", "write_bvh"]

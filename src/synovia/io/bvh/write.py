@@ -37,6 +37,7 @@ class _Node:
         offset: OFFSET, length units.
         channels: Its channels.
         end: Whether it is an end site.
+        row: Its last row of the skeleton.
         values: Values by channel, (T,) each; rotations in radians.
         quats: (T, 4) its rotation, where it has three rotation channels.
         below: First rows of its children.
@@ -46,6 +47,7 @@ class _Node:
     offset: Array
     channels: tuple[str, ...]
     end: bool = False
+    row: int = -1
     values: dict[str, Array] = field(default_factory=dict[str, Array])
     quats: Array | None = None
     below: tuple[int, ...] = ()
@@ -54,8 +56,9 @@ class _Node:
 def write_bvh(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a motion as a BVH file.
 
-    Euler angles do not jump from frame to frame. Lengths are in the unit of the skeleton. BVH cannot store limits,
-    masses, animated scale (``Motion.stretch``) and the names of tips, so these are left out.
+    Euler angles do not jump from frame to frame. Lengths are in the unit of the skeleton. Joints below animated
+    scale (``Motion.stretch``) get channels for their positions. BVH cannot store limits, masses and the names of tips,
+    so these are left out.
 
     Args:
         motion: The motion, of a skeleton from any source.
@@ -85,26 +88,43 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
     skeleton = motion.skeleton
     nodes: dict[int, _Node] = {}
     grouped: set[int] = set()
+    carried = _carried(motion)
     for row, joint in enumerate(skeleton.joints):
         rows = _own_rows(skeleton, row) if joint.channels else []
-        if rows and grouped.isdisjoint(rows):
+        if rows and grouped.isdisjoint(rows) and carried.isdisjoint(rows):
             nodes[rows[0]] = _with_own_channels(motion, rows)
+            nodes[rows[0]].row = row
             grouped.update(rows)
     frames: Array | None = None
     for row, joint in enumerate(skeleton.joints):
         if row in grouped:
             continue
-        still = joint.kind is Kind.FIXED and _unturned(joint)
+        still = joint.kind is Kind.FIXED and _unturned(joint) and row not in carried
         above = skeleton.parents[row]
-        end = joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and above >= 0  # it never moves
+        end = (
+            joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and above >= 0 and row not in carried
+        )
         if end or (still and joint.channels is not None):  # other fixed joints get channels, for most programs need one
             node = _Node(joint.name, joint.rest[:3, 3], (), end=end)
         else:
             frames = motion.frames() if frames is None else frames
-            node = _baked(skeleton, row, frames)
+            node = _baked(skeleton, row, frames, carried=row in carried)
         node.below = skeleton.children[row]
+        node.row = row
         nodes[row] = node
     return nodes
+
+
+def _carried(motion: Motion) -> set[int]:
+    """Return the rows that animated scale above moves relative to their parents."""
+    if motion.stretch is None:
+        return set()
+    scaled = np.any(motion.stretch != 1.0, axis=(0, 2))
+    out: set[int] = set()
+    for row, parent in enumerate(motion.skeleton.parents):
+        if parent in out or (parent >= 0 and scaled[parent]):
+            out.add(row)
+    return out
 
 
 def _unturned(joint: Joint) -> bool:
@@ -157,14 +177,21 @@ def _with_own_channels(motion: Motion, rows: list[int]) -> _Node:
     return node
 
 
-def _baked(skeleton: Skeleton, row: int, frames: Array) -> _Node:
-    """Return a joint that moves by its whole transform relative to its parent, from world frames (T, n, 12)."""
+def _baked(skeleton: Skeleton, row: int, frames: Array, *, carried: bool) -> _Node:
+    """Return a joint that moves by its whole transform relative to its parent, from world frames (T, n, 12).
+
+    Args:
+        skeleton: The skeleton.
+        row: The joint.
+        frames: World frames of all joints over time.
+        carried: Whether animated scale moves it.
+    """
     joint, parent = skeleton.joints[row], skeleton.parents[row]
     turn, p = frames[:, row, :9].reshape(-1, 3, 3), frames[:, row, 9:]
     if parent >= 0:
         back = np.swapaxes(frames[:, parent, :9].reshape(-1, 3, 3), 1, 2)
         turn, p = back @ turn, (back @ (p - frames[:, parent, 9:])[..., None])[..., 0]
-    travels = parent < 0 or joint.kind in (Kind.SLIDE, Kind.FREE)
+    travels = parent < 0 or carried or joint.kind in (Kind.SLIDE, Kind.FREE)
     node = _Node(joint.name, joint.rest[:3, 3], (*_POSITIONS, *_ROTATIONS) if travels else _ROTATIONS)
     node.quats = matrix_to_quat(turn)
     if travels:
@@ -204,3 +231,15 @@ def _hierarchy(skeleton: Skeleton, nodes: dict[int, _Node], lines: list[str]) ->
             yield np.degrees(node.values[channel]) if channel.endswith("rotation") else node.values[channel]
         stack.append((-1, depth))
         stack += [(child, depth + 1) for child in reversed(node.below)]
+
+
+def rows_in_order(motion: Motion) -> list[int]:
+    """Return the row of the skeleton for each joint of a written file, end sites included, in the order of the file."""
+    skeleton, nodes = motion.skeleton, _nodes(motion)
+    order: list[int] = []
+    stack = [row for row, parent in enumerate(skeleton.parents) if parent < 0][::-1]
+    while stack:
+        node = nodes[stack.pop()]
+        order.append(node.row)
+        stack += reversed(node.below)
+    return order

@@ -15,9 +15,9 @@ from typing import Final
 from synovia.io.base import Contents, Format
 from synovia.io.gltf.animation import read_animations
 from synovia.io.gltf.clips import Clips
-from synovia.io.gltf.container import looks_like, read_document
+from synovia.io.gltf.container import linked_files, looks_like, read_document
 from synovia.io.gltf.scene import read_scene
-from synovia.io.gltf.write import write_gltf
+from synovia.io.gltf.write import read_gltf_pose, shown_clip, shown_pose, write_gltf, write_gltf_pose
 
 __all__ = ["FORMAT"]
 
@@ -28,13 +28,13 @@ def _read(path: Path) -> Contents:
     The skeleton has the joints of all skins and their ancestors. A file without skins gives the nodes of its default
     scene. Joints of skins are balls; so are nodes with children if there is no skin. Other nodes are fixed, unless an
     animation turns them. Nodes that an animation moves by more than 1e-4 of the skeleton's size are free. Smaller
-    translations are artefacts of exporters and are dropped. Rest positions are those of the file, also below scaled
-    nodes.
+    translations are artefacts of exporters and are dropped; a note of the motion has the difference. Rest positions are
+    those of the file, also below scaled nodes.
 
     Each animation becomes a motion over its own key times. The one that Synovia wrote last, if any, is the one shown.
     If scale is animated by more than 1e-5, ``Motion.stretch`` has the scale of each node relative to rest. The exact
-    frames are then ``G_j = G_parent · X_j(q) · diag(stretch_j)``, where X_j is the rigid transform of the joint from
-    its parent.
+    frames, whose places ``Motion.positions`` returns, are then ``G_j = G_parent · X_j(q) · diag(stretch_j)``, where X_j
+    is the rigid transform of the joint from its parent.
 
     Below a node with a nonuniform rest scale, offsets may depend on the pose. There, joints are free if a clip needs
     it, their values include all scale, positions are exact, and ``stretch`` is None.
@@ -53,4 +53,9 @@ FORMAT: Final = Format(
     write=write_gltf,
     holds_motions=True,
     copies=True,
+    companions=linked_files,
+    shown=shown_clip,
+    write_pose=write_gltf_pose,
+    read_pose=read_gltf_pose,
+    shown_pose=shown_pose,
 )

@@ -67,14 +67,16 @@ class Clips:
                 parent=parent if parent >= 0 else None,
                 kind=kind,
                 rest=rigid(offset, matrix),
+                role=scene.roles.get(row),
                 bind=bind if np.isfinite(bind).all() else None,
             )
-            for name, parent, kind, offset, matrix, bind in zip(
-                scene.names, scene.parents, kinds, rest.offset, matrices, scene.bind, strict=True
+            for row, (name, parent, kind, offset, matrix, bind) in enumerate(
+                zip(scene.names, scene.parents, kinds, rest.offset, matrices, scene.bind, strict=True)
             )
         ]
         name, notes = self._document.path.name, (*scene.notes, *self._uneven_notes(kinds))
-        return Skeleton(joints, name=name, meters_per_unit=1.0, up="y", forward="z", notes=notes)
+        forward = scene.forward or "z"
+        return Skeleton(joints, name=name, meters_per_unit=1.0, up="y", forward=forward, notes=notes)
 
     def _kinds(self) -> list[Kind]:
         """Return the kind of each joint, from its role in the file and from all clips."""

@@ -6,6 +6,8 @@ import base64
 import binascii
 import json
 import struct
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NoReturn, cast
 from urllib.parse import unquote, unquote_to_bytes
@@ -101,15 +103,10 @@ class Document:
 
     def _beside(self, element: Element, uri: str) -> bytes:
         """Read a file in this file's folder or below it; any other place is refused."""
-        name = unquote(uri)
-        relative = PurePosixPath(name)
-        hint = "put the buffer beside the file"
-        if not name or ":" in name or "\\" in name or "\0" in name or relative.is_absolute() or ".." in relative.parts:
-            raise element.error("buffer is outside the file's folder", "uri", value=uri, hint=hint)
         try:
-            folder = self.path.parent.resolve()
-            target = (folder / relative).resolve()
-            if not target.is_relative_to(folder):
+            target = _place(self.path, uri)
+            if target is None:
+                hint = "put the buffer beside the file"
                 raise element.error("buffer is outside the file's folder", "uri", value=uri, hint=hint)
             return read_bytes(target)
         except FileError as error:
@@ -117,6 +114,42 @@ class Document:
             raise FileError(error.what, where=place, value=uri, expected=error.expected, hint=error.hint) from error
         except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name too long, half a character
             raise FileError("buffer cannot be read", where=f"{element.file}: {element.place}.uri", value=uri) from error
+
+
+def _place(path: Path, uri: str) -> Path | None:
+    """Return the file that a URI refers to, in the folder of a glTF or below it; None for any other place.
+
+    Raises:
+        OSError: If the place cannot be found: a loop of links, a name that is too long; also RuntimeError, ValueError.
+    """
+    name = unquote(uri)
+    relative = PurePosixPath(name)
+    if not name or ":" in name or "\\" in name or "\0" in name or relative.is_absolute() or ".." in relative.parts:
+        return None
+    folder = path.parent.resolve()
+    target = (folder / relative).resolve()
+    return target if target.is_relative_to(folder) else None
+
+
+def linked_files(path: Path) -> Iterator[Path]:
+    """Yield the files of buffers and images that a file refers to.
+
+    Raises:
+        SynoviaError: If it cannot be read.
+    """
+    data = read_bytes(path)
+    text = _split(path, data)[0] if data.startswith(MAGIC) else data
+    if b'"uri"' not in text and b"\\" not in text:  # a GLB that holds everything is not decoded
+        return
+    content = _parse(path, text)
+    for kind in ("buffers", "images"):
+        entries: object = content.get(kind)
+        for entry in cast("list[object]", entries) if isinstance(entries, list) else []:
+            uri = cast("dict[str, object]", entry).get("uri") if isinstance(entry, dict) else None
+            if isinstance(uri, str) and uri[:5].lower() != "data:":
+                with suppress(OSError, RuntimeError, ValueError):
+                    if (place := _place(path, uri)) is not None:
+                        yield place
 
 
 def looks_like(head: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from synovia.io.base import listed
 from synovia.io.gltf.accessors import read_accessor
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.fields import Element
+from synovia.io.gltf.vrm import read_table
 from synovia.model import MAX_JOINTS
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
@@ -44,6 +46,8 @@ class Scene:
         bind: Orientations relative to the parent in the pose in which the skins were bound, (n, 3, 3); NaN for nodes
             that are no joint of a skin, and where the file does not tell it.
         notes: Sentences about constraints of joints that were not kept; extensions of the format define them.
+        roles: Part of the body of each node that the file declares, by row.
+        forward: Axis that the body faces, if the file declares it.
     """
 
     names: tuple[str, ...]
@@ -55,10 +59,14 @@ class Scene:
     scale: Array
     bind: Array
     notes: tuple[str, ...] = ()
+    roles: Mapping[int, str] = dataclasses.field(default_factory=dict[int, str])
+    forward: str | None = None
 
 
 def read_scene(document: Document) -> Scene:
     """Return the joints of all skins and their ancestors, or the nodes of the default scene if there is no skin.
+
+    The humanoid bones of a VRM file are joints too, whether a skin uses them or not.
 
     Raises:
         FormatError: If nodes form a cycle, a node has two parents or an invalid transform, or there are too many nodes.
@@ -68,7 +76,9 @@ def read_scene(document: Document) -> Scene:
         raise document.root.error("file has no nodes", hint="it holds no skeleton")
     above = parents_of(document.root, nodes)
     skins = document.root.items("skins")
+    table = read_table(document.root, len(nodes))
     joints = {node for skin in skins for node in skin.indices("joints", len(nodes), "node")}
+    joints |= table.roles.keys() if joints else set()
     wanted = joints or set(_default_scene(document.root, nodes))
     kept = _with_ancestors(document.root, wanted, above)
     order = _parents_first(kept, above)
@@ -81,12 +91,14 @@ def read_scene(document: Document) -> Scene:
         names=tuple(nodes[node].text("name", "") or f"node{node}" for node in order),
         row_of=row_of,
         parents=parents,
-        moving=tuple(node in (joints or inner) for node in order),
+        moving=tuple(node in table.roles or node in (joints or inner) for node in order),
         translation=np.array([t for t, _, _ in local]),
         rotation=np.array([r for _, r, _ in local]),
         scale=np.array([s for _, _, s in local]),
         bind=_bind(document, [] if mirrored else skins, row_of, parents),
-        notes=_notes([nodes[node] for node in order]),
+        notes=(*_notes([nodes[node] for node in order]), *table.notes),
+        roles={row_of[node]: role for node, role in table.roles.items() if node in row_of},
+        forward=table.forward,
     )
 
 

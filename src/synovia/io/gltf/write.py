@@ -1,4 +1,7 @@
-"""Write a motion as a new clip into a copy of the glTF file that its skeleton came from; nothing else changes."""
+"""Write a motion as a new clip, or a pose, into a copy of the glTF file that its skeleton came from.
+
+Nothing else in the copy changes. Functions that read such a file back are here, too.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.io.base import as_path, as_utf8, write_bytes
-from synovia.io.gltf.animation import mark_written
-from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, MAGIC, read_document
-from synovia.io.gltf.scene import Rest, Scene, over_time, read_scene
-from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, same_side
+from synovia.io.base import Shown, as_path, as_utf8, write_bytes
+from synovia.io.gltf.animation import mark_written, read_animations
+from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, MAGIC, Document, read_document
+from synovia.io.gltf.scene import Rest, Scene, node_places, over_time, read_scene
+from synovia.model import Joint, Kind, Pose, Skeleton
+from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rigid, same_side
 from synovia.model.motion import Motion
 
 _FLOAT: Final = 5126
@@ -53,13 +56,8 @@ def write_gltf(
     document = read_document(source)
     scene = read_scene(document)
     tracks = node_tracks(motion, scene)
-    for key in ("animations", "accessors", "bufferViews", "buffers", "images"):
-        document.root.items(key)  # check also the elements that no joint needs
+    content, chunk = _parts(document)
     buffers = document.root.items("buffers")
-    chunk = b""
-    if document.chunk is not None and buffers and not buffers[0].has("uri"):  # otherwise no buffer uses it
-        chunk = bytes(document.chunk[: buffers[0].integer("byteLength")])
-    content = document.root.data  # changed from here on
     binary = target.suffix.lower() != ".gltf"
     if binary and chunk:  # buffer 0 has the chunk, so the clip goes to its end
         clip = _Clip(content, motion.name, motion.times, 0, chunk + bytes(-len(chunk) % 4))
@@ -75,6 +73,116 @@ def write_gltf(
         chunk = bytes(clip.data)
     else:
         content.setdefault("buffers", []).append({"byteLength": len(clip.data), "uri": _data_uri(clip.data)})
+    _write(content, chunk, source, target, force=force)
+
+
+def write_gltf_pose(
+    pose: Pose, path: str | os.PathLike[str], *, into: str | os.PathLike[str], force: bool = False
+) -> None:
+    """Write a copy of a glTF or GLB file whose nodes have a pose of its skeleton.
+
+    Its clips stay as they are; programs that play none show the pose.
+
+    Args:
+        pose: The pose. Its skeleton is that of ``into``, with or without an added free root.
+        path: The file to write: JSON for ``.gltf``, else one binary file (GLB).
+        into: The file to copy.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        FileError: If a file cannot be read or written, or exists and ``force`` is not set.
+        FormatError: If ``into`` is not a usable glTF.
+        InputError: If the pose belongs to another skeleton.
+    """
+    source, target = as_path(into), as_path(path)
+    document = read_document(source)
+    scene = read_scene(document)
+    tracks = node_tracks(Motion(pose.skeleton, pose.q[None], 1.0, name="pose"), scene)
+    content, chunk = _parts(document)
+    nodes = {row: node for node, row in scene.row_of.items()}
+    for (row, what), values in tracks.items():
+        node = content["nodes"][nodes[row]]
+        _as_parts(node, scene, row)
+        node[what] = values[0].tolist()
+    _write(content, chunk, source, target, force=force)
+
+
+def read_gltf_pose(path: Path, skeleton: Skeleton) -> Pose:
+    """Read the pose of the nodes of a glTF or GLB file, as values of a skeleton with the same joints.
+
+    A free root that the skeleton has more takes the translation of the first node without a parent; and its rotation,
+    if that node's joint cannot turn.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is not a usable glTF.
+        InputError: If it has other joints.
+    """
+    scene = read_scene(read_document(path))
+    rest = Rest(scene)
+    rows, extra = _same_joints(skeleton, scene, str(path)), len(skeleton) - len(scene.names)
+    local = np.tile(np.eye(4), (len(scene.names), 1, 1))
+    for row in range(len(local)):
+        local[row, :3, :3] = quat_to_matrix(rest.conjugated(row, scene.rotation[row]))
+        local[row, :3, 3] = rest.offset[row]
+    q = skeleton.rest_q.copy()
+    if extra:
+        first, root = scene.parents.index(-1), skeleton.joints[0]
+        own = skeleton.joints[rows[first]]
+        moved = local[first] @ np.linalg.inv(own.rest)
+        if own.kind in (Kind.BALL, Kind.FREE):
+            moved = rigid(local[first, :3, 3] - own.rest[:3, 3])
+        q[skeleton.q_slice(0)] = _values(root, np.linalg.inv(root.rest) @ moved)
+        for row, parent in enumerate(scene.parents):
+            if parent < 0:
+                local[row] = np.linalg.inv(moved) @ local[row]
+    for row, own in enumerate(rows):
+        joint = skeleton.joints[own]
+        q[skeleton.q_slice(own)] = _values(joint, np.linalg.inv(joint.rest) @ local[row])
+    return Pose(skeleton, q)
+
+
+def shown_pose(path: Path, skeleton: Skeleton) -> tuple[list[int], Array]:
+    """Return the rows of a skeleton that a file has, and the places of their nodes, (rows, 3), when no clip plays."""
+    scene = read_scene(read_document(path))
+    return _same_joints(skeleton, scene, str(path)), node_places(scene, {}, 1)[0]
+
+
+def shown_clip(path: Path, motion: Motion) -> Shown:
+    """Return where the clip that was written last into a file puts the joints of a motion, at its keys."""
+    document = read_document(path)
+    scene = read_scene(document)
+    clip = [each for each in read_animations(document, scene.row_of) if each.written][-1]
+    times = np.unique(np.concatenate([track.times for track in clip.tracks.values()]))
+    local = {key: track.sample(times) for key, track in clip.tracks.items()}
+    rows = _same_joints(motion.skeleton, scene, str(path))
+    return Shown(rows, node_places(scene, local, len(times)), times)
+
+
+def _values(joint: Joint, motion: Array) -> Array:
+    """Return the values of a joint for a transform from its frame at rest, (4, 4); what it cannot do is left out."""
+    quat = matrix_to_quat(motion[:3, :3])
+    if joint.kind is Kind.HINGE:
+        return np.array([2.0 * np.arctan2(quat[:3] @ joint.axis, quat[3])])
+    if joint.kind is Kind.SLIDE:
+        return np.array([motion[:3, 3] @ joint.axis])
+    return {Kind.BALL: quat, Kind.FREE: np.append(motion[:3, 3], quat)}.get(joint.kind, np.empty(0))
+
+
+def _parts(document: Document) -> tuple[dict[str, Any], bytes]:
+    """Return the JSON of a file, which may be changed, and the binary chunk that its first buffer uses."""
+    for key in ("animations", "accessors", "bufferViews", "buffers", "images"):
+        document.root.items(key)  # check also the elements that no joint needs
+    buffers = document.root.items("buffers")
+    chunk = b""
+    if document.chunk is not None and buffers and not buffers[0].has("uri"):  # otherwise no buffer uses it
+        chunk = bytes(document.chunk[: buffers[0].integer("byteLength")])
+    return document.root.data, chunk
+
+
+def _write(content: dict[str, Any], chunk: bytes, source: Path, target: Path, *, force: bool) -> None:
+    """Write a changed copy of a file: JSON for ``.gltf``, else a GLB."""
+    binary = target.suffix.lower() != ".gltf"
     if chunk and not binary:
         content["buffers"][0]["uri"] = _data_uri(chunk)
     _check_references(content, source, target)
@@ -90,31 +198,12 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
     world matrix of the parent's node in that frame.
     """
     rest = Rest(scene)
-    names = motion.skeleton.joint_names
-    extra = len(names) - len(scene.names)
-    number = {name: row for row, name in enumerate(names)}
-    if (
-        extra not in (0, 1)
-        or (names[extra:] != scene.names and (len(number) != len(names) or set(names[extra:]) != set(scene.names)))
-        or (extra and motion.skeleton.joints[0].kind is not Kind.FREE)
-    ):
-        raise InputError(
-            "motion belongs to another skeleton",
-            where=motion.name,
-            value=motion.skeleton.name,
-            expected=f"the {len(scene.names)} joints of the file it goes into",
-        )
-    rows = rows_of(motion.skeleton, scene)
-    for row, parent in enumerate(scene.parents):
-        above = motion.skeleton.parents[rows[row]]
-        if (above if above >= extra else -1) != (rows[parent] if parent >= 0 else -1):
-            raise InputError(
-                f"joint {scene.names[row]!r} hangs from another joint than in the file it goes into",
-                where=motion.name,
-                value=names[above] if above >= extra else None,
-                expected=repr(scene.names[parent]) if parent >= 0 else "no joint above it",
-            )
-    places = motion.positions() if rest.sheared.any() else None
+    rows = _same_joints(motion.skeleton, scene, motion.name)
+    extra = len(motion.skeleton) - len(scene.names)
+    # scale of an added root, which no node can have, is kept in all places likewise
+    scaled_root = bool(extra and motion.stretch is not None and np.any(motion.stretch[:, 0] != 1.0))
+    exact = rest.sheared | scaled_root
+    places = motion.positions() if exact.any() else None
     linear: dict[int, Array] = {-1: np.eye(3)[None]}  # linear part of the world matrix of each node, while needed
     moved = np.eye(4)[None] if not extra else _root(motion)
     out: dict[tuple[int, str], Array] = {}
@@ -134,8 +223,8 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
         if parent < 0 and extra:
             p = moved[:, :3, 3] + (moved[:, :3, :3] @ p[..., None])[..., 0]
             turn = moved[:, :3, :3] @ turn
-        if rest.sheared[row] and places is not None:
-            step = places[:, own] - places[:, rows[parent]]
+        if exact[row] and places is not None:
+            step = places[:, own] - (places[:, rows[parent]] if parent >= 0 else 0.0)
             local = (np.linalg.pinv(linear[parent]) @ step[..., None])[..., 0]
             if np.abs(linear[parent] @ (local - scene.translation[row])[..., None]).max() > _STILL * rest.size:
                 out[row, "translation"] = local
@@ -156,14 +245,38 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
     return {key: np.broadcast_to(values, (len(motion), values.shape[-1])) for key, values in out.items()}
 
 
-def rows_of(skeleton: Skeleton, scene: Scene) -> list[int]:
-    """Return the row of a skeleton for each joint of a file; the skeleton may have a free root above them."""
+def _same_joints(skeleton: Skeleton, scene: Scene, where: str) -> list[int]:
+    """Return the row of a skeleton for each joint of a file; the skeleton may have a free root above them.
+
+    Raises:
+        InputError: If the joints have other names, or hang from other joints.
+    """
     names = skeleton.joint_names
     extra = len(names) - len(scene.names)
-    if names[extra:] == scene.names:
-        return list(range(extra, len(names)))
     number = {name: row for row, name in enumerate(names)}
-    return [number[name] for name in scene.names]
+    if (
+        extra not in (0, 1)
+        or (names[extra:] != scene.names and (len(number) != len(names) or set(names[extra:]) != set(scene.names)))
+        or (extra and skeleton.joints[0].kind is not Kind.FREE)
+    ):
+        raise InputError(
+            "motion belongs to another skeleton",
+            where=where,
+            value=skeleton.name,
+            expected=f"the {len(scene.names)} joints of the file it goes into",
+        )
+    same = names[extra:] == scene.names
+    rows = [row + extra if same else number[name] for row, name in enumerate(scene.names)]
+    for row, parent in enumerate(scene.parents):
+        above = skeleton.parents[rows[row]]
+        if (above if above >= extra else -1) != (rows[parent] if parent >= 0 else -1):
+            raise InputError(
+                f"joint {scene.names[row]!r} hangs from another joint than in the file it goes into",
+                where=where,
+                value=names[above] if above >= extra else None,
+                expected=repr(scene.names[parent]) if parent >= 0 else "no joint above it",
+            )
+    return rows
 
 
 def _root(motion: Motion) -> Array:

@@ -3,11 +3,16 @@
 from typing import Final
 
 from synovia.io.base import Contents, Format
+from synovia.io.mjcf.files import companions
 from synovia.io.mjcf.model import read_skeleton
 from synovia.io.xmltree import root_is
 
 FORMAT: Final = Format(
-    "MJCF", (".mjcf", ".xml"), lambda head: root_is("mujoco", head), lambda path: Contents(read_skeleton(path))
+    "MJCF",
+    (".mjcf", ".xml"),
+    lambda head: root_is("mujoco", head),
+    lambda path: Contents(read_skeleton(path)),
+    companions=companions,
 )
 
 __all__ = ["FORMAT"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -45,6 +46,29 @@ class Files:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A model with the files that it includes, before their shapes are looked up.
+
+    Args:
+        home: The folder of the model.
+        models: The MJCF files, that of the model first.
+        folders: Folders in which files are looked for, relative to ``home``.
+        assets: The elements that name other files, with the folder of their MJCF file and the name.
+        notes: What was read although it is not as it should be.
+    """
+
+    home: Path
+    models: tuple[Path, ...]
+    folders: set[Path]
+    assets: list[tuple[Element, Path, str]]
+    notes: tuple[str, ...]
+
+    def folders_of(self, folder: Path) -> set[Path]:
+        """Return the folders in which a file is looked for that an MJCF file in a folder names."""
+        return self.folders | {folder / other for other in self.folders}
+
+
 def check_files(path: Path) -> Files:
     """Check a model and all files that it names.
 
@@ -56,12 +80,53 @@ def check_files(path: Path) -> Files:
         FormatError: If a file is malformed or its model too large, or if a file other than a shape is missing or may
             not be opened.
     """
+    reading = _read(path)
+    shapes: dict[Shape, bool] = {}
+    for element, folder, value in reading.assets:
+        try:
+            _resolve(element, reading.home, reading.folders_of(folder), value)
+            usable = True
+        except FormatError:
+            if element.tag not in _SHAPES:
+                raise
+            usable = False
+        if element.tag in _SHAPES and value.strip():
+            shape = _shape(element, value)
+            shapes[shape] = shapes.get(shape, True) and usable
+    missing = tuple(shape for shape, usable in shapes.items() if not usable)
+    return Files(len(reading.models) > 1, tuple(shapes), missing, reading.notes)
+
+
+def companions(path: Path) -> Iterator[Path]:
+    """Yield the MJCF files that a model includes, and the files of its shapes inside its folder.
+
+    Raises:
+        SynoviaError: If the model or a file that it includes cannot be read.
+    """
+    reading = _read(path)
+    yield from reading.models[1:]
+    for _, folder, value in reading.assets:
+        inside: list[Path] = []
+        for place in _places(reading.home, reading.folders_of(folder), value):
+            with suppress(OSError, ValueError, RuntimeError):  # a null byte, a name too long, links in a circle
+                if (real := place.resolve()).is_relative_to(reading.home):
+                    inside.append(real)
+        yield from [place for place in inside if place.is_file()] or inside[:1]
+
+
+def _read(path: Path) -> _Reading:
+    """Read a model and the files that it includes.
+
+    Raises:
+        FileError: If one cannot be read.
+        FormatError: If one is malformed, too large or missing.
+    """
     home = path.resolve().parent
     folders = {Path()}
     assets: list[tuple[Element, Path, str]] = []
     budget = Budget()
     waiting = [(path, Path(), "mujoco")]
-    seen = {path.resolve()}
+    seen = {path.resolve(): None}  # in this order
     notes: list[str] = []
     while waiting:
         file, folder, kind = waiting.pop()
@@ -78,22 +143,9 @@ def check_files(path: Path) -> Files:
                     continue
                 for nested in _nested(element, home, {Path(), folder}, value):
                     if nested not in seen:
-                        seen.add(nested)
+                        seen[nested] = None
                         waiting.append((nested, nested.parent, ""))
-    shapes: dict[Shape, bool] = {}
-    for element, folder, value in assets:
-        try:
-            _resolve(element, home, folders | {folder / other for other in folders}, value)
-            usable = True
-        except FormatError:
-            if element.tag not in _SHAPES:
-                raise
-            usable = False
-        if element.tag in _SHAPES and value.strip():
-            shape = _shape(element, value)
-            shapes[shape] = shapes.get(shape, True) and usable
-    missing = tuple(shape for shape, usable in shapes.items() if not usable)
-    return Files(len(seen) > 1, tuple(shapes), missing, tuple(notes))
+    return _Reading(home, (path, *(file for file in seen if file != path.resolve())), folders, assets, tuple(notes))
 
 
 def _shape(element: Element, value: str) -> Shape:
@@ -129,12 +181,16 @@ def _walk(root: Element) -> Iterator[Element]:
         waiting += element.children
 
 
+def _places(home: Path, folders: set[Path], value: str) -> list[Path]:
+    """Return where a file that an element refers to may be."""
+    tried = sorted({(home / folder / value.strip()) for folder in folders})
+    return tried + [home / folder / Path(value.strip()).name for folder in folders]  # compiler strippath="true"
+
+
 def _resolve(element: Element, home: Path, folders: set[Path], value: str) -> Path:
     """Return the file that an element refers to; it must exist, and every candidate must be in the model's folder."""
-    tried = sorted({(home / folder / value.strip()) for folder in folders})
-    tried += [home / folder / Path(value.strip()).name for folder in folders]  # compiler strippath="true"
     found: Path | None = None
-    for candidate in tried:
+    for candidate in _places(home, folders, value):
         try:
             place = candidate.resolve()
             inside = place.is_relative_to(home)

@@ -38,7 +38,12 @@ from synovia.io.toml.read import looks_like, parse_skeleton, read_skeleton
 from synovia.io.toml.write import skeleton_text, write_skeleton
 
 FORMAT = Format(
-    "Synovia TOML", (".toml",), looks_like, lambda path: Contents(read_skeleton(path)), write=write_skeleton
+    "Synovia TOML",
+    (".toml",),
+    looks_like,
+    lambda path: Contents(read_skeleton(path)),
+    write=write_skeleton,
+    companions=lambda path: [path.with_suffix(".glb")],  # the surface
 )
 
 __all__ = ["FORMAT", "parse_skeleton", "read_skeleton", "skeleton_text", "write_skeleton"]

@@ -60,7 +60,7 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
     if isinstance(limit, Interval):
         limits = {"limit": (limit.lower, limit.upper)}
     elif isinstance(limit, SwingTwist):
-        limits = {"frame": np.ravel(limit.frame), "twist": limit.twist}
+        limits = {"frame": limit.axes.ravel(), "twist": limit.twist}
         limits |= {"swing_x": (-limit.x[0], limit.x[1]), "swing_y": (-limit.y[0], limit.y[1])}
     return {
         "name": joint.name,

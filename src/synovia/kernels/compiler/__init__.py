@@ -7,9 +7,9 @@ Kernels run in one of four ways, which ``SYNOVIA_KERNELS`` may choose:
 ``python``    as plain Python, slowly; NUMBA_DISABLE_JIT=1 means the same
 ``none``      not at all: they raise an error that tells what to install
 
-By default, or with ``compiled``, the first of ``prebuilt``, ``jit`` and ``none`` that is possible is taken.
-``uncompiled`` chooses the first of ``prebuilt`` and ``python``, for one small solve, which takes less time than the
-compiler does.
+By default, the first of ``prebuilt``, ``jit`` and ``python`` that is possible is taken; the last one warns at the first
+call. ``compiled`` takes the first of ``prebuilt``, ``jit`` and ``none``. ``uncompiled`` chooses the first of
+``prebuilt`` and ``python``, for one small solve, which takes less time than the compiler does.
 
 numba is imported for ``jit`` alone, and without SciPy: numba imports its BLAS for functions that our kernels never
 call, which takes longer than everything else together. Otherwise ``numba`` is None.
@@ -83,13 +83,19 @@ def _choose() -> tuple[str, Prebuilt, Any, str]:
     started, problem = _start_numba()
     if started is not None:
         return "jit", found, started, ""
-    advice = 'run pip install --upgrade "synovia[jit]"; SYNOVIA_KERNELS=python works without a compiler, but slowly'
+    from synovia.errors import install_command
+
+    commands = [install_command("jit")]
     if FOLDER.exists():  # from a wheel that has them
-        advice = f"run pip install --force-reinstall synovia, or {advice.removeprefix('run ')}"
-    return "none", Prebuilt("", {}, f"{found.reason}, and {problem}"), None, advice
+        commands.insert(0, "pip install --force-reinstall synovia")
+    advice = f"run {', or '.join(commands)}"
+    if CHOICE:
+        advice += "; SYNOVIA_KERNELS=python works without a compiler, but slowly"
+    return "none" if CHOICE else "python", Prebuilt("", {}, f"{found.reason}, and {problem}"), None, advice
 
 
 mode, prebuilt, numba, advice = _choose()
+unasked = mode == "python" and bool(advice)  # plain Python, as nothing faster is possible here
 mistaken = mode == "none" and CHOICE not in ("", "compiled", "jit", "prebuilt", "none")  # no such way or level
 
 

@@ -2,8 +2,8 @@
 
 **Messages.** A compilation takes seconds, so the logger ``synovia.kernels`` reports it at level INFO. Each record has
 the attributes ``compiling`` (True before, False after), ``solver`` (the purpose of the kernel) and ``seconds`` (an
-estimate before, None if unknown; the time taken after). If the logger has no handler, a compilation of more than two
-seconds prints one line on stderr, at a terminal or in a notebook. A log level above INFO silences both.
+estimate before, None if unknown; the time taken after). If the logger has no handler, a process that has compiled for
+two seconds prints a line on stderr for what it compiles then and from then on. A log level above INFO silences both.
 
 **Another process.** The compiler is written in Python, so it slows down all other threads of its process. A thread can
 have another process compile what it needs (``delegated``); it then loads the result from the cache on disk.
@@ -30,7 +30,7 @@ from typing import Any
 from synovia.kernels.compiler.entries import entry_of, name_of_entry
 
 logger = logging.getLogger("synovia.kernels")
-PATIENCE = 2.0  # seconds of compiling before a line is printed
+PATIENCE = 2.0  # seconds of compiling in a process before lines are printed
 
 
 class Linking:
@@ -65,6 +65,7 @@ class _Listener:
     def __init__(self) -> None:
         self._inside: list[tuple[Any, float]] = []
         self._timer: threading.Timer | None = None
+        self._left = PATIENCE
 
     def notify(self, event: Any) -> None:
         """Handle an event of numba."""
@@ -81,7 +82,7 @@ class _Listener:
             words, seconds = _report_start(function)
             if _has_no_handler():
                 line = f"compiling {words}{about(seconds)}, once for this version"
-                self._timer = threading.Timer(PATIENCE, notice, (line,))
+                self._timer = threading.Timer(max(self._left, 0.0), notice, (line,))
                 self._timer.daemon = True
                 self._timer.start()
 
@@ -94,7 +95,9 @@ class _Listener:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        _report_end(function, time.perf_counter() - begun)
+        taken = time.perf_counter() - begun
+        self._left -= taken
+        _report_end(function, taken)
 
 
 def _report_start(function: Any) -> tuple[str, float | None]:
@@ -123,11 +126,10 @@ def about(seconds: float | None) -> str:
 
 
 def notice(line: str) -> None:
-    """Print a line on stderr, if at a terminal or in a notebook."""
+    """Print a line on stderr."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is closed or missing
-        if sys.stderr.isatty() or "ipykernel" in sys.modules:
-            sys.stderr.write(f"synovia: {line}\n")
-            sys.stderr.flush()
+        sys.stderr.write(f"synovia: {line}\n")
+        sys.stderr.flush()
 
 
 def _has_no_handler() -> bool:

@@ -12,7 +12,9 @@ the compiled one.
 
 from __future__ import annotations
 
+import functools
 import gc
+import warnings
 from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from synovia.kernels.compiler import advice, cache, mistaken, mode, numba, prebuilt
+from synovia.kernels.compiler import advice, cache, mistaken, mode, numba, prebuilt, unasked
 from synovia.kernels.compiler.entries import ENTRIES, name_of_entry
 from synovia.kernels.compiler.sources import name_of
 
@@ -74,7 +76,26 @@ def _other_entry(function: Callable[..., Any]) -> Callable[..., Any]:
             raise kind(f"the solvers cannot run: {prebuilt.reason}", hint=advice)
 
         return entry
+    if unasked and name in ENTRIES:
+        return _with_warning(function)
     return prebuilt.entries.get(name, function)
+
+
+_warned: list[bool] = []
+
+
+def _with_warning(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an entry point in plain Python that warns once in a process that it is not compiled."""
+
+    @functools.wraps(function)
+    def entry(*arguments: Any) -> Any:
+        if not _warned:
+            _warned.append(True)
+            what = f"solving uncompiled, a hundred times more slowly: {prebuilt.reason}. To compile, {advice}."
+            warnings.warn(f"synovia: {what}", UserWarning, stacklevel=2)
+        return function(*arguments)
+
+    return entry
 
 
 def _take_integers_alike(kernel: Any) -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from synovia.errors import InputError
 from synovia.kernels import layout
-from synovia.model.geometry import as_direction, as_matrix, as_numbers, matrix_to_quat
+from synovia.model.geometry import Array, as_direction, as_matrix, as_numbers, matrix_to_quat
 from synovia.model.limits.base import Limit
 
 _SMALLEST: Final = 1e-10  # half-angle instead of 0, which the ellipse does not allow; below the slack of 1e-9
 _Frame = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
-_IDENTITY: Final[_Frame] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +25,28 @@ class SwingTwist(Limit):
     The swing is a rotation vector (sx, sy) normal to the twist axis, allowed where (sx / a)² + (sy / b)² <= 1 with a
     half-angle of its own in each direction; the twist about the bone is allowed in an interval.
 
+    Without ``frame``, the twist axis is the bone of the joint that gets the limit, at rest. The bone goes to the child
+    (with several children: along the sum of the bones to them), or, without a child, on from the parent. The x axis
+    points to the left of the body, so that a leg swings forward towards -x and back towards +x; of a bone that points
+    to a side, such as an arm in a T pose, it points up. Both are the part normal to the bone, and y = z × x. A skeleton
+    without ``up`` and ``forward`` has y up and faces z. Look at ``skeleton.joint(name).limit`` for the frame.
+
     Args:
         x: Half-angles (towards -x, towards +x) of the swing about the frame's x axis, radians, each 0 to pi.
         y: The same about the frame's y axis.
         twist: Lower and upper twist, radians, within [-pi, pi].
         frame: Rotation matrix whose columns are the frame's x, y and z axes in the joint's rest frame; z is the twist
-            axis, that is, the direction of the bone. ``SwingTwist.about`` builds it from a bone.
+            axis. ``SwingTwist.about`` builds it from a direction. None for the bone of the joint, as above.
 
     Raises:
         InputError: If an angle is out of range or the frame is not a rotation.
 
     Example:
         >>> import synovia as sy
-        >>> hip = sy.SwingTwist(x=(0.3, 1.8), y=(0.4, 0.4))  # radians
+        >>> hip = sy.SwingTwist(x=(1.8, 0.3), y=(0.4, 0.4))  # radians: forward and back, to each side
         >>> body = sy.bundled("humanoid").with_limits({"left_upper_leg": hip})
+        >>> body.joint("left_upper_leg").limit.axes[:, 2]  # the bone points down
+        array([ 0., -1.,  0.])
 
     References:
         Yamane & Nakamura (2002), *Natural Motion Animation through Constraining and Deconstraining at Will*.
@@ -48,7 +55,7 @@ class SwingTwist(Limit):
     x: tuple[float, float]
     y: tuple[float, float]
     twist: tuple[float, float] = (-math.pi, math.pi)
-    frame: _Frame = _IDENTITY
+    frame: _Frame | None = None
 
     def __post_init__(self) -> None:
         """Refuse invalid angles, and convert arrays and lists to tuples, which compare and hash."""
@@ -60,8 +67,9 @@ class SwingTwist(Limit):
         low, high = self.twist
         if not -math.pi - 1e-12 <= low <= high <= math.pi + 1e-12:
             raise InputError("twist limit", value=self.twist, expected="-pi <= lower <= upper <= pi radians")
-        matrix = as_matrix(self.frame, "limit frame")  # without rounding, since kernels read a quaternion
-        object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
+        if self.frame is not None:
+            matrix = as_matrix(self.frame, "limit frame")  # without rounding, since kernels read a quaternion
+            object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
 
     @classmethod
     def about(
@@ -90,14 +98,21 @@ class SwingTwist(Limit):
         if not length > 1e-9:
             raise InputError("x_axis", value=x_axis, expected="a direction that is not parallel to the bone")
         across = across / length
-        frame = np.column_stack([across, np.cross(z, across), z])
-        rows = tuple(tuple(float(v) for v in row) for row in frame)
-        return cls(x=x, y=y, twist=twist, frame=rows)  # type: ignore[arg-type]  # three rows of three
+        return cls(x=x, y=y, twist=twist).in_frame(np.column_stack([across, np.cross(z, across), z]))
 
-    def row(self) -> NDArray[np.float64]:
+    def in_frame(self, frame: Array) -> SwingTwist:
+        """Return the limit with another frame, (3, 3)."""
+        return replace(self, frame=tuple(tuple(row) for row in frame.tolist()))
+
+    @property
+    def axes(self) -> Array:
+        """The frame as an array (3, 3), its columns the x, y and z axes; the identity until a joint gives a bone."""
+        return np.eye(3) if self.frame is None else np.array(self.frame)
+
+    def row(self) -> Array:
         """Return frame quaternion (xyzw), half-angles, twist interval and the flag of a limit."""
         row = np.zeros(layout.LIMIT_WIDTH)
-        row[layout.LIMIT_FRAME : layout.LIMIT_FRAME + 4] = matrix_to_quat(np.asarray(self.frame))
+        row[layout.LIMIT_FRAME : layout.LIMIT_FRAME + 4] = matrix_to_quat(self.axes)
         row[[layout.SWING_X_BACK, layout.SWING_X, layout.SWING_Y_BACK, layout.SWING_Y]] = np.maximum(
             (*self.x, *self.y), _SMALLEST
         )

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.clips.guess import nearest_rotations
 from synovia.clips.upright import AXES, axis_name
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
@@ -18,7 +19,7 @@ from synovia.model.geometry import Array, align_z, axis_vector, unit
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
-from synovia.retargeting.bones import between
+from synovia.retargeting.bones import between, steadied
 from synovia.retargeting.tilt import MOST, tilted_up
 
 SIDED: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg", "foot")
@@ -32,6 +33,8 @@ _TOGETHER: Final = 0.01  # hinges that are nearer are at one point; as a part of
 _TWISTS: Final = 0.95  # cosine between the axis of a hinge and the way to the next ones from which it turns a limb
 _LEVEL: Final = 0.5  # vertical part of a bone that is nearly level
 _SOLE: Final = 0.87  # vertical part of a direction from the ankle that leads to the sole, not to the toes
+_UPRIGHT_ARM: Final = 0.7  # cosine of the angle between an arm that is a leg and the legs
+_ON_GROUND: Final = 0.3  # of a leg: hands that are so near to the height of the feet stand as well
 _STEEP: Final = 0.5  # horizontal part of a foot's direction below which it shows no heading
 
 
@@ -43,16 +46,26 @@ class Actor:
         motion: The clip.
         rows: Row of each part, by role.
         up: The direction away from the ground, (3,), in the axes of the clip.
+        carrier: Row of the joint in whose frame everything is, -1 for the world; None for a body with hips and legs,
+            where it is the world.
     """
 
     motion: Motion
     rows: Mapping[str, int]
     up: Array
+    carrier: int | None = None
 
     @cached_property
     def frames(self) -> Array:
-        """World frames of all joints, (T, n, 12), in the axes of the clip."""
-        return self.motion.frames()
+        """World frames of all joints, (T, n, 12), in the axes of the clip or of the carrier."""
+        frames = self.motion.frames()
+        eye = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (frames.shape[1], 1))
+        return frames if self.carrier is None else steadied(frames, self.carrier, eye)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has hips and legs, so that path, feet and posture can be judged."""
+        return self.carrier is None
 
     @cached_property
     def upright(self) -> Array:
@@ -89,7 +102,12 @@ class Actor:
 
     @cached_property
     def leg(self) -> float:
-        """Mean length of the legs, thigh and shin (the thigh alone if nothing is below the knee), length units."""
+        """Mean length of the legs, thigh and shin (the thigh alone if nothing is below the knee), length units.
+
+        The size of the skeleton for a part of a body.
+        """
+        if not self.whole:
+            return self.motion.skeleton.size
         total = 0.0
         for side in SIDES:
             places = [self.at(f"{side}_{part}")[0] for part in ("upper_leg", "lower_leg")]
@@ -100,7 +118,9 @@ class Actor:
 
     @cached_property
     def hips(self) -> Array:
-        """Positions of the midpoint of the hip joints, (T, 3)."""
+        """Positions of the midpoint of the hip joints, (T, 3); the carrier of a part of a body."""
+        if not self.whole:
+            return np.zeros((len(self.motion), 3))
         return self.middle("upper_leg")
 
     def below(self, role: str) -> list[int]:
@@ -205,6 +225,11 @@ def best_turn(pairs: Sequence[tuple[Array, Array]]) -> float:
     return float(np.arctan2(sine, cosine))
 
 
+def best_rotation(pairs: Sequence[tuple[Array, Array]]) -> Array:
+    """Return the rotation (3, 3) that brings the first directions as close to the second as possible (Kabsch)."""
+    return nearest_rotations(sum((b.T @ a for a, b in pairs), np.zeros((3, 3))))
+
+
 def about_z(v: Array, angle: float) -> Array:
     """Rotate vectors (..., 3) about z."""
     c, s = np.cos(angle), np.sin(angle)
@@ -285,6 +310,29 @@ def _trunk(places: Array, rows: Mapping[str, int]) -> Array:
     if not ends:
         return _legs(places, rows)
     return unit(places[:, ends].mean(1) - places[:, [rows[f"{side}_upper_leg"] for side in SIDES]].mean(1))
+
+
+def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
+    """Return whether the ends of arms and legs are on the ground at rest: arms that reach down to the feet are legs.
+
+    Args:
+        skeleton: A body that stands at rest; of others, this tells nothing.
+        rows: Row of each part, by role.
+    """
+    ends: list[list[int]] = []
+    for begin, parts in (("upper_leg", ("foot", "lower_leg")), ("upper_arm", ("hand", "lower_arm"))):
+        pair = [next((rows[f"{side}_{part}"] for part in parts if f"{side}_{part}" in rows), -1) for side in SIDES]
+        firsts = [rows.get(f"{side}_{begin}", -1) for side in SIDES]
+        if min(*pair, *firsts) < 0:
+            return False
+        ends += [firsts, pair]
+    places = np.array(skeleton.rest_pose().positions)
+    hips, feet, shoulders, hands = (places[pair].mean(0) for pair in ends)
+    leg, arm = hips - feet, shoulders - hands
+    far = float(np.linalg.norm(leg))
+    up = leg / max(far, 1e-300)
+    upright = float(arm @ up) > _UPRIGHT_ARM * float(np.linalg.norm(arm))
+    return upright and abs(float((hands - feet) @ up)) < _ON_GROUND * far
 
 
 def needed_up(given: str | None, what: str) -> Array | None:

@@ -7,14 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from synovia.clips.guess import nearest_rotations
 from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES, read_name
 from synovia.model.roles import ORDER
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import NEEDED
-from synovia.retargeting.judging.actor import Actor, about_z, angles, best_turn, cosines, up_of_clip
+from synovia.retargeting.judging.actor import Actor, about_z, angles, best_rotation, best_turn, cosines, up_of_clip
 
 Pairs = dict[str, tuple[Array, Array]]  # directions of each bone in the source and in the result, (T, 3)
 _HALF: Final = 0.5  # an explanation holds if at most this part of the angle is left
@@ -139,7 +138,7 @@ def whole_body(pairs: Pairs, lines: Sequence[tuple[Array, Array]], off: float) -
         off: Mean angle between the directions of source and result, radians.
     """
     every = [*pairs.values(), *lines]
-    R = _rotation([a for a, _ in every], [b for _, b in every])
+    R = best_rotation(every)
     tilt = float(np.arccos(np.clip(R[2, 2], -1.0, 1.0)))
     if tilt > _TILT and _explains(_mean_angle([(a @ R.T, b) for a, b in every]), off):
         return "up axis", tilt
@@ -199,11 +198,6 @@ def _carried(v: Array, a: Array, b: Array) -> Array:
     """Rotate vectors (T, 3) by the smallest rotations that bring directions a to b."""
     axis, cosine = np.cross(a, b), np.sum(a * b, axis=-1, keepdims=True)
     return v + np.cross(axis, v) + np.cross(axis, np.cross(axis, v)) / np.maximum(1.0 + cosine, 1e-6)
-
-
-def _rotation(a: Sequence[Array], b: Sequence[Array]) -> Array:
-    """Return the rotation (3, 3) that brings the first directions as close to the second as possible (Kabsch)."""
-    return nearest_rotations(sum((y.T @ x for x, y in zip(a, b, strict=True)), np.zeros((3, 3))))
 
 
 def _turned_angle(pairs: Sequence[tuple[Array, Array]]) -> float:

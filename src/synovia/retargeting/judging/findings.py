@@ -14,7 +14,7 @@ from synovia.clips.upright import axis_name
 from synovia.model.geometry import axis_vector
 from synovia.model.names import SIDES
 from synovia.retargeting.bones import between
-from synovia.retargeting.judging.actor import Actor, lean
+from synovia.retargeting.judging.actor import Actor, lean, stands_on_four
 from synovia.retargeting.judging.causes import inherited, limb_cause, swapped_sides, whole_body, whole_limbs
 from synovia.retargeting.judging.ground import held_frames
 from synovia.retargeting.judging.measure import Figures, Limb
@@ -23,7 +23,8 @@ Bools = NDArray[np.bool_]
 LEVELS: Final = ("note", "look", "failed")
 CAUSES: Final = (
     "up axis", "sides swapped", "mirrored", "rest pose", "direction", "upside down", "scale", "crossed", "overlap",
-    "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose", "flip",
+    "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose", "flip", "part",
+    "four legs",
 )  # fmt: skip
 
 # Thresholds of "look" and of "failed". Angles in radians, lengths in lengths of a leg, shares of all frames.
@@ -90,6 +91,7 @@ def find(figures: Figures) -> tuple[Finding, ...]:
     found = [
         *_swapped(figures), *_directions(figures), *_upside_down(figures), *_scales(figures), *_crossings(figures),
         *_jumps(figures), *_steps(figures), *_feet(figures), *_limits(figures), *_unmapped(figures),
+        *_of_parts(figures), *_four_legs(figures),
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
 
@@ -173,7 +175,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
             off[limb.limb] = peaks
     limbs = [bone for bone in off if bone != "head" and not bone.endswith("foot")]
     mean = {limb.limb: limb for limb in figures.limbs}
-    if limbs:
+    if limbs and figures.whole:
         bones = {bone: pair for bone, pair in figures.pairs.items() if bone != "head" and not bone.endswith("foot")}
         whole = whole_body(bones, figures.lines, float(np.mean([mean[bone].mean for bone in bones])))
         if whole is not None and (len(limbs) >= _MANY or "trunk" in limbs or whole[0] != "up axis"):
@@ -214,7 +216,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
 
 def _upside_down(figures: Figures) -> Iterator[Finding]:
     """Yield findings about a body that stands on its head, and about tilted worlds."""
-    if figures.result is None:
+    if figures.result is None or not figures.whole:
         return
     every = tuple(range(len(figures.motion)))
     if figures.origin is not None and figures.source is not None:
@@ -239,6 +241,8 @@ def _upside_down(figures: Figures) -> Iterator[Finding]:
 
 def _scales(figures: Figures) -> Iterator[Finding]:
     """Yield findings about paths that are too long or too short."""
+    if not figures.whole:
+        return
     every = tuple(range(len(figures.motion)))
     for actor, what in ((figures.origin, "source"), (figures.result, "result")):
         metres = None if actor is None else actor.motion.skeleton.meters_per_unit
@@ -409,7 +413,7 @@ def _unmapped(figures: Figures) -> Iterator[Finding]:
     for role in figures.unmapped:
         side, _, part = role.partition("_")
         lonely = side in SIDES and f"{SIDES[1 - SIDES.index(side)]}_{part}" in figures.mapped
-        if lonely and part in ("upper_arm", "lower_arm", "upper_leg", "lower_leg"):
+        if lonely and figures.whole and part in ("upper_arm", "lower_arm", "upper_leg", "lower_leg"):
             text = "is not mapped, although the same part of the other side is"
             yield Finding(role, "not mapped", "look", (), text)
         elif part[-1:].isdigit():
@@ -418,3 +422,29 @@ def _unmapped(figures: Figures) -> Iterator[Finding]:
             others.append(role.replace("_", " "))
     if others:
         yield Finding("body", "not mapped", "note", (), f"not mapped: {', '.join(dict.fromkeys(others))}")
+
+
+def _of_parts(figures: Figures) -> Iterator[Finding]:
+    """Yield findings that say what was judged, where it is not a whole body."""
+    if figures.whole:
+        return
+    if figures.source is None:
+        seen = "jumps and limits of its joints"
+        yield Finding("body", "part", "note", (), f"no body with hips and two legs: only {seen} were judged")
+    elif figures.limbs:
+        seen = ", ".join(limb.limb.replace("_", " ") for limb in figures.limbs)
+        text = f"only a part is compared, relative to the joint that carries it: {seen}; not path, feet and balance"
+        yield Finding("body", "part", "note", (), text)
+    else:
+        yield Finding("body", "part", "look", (), "no bone of it could be compared with its source")
+
+
+def _four_legs(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about a body of four legs beside one of two."""
+    if figures.origin is None or figures.result is None or not figures.whole:
+        return
+    four = [stands_on_four(actor.motion.skeleton, actor.rows) for actor in (figures.origin, figures.result)]
+    if four[0] != four[1]:
+        names = ["the source", "the result"] if four[0] else ["the result", "the source"]
+        text = f"at rest, {names[0]} stands on four legs and {names[1]} on two: poses mean different things for them"
+        yield Finding("body", "four legs", "look", tuple(range(len(figures.motion))), text)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError, SynoviaError
+from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
@@ -18,11 +18,13 @@ from synovia.model.names import SIDES
 from synovia.model.roles import ORDER
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import NEEDED
+from synovia.retargeting.bones import carrier_of
 from synovia.retargeting.judging.actor import (
     BONES,
     Actor,
     about_z,
     angles,
+    best_rotation,
     best_turn,
     heading,
     needed_up,
@@ -40,11 +42,11 @@ from synovia.retargeting.judging.steps import (
     limbs_of_joints,
     part_steps,
 )
-from synovia.retargeting.shape import find_roles
 
 Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]
 _BESIDE: Final = 0.03  # of a leg: ankles are crossed from this distance on
+_TRUNK: Final = ("spine", "chest", "upper_chest")
 _SEEN: Final = ("hips", "spine", "chest", "neck", "head", "upper_arm", "lower_arm", "upper_leg", "lower_leg")
 
 
@@ -118,7 +120,8 @@ class Figures:
             )  # fmt: skip
         if not len(motion):
             raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-        own, other = (_roles(clip.skeleton) if clip is not None else {} for clip in (motion, source))
+        own = motion.skeleton.roles.rows
+        other: Mapping[str, int] = {} if source is None else source.skeleton.roles.rows
         if joint_map is None:
             joint_map = {
                 role: (other.get(role, row), row) for role, row in own.items() if source is None or role in other
@@ -129,23 +132,43 @@ class Figures:
             {role: skeleton.index(pair[k]) for role, pair in joint_map.items() if source is not None or k == 1}
             for k, skeleton in enumerate(skeletons)
         ]
-        self.origin = None
-        if source is not None:
-            self.origin = _actor(source, _completed(source.skeleton, rows[0], other), needed_up(up[0], "source_up"))
-        own_up = needed_up(up[1], "up")
+        theirs = _completed(skeletons[0], rows[0], other)
         mine = _completed(motion.skeleton, rows[1], own)
-        if own_up is None and all(role in mine for role in NEEDED):
+        whole = all(role in parts for parts in ((mine,) if source is None else (mine, theirs)) for role in NEEDED)
+        self.origin = None
+        ups = needed_up(up[0], "source_up"), needed_up(up[1], "up")
+        if source is not None:
+            self.origin = _actor(source, theirs, ups[0], whole)
+        own_up = ups[1]
+        if own_up is None and whole:
             own_up = up_of_rest(motion.skeleton, mine)
             if own_up is None and self.origin is not None and source is not None and _alike(source, motion):
                 own_up = self.origin.up  # a rest pose that does not stand; the axes are those of the same body
-        self.result = _actor(motion, mine, own_up)
+        self.result = _actor(motion, mine, own_up, whole)
         if self.result is None:
             self.origin = None
         self.found = own, other
 
+    @property
+    def whole(self) -> bool:
+        """Whether whole bodies are compared; if not, their parts are, relative to the joints that carry them."""
+        return self.result is not None and self.result.whole
+
     @cached_property
     def pairs(self) -> Pairs:
-        """Directions of each bone in the source and in the result, (T, 3), with z up."""
+        """Directions of each bone in the source and in the result, (T, 3), with z up.
+
+        For parts of bodies, they are in the axes of the result's carrier.
+        """
+        pairs = self._pairs
+        if self.whole or not pairs:
+            return pairs
+        turn = best_rotation([*self._lines, *pairs.values()])
+        return {bone: (a @ turn.T, b) for bone, (a, b) in pairs.items()}
+
+    @cached_property
+    def _pairs(self) -> Pairs:
+        """Directions of each bone in the source and in the result, (T, 3), each in its own axes."""
         if self.origin is None or self.result is None:
             return {}
         out: Pairs = {}
@@ -155,14 +178,21 @@ class Figures:
         for bone in BONES:
             if bone == "trunk" and not end:
                 continue
+            if not self.whole and self.mapped.isdisjoint(_TRUNK if bone == "trunk" else (bone,)):
+                continue
             a, b = (body.bone(bone, end) for body in (self.origin, self.result))
             if a is not None and b is not None:
                 out[bone] = a, b
         return out
 
-    @cached_property
+    @property
     def lines(self) -> list[tuple[Array, Array]]:
-        """Directions across hips and shoulders in the source and in the result, (T, 3)."""
+        """Directions across hips and shoulders in the source and in the result, (T, 3); none for parts of bodies."""
+        return self._lines if self.whole else []
+
+    @cached_property
+    def _lines(self) -> list[tuple[Array, Array]]:
+        """Directions across hips and shoulders in the source and in the result, (T, 3), each in its own axes."""
         if self.origin is None or self.result is None:
             return []
         lines = [(self.origin.across(part), self.result.across(part)) for part in ("upper_leg", "upper_arm")]
@@ -172,7 +202,7 @@ class Figures:
     def turn(self) -> float:
         """Rotation about the vertical from the source to the result, radians."""
         limbs = [pair for bone, pair in self.pairs.items() if not bone.endswith("foot")]
-        return best_turn([*limbs, *self.lines]) if limbs else 0.0
+        return best_turn([*limbs, *self.lines]) if limbs and self.whole else 0.0
 
     @cached_property
     def turned(self) -> Pairs:
@@ -192,17 +222,17 @@ class Figures:
     @cached_property
     def feet(self) -> tuple[Foot, ...]:
         """Contacts, slide and heights of the feet."""
-        return () if self.result is None else tuple(feet(self.result, self.origin, self.turn))
+        return () if self.result is None or not self.whole else tuple(feet(self.result, self.origin, self.turn))
 
     @cached_property
     def overlaps(self) -> tuple[Overlap, ...]:
         """Pairs of limbs that touch."""
-        return () if self.result is None else tuple(overlaps(self.result, self.origin))
+        return () if self.result is None or not self.whole else tuple(overlaps(self.result, self.origin))
 
     @cached_property
     def crossed(self) -> Bools | None:
         """In which frames the legs are crossed and those of the source are not, (T,); None without ankles."""
-        own = None if self.result is None else crossing(self.result)
+        own = None if self.result is None or not self.whole else crossing(self.result)
         if own is None:
             return None
         other = None if self.origin is None else crossing(self.origin)
@@ -231,7 +261,7 @@ class Figures:
         for role, (one, two) in self.source_steps.items():
             if role.removeprefix("left_").removeprefix("right_") in _SEEN and len(found := jumps(one, two)):
                 shared[role] = tuple(found.tolist())
-        if self.result is not None:
+        if self.result is not None and self.whole:
             other: list[int] = [] if self.origin is None else hip_jumps(self.origin).tolist()
             if here := [frame for frame in hip_jumps(self.result).tolist() if frame not in other]:
                 own["hips"] = tuple(here)
@@ -252,19 +282,11 @@ class Figures:
 
     @cached_property
     def paths(self) -> tuple[float, float] | None:
-        """Extents of the paths of the hips in source and result, in lengths of a leg; None without a source."""
-        if self.origin is None or self.result is None:
+        """Extents of the paths of the hips in source and result, in lengths of a leg; None if there is none."""
+        if self.origin is None or self.result is None or not self.whole:
             return None
         a, b = (np.sqrt(np.var(body.hips, axis=0).sum()) / body.leg for body in (self.origin, self.result))
         return float(a), float(b)
-
-
-def _roles(skeleton: Skeleton) -> dict[str, int]:
-    """Return the recognised parts of a body; none if they cannot be told, as in a scene of two bodies."""
-    try:
-        return find_roles(skeleton)
-    except SynoviaError:
-        return {}
 
 
 def _alike(a: Motion, b: Motion) -> bool:
@@ -272,10 +294,14 @@ def _alike(a: Motion, b: Motion) -> bool:
     return set(a.skeleton.joint_names) <= set(b.skeleton.joint_names)  # a free root may have been added
 
 
-def _actor(motion: Motion, rows: dict[str, int], up: Array | None) -> Actor | None:
-    """Return the body of a clip; None if it has no hips and legs, or no legs of any length."""
-    if not len(motion) or any(role not in rows for role in NEEDED):
+def _actor(motion: Motion, rows: dict[str, int], up: Array | None, whole: bool) -> Actor | None:
+    """Return the body of a clip, or of a part of one; None without any part, or with legs of no length."""
+    if not len(motion) or not rows:
         return None
+    if not whole:
+        parts = [role for role in rows if role != "hips"]
+        carrier = carrier_of(motion.skeleton, rows, parts) if parts else -1
+        return Actor(motion, rows, np.array([0.0, 0.0, 1.0]), carrier)
     actor = Actor(motion, rows, up_of_clip(motion, rows) if up is None else up)
     return actor if actor.leg > 0.0 else None
 

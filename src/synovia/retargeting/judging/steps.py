@@ -190,7 +190,7 @@ def at_limits(motion: Motion) -> dict[int, Bools]:
 
 def _at_swing_twist(limit: SwingTwist, quats: Array) -> Bools:
     """Return in which frames a ball joint (T, 4) is at the edge of its swing or its twist."""
-    vector = quats[:, :3] @ np.asarray(limit.frame)
+    vector = quats[:, :3] @ limit.axes
     x, y, z, w = (*vector.T, quats[:, 3])
     half = np.arctan2(z, w)
     c, s = np.cos(half), np.sin(half)

@@ -16,6 +16,7 @@ from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, UPPER
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, rotation_between, times_exp
 from synovia.problem import pack, reduce
+from synovia.problem.structure import with_columns_in_turn
 
 Ints = NDArray[np.int32]
 _BLOCK: Final = 32  # frames; starting a thread costs as much as a few frames
@@ -25,7 +26,7 @@ class Variables:
     """The variables of a skeleton or of a problem: where their values are in q, and their columns.
 
     Args:
-        variables: (k, 3) variables, as in ``kernels.layout``.
+        variables: (k, 3) variables, as in ``kernels.layout``; their columns follow each other.
         limits: (k, ...) their limits.
         reach: Length by which lengths are divided.
     """
@@ -59,8 +60,8 @@ class Variables:
 
 
 def all_variables(skeleton: Skeleton, reach: float = 1.0) -> Variables:
-    """Return the variables of all joints of a skeleton."""
-    return Variables(skeleton.tables.variables, skeleton.tables.limits, reach)
+    """Return the variables of all joints of a skeleton. Mimic joints have none, so columns are not velocities."""
+    return Variables(with_columns_in_turn(skeleton.tables.variables), skeleton.tables.limits, reach)
 
 
 class Model(Variables):

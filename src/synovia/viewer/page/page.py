@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from synovia.errors import InputError
 from synovia.surface import Surface
+from synovia.text import counted
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.worker import Worker
@@ -313,9 +314,10 @@ class Page:
         status = frame.solution.status
         colour = GOOD if frame.solution.reached else BAD
         name = status.name.lower().replace("_", " ")
+        steps = counted(frame.solution.steps, "step")
         spent = f", {frame.milliseconds:.2f} ms" if frame.milliseconds > 0.0 else ""
         return note(
-            f'<b style="color:{colour}">{name}</b> in {frame.solution.steps} steps{spent} '
+            f'<b style="color:{colour}">{name}</b> in {steps}{spent} '
             f'<span style="color:{DIM}">({safe(self.session.solver.name)})</span>'
         )
 

@@ -262,4 +262,4 @@ def from_sliders(kind: Kind, limit: Any, values: Array) -> Array:
 
 def _bone_frame(limit: Any) -> Array:
     """Return the frame of a joint's limit, (3, 3), whose z axis is the bone."""
-    return np.asarray(limit.frame) if isinstance(limit, SwingTwist) else np.eye(3)
+    return limit.axes if isinstance(limit, SwingTwist) else np.eye(3)

@@ -7,7 +7,7 @@ from typing import Any
 from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.page.page import Tab
-from synovia.viewer.page.style import PRIMARY, note
+from synovia.viewer.page.style import PRIMARY, WARN, note, safe
 from synovia.viewer.panel.controls import Field, above_zero, whole
 from synovia.viewer.panel.sheet import Sheet
 from synovia.viewer.scene.ghosts import ONION
@@ -30,9 +30,11 @@ class Clip(Tab):
         self._keyed: tuple[Any, ...] = ()  # what the sheet shows
         self._frames: tuple[int, ...] = ()  # those of the list
         self._length = _SECONDS
+        self._told: tuple[str, ...] = ()  # the notes that are shown
         self._empty = gui.add_html(note(_EMPTY), visible=not self.session.clips)
         self._names = self._labels()
         self._pick = self.connect(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
+        self._notes: Any = gui.add_html("", visible=False)
         self._playing = self.connect(
             gui.add_checkbox("Play", False), lambda on: self.session.set_play(playing=bool(on))
         )
@@ -182,6 +184,13 @@ class Clip(Tab):
         else:
             self._go((float(frame),))
 
+    def _tell(self, notes: tuple[str, ...]) -> None:
+        """Show what of the clip was not kept."""
+        if notes != self._told:
+            self._told = notes
+            self._notes.content = note("<br>".join(safe(one) for one in notes), WARN)
+            self._notes.visible = bool(notes)
+
     def show(self, frame: Frame) -> None:
         """Update the controls from the clip."""
         if len(self._names) != 1 + len(self.session.clips):
@@ -192,9 +201,12 @@ class Clip(Tab):
         number = 0
         if play.motion is not None:
             number = 1 + next(i for i, motion in enumerate(self.session.clips) if motion is play.motion)
+            self._tell(play.motion.notes)
             length = max(round(play.motion.duration, 3), 0.001)
             if self._time.max != length:
                 self._time.max = length
+        else:
+            self._tell(())
         self._pick.value = self._names[number]
         self._playing.value = play.playing
         chosen = number > 0

@@ -41,7 +41,7 @@ def retarget_opening(
         read_map(joint_map) if isinstance(joint_map, str | Path) else joint_map
     )
     surfaces = surface_with(motion.skeleton), surface_with(body)
-    ends = [f"{motion.name}: {note}" for note in find_ends(motion).notes]
+    ends = [f"{motion.name}: {note}" for note in (*find_ends(motion).notes, *motion.notes)]
     first = Transfer(motion, body, given, rest).compute()
     trouble = [first.trouble] if first.trouble else []  # the page opens all the same, to complete the map
 

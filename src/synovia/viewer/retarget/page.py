@@ -16,6 +16,7 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.surface import Surface
+from synovia.text import counted
 from synovia.viewer.editing.clip import Play, sample
 from synovia.viewer.editing.worker import SESSION
 from synovia.viewer.page.control import Message
@@ -235,11 +236,11 @@ class RetargetPage:
         limbs = outcome.limbs
         worst = max(limbs, key=lambda limb: limb.mean, default=None)
         missed = len(outcome.answer.missed_frames)
-        text = f"{len(outcome.answer.parts)} parts, {len(outcome.answer.motion)} frames"
+        text = f"{counted(len(outcome.answer.parts), 'part')}, {counted(len(outcome.answer.motion), 'frame')}"
         if worst is not None:
             mean = sum(limb.mean for limb in limbs) / len(limbs)
             text += f"; limbs <b>{mean:.0f}°</b> off, most {words(worst.role)}: {worst.mean:.0f}°"
-        text += f"; {missed} frames missed" if missed else ""
+        text += f"; {counted(missed, 'frame')} missed" if missed else ""
         return note(text, colour_of(worst))
 
 

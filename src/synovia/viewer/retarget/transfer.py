@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from synovia.draw.scene import upward
-from synovia.errors import SynoviaError
+from synovia.errors import SynoviaError, UnsupportedError
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -208,6 +208,11 @@ class Transfer:
             rest = self.rest_pose() if self.angles or self.rest is not None else None
         try:
             answer = retarget(self.motion, self.target, given, rest=rest, feet=feet)
+            if not answer.moves:
+                raise UnsupportedError(
+                    "this page moves whole bodies", expected="hips and both legs in the map",
+                    hint="`synovia retarget SRC DST --map MAP.toml` carries over other parts",
+                )  # fmt: skip
             heights = self.motion.positions() @ answer.source.basis[:, 1]
             floor = float(np.percentile(heights.min(axis=1), _LOW))
             outcome = Outcome(version, answer, tuple(compare_limbs(answer, self.motion)), floor)

@@ -1,0 +1,89 @@
+"""Solve variations of a missed problem: fewer goals, other goals, targets or limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from synovia.goals import Goal
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import Watch, new_scratch
+from synovia.ik.solution import GoalError, Solution
+from synovia.kernels.layout import GIVEN, TRANSFORM_WIDTH
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.pose import inside_limits
+
+_POLISHED: Final = 3  # best attempts that are polished
+
+
+def solve_variation(
+    solution: Solution,
+    places: Sequence[int],
+    watch: Watch,
+    *,
+    attempts: int = 1,
+    goals: Sequence[Goal] | None = None,
+    skeleton: Skeleton | None = None,
+    targets: Array | None = None,
+) -> Solution:
+    """Return the best solution for some of the goals, from the pose of a miss and from random poses.
+
+    One attempt starts from the pose of the miss, the others from random poses. Each is a solve of its own, because a
+    solver makes no further attempts once it has proved that a target is out of reach.
+
+    Args:
+        solution: The miss.
+        places: Indices of these goals.
+        watch: When to stop.
+        attempts: Attempts.
+        goals: Goals that replace them.
+        skeleton: Another skeleton, without the joints that ``root`` adds.
+        targets: Other targets of all goals of the miss, (goals, 4, 4); None for the same ones.
+    """
+    miss = solution.ik
+    ik = CompiledProblem(
+        skeleton or miss.given,
+        goals or [miss.goals[k] for k in places],
+        miss.solver.for_diagnosis(),
+        tolerance=miss.tolerance,
+        root=miss.root,
+    )
+    table = ik.writer.own.copy()
+    wanted = solution.targets if targets is None else targets
+    table[0, :, :TRANSFORM_WIDTH] = wanted[list(places)].reshape(-1, TRANSFORM_WIDTH)
+    table[0, :, GIVEN] = [goal.takes for goal in ik.goals]
+    starts = np.repeat(solution.pose.q[None], attempts, axis=0)  # np.tile's view of an empty array cannot be written
+    for k in range(1, attempts):
+        other = ik.skeleton.random_pose(k).q
+        for row, joint in enumerate(ik.skeleton.joints):
+            if joint.kind is not Kind.FREE:
+                starts[k, ik.skeleton.q_slice(row)] = other[ik.skeleton.q_slice(row)]
+    inside = inside_limits(ik.skeleton, starts)
+    rows, scratch = ik.new_rows(attempts), new_scratch(ik.scratch_size)
+    with watch.over(scratch):
+        ik.kernel(ik.ints, ik.floats, np.repeat(table, attempts, axis=0), inside, rows, scratch, False, 0)
+        found = [Solution(ik, rows, Pose(ik.skeleton, start), b) for b, start in enumerate(inside)]
+        best = sorted(range(attempts), key=lambda b: levels_of(found[b]))[:_POLISHED]
+        for b in best:
+            ik.classify(inside[b : b + 1], rows[b : b + 1], scratch)
+    return min((found[b] for b in best), key=levels_of)
+
+
+def levels_of(solution: Solution) -> tuple[float, ...]:
+    """Return the squared error of each priority level, the highest first; 0 for goals that are met."""
+    ik = solution.ik
+    out = dict.fromkeys(sorted({goal.priority for goal in ik.goals}), 0.0)
+    errors = solution.errors
+    for i in solution.missed:
+        goal = ik.goals[i]
+        out[goal.priority] += goal.weight * size_of(ik, errors[i]) ** 2
+    return tuple(round(square, 12) for square in out.values())
+
+
+def size_of(ik: CompiledProblem, error: GoalError) -> float:
+    """Return the norm of an error in the solvers' units: reaches and radians."""
+    return math.hypot(error.position / ik.reach, error.angle)

@@ -1,0 +1,45 @@
+"""Find targets that seem to be in another unit than the model."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from synovia.diagnosis.trials import solve_variation
+from synovia.goals.base import POSITION
+from synovia.ik.interrupts import Watch
+from synovia.ik.solution import Solution
+
+_UNITS: Final = {"centimetres": 0.01, "millimetres": 0.001}  # in metres, the largest first
+_FAR: Final = 20.0  # reaches: a miss by more may come from a target in another unit
+_ATTEMPTS: Final = 8
+
+
+def unit_hint(solution: Solution) -> str | None:
+    """Return a question if targets seem to be in centimetres or millimetres and the model in metres, else None.
+
+    Such a target is missed by many times the reach. The problem is solved again with the targets in metres, and the
+    question names the first unit for which that reaches them.
+    """
+    ik = solution.ik
+    known = ik.skeleton.meters_per_unit
+    if known not in (None, 1.0):
+        return None
+    errors = solution.errors
+    far = [
+        i
+        for i in solution.missed
+        if solution.goals[i].constrained_parts & POSITION and errors[i].position > _FAR * ik.reach
+    ]
+    if not far:
+        return None
+    for unit, factor in _UNITS.items():
+        targets = solution.targets.copy()
+        targets[far, :3, 3] *= factor
+        if solve_variation(solution, range(len(ik.goals)), Watch(), attempts=_ATTEMPTS, targets=targets).missed:
+            continue
+        label = repr(solution.goals[far[0]].label)
+        place = ", ".join(f"{x + 0.0:.6g}" for x in targets[far[0], :3, 3])
+        if known is None:
+            return f"Is the target of {label} in {unit}? The model may be in metres: did you mean ({place})?"
+        return f"Did you mean metres, as in the model? {label} can reach ({place}), its target taken as {unit}."
+    return None

@@ -1,0 +1,87 @@
+"""The table of humanoid bones in a VRM file: which node is which part of the body.
+
+References:
+    VRM Consortium, *VRM 0.0*, ``VRM.humanoid``; *VRM 1.0*, ``VRMC_vrm.humanoid``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+
+from synovia.io.base import listed
+from synovia.io.gltf.fields import Element
+from synovia.model.names import FINGERS
+
+_CAPITAL: Final = re.compile(r"(?=[A-Z])")
+_ENDS: Final = {"metacarpal": 1, "proximal": 1, "intermediate": 2, "distal": 3}  # bones of a finger, from the hand
+_THUMB: Final = {"metacarpal": 1, "proximal": 2, "distal": 3}  # those of the thumb since version 1
+
+
+class Table(NamedTuple):
+    """The humanoid bones of a file.
+
+    Args:
+        roles: Part of the body by node.
+        forward: Axis that the body faces: the version of the format fixes it; None for a file without the table.
+        notes: Sentences about bones that were not kept.
+    """
+
+    roles: dict[int, str]
+    forward: str | None
+    notes: tuple[str, ...]
+
+
+def read_table(root: Element, count: int) -> Table:
+    """Return the humanoid bones of a file, none if it is no VRM.
+
+    Args:
+        root: The file.
+        count: Number of its nodes.
+
+    Raises:
+        FormatError: If the table has another structure than the format defines.
+    """
+    extensions = root.child("extensions")
+    latest, first = (None if extensions is None else extensions.child(name) for name in ("VRMC_vrm", "VRM"))
+    if latest is not None:
+        pairs, forward = _bones_of_1(latest), "z"
+    elif first is not None:
+        pairs, forward = _bones_of_0(first), "-z"
+    else:
+        return Table({}, None, ())
+    roles: dict[int, str] = {}
+    lost: list[str] = []
+    for bone, node in pairs:
+        role = _role(bone, since_1=latest is not None)
+        if not isinstance(node, int) or isinstance(node, bool) or not 0 <= node < count or node in roles:
+            lost.append(bone)
+        elif role not in roles.values():
+            roles[node] = role
+    notes = (f"Humanoid bones {listed(lost)} have no node of their own and were not kept.",) if lost else ()
+    return Table(roles, forward, notes)
+
+
+def _bones_of_0(extension: Element) -> list[tuple[str, Any]]:
+    """Return the bones and nodes of version 0: a list of objects."""
+    humanoid = extension.child("humanoid")
+    bones = [] if humanoid is None else humanoid.items("humanBones")
+    return [(bone.text("bone", ""), bone.data.get("node")) for bone in bones]
+
+
+def _bones_of_1(extension: Element) -> list[tuple[str, Any]]:
+    """Return the bones and nodes of version 1: an object of objects."""
+    humanoid = extension.child("humanoid")
+    bones = None if humanoid is None else humanoid.child("humanBones")
+    if bones is None:
+        return []
+    return [(name, found.data.get("node")) for name in bones.data if (found := bones.child(name)) is not None]
+
+
+def _role(bone: str, *, since_1: bool) -> str:
+    """Return the role of a bone: its name in snake case, with a number for a bone of a finger."""
+    words = [word.lower() for word in _CAPITAL.split(bone) if word]
+    if len(words) == 3 and words[1] in FINGERS and words[2] in _ENDS:
+        number = (_THUMB if since_1 and words[1] == "thumb" else _ENDS).get(words[2], 1)
+        return f"{words[0]}_{FINGERS[words[1]]}_{number}"
+    return "_".join(words)

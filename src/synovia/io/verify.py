@@ -1,0 +1,160 @@
+"""Read a written file back and compare the places of its joints with those in memory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError, SynoviaError
+from synovia.io.base import FLOAT_ROUNDING, SAME, Format, Shown, as_path, listed
+from synovia.io.load import clip_number, load_clips, load_model
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.root import root_of
+
+_SAME_TIME: Final = 1e-6  # relative difference of rates, or of key times in frames, that counts as rounding
+
+
+@dataclass(frozen=True, slots=True)
+class FileCheck:
+    """How a file differs from what it was written from.
+
+    Args:
+        path: The file.
+        difference: Largest distance of a joint from its place in memory, length units.
+        allowed: Largest difference that counts as rounding: 1e-6 of the body's size, and 2⁻²³ of the largest
+            coordinate.
+        joint: The joint with the largest difference; empty if no joint could be compared.
+        frame: Its frame.
+        problems: Sentences about other differences: frames, rate, joints.
+
+    Example:
+        >>> import synovia as sy
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> path = Path(mkdtemp()) / "clip.bvh"
+        >>> body = sy.bundled("humanoid")
+        >>> clip = sy.Motion(body, [body.random_pose(seed).q for seed in range(3)], 30.0)
+        >>> sy.save_motion(clip, path)
+        >>> check = sy.verify_file(clip, path)
+        >>> check.holds, check.difference < 1e-9
+        (True, True)
+    """
+
+    path: Path
+    difference: float
+    allowed: float
+    joint: str = ""
+    frame: int = 0
+    problems: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the file shows what is in memory."""
+        return not self.problems and self.difference <= self.allowed  # False for NaN
+
+    def report(self) -> str:
+        """Return one sentence."""
+        if not self.joint:
+            return " ".join(self.problems)
+        if self.holds:
+            return f"The file shows what is in memory: joints differ by at most {self.difference:.2g}."
+        far = f"joint {self.joint!r} is {self.difference:.3g} from its place in memory in frame {self.frame}"
+        within = self.difference <= self.allowed
+        return " ".join([*self.problems, *([] if within else [f"The file differs: {far}."])])
+
+
+def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> FileCheck:
+    """Read a motion back from a file that it was written to, and compare both.
+
+    Args:
+        motion: The motion.
+        path: The file.
+        fmt: Its format.
+    """
+    where = as_path(path)
+    try:
+        shown = _by_name(motion, where, fmt) if fmt.shown is None else fmt.shown(where, motion)
+    except SynoviaError as error:
+        return FileCheck(where, np.inf, 0.0, problems=(f"The file cannot be read back: {error}.",))
+    problems = list(shown.problems)
+    if len(shown.places) != len(motion):
+        problems.append(f"The file has {len(shown.places)} frames instead of {len(motion)}.")
+    elif shown.times is not None and len(motion) > 1:
+        off = (shown.times - shown.times[0] - motion.times) * motion.fps
+        slack = _SAME_TIME * len(motion) + FLOAT_ROUNDING * motion.fps * float(np.abs(shown.times).max())
+        if not np.abs(off).max() <= slack:
+            rate = (len(motion) - 1) / max(float(shown.times[-1] - shown.times[0]), 1e-300)
+            problems.append(f"The file plays at {rate:.6g} frames per second instead of {motion.fps:.6g}.")
+    frames = min(len(shown.places), len(motion))
+    own = motion.positions()[:frames, shown.rows]
+    return _compared(where, own, shown.places[:frames], _size(motion.skeleton), motion.skeleton, shown.rows, problems)
+
+
+def check_skeleton(skeleton: Skeleton, path: str | os.PathLike[str]) -> FileCheck:
+    """Read a skeleton back from a file that it was written to, and compare its rest pose and joints."""
+    where = as_path(path)
+    try:
+        back = load_model(where)
+    except SynoviaError as error:
+        return FileCheck(where, np.inf, 0.0, problems=(f"The file cannot be read back: {error}.",))
+    problems: list[str] = []
+    if [(j.name, j.kind) for j in back.joints] != [(j.name, j.kind) for j in skeleton.joints]:
+        problems.append("The joints of the file have other names or kinds.")
+    elif back.parents != skeleton.parents:
+        problems.append("The joints of the file hang from other joints.")
+    if problems:
+        return FileCheck(where, np.inf, 0.0, problems=tuple(problems))
+    for low, own in zip(back.limits, skeleton.limits, strict=True):
+        if not np.array_equal(low, own):
+            problems.append("The limits of the file are others.")
+            break
+    rows = list(range(len(skeleton)))
+    own, shown = skeleton.rest_pose().positions[None], back.rest_pose().positions[None]
+    return _compared(where, own, shown, _size(skeleton), skeleton, rows, problems)
+
+
+def check_places(path: Path, skeleton: Skeleton, own: Array, shown: Array, rows: list[int]) -> FileCheck:
+    """Compare the places of some joints in one pose, (rows, 3), with those that a file shows."""
+    return _compared(path, own[None], shown[None], _size(skeleton), skeleton, rows, [])
+
+
+def _compared(
+    where: Path, own: Array, back: Array, size: float, skeleton: Skeleton, rows: list[int], problems: list[str]
+) -> FileCheck:
+    """Return the largest difference of places (T, rows, 3)."""
+    allowed = SAME * size + FLOAT_ROUNDING * float(np.abs(own).max(initial=0.0))
+    if not own.size:
+        return FileCheck(where, 0.0, allowed, problems=tuple(problems or ["No joint could be compared."]))
+    off = np.linalg.norm(own - back, axis=-1)
+    frame, at = np.unravel_index(int(np.argmax(off)), off.shape)  # NaN counts as the largest
+    joint = skeleton.joint_names[rows[int(at)]]
+    return FileCheck(where, float(off.max()), allowed, joint, int(frame), tuple(problems))
+
+
+def _size(skeleton: Skeleton) -> float:
+    """Return the size of a skeleton; of a single joint, one length unit."""
+    return skeleton.size or 1.0
+
+
+def _by_name(motion: Motion, path: Path, fmt: Format) -> Shown:
+    """Return what the reader of a file finds, for the joints of the same names.
+
+    A file without a skeleton is read with that of the motion. Joints of a root that moves may be more or less.
+    """
+    clips = load_clips(path, None if fmt.read_onto is None else motion.skeleton)
+    if not clips.motions:
+        raise InputError("file has no motion", where=str(path))
+    back = clips.motions[clip_number(clips.motions, clips.shown or 0, str(path))]
+    number = {name: row for row, name in enumerate(back.skeleton.joint_names)}
+    names = motion.skeleton.joint_names
+    rows = [row for row, name in enumerate(names) if name in number]
+    lacking = [name for name in names if name not in number]
+    problems = [f"The file lacks joints {listed(lacking)}."] if lacking and root_of(lacking) is None else []
+    places = back.positions()[:, [number[names[row]] for row in rows]]
+    return Shown(rows, places, back.times, tuple(problems))

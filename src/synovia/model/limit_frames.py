@@ -1,0 +1,112 @@
+"""The frames of swing-twist limits: twist is about the bone of the joint, swing about axes of the body."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from synovia.model.geometry import Array, axis_vector
+from synovia.model.joint import Joint
+from synovia.model.limits import SwingTwist
+
+_TOGETHER: Final = 1e-9  # as a part of the longest distance: joints so near are in one place
+_CLEAR: Final = 0.5  # length of the sum of some bones, relative to the longest, from which it is their direction
+_SIDEWAYS: Final = 0.5  # cosine between a bone and the lateral axis above which the bone points to a side
+_FORWARD: Final = {"x": "y", "y": "z", "z": "x"}  # of a body that does not state it, by its upward axis
+
+
+def with_limit_frames(
+    joints: tuple[Joint, ...], parents: Sequence[int], up: str | None, forward: str | None
+) -> tuple[Joint, ...]:
+    """Return the joints; a swing-twist limit without a frame gets one about the bone of its joint.
+
+    The x axis is the lateral axis of the body at rest (to its left), or its upward axis if the bone points to a side;
+    in both cases the part normal to the bone.
+
+    Args:
+        joints: The joints in topological order.
+        parents: Row of each parent, -1 for a root.
+        up: Axis of the world that points up; None for y.
+        forward: Axis that the body faces; None for z if y is up, x if z is up, y if x is up.
+    """
+    unframed = [row for row, joint in enumerate(joints) if _without_frame(joint) is not None]
+    if not unframed:
+        return joints
+    rotations, positions = _at_rest(joints, parents)
+    above = axis_vector(up or "y")
+    left = np.cross(above, axis_vector(forward or _FORWARD[(up or "y")[-1]]))
+    framed = list(joints)
+    for row in unframed:
+        limit = _without_frame(joints[row])
+        bone = _bone(positions, parents, row)
+        if limit is None:
+            continue
+        if bone is None:
+            limit = limit.in_frame(np.eye(3))
+        else:
+            axis = above if abs(bone @ left) > _SIDEWAYS * np.linalg.norm(bone) else left
+            inward = rotations[row].T
+            limit = SwingTwist.about(inward @ bone, x=limit.x, y=limit.y, twist=limit.twist, x_axis=inward @ axis)
+        framed[row] = copy.copy(joints[row])
+        object.__setattr__(framed[row], "limit", limit)
+    return tuple(framed)
+
+
+def _without_frame(joint: Joint) -> SwingTwist | None:
+    """Return the limit of a joint if it needs a frame."""
+    limit = joint.limit
+    return limit if isinstance(limit, SwingTwist) and limit.frame is None else None
+
+
+def _at_rest(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[list[Array], Array]:
+    """Return the world rotation (3, 3) and position (n, 3) of each joint, with all motions at zero."""
+    rotations: list[Array] = []
+    positions = np.zeros((len(joints), 3))
+    for row, (joint, parent) in enumerate(zip(joints, parents, strict=True)):
+        turn, positions[row] = joint.rest[:3, :3], joint.rest[:3, 3]
+        if parent >= 0:
+            positions[row] = rotations[parent] @ positions[row] + positions[parent]
+            turn = rotations[parent] @ turn
+        rotations.append(turn)
+    return rotations, positions
+
+
+def _bone(positions: Array, parents: Sequence[int], row: int) -> Array | None:
+    """Return the bone of a joint, a vector (3,) in the world.
+
+    It goes to the next joint below that is in another place. If there are several, it is the sum of the bones to them,
+    or, if these cancel, the bone to the one with the longest chain below. Without any, it goes on from the joint above.
+    None if all joints above and below are in the same place.
+    """
+    apart = _TOGETHER * float(np.abs(positions - positions[row]).max())
+    longest = np.zeros(len(parents))  # chain below each joint
+    ends: list[int] = []  # the next joints in other places
+    inside = {row}
+    for below in range(row + 1, len(parents)):
+        if parents[below] in inside:
+            if np.linalg.norm(positions[below] - positions[row]) > apart:
+                ends.append(below)
+            else:
+                inside.add(below)
+    if ends:
+        for below in range(len(parents) - 1, row, -1):
+            above = parents[below]
+            if above >= 0:
+                length = float(np.linalg.norm(positions[below] - positions[above]))
+                longest[above] = max(longest[above], length + longest[below])
+        bones = positions[ends] - positions[row]
+        lengths = np.linalg.norm(bones, axis=1)
+        whole = bones.sum(0)
+        if np.linalg.norm(whole) >= _CLEAR * lengths.max():
+            return whole
+        return bones[int(np.argmax(lengths + longest[ends]))]
+    above = parents[row]
+    while above >= 0:
+        bone = positions[row] - positions[above]
+        if np.linalg.norm(bone) > apart:
+            return bone
+        above = parents[above]
+    return None

@@ -1,0 +1,444 @@
+"""Recognise limbs by the shape of a skeleton: pairs of mirror images, long legs and shorter arms.
+
+Parts that a file or names tell are evidence: the shape completes their limbs and those of the other side, and it names
+the limbs that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations, pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from synovia.model.geometry import Array, axis_vector, unit
+from synovia.model.joint import Kind
+from synovia.model.limits import Interval
+from synovia.model.names import SIDES
+from synovia.model.tree import BodyTree, ancestors
+
+PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "leg": ("upper_leg", "lower_leg", "foot", "toes"), "arm": ("upper_arm", "lower_arm", "hand"),
+}  # fmt: skip
+_ALIKE: Final = 0.15  # relative difference of bone lengths between the two sides of a body
+_SHORT: Final = 0.03  # difference of lengths that does not count, as a part of the limb
+_LIMB: Final = 0.4  # a shorter pair of branches, as a part of the longest, is no limb: eyes, ears, toes
+_STUMP: Final = 0.2  # the same for branches of a single bone: arms that end at the elbow
+_LONG: Final = 0.6  # a bone of a limb has at least this part of the length of its longest
+_WRIST: Final = 0.45  # hinges of one wrist, ankle or elbow are nearer than this part of the bone before or after
+_ACROSS: Final = 0.8  # cosine of the angle between a hinge that bends a limb and its bones, at most
+_NEAR_WRIST, _FAR_WRIST = 0.3, 1.4  # distance of a wrist from the elbow, as a part of the upper part's length
+_POINT: Final = 0.01  # joints that are nearer are at one point, as a part of the size
+_APART: Final = 0.2  # arms begin at least so far from the legs, as a part of a leg
+_ASKEW: Final = 0.5  # cosine above which the way from legs to arms leads to one side: fingers lie in a row
+_MOST: Final = 60  # branches at one joint: more are the bodies of a scene
+_MOVES: Final = (Kind.HINGE, Kind.BALL, Kind.FREE)
+
+
+class Limb(NamedTuple):
+    """One limb of a pair.
+
+    Args:
+        line: All its joints, outwards.
+        parts: Those of its upper part, lower part, end, and the joint after the end, as far as they exist.
+    """
+
+    line: list[int]
+    parts: list[int]
+
+
+class Pair(NamedTuple):
+    """Two limbs that are mirror images.
+
+    Args:
+        limbs: The limbs.
+        meet: The joint from which both begin.
+    """
+
+    limbs: tuple[Limb, Limb]
+    meet: int
+
+
+class Shape:
+    """The shape of a skeleton at rest.
+
+    Args:
+        tree: The joints.
+        frames: World frames of the rest pose, (n, 12).
+        forward: Axis that the body faces according to its file; None if the file does not tell.
+    """
+
+    def __init__(self, tree: BodyTree, frames: Array, forward: str | None) -> None:
+        """Store the arguments."""
+        self._tree = tree
+        self._frames = frames
+        self._forward = forward
+        self._rest: Array = frames[:, 9:]
+
+    def completed(self, known: Mapping[str, int], begins: Mapping[tuple[str, str], int]) -> dict[str, int]:
+        """Return the rows of limbs and head by role, as far as the shape shows them, with those that are known.
+
+        Of the pairs of equal branches that no known part names, that with the longest bones is the legs, and the next
+        is the arms. Up is the direction from the feet to the joint where the legs meet. Forward is the direction of the
+        toes, else that in which a knee points when it bends, else the forward axis of the file, else that of its kind:
+        +z if y is up; if z is up, +x for robots and -y for characters.
+
+        Args:
+            known: Rows of the parts that are known.
+            begins: First joint of limbs of which names tell no more, by side and ``"leg"`` or ``"arm"``.
+        """
+        out = dict(known)
+        for side in SIDES:
+            for limb in PARTS:
+                self._complete(out, side, limb, begins.get((side, limb)))
+        told = any(f"{side}_{parts[0]}" in out for side in SIDES for parts in PARTS.values())
+        pairs = self._pairs
+        votes = [[_vote(limb, out) for limb in pair.limbs] for pair in pairs]
+        chosen: dict[str, Pair] = {}
+        for pair, vote in zip(pairs, votes, strict=True):
+            kinds = {one[1] for one in vote if one is not None}
+            if len(kinds) == 1:
+                chosen.setdefault(kinds.pop(), pair)
+        left = [pair for pair, vote in zip(pairs, votes, strict=True) if vote == [None, None]]
+        left = [pair for pair in left if not self._is_beside(pair, out) and not _has_other_parts(pair, out)]
+        for limb in PARTS:
+            whole = all(f"{side}_{PARTS[limb][0]}" in out for side in SIDES)
+            if limb not in chosen and not whole and left:
+                most = [pair for pair in left if limb == "arm" or min(len(one.parts) for one in pair.limbs) > 2]
+                if most:
+                    chosen[limb] = most[0]
+                    left.remove(most[0])
+        if not told and not self._is_body(chosen):
+            return out
+        across = self._leftward(out, chosen)
+        for limb, pair in chosen.items():
+            for side, one in self._sided(pair, out, across).items():
+                for name, row in zip(PARTS[limb], one.parts, strict=False):
+                    if row not in out.values():
+                        out.setdefault(f"{side}_{name}", row)
+        arms = chosen.get("arm")
+        if arms is not None:
+            for side in SIDES:
+                if f"{side}_upper_arm" in out and f"{side}_shoulder" not in out:
+                    out |= self._collar(arms.meet, out[f"{side}_upper_arm"], side)
+        if arms is not None and "head" not in out:
+            firsts = [row for side in SIDES for parts in PARTS.values() if (row := out.get(f"{side}_{parts[0]}"))]
+            out |= {role: row for role, row in self._head(arms.meet, {*firsts}).items() if role not in out}
+        return out
+
+    def _complete(self, out: dict[str, int], side: str, limb: str, begin: int | None) -> None:
+        """Add the missing parts of a limb of which some are known, or its beginning."""
+        names = [f"{side}_{part}" for part in PARTS[limb]]
+        known = {k: out[name] for k, name in enumerate(names) if name in out}
+        if (not known and begin is None) or all(k in known for k in range(3)):
+            return
+        parents = self._tree.parents
+        last = known[max(known)] if known else begin
+        path = ancestors(parents, 0 if last is None else last)[::-1] + self._longest_line(last or 0)[1:]
+        if 0 in known:
+            top = known[0]
+        elif begin is not None and begin in path:
+            top = begin
+        else:
+            others = {row for role, row in out.items() if role not in names and role != f"{side}_shoulder"}
+            held = {above for row in others for above in ancestors(parents, row)}
+            top = next((row for row in path if row not in held), path[-1])
+        if top not in path:
+            return
+        line = path[path.index(top) :]
+        place = {row: at for at, row in enumerate(line)}
+        at = {k: place[row] for k, row in known.items() if row in place}
+        found = dict(enumerate(self._parts(line)))
+        if 1 not in known and {0, 2} <= known.keys() and not at[0] < place.get(found.get(1, -1), -1) < at[2]:
+            found[1] = self._middle(line[at[0] : at[2] + 1])
+        taken = set(out.values())
+        for k, row in found.items():
+            before = max((at[j] for j in at if j < k), default=-1)
+            after = min((at[j] for j in at if j > k), default=len(line))
+            if k not in at and k < len(names) and row not in taken and before < place[row] < after:
+                out[names[k]], at[k] = row, place[row]
+
+    def _middle(self, line: Sequence[int]) -> int:
+        """Return the joint that leaves the longest way on both its sides between the ends of a line."""
+        ends = self._rest[line[0]], self._rest[line[-1]]
+        return max(line, key=lambda row: min(float(np.linalg.norm(self._rest[row] - end)) for end in ends))
+
+    def _is_beside(self, pair: Pair, known: Mapping[str, int]) -> bool:
+        """Return whether a pair lies in a limb that is known: fingers, or bones that move cloth."""
+        firsts = {known[f"{side}_{parts[0]}"] for side in SIDES for parts in PARTS.values()
+                  if f"{side}_{parts[0]}" in known}  # fmt: skip
+        return not firsts.isdisjoint(ancestors(self._tree.parents, pair.meet))
+
+    def _is_body(self, chosen: Mapping[str, Pair]) -> bool:
+        """Return whether two pairs are the legs and arms of one body.
+
+        A trunk is between the joints where they meet. Bodies without one, such as robots whose limbs all begin at the
+        pelvis, have legs and arms on either side of one plane; fingers lie in a row.
+        """
+        if len(chosen) < 2:
+            return False
+        legs, arms = (np.array([self._rest[one.parts[:2]] for one in chosen[limb].limbs]) for limb in PARTS)
+        way = arms[:, 0].mean(0) - legs[:, 0].mean(0)
+        across = legs[0].sum(0) - legs[1].sum(0)
+        far, wide = float(np.linalg.norm(way)), float(np.linalg.norm(across))
+        least = _APART * self._bones(chosen["leg"])
+        if far > least and abs(float(way @ across)) < _ASKEW * far * wide:
+            return True
+        lines = [ancestors(self._tree.parents, chosen[limb].meet) for limb in PARTS]
+        between = list(set(lines[0]) ^ set(lines[1]))
+        return float(self._tree.lengths[between].sum()) > least
+
+    def _leftward(self, known: Mapping[str, int], chosen: Mapping[str, Pair]) -> Array:
+        """Return the direction to the left, (3,): that of known parts, else that which follows from the legs."""
+        for limb in PARTS.values():
+            both = [self._rest[known[f"left_{part}"]] - self._rest[known[f"right_{part}"]]
+                    for part in limb if all(f"{side}_{part}" in known for side in SIDES)]  # fmt: skip
+            if both and float(np.linalg.norm(across := np.sum(both, axis=0))) > _POINT * self._tree.size:
+                return unit(across)
+        if "leg" not in chosen:
+            return np.zeros(3)
+        hips, parts = chosen["leg"].meet, [limb.parts for limb in chosen["leg"].limbs]
+        feet = np.mean([self._rest[part[min(2, len(part) - 1)]] for part in parts], axis=0)
+        up = unit(self._rest[hips] - feet)
+        toes = [part[3] for part in parts if len(part) > 3]
+        ahead: Array = np.mean([self._rest[toe] for toe in toes], axis=0) - feet if toes else np.zeros(3)
+        ahead = ahead - np.dot(ahead, up) * up
+        ahead = ahead / max(float(np.linalg.norm(self._rest[hips] - feet)), 1e-300)
+        if np.linalg.norm(ahead) < _SHORT:
+            ahead = self._knees_ahead(parts)
+            ahead = ahead - np.dot(ahead, up) * up
+        if np.linalg.norm(ahead) < _SHORT:
+            ahead = self._usual_forward(up)
+        left: Array = np.cross(up, unit(ahead - np.dot(ahead, up) * up))
+        across = self._rest[parts[0][:2]].sum(0) - self._rest[parts[1][:2]].sum(0)
+        if abs(np.dot(across, left)) < 0.5 * np.linalg.norm(across):  # the guess is along the line between the legs
+            left = unit(across - np.dot(across, up) * up)
+        return left
+
+    def _sided(self, pair: Pair, known: Mapping[str, int], left: Array) -> dict[str, Limb]:
+        """Return the limbs of a pair by side: that of known parts, else the one on which they are."""
+        for k, limb in enumerate(pair.limbs):
+            vote = _vote(limb, known)
+            if vote is not None:
+                other = SIDES[1 - SIDES.index(vote[0])]
+                return {vote[0]: limb, other: pair.limbs[1 - k]}
+        if not left.any():
+            return {}
+        a, b = (limb.parts for limb in pair.limbs)
+        across = float(np.dot(self._rest[a[0]] - self._rest[b[0]], left))
+        if abs(across) < _SHORT * self._tree.size:
+            end = min(len(a), len(b), 3) - 1
+            across = float(np.dot(self._rest[a[end]] - self._rest[b[end]], left))
+        return dict(zip(SIDES if across > 0.0 else SIDES[::-1], pair.limbs, strict=True))
+
+    def _collar(self, chest: int, arm: int, side: str) -> dict[str, int]:
+        """Return the collar bone of a body of balls: the joint between chest and upper arm, if it has a length."""
+        joints = self._tree.joints
+        line = ancestors(self._tree.parents, arm)[1:]
+        if joints[arm].kind is Kind.HINGE or chest not in line:
+            return {}
+        least = _POINT * self._tree.size
+        between = line[: line.index(chest)]
+        apart = [row for row in between if np.linalg.norm(self._rest[row] - self._rest[arm]) > least]
+        moving = [row for row in apart if joints[row].kind in _MOVES]
+        return {f"{side}_shoulder": moving[0]} if moving else {}
+
+    def _bones(self, pair: Pair) -> float:
+        """Return the mean length of the limbs of a pair, from the beginning of the upper part to the end."""
+        ways = [self._rest[b] - self._rest[a] for limb in pair.limbs for a, b in pairwise(limb.parts[:3])]
+        return float(np.sum(np.linalg.norm(ways, axis=1))) / 2.0
+
+    def _knees_ahead(self, legs: list[list[int]]) -> Array:
+        """Return the mean direction in which knees point when they bend, (3,); 0 if no limit tells how they bend."""
+        out = np.zeros(3)
+        for _, knee, foot, *_ in (leg for leg in legs if len(leg) > 2):
+            joint = self._tree.joints[knee]
+            if joint.kind is Kind.HINGE and isinstance(joint.limit, Interval):
+                bend = joint.limit.lower + joint.limit.upper
+                if np.isfinite(bend) and bend:
+                    axis = self._frames[knee, :9].reshape(3, 3) @ joint.axis
+                    out -= np.sign(bend) * unit(np.cross(axis, self._rest[foot] - self._rest[knee]))
+        return out
+
+    def _usual_forward(self, up: Array) -> Array:
+        """Return the forward direction (3,) of a body whose feet do not tell."""
+        if self._forward:
+            return axis_vector(self._forward)
+        if int(np.argmax(np.abs(up))) != 2:
+            return axis_vector("z")
+        return axis_vector("x" if any(joint.kind is Kind.HINGE for joint in self._tree.joints) else "-y")
+
+    def _head(self, chest: int, limbs: Iterable[int]) -> dict[str, int]:
+        """Return the head: on the longest line between the arms, the last joint that moves, without eyes."""
+        tree = self._tree
+        holds_limbs = {above for row in limbs for above in ancestors(tree.parents, row)}
+        lines = [self._longest_line(row) for row in tree.children[chest] if row not in holds_limbs]
+        lines = [[row for row in line if tree.joints[row].kind in _MOVES] for line in lines]
+        lines = [line for line in lines if line]
+        if not lines:
+            return {}
+        best = max(lines, key=lambda line: sum(float(tree.lengths[row]) for row in line))
+        ends = (row for row in best if sum(tree.joints[child].kind in _MOVES for child in tree.children[row]) > 1)
+        head = next(ends, best[-1])  # the first with several children that move, such as eyes
+        return {"head": head} if head == best[0] else {"neck": best[0], "head": head}
+
+    def _longest_line(self, row: int) -> list[int]:
+        """Return the longest path outwards from a joint, by length."""
+        line = [row]
+        while children := self._tree.children[line[-1]]:
+            line.append(max(children, key=self._ways.__getitem__))
+        return line
+
+    @cached_property
+    def _ways(self) -> list[float]:
+        """Length of the longest path from the parent of each joint through it, (n,)."""
+        far: list[float] = self._tree.lengths.tolist()
+        for row in reversed(range(len(far))):
+            far[row] += max((far[child] for child in self._tree.children[row]), default=0.0)
+        return far
+
+    @cached_property
+    def _pairs(self) -> list[Pair]:
+        """The pairs of equal limbs, that with the longest bones first; no pair is in another."""
+        tree = self._tree
+        found: list[tuple[float, int, Pair]] = []
+        inside = [False] * len(tree.joints)  # of a limb
+        for row, parent in enumerate(tree.parents):
+            inside[row] = inside[row] or (parent >= 0 and inside[parent])
+            if inside[row] or not 2 <= len(tree.children[row]) <= _MOST:
+                continue
+            lines = {child: self._longest_line(child) for child in tree.children[row]}
+            sizes = {child: np.array([float(tree.lengths[i]) for i in line]) for child, line in lines.items()}
+            children = [child for child in sizes if np.count_nonzero(sizes[child][1:])]
+            for a, b in combinations(children, 2):
+                if not _are_alike(sizes[a], sizes[b]):
+                    continue
+                limbs = tuple(Limb(lines[child], self._parts(lines[child])) for child in (a, b))
+                least = min(len(limb.parts) for limb in limbs)
+                if least > 1:
+                    total = float(min(sizes[a][1:].sum(), sizes[b][1:].sum()))
+                    found.append((total, least, Pair((limbs[0], limbs[1]), row)))
+                    inside[a] = inside[b] = True
+        longest = max((total for total, _, _ in found), default=0.0)
+        kept = [one for one in found if one[0] >= (_LIMB if one[1] > 2 else _STUMP) * longest]
+        return [pair for _, _, pair in sorted(kept, key=lambda one: (-min(one[1], 3), -self._bones(one[2])))]
+
+    def _parts(self, line: list[int]) -> list[int]:
+        """Return the joints of a limb: upper part, lower part, end and, if there is one, the joint after it.
+
+        The last two long bones are the upper and the lower part: a collar bone is before them. In a group of hinges,
+        the last one has the part, because it carries the bone; see ``_parts_of_hinges`` for limbs of hinges alone. A
+        limb of one bone has no end.
+        """
+        hinged = self._parts_of_hinges(line)
+        if hinged:
+            return hinged
+        joints, sizes = self._tree.joints, self._tree.lengths
+        bones = [row for row in line[1:] if joints[row].kind in _MOVES] if len(line) > 1 else []
+        longest = max((float(sizes[row]) for row in bones), default=0.0)
+        long = [row for row in bones if float(sizes[row]) >= _LONG * longest]
+        if len(long) < 2:  # an end that does not move
+            lengths = {row: float(sizes[row]) for row in line[1:] if sizes[row] > _POINT * self._tree.size}
+            long = sorted(sorted(lengths, key=lambda row: -lengths[row])[:2], key=line.index)
+        if len(long) < 2:
+            return [line[line.index(long[0]) - 1], long[0]] if long else []
+        upper, lower, end = line.index(long[-2]) - 1, line.index(long[-1]) - 1, line.index(long[-1])
+        if joints[line[lower]].kind is Kind.HINGE:
+            near = _WRIST * float(sizes[long[-1]])
+            elbow = lower
+            while elbow > 1 and float(sizes[line[elbow]]) < near:
+                elbow -= 1
+            upper = elbow - 1
+            while end + 1 < len(line) and self._is_hinge_of_group(line, end, near):
+                end += 1
+        while upper > 0 and joints[line[upper]].kind not in _MOVES:  # a sensor in a bone
+            upper -= 1
+        while lower > upper + 1 and joints[line[lower]].kind not in _MOVES:
+            lower -= 1
+        return [line[upper], line[lower], *line[end : end + 2]] if upper < lower else []
+
+    @cached_property
+    def _moving(self) -> set[int]:
+        """The joints at or below which a joint turns."""
+        moving = {row for row, joint in enumerate(self._tree.joints) if joint.kind in _MOVES}
+        return moving | {above for row in moving for above in ancestors(self._tree.parents, row)}
+
+    def _parts_of_hinges(self, line: list[int]) -> list[int]:
+        """Return the joints of a robot's limb as ``_parts`` does; empty if other joints move it, or nothing bends it.
+
+        Elbow or knee is the hinge across the limb that leaves the longest way on both its sides. The hinge above it
+        carries the upper part. The end is the last hinge before the limb branches into fingers, or the last joint
+        without hinges.
+        """
+        size = self._tree.size
+        joints = [self._tree.joints[row] for row in line]
+        hinges = [k for k, joint in enumerate(joints) if joint.kind is Kind.HINGE and joint.mimic is None]
+        if len(hinges) < 3 or any(joint.kind not in (Kind.HINGE, Kind.FIXED) for joint in joints):
+            return []
+        moving, children = self._moving, self._tree.children
+        branch = next((k for k, row in enumerate(line) if len(moving & set(children[row])) > 1), len(line))
+        hinges = [k for k in hinges if k <= branch]
+        if not hinges:
+            return []
+        frames = self._frames[line]
+        places, last = frames[:, 9:], hinges[-1]
+        beyond = len(line) - 1 if branch == len(line) else branch + 1
+        sizes: dict[int, float] = {}
+        for k in hinges[1:]:
+            ways = places - places[k]
+            apart = np.flatnonzero(np.linalg.norm(ways, axis=1) > _POINT * size)
+            bones = ways[hinges[0]], ways[last if last > k else beyond]
+            beside = *ways[apart[apart < k][-1:]], *ways[apart[apart > k][:1]]  # a hinge along these twists its bone
+            axis = frames[k, :9].reshape(3, 3) @ joints[k].axis
+            if all(abs(axis @ way) < _ACROSS * np.linalg.norm(way) for way in (*bones, *beside)):
+                sizes[k] = float(min(np.linalg.norm(bone) for bone in bones))
+        longest = max(sizes.values(), default=0.0)
+        if longest <= _SHORT * size:
+            return []
+        elbow = next(k for k in sizes if sizes[k] > (1.0 - _SHORT) * longest)
+        upper = float(np.linalg.norm(places[elbow] - places[hinges[0]]))
+        far = [float(np.linalg.norm(place - places[elbow])) for place in places]
+        ends = [k for k in hinges if k > elbow and _NEAR_WRIST * upper <= far[k] <= _FAR_WRIST * upper]
+        end = ends[-1] if ends else beyond
+        above = hinges[hinges.index(elbow) - 1]
+        return [line[above], line[elbow], *line[end : end + 2]] if end > elbow else []
+
+    def _is_hinge_of_group(self, line: list[int], at: int, near: float) -> bool:
+        """Return whether a joint of a limb and the next one are hinges of one wrist or ankle: near, not branched."""
+        tree = self._tree
+        hinges = all(tree.joints[row].kind is Kind.HINGE for row in line[at : at + 2])
+        return hinges and float(tree.lengths[line[at + 1]]) < near and len(tree.children[line[at]]) == 1
+
+
+def _vote(limb: Limb, known: Mapping[str, int]) -> tuple[str, str] | None:
+    """Return side and kind of a limb according to the known parts in its line; None without any."""
+    inside = set(limb.line)
+    for side in SIDES:
+        for kind, parts in PARTS.items():
+            if any(known.get(f"{side}_{part}") in inside for part in parts):
+                return side, kind
+    return None
+
+
+def _has_other_parts(pair: Pair, known: Mapping[str, int]) -> bool:
+    """Return whether known parts lie in a pair of limbs, which then is something else: the legs of another animal."""
+    rows = {row for limb in pair.limbs for row in limb.line}
+    return not rows.isdisjoint(row for role, row in known.items() if not role.endswith("_shoulder"))
+
+
+def _are_alike(a: Array, b: Array) -> bool:
+    """Return whether two branches are mirror images by their bones (lengths, outwards, that above the first joint too).
+
+    Either may end earlier, as an arm without a hand; then the first one has to be alike as well.
+    """
+    if len(a) == len(b):
+        a, b = a[1:], b[1:]
+    else:
+        a, b = a[a > 0.0], b[b > 0.0]
+    count = min(len(a), len(b))
+    total = float(max(a[:count].sum(), b[:count].sum()))
+    rest = float(abs(a.sum() - b.sum()))
+    whole = len(a) == len(b) or (count > 1 and rest < total)
+    return whole and bool(np.allclose(a[:count], b[:count], rtol=_ALIKE, atol=_SHORT * total))

@@ -1,0 +1,88 @@
+"""Carry over a part of a body: of bodies without legs, or as far as a joint map names parts.
+
+The base of the target stays where it is. So the parts of the source move relative to the joint that carries them: the
+hips for a trunk, the chest for arms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from synovia.errors import InputError
+from synovia.model import Skeleton
+from synovia.model.motion import Motion
+from synovia.model.tree import ancestors
+from synovia.retargeting.body import Body
+from synovia.retargeting.judging import sides_of_clip
+
+
+class Match(NamedTuple):
+    """Two bodies, and what the one takes over from the other.
+
+    Args:
+        source: The body that moves.
+        target: The body that follows: with a free root if its base moves.
+        roles: The parts that are carried over.
+        moves: Whether the base of the target moves with that of the source.
+    """
+
+    source: Body
+    target: Body
+    roles: tuple[str, ...]
+    moves: bool
+
+
+def match(motion: Motion, skeleton: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None) -> Match:
+    """Return the parts of two bodies that belong together, by a joint map or automatically.
+
+    The base moves if both bodies have hips and two legs, and the hips are carried over. Bodies of a map that names
+    fewer parts have the others as they are recognised.
+
+    Raises:
+        InputError: If the two have no part in common, or there are several people.
+        UnknownNameError: If the map names a joint that does not exist.
+    """
+    source_skeleton, moving = motion.skeleton, skeleton.with_root("free")
+    if joint_map is None:
+        source, target = Body.of(source_skeleton), Body.of(moving)
+        source = Body(source_skeleton, sides_of_clip(motion, source.roles))
+        roles = tuple(role for role in target.roles if role in source.roles)
+    else:
+        rows = [{role: body.index(pair[k]) for role, pair in joint_map.items()}
+                for k, body in enumerate((source_skeleton, moving))]  # fmt: skip
+        source, target = (Body.of(body, own) for body, own in zip((source_skeleton, moving), rows, strict=True))
+        if not (source.whole and target.whole):
+            source, target = _completed(source), _completed(target)
+        roles = tuple(joint_map)
+    moves = source.whole and target.whole and "hips" in roles
+    if not moves:
+        added = len(moving) - len(skeleton)
+        target = Body(skeleton, {role: row - added for role, row in target.roles.items() if row >= added})
+        roles = tuple(role for role in roles if role != "hips" and role in target.roles)
+    if not any(target.can_turn(role) for role in roles):
+        if joint_map is None:
+            source.required()
+            target.required()
+        names = source_skeleton.name, skeleton.name
+        raise InputError(f"{names[0]} and {names[1]} have no part in common that turns", expected="a joint map of both")
+    return Match(source, target, roles, moves)
+
+
+def _completed(body: Body) -> Body:
+    """Return a body of given parts with the others that are recognised."""
+    taken = set(body.roles.values())
+    found = {role: row for role, row in body.skeleton.roles.rows.items() if role not in body.roles and row not in taken}
+    return Body(body.skeleton, body.roles | found)
+
+
+def still_rows(body: Body, roles: Collection[str]) -> set[int]:
+    """Return the joints above some parts that no part turns, so that they stay at rest."""
+    turning: set[int] = set()
+    above: set[int] = set()
+    for role in roles:
+        first = body.first_row(role)
+        line = ancestors(body.skeleton.parents, body.roles[role])
+        turning.update(line[: line.index(first) + 1])
+        above.update(line[line.index(first) + 1 :])
+    return above - turning
