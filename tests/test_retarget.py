@@ -74,7 +74,7 @@ def clip(humanoid):
 
 def test_a_body_is_known_by_its_shape_alone(humanoid):
     anonymous = renamed(humanoid, lambda name: f"bone{humanoid.index(name)}")
-    by_shape = anonymous.roles.rows
+    by_shape = anonymous.role_rows
     for role in ("left_upper_leg", "left_lower_leg", "right_foot", "right_upper_arm", "left_lower_arm", "left_hand"):
         assert by_shape[role] == humanoid.index(role), role
     assert by_shape["hips"] == humanoid.index("hips")

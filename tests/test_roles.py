@@ -139,7 +139,7 @@ def nameless(body):
 @pytest.mark.parametrize("name", ["mixamo", "unreal", "vrm", "smpl", "xsens", "bandai"])
 def test_limbs_without_names_are_found_by_their_shape(name):
     body = rigs.skeleton_of(name)
-    found, known = nameless(body).roles.rows, body.roles.rows
+    found, known = nameless(body).role_rows, body.role_rows
     assert {role: found[role] for role in LIMBS} == {role: known[role] for role in LIMBS}
     assert abs(found["head"] - known["head"]) <= 1  # the top of the head is a joint in some
 
@@ -160,7 +160,7 @@ def test_knees_tell_what_is_in_front_of_a_robot():
                     )
                     above = joints[-1].name
         body = sy.Skeleton(joints)
-        found = nameless(body).roles.rows
+        found = nameless(body).role_rows
         assert body.joint_names[found["left_upper_leg"]] == f"{left}0.00"
         assert body.joint_names[found["left_hand"]] == f"{left}0.52"
 
@@ -199,7 +199,7 @@ SHOULDER = (("pitch", (0.0, 0.2, 0.5), (0, 1, 0)), ("roll", (0.0, 0.05, 0.0), (1
 )  # fmt: skip
 def test_elbows_of_robots_are_found_by_their_hinges(hinges, upper, lower, hand):
     body = arm_of_hinges(*hinges)
-    found = nameless(body).roles.rows
+    found = nameless(body).role_rows
     parts = {"upper_arm": upper, "lower_arm": lower, "hand": hand, "upper_leg": "hip", "lower_leg": "knee"}
     for part, name in parts.items():
         assert body.joint_names[found[f"left_{part}"]] == f"left_{name}", part
@@ -284,7 +284,7 @@ def test_a_scene_of_two_people_is_refused_and_two_rigs_of_one_person_are_not():
 def test_a_clip_shows_left_and_right_where_names_do_not(exchanged):
     """From toes and bent knees, and arms beside legs; names with a side are never overruled."""
     walk = sy.load_motion("examples/walk.bvh")
-    known = walk.skeleton.roles.rows
+    known = walk.skeleton.role_rows
     bare = sy.Motion(nameless(walk.skeleton), walk.q, walk.fps)
     turned = {
         role if exchanged not in ("body", role.rpartition("_")[2]) and role.rpartition("_")[2] != "hand" else
@@ -300,7 +300,7 @@ def test_a_clip_shows_left_and_right_where_names_do_not(exchanged):
 
 def test_shoulders_and_neck_are_found_by_shape():
     body = rigs.skeleton_of("mixamo")
-    found, known = nameless(body).roles.rows, body.roles.rows
+    found, known = nameless(body).role_rows, body.role_rows
     for role in ("left_shoulder", "right_shoulder", "neck"):
         assert found[role] == known[role]
 
@@ -324,7 +324,7 @@ def test_a_zero_pose_along_one_axis_has_arms_and_legs_on_one_side():
                 add(f"{side}_{name}", above, length, 0.0, z if above == parent else 0.0)
                 above = f"{side}_{name}"
     body = sy.Skeleton(joints)
-    found = nameless(body).roles.rows
+    found = nameless(body).role_rows
     sides = {body.joint_names[found[f"left_{part}"]].partition("_")[0] for part in ("upper_leg", "upper_arm", "hand")}
     assert len(sides) == 1
 
@@ -334,7 +334,7 @@ def test_a_zero_pose_along_one_axis_has_arms_and_legs_on_one_side():
 def test_sides_of_real_clips_without_names(shared_data, name):
     clip = sy.load_motion(shared_data / "motion" / f"{name}.bvh")
     bare = sy.Motion(nameless(clip.skeleton), clip.q[:200], clip.fps)
-    found, known = sides_of_clip(bare, bare.skeleton.roles.rows), clip.skeleton.roles.rows
+    found, known = sides_of_clip(bare, bare.skeleton.role_rows), clip.skeleton.role_rows
     assert {role: found[role] for role in LIMBS} == {role: known[role] for role in LIMBS}
 
 
@@ -346,10 +346,10 @@ def test_sides_of_real_clips_without_names(shared_data, name):
 )  # fmt: skip
 def test_limbs_of_real_files_are_found_by_their_shape(name):
     body = sy.load_skeleton(shared_data_folder() / name)
-    found, known = nameless(body).roles.rows, body.roles.rows
+    found, known = nameless(body).role_rows, body.role_rows
     assert {role: found[role] for role in LIMBS} == {role: known[role] for role in LIMBS}
 
 
 def test_long_chains_without_names_are_looked_through():
     rope = sy.Skeleton.chain([(0.0, 0.01 * k, 0.0) for k in range(1500)])
-    assert rope.roles.rows == {}
+    assert rope.role_rows == {}

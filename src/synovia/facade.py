@@ -109,7 +109,7 @@ class IK(CompiledProblem):
             InputError: If a value cannot be used, or ``follow`` has no start.
             UnknownNameError: If a target belongs to no goal.
         """
-        ints, first = self.ints, self.rest
+        ints, floats, first = self.ints, self.floats, self.rest
         if follow is not False:
             _check_follow(follow, start)
             if follow:
@@ -120,6 +120,8 @@ class IK(CompiledProblem):
             first = start.ready
             if first is None:
                 first = start.inside
+            if self.moves is not None:
+                floats = self.floats_of(start.values[None], first)
         try:
             workspace = self.idle.pop()  # atomic, so two threads never share a workspace
         except IndexError:
@@ -129,9 +131,9 @@ class IK(CompiledProblem):
                 set_deadline(workspace.scratch, deadline)
             self.writer.fill(targets, workspace)
             row = _empty(self.row_shape)
-            code = self.call(ints, self.floats, workspace.table, first, row, workspace.scratch, False, 0)
+            code = self.call(ints, floats, workspace.table, first, row, workspace.scratch, False, 0)
             if code < 0:
-                again = partial(self.call, ints, self.floats, workspace.table, first, row, workspace.scratch, False, 0)
+                again = partial(self.call, ints, floats, workspace.table, first, row, workspace.scratch, False, 0)
                 code = self.settled(again, workspace.table, targets)
             if code & 1:
                 self.classify(first, row, workspace.scratch, not follow)
@@ -228,11 +230,27 @@ class IK(CompiledProblem):
             return self._solve_usable(targets, starts, solve)
         table = self.writer.table_of_many(targets)
         given = self.as_starts(starts, len(table))
-        return Solutions(self, solve(table, inside_limits(self.skeleton, given)), given)
+        return Solutions(self, self._solve_from(given, table, solve), given)
 
-    def _solve_usable(
-        self, targets: Targets, starts: Starts | None, solve: Callable[[Array, Array], Array]
-    ) -> Solutions:
+    def _solve_from(self, given: Array, table: Array, solve: Callable[..., Array]) -> Array:
+        """Return the rows of results of a batch from these starts, (B, nq) or (1, nq).
+
+        Where a largest move bounds motion, a start that its limits have moved is solved with what is left of it.
+        """
+        first = np.ascontiguousarray(inside_limits(self.skeleton, given))
+        moved = self.moved_inside(given, first)
+        if moved is None:
+            return solve(table, first)
+        if len(given) == 1:
+            return solve(table, first, floats=self.floats_of(given, first))
+        rows = solve(table, first)
+        for b in np.flatnonzero(moved.any(1)).tolist():
+            one = slice(b, b + 1)
+            floats = self.floats_of(given[one], first[one])
+            rows[one] = solve(table[one], first[one], floats=floats, progress=None)
+        return rows
+
+    def _solve_usable(self, targets: Targets, starts: Starts | None, solve: Callable[..., Array]) -> Solutions:
         """Solve the problems of a batch whose targets and starts can be used, and mark the others as invalid."""
         table, odd = self.writer.read_many(targets)
         given, unusable = self.read_starts(starts, len(table))
@@ -241,10 +259,9 @@ class IK(CompiledProblem):
         skipped = np.asarray(wrong.any(1))
         skipped[list(unusable)] = True
         good = np.flatnonzero(~skipped)
-        first = inside_limits(self.skeleton, given if len(given) == 1 else given[good])
         rows = invalid_rows(self.new_rows(len(table)))
         if len(good):
-            rows[good] = solve(np.ascontiguousarray(table[good]), np.ascontiguousarray(first))
+            rows[good] = self._solve_from(given if len(given) == 1 else given[good], table[good], solve)
 
         def reason(b: int) -> SynoviaError:
             """Return the error of a problem that was skipped."""

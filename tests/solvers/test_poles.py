@@ -237,7 +237,7 @@ def test_a_pole_that_goes_round_a_limb_of_six_joints_is_followed_in_every_frame(
 @BOTH
 def test_a_limit_takes_only_its_part_of_a_turn(solver):
     """A root that twists by half a radian turns its limb by that towards a pole at a right angle."""
-    twist = sy.SwingTwist(x=(0, 0), y=(0, 0), twist=(-0.5, 0.5))
+    twist = sy.SwingTwist(x=(0, 0), y=(0, 0), twist=(-0.5, 0.5), frame=np.eye(3))
     body = sy.Skeleton(
         [
             Joint("root", kind=Kind.BALL, limit=twist),

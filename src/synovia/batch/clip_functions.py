@@ -197,7 +197,7 @@ class Fit(_ClipFunction):
         if isinstance(joints, str):
             raise InputError("joints", value=joints, expected="a list of joints", hint=f"write [{joints!r}]")
         for joint in joints or ():
-            self.skeleton.index(joint)
+            self.skeleton.locate(joint)
         self._joints = None if joints is None else list(joints)
         self._fps = float(as_numbers(fps, (), "fps"))
         if self._fps <= 0.0:

@@ -79,7 +79,8 @@ def followed(source: Motion, joints: Mapping[str, str] | None, skeleton: Skeleto
         skeleton: The body that follows.
         root: How its root may move.
     """
-    values = targets_from(source, list(skeleton.tips) if joints is None else dict(joints))
+    tips = [skeleton.frame_names[row] for row in skeleton.tip_rows]
+    values = targets_from(source, tips if joints is None else dict(joints))
     start = None
     with suppress(InputError):  # another body
         placed = source.on(skeleton)

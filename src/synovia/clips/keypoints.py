@@ -181,17 +181,15 @@ def _are_joints(body: Skeleton, names: Sequence[str] | None, count: int) -> bool
     """Return whether points belong to joints of a body: by their own names or those of links, or one for each joint."""
     if names is None:
         return count == len(body)
-    own = {*body.joint_names, *(joint.body for joint in body.joints)}
-    return all(name in own for name in names)
+    return all(body.knows(name, roles=False) for name in names)
 
 
 def _joint_marks(body: Skeleton, names: Sequence[str] | None, places: Array, weights: Array) -> Landmarks | None:
     """Return points of a body's own joints as landmarks, None if shoulders, hips or knees are missing."""
-    column = {body.index(name): k for k, name in enumerate(body.joint_names if names is None else names)}
+    rows = range(len(body)) if names is None else [body.locate(name)[0] for name in names]
+    column = {row: k for k, row in enumerate(rows)}
     columns = {
-        OF_ROLES[role]: column[row]
-        for role, joint in body.roles.items()
-        if role in OF_ROLES and (row := body.index(joint)) in column
+        OF_ROLES[role]: column[row] for role, row in body.role_rows.items() if role in OF_ROLES and row in column
     }
     if not all(mark in columns for mark in NEEDED):
         return None

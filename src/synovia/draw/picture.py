@@ -118,7 +118,7 @@ def angle_table(pose: Pose, joints: Iterable[str | int]) -> list[tuple[str, str]
     Raises:
         UnknownNameError: If a joint does not exist.
     """
-    rows = [pose.skeleton.index(joint) for joint in joints]
+    rows = [pose.skeleton.value_index(joint) for joint in joints]
     return [(pose.skeleton.joint_names[row].replace("_", " "), value_text(pose, row)) for row in rows]
 
 

@@ -176,11 +176,11 @@ def _load(path: str | os.PathLike[str], skeleton: Skeleton, *, led: bool) -> Pos
         what = (
             f"joint {check.joint!r} is {check.difference:.3g} from its place in the file, and other joints may be off"
         )
-        warnings.warn(f"{path}: the skeleton cannot take this pose: {what}.", UserWarning, stacklevel=2)
+        warnings.warn(f"{path}: the skeleton cannot take this pose: {what}.", UserWarning, stacklevel=3)
     return pose
 
 
-def _json_pose(path: Path, skeleton: Skeleton, *, led: bool) -> Pose:
+def _json_pose(path: Path, skeleton: Skeleton, *, led: bool = False) -> Pose:
     """Read the pose of a pose file."""
     where = str(path)
     fields = _fields(parse_json(read_text(path, most=_LARGEST), where), "q", where, (SCHEMA,))

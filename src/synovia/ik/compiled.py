@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, Protocol, Self, cast
@@ -16,11 +17,21 @@ from synovia.ik.interrupts import Watch, has_ended, new_scratch, raise_signal
 from synovia.ik.parallel import Progress, run_rows
 from synovia.ik.status import mark_interrupted
 from synovia.ik.targets import Targets, TargetWriter, Workspace, regular_rows, shape_of
-from synovia.kernels.layout import OUT_HEAD, TRANSFORM_WIDTH
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
+    GENERAL_FLOATS,
+    IS_ANGLE,
+    LARGEST_MOVE,
+    OUT_HEAD,
+    SCALAR,
+    TRANSFORM_WIDTH,
+    TURN,
+)
 from synovia.model import Pose, Skeleton
 from synovia.model.degrees import warn_of_degrees
-from synovia.model.geometry import Array, as_numbers, dimensions
-from synovia.model.pose import JointValues, Numbers, checked_q, refused_rows
+from synovia.model.geometry import Array, as_numbers, dimensions, rotation_between
+from synovia.model.pose import JointValues, Numbers, checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
 from synovia.problem import pack, reduce
 from synovia.solver import Solver, SolverName, as_solver
@@ -29,6 +40,7 @@ Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
 _JOINTS: Final = 100  # a larger body gets a larger work limit, in proportion to its joints
 _TOLERANCE: Final = (1e-4, 1e-3)  # of the reach, and radians
+_ROUNDING: Final = 1e-9  # radians or length units, of a start that a solve with a largest move has returned
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
 
@@ -56,7 +68,7 @@ class CompiledProblem(ChecksArguments):
         skeleton: The skeleton that is solved, with these joints.
         root: How the root moves, as ``as_root`` returns it.
         goals: The goals, completed by values that depend on the skeleton.
-        goal_joints: All joints of each goal, rows of ``skeleton``, its own first.
+        goal_joints: All joints of each goal, rows of ``skeleton``, its own first; of a site, the joint that carries it.
         solver: The settings.
         reduced: The part of the problem that the solver may move.
         moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
@@ -64,6 +76,7 @@ class CompiledProblem(ChecksArguments):
         tolerance: (position in length units, angle in radians) within which a goal is met.
         ints: The packed problem, whole numbers.
         floats: The packed problem, real numbers.
+        moves: How far each variable of the skeleton may move in one solve, radians or length units; None for any way.
         kernel: The entry point that solves.
         call: The same entry point for exactly these array types; a call does not search for a compilation.
         scratch_size: Scratch memory of one call, in float64.
@@ -92,13 +105,14 @@ class CompiledProblem(ChecksArguments):
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver)
         self.solver.check(self.goals)
-        self.goals = tuple(goal.resolved(skeleton) for goal in self.goals)
+        located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
+        self.goals = tuple(goal for goal, _ in located)
         self.given = skeleton
         self.skeleton = skeleton if root == "fixed" else skeleton.with_root(root)
         self.root = root
         before = len(self.skeleton) - len(skeleton)  # joints that the root adds before the skeleton's own
         self.goal_joints: tuple[tuple[int, ...], ...] = tuple(
-            tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
+            tuple(row + before for row in rows) for _, rows in located
         )
         for goal, rows in zip(self.goals, self.goal_joints, strict=True):
             if len(set(rows)) < len(rows):
@@ -109,6 +123,9 @@ class CompiledProblem(ChecksArguments):
         self.moving = reduced.moving
         self.reach = reduced.reach
         self.tolerance = checked_tolerance(tolerance, self.reach)
+        self.moves = self.solver.largest_moves(self.skeleton, self.reach)
+        moves = None if self.moves is None else self._solved_moves(self.moves)
+        least = {} if moves is None else {LARGEST_MOVE: float(moves.min(initial=math.inf))}
         self.ints, self.floats = pack(
             self.skeleton,
             reduced,
@@ -116,7 +133,8 @@ class CompiledProblem(ChecksArguments):
             **self.solver.search._asdict(),
             patience=self.solver.progress[0],
             most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
-            params=self.solver.params(),
+            params=self.solver.params() | least,
+            moves=moves,
         )
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.tree.problem import work_size
@@ -193,6 +211,7 @@ class CompiledProblem(ChecksArguments):
         watch: Watch,
         kernel: Callable[..., int] | None = None,
         simd: bool = False,
+        floats: Array | None = None,
     ) -> Array:
         """Solve a batch of independent problems on several threads and return the rows of results.
 
@@ -205,9 +224,18 @@ class CompiledProblem(ChecksArguments):
             watch: When to stop.
             kernel: Another kernel than that of the problem.
             simd: Whether this kernel solves several rows at once.
+            floats: Other numbers of the problem.
         """
         out = self.new_rows(len(table))
-        problem = (kernel or self.kernel, self.ints, self.floats, table, starts, out, self.scratch_size)
+        problem = (
+            kernel or self.kernel,
+            self.ints,
+            self.floats if floats is None else floats,
+            table,
+            starts,
+            out,
+            self.scratch_size,
+        )
         run = partial(run_rows, *problem, self.classify, threads, simd=simd, progress=progress, watch=watch)
         self.settled(run, table, targets, many=True)
         return out
@@ -234,6 +262,61 @@ class CompiledProblem(ChecksArguments):
         if code < 0:
             self.writer.refuse(code - len(self.goals) * first, targets, many=many)
         return code
+
+    def _solved_moves(self, moves: Array) -> Array:
+        """Return moves of the variables that are solved, in radians or reaches, of those of all variables."""
+        reduced = self.reduced
+        order = {at: k for k, at in enumerate(self.skeleton.tables.variables[:, BLOCK_Q].tolist())}
+        solved = moves[[order[at] for at in reduced.variables[:, BLOCK_Q].tolist()]]
+        lengths = (reduced.variables[:, BLOCK] == SCALAR) & (reduced.limits[:, IS_ANGLE] == 0.0)
+        return np.where(lengths, solved / self.reach, solved)
+
+    def moved_inside(self, given: Array, inside: Array) -> Array | None:
+        """Return how far limits have moved each variable of starts, if the solver bounds motion.
+
+        Args:
+            given: Joint values, (B, nq).
+            inside: The same within the limits.
+
+        Returns:
+            (B, variables of the skeleton), radians or length units; None if no start was moved or motion has no bounds.
+        """
+        if self.moves is None or given is inside or np.array_equal(given, inside):
+            return None
+        t = self.skeleton.tables
+        out = np.abs(given - inside)[:, t.variables[:, BLOCK_Q]]
+        for k in np.flatnonzero(t.variables[:, BLOCK] == TURN).tolist():
+            part = slice(at := int(t.variables[k, BLOCK_Q]), at + 4)
+            out[:, k] = np.linalg.norm(rotation_between(given[:, part], inside[:, part]), axis=1)
+        return out
+
+    def floats_of(self, given: Array, inside: Array) -> Array:
+        """Return the packed numbers for one start: its largest moves are less by what its limits have moved it.
+
+        Args:
+            given: Joint values, (1, nq).
+            inside: The same within the limits.
+
+        Raises:
+            InputError: If it is farther outside the limits of a joint than the joint may move.
+        """
+        moved = self.moved_inside(given, inside)
+        if moved is None or self.moves is None:
+            return self.floats
+        left = self.moves - moved[0]
+        if left.min() < -_ROUNDING:
+            t = self.skeleton.tables
+            k = int(np.argmin(left))
+            at, size = int(t.variables[k, BLOCK_Q]), 1 if t.variables[k, BLOCK] == SCALAR else 4
+            raise InputError(
+                f"start of joint {self.skeleton.joint_names[t.owner[k]]!r}",
+                value=given[0, at : at + size].tolist() if size > 1 else float(given[0, at]),
+                expected=f"at most {self.moves[k]:g} outside its limits, because of largest_move",
+                hint=f"it is {moved[0, k]:.4g} outside; start from a pose within the limits",
+            )
+        floats, end = self.floats.copy(), int(self.ints[GENERAL_FLOATS])
+        floats[end - len(self.reduced.variables) : end] = self._solved_moves(np.maximum(left, 0.0))
+        return floats
 
     def as_start(self, start: Any) -> Pose:
         """Return a start as a pose of the skeleton that is solved.
@@ -263,6 +346,16 @@ class CompiledProblem(ChecksArguments):
         warn_of_degrees(skeleton, q, "start")
         return Pose.trusted(skeleton, q)
 
+    def as_near_start(self, start: Any) -> Pose:
+        """Return a start as ``as_start`` does.
+
+        Raises:
+            InputError: As there, or if the solver may not move a joint as far as its limits ask for.
+        """
+        pose = self.as_start(start)
+        self.floats_of(pose.values[None], pose.inside)
+        return pose
+
     def as_starts(self, starts: Any, count: int) -> Array:
         """Return the starts of many problems: (count, nq), or (1, nq) for one start for all.
 
@@ -284,7 +377,7 @@ class CompiledProblem(ChecksArguments):
             return self.rest, ()
         skeleton, given = self.skeleton, self.given
         if isinstance(starts, Pose | str | Mapping) or dimensions(starts) == 1:
-            return self.as_start(starts).values.reshape(1, -1), ()
+            return self.as_near_start(starts).values.reshape(1, -1), ()
         rows, _ = regular_rows(starts, {(given.nq,), (skeleton.nq,)})
         rows = as_numbers(rows, (-1, -1), "starts", finite=False)
         if rows.shape[1] == given.nq:
@@ -299,12 +392,15 @@ class CompiledProblem(ChecksArguments):
             rows[unusable] = self.rest
             led = self._led(rows, "starts")
         warn_of_degrees(skeleton, led, "starts")
-        return led, unusable
+        moved = self.moved_inside(led, inside_limits(skeleton, led))
+        if moved is not None and self.moves is not None:
+            unusable = [*unusable, *np.flatnonzero((moved > self.moves + _ROUNDING).any(1)).tolist()]
+        return led, sorted(unusable)
 
     def error_of_start(self, row: int, starts: Any) -> SynoviaError:
         """Return the error for a row of the starts that cannot be used; the message names the row."""
         try:
-            self.as_start(starts[row])
+            self.as_near_start(starts[row])
         except SynoviaError as error:
             return restated(error, InputError, f"starts[{row}]")
         return InputError(f"starts[{row}]", value=starts[row], expected=f"{self.skeleton.nq} joint values")
@@ -325,21 +421,28 @@ class CompiledProblem(ChecksArguments):
 
     def outside(self, start: Pose) -> tuple[str, ...]:
         """Return the joints whose value in a start (a pose of this skeleton) is outside the limits."""
-        return self._joints_beyond(start, 1e-9)
+        return self._names(self._rows_beyond(start, 1e-9))
 
     def at_limits(self, pose: Pose) -> tuple[str, ...]:
         """Return the joints whose value in a pose is at a limit (within 1e-6)."""
-        return self._joints_beyond(pose, -1e-6)
+        return self._names(self.rows_at_limits(pose))
 
-    def _joints_beyond(self, pose: Pose, margin: float) -> tuple[str, ...]:
+    def rows_at_limits(self, pose: Pose) -> tuple[int, ...]:
+        """Return the rows of the joints whose value in a pose is at a limit (within 1e-6)."""
+        return self._rows_beyond(pose, -1e-6)
+
+    def _names(self, rows: Iterable[int]) -> tuple[str, ...]:
+        """Return the names of rows."""
+        return tuple(self.skeleton.joint_names[row] for row in rows)
+
+    def _rows_beyond(self, pose: Pose, margin: float) -> tuple[int, ...]:
         """Return the joints whose value in a pose exceeds its limit by more than a margin."""
         from synovia.kernels.tree.tables import excesses
 
         t = self.skeleton.tables
         out = np.empty(len(t.variables))
         excesses(t.variables, t.limits, pose.values, out)
-        rows = dict.fromkeys(int(row) for row in t.owner[out > margin])
-        return tuple(self.skeleton.joint_names[row] for row in rows)
+        return tuple(dict.fromkeys(int(row) for row in t.owner[out > margin]))
 
 
 def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
@@ -378,5 +481,5 @@ def checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tu
 
 def reach_of_tips(skeleton: Skeleton) -> float:
     """Return the reach of the whole skeleton: that of a goal on every tip at once, length units."""
-    rows = [[skeleton.index(name)] for name in skeleton.tips]
+    rows = [[row] for row in skeleton.tip_rows]
     return reduce(skeleton, [PositionGoal(row[0]) for row in rows], rows).reach

@@ -142,7 +142,7 @@ POSTURE_WEIGHT, CENTRE_WEIGHT, MARGIN_WEIGHT, MARGIN, MANIPULABILITY_WEIGHT = 7,
 GRADIENT_WEIGHT = 12  # 1 with a secondary objective of the user, else 0
 CALLBACK = 15  # address of the Python function that calls the user's functions
 # Full body
-LARGEST_STEP, LARGEST_MOVE, SETTLED, SOFT = 3, 4, 5, 6
+LARGEST_STEP, LARGEST_MOVE, SETTLED, SOFT = 3, 4, 5, 6  # LARGEST_MOVE: the least of all ``moves``
 # Heuristics
 SMALLEST_TURN, STIFFNESS_FACTOR = 1, 2  # of CCD
 ROUNDS = 1  # of particles; 0 chooses it by the length of the chains

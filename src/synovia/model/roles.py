@@ -26,19 +26,19 @@ class Roles(Mapping[str, str]):
     def __init__(self, names: Sequence[str], rows: Mapping[str, int]) -> None:
         """Store the names of all joints, and the rows by role."""
         self._names = names
-        self.rows: Mapping[str, int] = rows
+        self._rows: Mapping[str, int] = rows
 
     def __getitem__(self, role: str) -> str:
         """Return the name of the joint that has a role."""
-        return self._names[self.rows[role if role in self.rows else ALIASES.get(role, role)]]
+        return self._names[self._rows[role if role in self._rows else ALIASES.get(role, role)]]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the roles."""
-        return iter(self.rows)
+        return iter(self._rows)
 
     def __len__(self) -> int:
         """Return the number of roles."""
-        return len(self.rows)
+        return len(self._rows)
 
     def __repr__(self) -> str:
         """Return it as a dict."""

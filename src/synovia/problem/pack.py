@@ -26,6 +26,7 @@ def pack(
     patience: int,
     most_work: float = math.inf,
     params: Mapping[int, float],
+    moves: Array | None = None,
 ) -> tuple[Ints, Array]:
     """Return the problem as the two arrays of ``kernels.layout``.
 
@@ -39,6 +40,7 @@ def pack(
         patience: Number of steps within which the error must fall.
         most_work: Work limit of one solve, see ``kernels.compiler.watch``.
         params: Parameters of the solver, by their indices after ``PARAMS``.
+        moves: (k,) largest move of each variable, radians or reaches; None for no bounds.
     """
     from synovia.kernels.goals.general import TERMS
 
@@ -82,6 +84,7 @@ def pack(
         t.coupling,
         reduced.preferences,
         reduced.posture,
+        np.full(len(reduced.variables), np.inf) if moves is None else moves,
     ]
     head[layout.GENERAL_INTS] = sum(part.size for part in ints)
     head[layout.GENERAL_FLOATS] = sum(part.size for part in reals)

@@ -124,7 +124,7 @@ class Retargeted:
 
     def joint_map(self) -> dict[str, tuple[str, str]]:
         """Return the names of the matched joints, (source, target) by role, as ``retarget`` takes them."""
-        names = self.source.skeleton.joint_names, self.target.skeleton.joint_names
+        names = self.source.skeleton.frame_names, self.target.skeleton.frame_names
         return {part.role: (names[0][part.source], names[1][part.target]) for part in self.parts}
 
     def report(self) -> str:

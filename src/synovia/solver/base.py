@@ -17,6 +17,7 @@ from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal, kinds
 from synovia.kernels.layout import GOAL_ROW, KIND, PROGRESS, VARIABLE
 from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import named, own_variables
 
@@ -96,6 +97,18 @@ class Solver(ChecksArguments, ABC):
     def bounds_motion(self) -> bool:
         """Whether a solve ends where joints may move no farther, so that another one from there goes on."""
         return False
+
+    def largest_moves(self, skeleton: Skeleton, reach: float) -> Array | None:
+        """Return how far each variable of a skeleton may move in one solve; None without bounds.
+
+        Args:
+            skeleton: The skeleton that is solved.
+            reach: Length scale of the problem, length units.
+
+        Returns:
+            (k,) in the order of the skeleton's variables, radians or length units; infinite for no bound.
+        """
+        return None
 
     @property
     def polishes(self) -> bool:

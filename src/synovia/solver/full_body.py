@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, cast
+
+import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION
 from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
     DAMPING,
     ERROR_DAMPING,
+    FIRST_Q,
+    IS_ANGLE,
     LARGEST_MOVE,
     LARGEST_STEP,
+    SCALAR,
     SETTLED,
     SOFT,
 )
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, is_number
 from synovia.problem import Reduced
 from synovia.solver.base import KERNEL_GOALS, LARGEST, IteratingSolver, Kernel, Solver
 
@@ -37,9 +47,11 @@ class FullBody(IteratingSolver):
         error_damping: Factor of a level's squared error in its damping.
         constant_damping: Damping that remains at the target; keeps singular poses solvable.
         largest_step: Largest motion of a joint by one level in one step, radians (lengths: reaches).
-        largest_move: Largest motion of a joint in one solve, or in one frame of ``track``, radians (lengths: reaches):
-            its velocity limit times the time of a frame. A hard limit in every level; for a free root, along each axis.
-            Needs ``attempts=1``.
+        largest_move: Largest motion of a joint in one solve, or in one frame of ``track``: its velocity limit times the
+            time of a frame. One number for all joints, radians (lengths: reaches), or numbers by joint, radians or
+            length units, such as those of ``skeleton.moves_in(seconds)``; other joints then have no bound. A hard
+            limit in every level; for a free root, along each axis and of its rotation. A mimic joint restricts its
+            leader. A start that is farther outside the limits of a joint is an error. Needs ``attempts=1``.
         rest_step: A ``RestGoal`` has converged when the last step is not longer than this (radians, reaches).
         softening: Last part of a chain's reach in which a target counts as nearer than it is, so that limbs do not
             snap straight; 0.02 for motion. The distance that is left counts as a miss.
@@ -60,19 +72,29 @@ class FullBody(IteratingSolver):
     name: ClassVar[str] = "full-body"
     supports_priorities: ClassVar[bool] = True
     supported_goals: ClassVar[frozenset[str]] = KERNEL_GOALS | {"rest"}
+    others: ClassVar[frozenset[str]] = frozenset({"largest_move"})
 
     max_steps: int = 60
     attempts: int = 10
     error_damping: float = 0.1
     constant_damping: float = 1e-10
     largest_step: float = 0.5
-    largest_move: float = LARGEST
+    largest_move: float | Mapping[str | int, float] | tuple[tuple[str | int, float], ...] = LARGEST
     rest_step: float = 1e-3
     softening: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the settings."""
         Solver.__post_init__(self)
+        given: Any = self.largest_move
+        if isinstance(given, tuple):  # as it is stored
+            given = dict(cast("tuple[tuple[str | int, float], ...]", given))
+        if isinstance(given, Mapping):
+            moves = cast("Mapping[Any, Any]", given)
+            kept: Any = tuple((joint, _move(value, f"largest_move of {joint!r}")) for joint, value in moves.items())
+        else:
+            kept = _move(given, "largest_move")
+        object.__setattr__(self, "largest_move", kept)
         if self.bounds_motion and self.attempts > 1:
             raise InputError(
                 "a restart would jump",
@@ -84,12 +106,41 @@ class FullBody(IteratingSolver):
     @property
     def bounds_motion(self) -> bool:
         """Whether ``largest_move`` bounds the motion."""
-        return self.largest_move < LARGEST
+        return bool(self.largest_move) if isinstance(self.largest_move, tuple) else self.largest_move != LARGEST
+
+    def largest_moves(self, skeleton: Skeleton, reach: float) -> Array | None:
+        """Return how far each variable of a skeleton may move in one solve; a mimic joint restricts its leader.
+
+        Raises:
+            UnknownNameError: If a joint does not exist.
+        """
+        if not self.bounds_motion:
+            return None
+        t = skeleton.tables
+        lengths = (t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] == 0.0)
+        if isinstance(self.largest_move, tuple):
+            rows = np.full(len(skeleton), np.inf)
+            for joint, value in self.largest_move:
+                rows[skeleton.index(joint)] = value
+            moves = rows[t.owner]
+        else:
+            one = float(cast("float", self.largest_move))
+            rows = np.array([one * (reach if joint.kind is Kind.SLIDE else 1.0) for joint in skeleton.joints])
+            moves = np.where(lengths, one * reach, one)
+        variable_at = {at: k for k, at in enumerate(t.variables[:, BLOCK_Q].tolist())}
+        row_at = {at: row for row, at in enumerate(t.ints[:, FIRST_Q].tolist()) if skeleton.joints[row].mimic}
+        for (follower, leader), (ratio, _) in zip(t.followers.tolist(), t.coupling.tolist(), strict=True):
+            if ratio != 0.0:
+                k = variable_at[leader]
+                moves[k] = min(moves[k], rows[row_at[follower]] / abs(ratio))
+        return moves
 
     def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
         """Return how the settings limit the motion."""
         lines: list[str] = []
-        if self.bounds_motion:
+        if isinstance(self.largest_move, tuple):
+            lines += ["No joint goes farther than its largest_move in one solve."] if self.largest_move else []
+        elif self.bounds_motion:
             lines.append(f"No joint goes farther than largest_move={self.largest_move:g} in one solve.")
         if self.softening > 0.0 and any(goal.constrained_parts & POSITION for goal in missed):
             lines.append(f"Of a limb's reach softening={self.softening:g} keeps the last {100 * self.softening:g} %.")
@@ -117,7 +168,7 @@ class FullBody(IteratingSolver):
             DAMPING: max(self.constant_damping, 1e-14),
             ERROR_DAMPING: self.error_damping,
             LARGEST_STEP: self.largest_step,
-            LARGEST_MOVE: self.largest_move if self.largest_move < LARGEST else float("inf"),
+            LARGEST_MOVE: math.inf,  # the compiled problem writes the least of the moves
             SETTLED: self.rest_step,
             SOFT: self.softening,
         }
@@ -127,3 +178,19 @@ class FullBody(IteratingSolver):
         from synovia.kernels.hierarchy.basis import levels_size
 
         return levels_size(residuals, columns + residuals)  # one-sided goals have columns of their own
+
+
+def _move(value: Any, what: str) -> float:
+    """Return a largest move.
+
+    Raises:
+        InputError: If it is negative or no finite number.
+    """
+    if not is_number(value) or not 0.0 <= value <= LARGEST:
+        raise InputError(
+            f"{what} is out of range",
+            where="FullBody",
+            value=value,
+            expected="a finite number from 0, or numbers by joint",
+        )
+    return float(value)

@@ -147,7 +147,7 @@ def track(
         UnsupportedError: If ``smoothness`` or ``velocity`` is given and a goal is not a position, rotation or pose.
     """
     table = ik.writer.table_of_many(targets)
-    pose = ik.default_start if start is None else ik.as_start(start)
+    pose = ik.default_start if start is None else ik.as_near_start(start)
     workers = checked_threads(threads)
     watch = Watch(deadline_of(deadline))
     rate = float(as_numbers(fps, (), "fps"))

@@ -329,10 +329,12 @@ def _joints_of_clip(
 
     source = chosen.load(str(path))
     if skeleton is None and pairs is None:
-        pairs = {mark: source.skeleton.roles[role] for role, mark in OF_ROLES.items() if role in source.skeleton.roles}
+        names, rows = source.skeleton.frame_names, source.skeleton.role_rows
+        pairs = {mark: names[rows[role]] for role, mark in OF_ROLES.items() if role in rows}
     elif skeleton is not None and pairs is None:
-        there = set(source.skeleton.joint_names)
-        pairs = {name: name for name in skeleton.joint_names if name in there}
+        there = dict(zip(source.skeleton.joint_names, source.skeleton.frame_names, strict=True))
+        own = zip(skeleton.joint_names, skeleton.frame_names, strict=True)
+        pairs = {frame: there[name] for name, frame in own if name in there}
     if not pairs:
         raise InputError(
             "no joint of the clip has a name of the model", where=str(path), hint="pair them: --joints A=B,..."

@@ -1,4 +1,4 @@
-"""Limit how far any joint moves from its start, over all steps: the largest move L becomes bounds of each step.
+"""Limit how far each joint moves from its start, over all steps: its largest move L becomes bounds of each step.
 
 A ball rotates by at most L from its start. Let r be its rotation vector so far. Along each of its three directions d,
 it may go to ±√(r_d² + (L² - |r|²) / 3): if the directions are orthogonal, its rotation stays within L for any
@@ -16,7 +16,7 @@ from synovia.kernels.math.vectors import axpy, dot, load, norm, scale
 from synovia.kernels.tree.variables import block_size, is_limited, step_unit
 
 HALVINGS = 30  # in the search for the largest part of a move that is allowed
-NO_MOVE = F(1e-3)  # relative to the largest move: a smaller one is rounding or lies within tolerances
+NO_MOVE = F(1e-3)  # relative to the least of the largest moves: a smaller one is rounding or lies within tolerances
 
 
 @apart
@@ -55,8 +55,8 @@ def restrict_step(problem, q, box, saved):
     Afterwards no hinge or slide can exceed it. A ball can, if the step is large or its three directions are not
     orthogonal; ``enforce_largest_move`` then moves it back.
     """
-    largest = problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
+        largest = problem.moves[k]
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
             unit = F(1) / step_unit(problem.limits, k, problem.reach)
@@ -93,9 +93,9 @@ def is_near_start(problem, q, start):
 
 @apart
 def enforce_largest_move(problem, q, saved):
-    """Move every ball that has rotated too far back to the largest move."""
-    largest = problem.params[LARGEST_MOVE]
+    """Move every ball that has rotated too far back to its largest move."""
     for k in range(problem.variables.shape[0]):
+        largest = problem.moves[k]
         if problem.variables[k, BLOCK] == SCALAR:
             continue
         at = problem.variables[k, BLOCK_Q]

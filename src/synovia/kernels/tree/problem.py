@@ -103,6 +103,7 @@ class Problem(NamedTuple):
     ``levels``: first residual row of each priority level, 0 the highest, then the number of rows. The rows of a level
     are contiguous.
     ``posture[k]``: weight and reference of rest goals for variable k.
+    ``moves[k]``: largest move of variable k in one solve, radians or reaches; only solvers that bound motion read it.
     ``max_steps``, ``attempts``: limits of the steps of an attempt, and of attempts. ``seed``: of random starts.
     ``patience``: the number of steps after which the cost must have fallen enough, see ``search.descent``.
     ``coupled``: 1 if several joints follow one variable, so that moving one joint moves others, else 0.
@@ -134,6 +135,7 @@ class Problem(NamedTuple):
     reach: float
     levels: NDArray[np.int32]
     posture: NDArray[np.float64]
+    moves: NDArray[np.float64]
     general: GeneralGoals | None
     most_work: float
 
@@ -238,6 +240,7 @@ def open_with(ints, floats, general):
         floats[REACH],
         vector(ints, i4, np.int64(ints[N_LEVELS]) + 1),
         matrix(floats, f6, k, REST_WIDTH),
+        vector(floats, f6 + REST_WIDTH * k, k),
         general,
         floats[MOST_WORK],
     )
@@ -281,6 +284,7 @@ def changed(problem, max_steps, general):
         problem.reach,
         problem.levels,
         problem.posture,
+        problem.moves,
         general,
         problem.most_work,
     )

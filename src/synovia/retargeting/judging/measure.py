@@ -120,8 +120,8 @@ class Figures:
             )  # fmt: skip
         if not len(motion):
             raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-        own = motion.skeleton.roles.rows
-        other: Mapping[str, int] = {} if source is None else source.skeleton.roles.rows
+        own = motion.skeleton.role_rows
+        other: Mapping[str, int] = {} if source is None else source.skeleton.role_rows
         if joint_map is None:
             joint_map = {
                 role: (other.get(role, row), row) for role, row in own.items() if source is None or role in other
