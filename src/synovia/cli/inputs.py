@@ -11,12 +11,11 @@ import click
 from synovia.cli import completion
 from synovia.cli.command import Argument, Decorator, bundle
 from synovia.cli.output import printable, talk
+from synovia.cli.saving import tell_notes
 from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, Word, numbers
 from synovia.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from synovia.batch.tasks import ClipReader
     from synovia.clips import Ends
     from synovia.model import Skeleton
@@ -94,7 +93,8 @@ class ClipOptions(NamedTuple):
             if format_of(Path(path)).holds_motions:
                 raise
             raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
-        tell_notes((*motion.skeleton.notes, *motion.notes))
+        tell_notes(motion.skeleton.notes)
+        tell_notes(motion.notes, motion.name)
         return motion
 
     def reader(self) -> ClipReader:
@@ -103,7 +103,7 @@ class ClipOptions(NamedTuple):
         from synovia.io.load import has_shapes
 
         if self.model is not None and not has_shapes(self.model):
-            load_body(self.model)
+            load_body(self.model, roles=False)
         return ClipReader(*self)
 
     @property
@@ -366,20 +366,6 @@ def role_file() -> Path | None:
     """Return the file of ``--roles``; None if the command has no such option, or it was not given."""
     ctx = click.get_current_context(silent=True)
     return None if ctx is None else ctx.meta.get(_ROLES)
-
-
-def tell_notes(notes: Iterable[str]) -> None:
-    """Write notes about what of a file was not kept to stderr, each once in a command."""
-    for note in untold(notes):
-        talk(f"synovia: {printable(note)}")
-
-
-def untold(notes: Iterable[str]) -> list[str]:
-    """Return the notes that this command has not told yet, each once; they count as told from now on."""
-    told: set[str] = click.get_current_context().meta.setdefault(f"{__name__}.told", set())
-    new = [note for note in dict.fromkeys(notes) if note not in told]
-    told.update(new)
-    return new
 
 
 def needs_model(path: str) -> bool:

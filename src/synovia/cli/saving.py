@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +47,21 @@ def tell_check(check: FileCheck) -> bool:
     """Write how a file differs from what is in memory to stderr; return whether it shows it."""
     talk(f"{check.path}: {printable(check.report())}")
     return check.holds
+
+
+def tell_notes(notes: Iterable[str], about: str = "") -> None:
+    """Write notes about what of a file was not kept to stderr, each once in a command; ``about`` names the clip."""
+    new = untold(notes)
+    for note in untold(f"{about}: {note}" for note in new) if about else new:
+        talk(f"synovia: {printable(note)}")
+
+
+def untold(notes: Iterable[str]) -> list[str]:
+    """Return the notes that this command has not told yet, each once; they count as told from now on."""
+    told: set[str] = click.get_current_context().meta.setdefault(f"{__name__}.told", set())
+    new = [note for note in dict.fromkeys(notes) if note not in told]
+    told.update(new)
+    return new
 
 
 def _tell(path: Path, notes: list[str]) -> None:

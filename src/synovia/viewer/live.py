@@ -154,8 +154,8 @@ def opening(
     surface = surface_with(skeleton)
     if playing is not None:
         played = clips[playing]
-        ends = (f"{played.name}: {note}" for note in find_ends(played).notes)
-        surface = replace(surface, notes=tuple(dict.fromkeys((*surface.notes, *carried, *played.notes, *ends))))
+        said = [note for note in (*played.notes, *find_ends(played).notes) if note not in surface.notes]
+        surface = replace(surface, notes=(*surface.notes, *carried, *(f"{played.name}: {note}" for note in said)))
 
     def give(client: Any, session: Session, host: Host) -> Page:
         return Page(client, session, name, host, surface, TABS, Keys, _Navigation(host, own))

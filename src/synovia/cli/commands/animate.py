@@ -19,14 +19,13 @@ from synovia.cli.inputs import (
     output_option,
     roles_option,
     root_option,
-    tell_notes,
     up_option,
     velocity_option,
 )
 from synovia.cli.many import Options, format_option, many_options, run_many
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
-from synovia.cli.saving import save_clip, verify_option
+from synovia.cli.saving import save_clip, tell_notes, verify_option
 from synovia.cli.values import FILE, FILE_NAME, Checked, Number, Word, names
 from synovia.errors import InputError
 

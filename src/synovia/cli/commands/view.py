@@ -23,9 +23,9 @@ from synovia.cli.inputs import (
     roles_option,
     root_option,
     trim_option,
-    untold,
 )
 from synovia.cli.output import emit, emit_json, printable, talk
+from synovia.cli.saving import untold
 from synovia.cli.values import FILE, Number
 
 if TYPE_CHECKING:
