@@ -143,7 +143,8 @@ class _Thrift:
         elif kind == 7:
             self._place += 8
         elif kind == 8:
-            self._place += self.whole()
+            size = self.whole()  # which moves the place, too
+            self._place += size
         elif kind in (9, 10):
             count, inner = self.many()
             self._skip_all(count, (inner,))
