@@ -717,6 +717,36 @@ def test_the_memory_of_a_table_is_bounded(tmp_path, make, ending):
         assert code != 3, said
 
 
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_what_a_file_unpacks_to_is_read_as_pyarrow_does(tmp_path, compression):
+    from synovia.batch.unpacking import Chunk, arrow_batches, parquet_groups
+
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "a": np.zeros(1000),
+        "b": [["x"] * (k % 20) for k in range(1000)],
+        "c": [f"{k % 7}" for k in range(1000)],
+    }
+    content = arrow.table(columns).append_column("d", repeated(1000, "y" * 50))
+    parquet.write_table(content, tmp_path / "t.parquet", row_group_size=300, compression=compression or "none")
+    told = parquet.ParquetFile(tmp_path / "t.parquet").metadata
+    for number, group in enumerate(parquet_groups(tmp_path / "t.parquet")):
+        expected = told.row_group(number)
+        chunks = [expected.column(k) for k in range(expected.num_columns)]
+        assert group.rows == expected.num_rows
+        assert group.chunks == tuple(Chunk(chunk.num_values, chunk.total_uncompressed_size) for chunk in chunks)
+    options = arrow.ipc.IpcWriteOptions(compression=compression)
+    with arrow.ipc.new_file(tmp_path / "t.arrow", content.schema, options=options) as file:
+        for batch in content.to_batches(max_chunksize=400):
+            file.write_batch(batch)
+    with arrow.memory_map(str(tmp_path / "t.arrow")) as mapped:
+        mapped.seek(8)
+        found = list(arrow_batches(arrow.ipc.MessageReader.open_stream(mapped)))
+    assert [rows for rows, _ in found if rows] == [400, 400, 200]
+    sizes = [unpacked for rows, unpacked in found if rows]
+    assert sizes == [0, 0, 0] if compression is None else min(sizes) >= 8 * 200
+
+
 # --- values ----------------------------------------------------------------------------------------------------------
 
 HUGE = 10**400
