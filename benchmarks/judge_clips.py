@@ -282,7 +282,7 @@ def upright(answer):
 def carrier(motion):
     """Return the row of the free joint whose position changes most, and its rotation and position at rest."""
     skeleton = motion.skeleton
-    rows, row = [], skeleton.roles.rows["hips"]
+    rows, row = [], skeleton.role_rows["hips"]
     while row >= 0:
         rows += [row] if skeleton.joints[row].kind is Kind.FREE else []
         row = skeleton.parents[row]

@@ -69,7 +69,7 @@ def main(folders: list[str]) -> None:
         seen.add(key)
         skeleton.rest_pose()
         before = time.perf_counter()
-        roles = skeleton.roles.rows
+        roles = skeleton.role_rows
         slowest = max(slowest, 1e3 * (time.perf_counter() - before))
         teller, wanted = expected(skeleton)
         if not teller:
@@ -83,9 +83,9 @@ def main(folders: list[str]) -> None:
             ][0] += 1
             print(f"{'core' if some == len(CORE) else some or '-'} {path}")
             continue
-        ways = {"as used": roles, "shape alone": without(skeleton, names=False).roles.rows}
+        ways = {"as used": roles, "shape alone": without(skeleton, names=False).role_rows}
         if teller == "declared":
-            ways["names and shape"] = without(skeleton, names=True).roles.rows
+            ways["names and shape"] = without(skeleton, names=True).role_rows
         for way, found in ways.items():
             wrong = [role for role, row in wanted.items() if found.get(role) != row]
             count = counts[f"{teller}, {way}"]

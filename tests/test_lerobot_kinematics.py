@@ -23,7 +23,7 @@ def so100_file(shared_data):
 
 def path_of(skeleton, names, frames=40, size=0.3):
     """Joint values over time within the limits, (frames, joints), degrees for hinges."""
-    rows = [skeleton.index(name) for name in names]
+    rows = [skeleton.value_index(name) for name in names]
     middle = np.array([np.mean(skeleton.value_range(row)) for row in rows])
     half = np.array([np.ptp(skeleton.value_range(row)) / 2.0 for row in rows])
     t = np.linspace(0.0, 2.0, frames)[:, None]
@@ -52,7 +52,7 @@ def test_the_pose_is_that_of_pinocchio(panda_file):
 @pytest.mark.parametrize("name", ["panda", "so100"])
 def test_poses_of_a_path_are_reached_near_the_joints_before(name, panda_file, so100_file):
     panda = Kinematics(panda_file, "panda_link8", [f"panda_joint{k}" for k in range(1, 8)])
-    kinematics = panda if name == "panda" else Kinematics(so100_file, "gripper", MOTORS)
+    kinematics = panda if name == "panda" else Kinematics(so100_file, "link:gripper", MOTORS)
     path = path_of(kinematics.skeleton, kinematics.joint_names)
     values = path[0]
     for want in path[1:]:
@@ -68,7 +68,7 @@ def test_poses_of_a_path_are_reached_near_the_joints_before(name, panda_file, so
 
 
 def test_the_larger_weight_comes_first(so100_file):
-    kinematics = Kinematics(so100_file, "gripper", MOTORS)
+    kinematics = Kinematics(so100_file, "link:gripper", MOTORS)
     start = path_of(kinematics.skeleton, MOTORS, 1)[0]
     target = kinematics.forward_kinematics(start)
     target[:3, :3] = target[:3, :3] @ sy.Rotation.from_euler("yz", [25.0, 20.0], degrees=True).as_matrix()
@@ -114,7 +114,7 @@ def test_the_steps_of_lerobot_take_it(so100_file):
     steps = pytest.importorskip("lerobot.robots.so_follower.robot_kinematic_processor")
     from lerobot.processor.converters import create_transition
 
-    kinematics = Kinematics(so100_file, "gripper", MOTORS)
+    kinematics = Kinematics(so100_file, "link:gripper", MOTORS)
     forward = steps.ForwardKinematicsJointsToEE(kinematics, MOTORS)
     inverse = steps.InverseKinematicsEEToJoints(kinematics, MOTORS)
     path = path_of(kinematics.skeleton, MOTORS, 10)

@@ -244,9 +244,10 @@ def test_only_the_follower_that_binds_narrows_a_chain_of_couplings():
         Skeleton([Joint("eye", kind=Kind.BALL)]).value_range("eye")
 
 
-def test_a_joints_own_name_wins_over_a_body_and_a_body_over_a_role():
+def test_a_joints_own_name_wins_over_a_body_for_values_and_both_win_over_a_role():
     s = Skeleton([hinge("wrist", body="grip"), hinge("grip", "wrist", body="jaw"), hinge("c", "grip", role="jaw")])
-    assert [s.index(name) for name in ("wrist", "grip", "jaw", "c")] == [0, 1, 1, 2]
+    assert [s.value_index(name) for name in ("wrist", "grip", "jaw", "c")] == [0, 1, 1, 2]
+    assert [s.index(name) for name in ("wrist", "jaw", "c")] == [0, 1, 2]
 
 
 def test_notes_stay_with_copies_and_have_no_say():

@@ -10,7 +10,7 @@ import pinocchio
 import pytest
 
 import synovia.io.urdf as urdf
-from synovia.errors import FileError, FormatError
+from synovia.errors import FileError, FormatError, UnknownNameError
 from synovia.io.load import load_skeleton
 from synovia.model import MAX_JOINTS, Kind, Pose, Skeleton
 from synovia.model.limits import Interval
@@ -123,8 +123,12 @@ def test_a_joint_whose_name_another_joints_link_has(tmp_path: Path) -> None:
     {joint("roll", "a", "gripper", "continuous", '<origin xyz="1 0 0"/>')}
     {joint("gripper", "gripper", "jaw", "continuous", '<origin xyz="0 2 0"/>')}</robot>"""
     s = load_skeleton(write(tmp_path, text))
-    assert (s.index("gripper"), s.index("jaw"), s.index("roll")) == (2, 2, 1)
-    assert s.rest_pose().position("gripper").tolist() == [1.0, 2.0, 0.0]
+    assert (s.index("joint:gripper"), s.index("link:gripper"), s.index("jaw"), s.index("roll")) == (2, 1, 2, 1)
+    assert s.rest_pose().position("joint:gripper").tolist() == [1.0, 2.0, 0.0]
+    assert s.rest_pose().position("link:gripper").tolist() == [1.0, 0.0, 0.0]
+    with pytest.raises(UnknownNameError, match=r"joint:gripper, link:gripper \(of joint 'roll'\)"):
+        s.rest_pose().position("gripper")
+    assert Pose(s, {"gripper": 0.3})["gripper"] == 0.3 == Pose(s, {"gripper": 0.3})["joint:gripper"]
 
 
 def test_a_leader_may_share_its_name_with_a_link(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from synovia.io.save import save_motion
     from synovia.io.toml import write_skeleton
     from synovia.io.verify import FileCheck
-    from synovia.model import Joint, Kind, Mimic, Pose, Skeleton
+    from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import Motion
     from synovia.model.simulators import from_qpos, to_qpos
@@ -124,7 +124,7 @@ _HOMES = {
         "with_body_masses",
         "write_map",
     ),
-    "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
+    "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Site", "Skeleton"),
     "synovia.solver": (
         "Aim",
         "Ccd",
@@ -190,6 +190,7 @@ __all__ = [
     "Rotation",
     "Segments",
     "SelectivelyDamped",
+    "Site",
     "Skeleton",
     "Solution",
     "Solutions",

@@ -144,7 +144,9 @@ class Retarget(_ClipFunction):
         self._target = skeleton if isinstance(skeleton, Skeleton) else target_of(str(skeleton))
         self.skeleton = self._target.skeleton if isinstance(self._target, Motion) else self._target
         roles = None if joint_map is None else {role: self.skeleton.index(pair[1]) for role, pair in joint_map.items()}
-        Body.of(self.skeleton, roles)
+        body = Body.of(self.skeleton, roles)
+        if not body.roles:
+            body.required()
         self._map, self._feet, self._reader = joint_map, feet, ClipReader(clip)
 
     def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:
@@ -197,7 +199,7 @@ class Fit(_ClipFunction):
         if isinstance(joints, str):
             raise InputError("joints", value=joints, expected="a list of joints", hint=f"write [{joints!r}]")
         for joint in joints or ():
-            self.skeleton.index(joint)
+            self.skeleton.locate(joint)
         self._joints = None if joints is None else list(joints)
         self._fps = float(as_numbers(fps, (), "fps"))
         if self._fps <= 0.0:

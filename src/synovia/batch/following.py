@@ -79,7 +79,8 @@ def followed(source: Motion, joints: Mapping[str, str] | None, skeleton: Skeleto
         skeleton: The body that follows.
         root: How its root may move.
     """
-    values = targets_from(source, list(skeleton.tips) if joints is None else dict(joints))
+    tips = [skeleton.frame_names[row] for row in skeleton.tip_rows]
+    values = targets_from(source, tips if joints is None else dict(joints))
     start = None
     with suppress(InputError):  # another body
         placed = source.on(skeleton)
@@ -169,7 +170,7 @@ class FollowTargets:
         placed = [i for i, goal in enumerate(ik.goals) if goal.measures & POSITION]
         worst = float(np.max(tracked.errors[:, placed, 0])) if placed else None
         figures = {"frames": len(motion), "missed": len(tracked.missed_frames), "jumps": len(tracked.jumps)}
-        return {**figures, "worst": worst, **judged_alone(motion, None), "notes": joined(notes)}
+        return {**figures, "worst": worst, **judged_alone(motion, missed=tracked.missed_frames), "notes": joined(notes)}
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output, beside the clip that it follows."""

@@ -22,7 +22,7 @@ from synovia.batch.columns import (
     Texts,
     check_names,
 )
-from synovia.errors import InputError, UnknownNameError
+from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.goals.base import POSITION, ROTATION
@@ -136,7 +136,7 @@ class Solve:
             taking = [goal for goal in goals if goal.takes]
             targets = TargetColumns.find(others, str(taking[0].label) if len(taking) == 1 else None)
         else:
-            tips = self.skeleton.tips
+            tips = [self.skeleton.frame_names[row] for row in self.skeleton.tip_rows]
             of_joints = [name for name in others if "." not in name or self._has(name.rpartition(".")[0])]
             targets = TargetColumns.find(of_joints, tips[0] if len(tips) == 1 else None)
             goals = tuple(_GOALS[targets.takes(key)](key) for key in targets.parts)
@@ -152,12 +152,8 @@ class Solve:
         return self._has(name) if self._goals is None else any(str(goal.label) == name for goal in self._goals)
 
     def _has(self, key: str) -> bool:
-        """Return whether a joint has this name, body or role."""
-        try:
-            self.skeleton.index(key)
-        except UnknownNameError:
-            return False
-        return True
+        """Return whether a joint, link or site has this name, or a joint this role."""
+        return self.skeleton.knows(key)
 
     def answer_columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns of the answer to batches with these columns."""

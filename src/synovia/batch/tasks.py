@@ -101,15 +101,15 @@ class ClipReader:
         return file_of(self.model) or path
 
     def read(self, path: Path) -> tuple[Motion, list[str]]:
-        """Return a clip of a file, and sentences about calibration frames at its ends."""
+        """Return a clip of a file, its notes, and sentences about calibration frames at its ends."""
         from synovia.clips import find_ends
 
         clip = int(self.clip) if isinstance(self.clip, str) and self.clip.isdecimal() else self.clip
         motion = load_motion(path, clip, skeleton=self._body)
         ends = find_ends(motion)
         what = "cut off" if self.trim else "--trim-tpose cuts this off"
-        notes = [*(motion.skeleton.notes if self.model is None else ()), *motion.notes]
-        notes += [f"{note} ({what})" for note in ends.notes]
+        lost = (*(motion.skeleton.notes if self.model is None else ()), *motion.notes)
+        notes = [*dict.fromkeys(lost), *(f"{note} ({what})" for note in ends.notes)]
         return (ends.of(motion) if self.trim else motion), notes
 
 
@@ -402,11 +402,21 @@ def point_errors(fitted: Fitted) -> dict[str, float]:
     return {"median_error": float(np.median(errors)), "p99_error": float(np.quantile(errors, 0.99))}
 
 
-def judged_alone(motion: Motion, up: str | None) -> dict[str, Figure]:
-    """Return what the judge of clips says about a motion without an original; nothing for a body without legs."""
+def judged_alone(
+    motion: Motion, up: str | None = None, *, missed: Sequence[int] = (), fitted: Fitted | None = None
+) -> dict[str, Figure]:
+    """Return what the judge of clips says about a motion without an original.
+
+    Args:
+        motion: The motion.
+        up: The axis that points up; None to find it.
+        missed: Frames in which goals are missed.
+        fitted: The fit to points that it was made from.
+    """
     from synovia.retargeting import judge
 
-    return judged(judge(motion, up=up))
+    flips, errors = (None, None) if fitted is None else (fitted.flips, fitted.errors)
+    return judged(judge(motion, up=up, missed=missed, flips=flips, errors=errors))
 
 
 @dataclass(frozen=True)
@@ -456,11 +466,11 @@ class FitPoints:
             meters_per_unit=points.meters_per_unit, name=item.path.stem, threads=1, **options,
         )  # fmt: skip
         motion = fitted if self.lock is None else self.lock.locked(fitted).motion
-        seen = judged_alone(motion, None)
+        seen = judged_alone(motion, fitted=fitted)
         save_motion(motion, output, into=file_of(self.model), verify=self.verify)
         errors = point_errors(fitted)
         figures = {"frames": len(fitted), **errors, "worst": errors["p99_error"], **seen}
-        return {**figures, "notes": joined(fitted.notes)}
+        return {**figures, "notes": joined([*points.notes, *fitted.notes])}
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output."""

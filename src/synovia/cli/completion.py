@@ -45,7 +45,11 @@ def joints(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
         skeleton = load_model(file)
     except SynoviaError:
         return []
-    return [name for name in dict.fromkeys([*skeleton.roles, *skeleton.joint_names]) if name.startswith(incomplete)]
+    return [
+        name
+        for name in dict.fromkeys([*skeleton.roles, *skeleton.frame_names, *skeleton.site_names])
+        if name.startswith(incomplete)
+    ]
 
 
 def targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

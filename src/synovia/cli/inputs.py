@@ -16,6 +16,7 @@ from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, Word, n
 from synovia.errors import InputError
 
 if TYPE_CHECKING:
+    from synovia.batch.tasks import ClipReader
     from synovia.clips import Ends
     from synovia.model import Skeleton
     from synovia.model.motion import Motion
@@ -92,8 +93,18 @@ class ClipOptions(NamedTuple):
             if format_of(Path(path)).holds_motions:
                 raise
             raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
-        tell_notes(motion, skeleton=skeleton is None)
+        tell_notes(motion.skeleton.notes)
+        tell_notes(motion.notes, motion.name)
         return motion
+
+    def reader(self) -> ClipReader:
+        """Return the reader of many clips, after telling the notes of their model."""
+        from synovia.batch.tasks import ClipReader
+        from synovia.io.load import has_shapes
+
+        if self.model is not None and not has_shapes(self.model):
+            load_body(self.model, roles=False)
+        return ClipReader(*self)
 
     @property
     def number(self) -> str | int | None:
@@ -333,8 +344,7 @@ def load_body(name: str, clip: str | None = None, *, roles: bool = True) -> Skel
     from synovia.io.load import load_model
 
     skeleton = load_model(name, clip)
-    for note in skeleton.notes:
-        talk(f"synovia: {printable(note)}")
+    tell_notes(skeleton.notes)
     return with_roles(skeleton) if roles else skeleton
 
 

@@ -10,6 +10,7 @@ from click import style
 from synovia.cli.output import number, printable, unit_name
 from synovia.clips import find_ends
 from synovia.ik.compiled import checked_tolerance, reach_of_tips
+from synovia.io.base import listed
 from synovia.io.load import Clips
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
@@ -40,6 +41,11 @@ def model_object(skeleton: Skeleton, clips: Clips) -> dict[str, Any]:
         "degrees_of_freedom": _degrees_of_freedom(skeleton),
         "tips": list(skeleton.tips),
         "roles": dict(skeleton.roles),
+        "sites": [
+            {"name": site.name, "joint": joint.name, "joint_row": row, "rest": site.rest.tolist()}
+            for row, joint in enumerate(skeleton.joints)
+            for site in joint.sites
+        ],
         "notes": list(skeleton.notes),
         "joints": [_joint_object(skeleton, row) for row in range(len(skeleton))],
         "clips": [
@@ -66,7 +72,7 @@ def _joint_object(skeleton: Skeleton, row: int) -> dict[str, Any]:
     elif isinstance(joint.limit, SwingTwist):
         swing = joint.limit
         limit = {"x": swing.x, "y": swing.y, "twist": swing.twist, "frame": swing.frame}
-    role = next((role for role, at in skeleton.roles.rows.items() if at == row), joint.role)
+    role = next((role for role, at in skeleton.role_rows.items() if at == row), joint.role)
     moves_along = joint.kind in (Kind.HINGE, Kind.SLIDE)
     return {
         "row": row,
@@ -150,7 +156,8 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
         if place == clips.shown and len(clips.motions) > 1:
             line += style("  written by Synovia, the default", dim=True)
         lines.append(line + "".join(style(f"  {note}", fg="yellow") for note in find_ends(motion).notes))
-        lines += [style(f"  {printable(note)}", fg="yellow") for note in motion.notes]
+        own = [note for note in motion.notes if note not in skeleton.notes]
+        lines += [style(f"  {printable(note)}", fg="yellow") for note in own]
     return lines
 
 
@@ -194,7 +201,9 @@ def _line(skeleton: Skeleton, row: int, unit: str) -> str:
         notes.append(f"restricted by mimic joints: {_ends(skeleton.value_range(row), joint.kind, unit)}")
     if joint.body and joint.body != joint.name:
         notes.append(f"carries {joint.body}")
-    roles = [role for role, at in skeleton.roles.rows.items() if at == row] or [joint.role or joint.name]
+    if joint.sites:
+        notes.append("sites " + listed([site.name for site in joint.sites]))
+    roles = [role for role, at in skeleton.role_rows.items() if at == row] or [joint.role or joint.name]
     if roles != [joint.name]:
         notes.append(f"is {' and '.join(roles)}")
     if joint.tip:

@@ -46,7 +46,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
         body = goal.joint is None  # has no rotation; a posture has no position either
         goals.append(
             {
-                "joint": skeleton.joint_names[goal.joint] if isinstance(goal.joint, int) else goal.joint,
+                "joint": skeleton.frame_names[goal.joint] if isinstance(goal.joint, int) else goal.joint,
                 "name": goal.label,
                 "kind": goal.kind,
                 "reached": i not in missed,

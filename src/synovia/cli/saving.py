@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -48,10 +49,19 @@ def tell_check(check: FileCheck) -> bool:
     return check.holds
 
 
-def tell_notes(motion: Motion, *, skeleton: bool) -> None:
-    """Write the notes of a clip to stderr, and those of its skeleton if nobody has yet."""
-    for note in (*(motion.skeleton.notes if skeleton else ()), *motion.notes):
-        talk(f"synovia: {printable(motion.name)}: {printable(note)}")
+def tell_notes(notes: Iterable[str], about: str = "") -> None:
+    """Write notes about what of a file was not kept to stderr, each once in a command; ``about`` names the clip."""
+    new = untold(notes)
+    for note in untold(f"{about}: {note}" for note in new) if about else new:
+        talk(f"synovia: {printable(note)}")
+
+
+def untold(notes: Iterable[str]) -> list[str]:
+    """Return the notes that this command has not told yet, each once; they count as told from now on."""
+    told: set[str] = click.get_current_context().meta.setdefault(f"{__name__}.told", set())
+    new = [note for note in dict.fromkeys(notes) if note not in told]
+    told.update(new)
+    return new
 
 
 def _tell(path: Path, notes: list[str]) -> None:

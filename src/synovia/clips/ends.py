@@ -144,7 +144,7 @@ def _calibration(steps: Array, poses: list[tuple[str, NDArray[np.bool_]]], fps: 
 
 def _t_poses(skeleton: Skeleton, places: Array) -> NDArray[np.bool_]:
     """Return in which frames the body is in a T-pose, (T,); in none if it has no arms and legs."""
-    row = {role: skeleton.index(joint) for role, joint in skeleton.roles.items()}
+    row = skeleton.role_rows
     if any(f"{side}_{part}" not in row for side in SIDES for part in (*_ARM, *_LEG)):
         return np.zeros(len(places), bool)
 

@@ -60,7 +60,7 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
         heads = [skeleton.index(name) for name in names]
     else:
         alone = len(skeleton.people) < 2  # else the feet of all people, by their names
-        heads = [row for role, row in skeleton.roles.rows.items() if alone and role in ("left_foot", "right_foot")]
+        heads = [row for role, row in skeleton.role_rows.items() if alone and role in ("left_foot", "right_foot")]
         for word in (_FOOT, _TOE):
             heads = heads or [row for row, joint in enumerate(skeleton.joints) if word.search(joint.name)]
     heads = [row for row in dict.fromkeys(heads) if not _has_above(skeleton, row, heads)]

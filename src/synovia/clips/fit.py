@@ -96,7 +96,8 @@ def fit_positions(
         skeleton: The skeleton; a free joint is added above a root that is not free.
         positions: World positions of the points, (T, K, 3) in the skeleton's length unit, NaN where a point was not
             seen; or a dict from joints to (T, 3).
-        joints: Joint of each point, by name, body, role or row; None for all joints in order. A joint may have several.
+        joints: Joint, link or site of each point, by name, role or row; None for all joints in order. Several points
+                may have the same.
         offsets: The points in the frames of their joints, (K, 3); None for the origins of the joints.
         confidence: Weight of each point, (K,) or (T, K); 0 for not seen.
         fps: Frames per second.

@@ -26,12 +26,16 @@ _SHARE: Final = 2.0**-18, 100  # the same for each byte
 
 
 class Markers(NamedTuple):
-    """Markers: names, positions (T, K, 3) with NaN for gaps, frames per second, metres per unit (None if unknown)."""
+    """Markers: names, positions (T, K, 3) with NaN for gaps, frames per second, metres per unit (None if unknown).
+
+    Notes tell what of the file was not kept.
+    """
 
     names: list[str]
     positions: Array
     fps: float | None
     meters_per_unit: float | None
+    notes: tuple[str, ...] = ()
 
 
 def read_trc(path: Path) -> Markers:
@@ -98,7 +102,7 @@ def read_c3d(path: Path) -> Markers:
         raise FormatError("is not a readable C3D file", where=str(path), hint="it may be damaged or cut off")
     with np.load(io.BytesIO(done.stdout), allow_pickle=False) as content:
         labels, points, rate = content["labels"].tolist(), content["points"], float(content["rate"])
-        unit, derived = str(content["unit"]), set(content["derived"].tolist())
+        unit, derived, analog = str(content["unit"]), set(content["derived"].tolist()), int(content["analog"])
     keep = [
         k
         for k, name in enumerate(labels[: points.shape[1]])
@@ -107,7 +111,16 @@ def read_c3d(path: Path) -> Markers:
     if not keep:
         raise FormatError("no marker has a label", where=str(path), expected="labelled markers")
     places = np.moveaxis(points, 0, 2)[keep].swapaxes(0, 1)
-    return Markers([labels[k] for k in keep], _gaps(places), rate if rate > 0.0 else None, METERS.get(unit))
+    named = [name for name in labels[: points.shape[1]] if name and not name.startswith("*")]
+    left = [
+        (f"{points.shape[1] - len(named)} points without a label", points.shape[1] > len(named)),
+        (f"{len(named) - len(keep)} computed results (angles, forces, ...)", len(named) > len(keep)),
+        (f"{analog} analog channels", analog > 0),
+    ]
+    lost = ", ".join(text for text, there in left if there)
+    notes = (f"Only labelled markers were read; not kept: {lost}.",) if lost else ()
+    fps = rate if rate > 0.0 else None
+    return Markers([labels[k] for k in keep], _gaps(places), fps, METERS.get(unit), notes)
 
 
 def unpack_c3d(path: str) -> None:
@@ -124,7 +137,7 @@ def unpack_c3d(path: str) -> None:
     np.savez(
         sys.stdout.buffer, labels=np.array(labels, np.str_), points=np.where(residuals < 0.0, np.nan, points),
         rate=float(content["header"]["points"]["frame_rate"]), unit=np.array(unit),
-        derived=np.array(derived, np.str_),
+        derived=np.array(derived, np.str_), analog=np.shape(content["data"]["analogs"])[1],
     )  # fmt: skip
 
 

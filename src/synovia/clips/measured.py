@@ -58,7 +58,7 @@ def roles_of(skeleton: Skeleton) -> dict[str, int]:
     Raises:
         InputError: If a part that landmarks need is not known.
     """
-    rows = {role: skeleton.index(joint) for role, joint in skeleton.roles.items()}
+    rows = dict(skeleton.role_rows)
     if missing := [role for role in NEEDED if role not in rows]:
         raise InputError(
             f"{skeleton.name} has no joint for {', '.join(missing)}",

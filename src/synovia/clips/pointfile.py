@@ -24,17 +24,21 @@ from synovia.clips.markerfile import read_c3d, read_trc
 from synovia.clips.pointtable import read_point_table
 from synovia.errors import FormatError, unknown_name
 from synovia.io.base import read_bytes
-from synovia.io.npz import read_array, read_arrays, texts_of
+from synovia.io.npz import read_array, read_arrays, texts_of, unread_notes
 
 _SHAPE: Final = "(T, K, 3): frames, points, x y z"
 _ARRAY: Final = b"\x93NUMPY"
 _ENDINGS: Final = (".csv", ".tsv", ".npy", ".trc", ".c3d")
+_BESIDE: Final = ("joints", "offsets", "confidence", "fps")
 _NAMES: Final = ("positions", "keypoints", "landmarks", "points", "arr_0")  # of the array in an archive
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointFile:
-    """The contents of a file of points; None for missing parts. ``fit_positions`` checks the shapes."""
+    """The contents of a file of points; None for missing parts. ``fit_positions`` checks the shapes.
+
+    ``notes`` are sentences about what of the file was not kept.
+    """
 
     positions: Any
     joints: list[str] | None = None
@@ -42,6 +46,7 @@ class PointFile:
     confidence: Any = None
     fps: float | None = None
     meters_per_unit: float | None = None
+    notes: tuple[str, ...] = ()
 
     def chosen(self, pairs: Mapping[str, str] | None, path: Path) -> PointFile:
         """Return the points for some joints.
@@ -97,7 +102,13 @@ def read_points(path: Path) -> PointFile:
         return PointFile(table.positions, table.names, None, table.confidence, table.fps)
     if ending in (".trc", ".c3d"):
         markers = read_trc(path) if ending == ".trc" else read_c3d(path)
-        return PointFile(markers.positions, markers.names, fps=markers.fps, meters_per_unit=markers.meters_per_unit)
+        return PointFile(
+            markers.positions,
+            markers.names,
+            fps=markers.fps,
+            meters_per_unit=markers.meters_per_unit,
+            notes=markers.notes,
+        )
     data = read_bytes(path)
     if data.startswith(_ARRAY):
         try:
@@ -106,12 +117,14 @@ def read_points(path: Path) -> PointFile:
             raise
         except Exception as error:  # damaged headers raise a dozen exception types
             raise FormatError(f"is not a NumPy file ({error})", where=str(path), expected="an array as .npy") from error
+        notes: list[str] = []
     else:
-        content = read_arrays(path, (*_NAMES, "joints", "offsets", "confidence", "fps"), ".csv, .npz or .npy")
+        content = read_arrays(path, (*_NAMES, *_BESIDE), ".csv, .npz or .npy")
         first = next((name for name in _NAMES if name in content), None)
         if first is None:
             raise FormatError("archive has no positions", where=str(path), expected="an array 'positions' (T, K, 3)")
         content = {"positions": content[first]} | {k: v for k, v in content.items() if k not in _NAMES}
+        notes = unread_notes(path, (first, *_BESIDE))
     content = _with_confidence(content)
     _check_shapes(content, path)
     names = texts_of(content["joints"]) if "joints" in content else None
@@ -124,6 +137,7 @@ def read_points(path: Path) -> PointFile:
         content.get("offsets"),
         content.get("confidence"),
         None if rate is None else float(rate),
+        notes=tuple(notes),
     )
 
 

@@ -79,10 +79,14 @@ def points_of(
                 f"positions hold {points} points", expected=f"{len(skeleton)}, one for each joint, or joints=[...]"
             )
         joints = range(len(skeleton))
-    rows = [skeleton.index(joint) for joint in joints]
+    located = [skeleton.locate(joint) for joint in joints]
+    rows = [row for row, _ in located]
     if len(rows) != points:
         raise InputError("joints do not match the positions", value=len(rows), expected=f"{points} joints")
-    where = np.zeros((points, 3)) if offsets is None else as_numbers(offsets, (points, 3), "offsets")
+    where = np.zeros((points, 3)) if offsets is None else as_numbers(offsets, (points, 3), "offsets").copy()
+    for k, (_, place) in enumerate(located):
+        if place is not None:
+            where[k] = place[:3, :3] @ where[k] + place[:3, 3]
     seen = np.logical_not(np.isnan(places).any(axis=2, keepdims=True))
     if np.isinf(places).any():
         raise InputError("positions are not finite", expected="numbers, NaN where a point was not seen")

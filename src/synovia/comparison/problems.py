@@ -10,9 +10,11 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import Goal, PoseGoal, PositionGoal
+from synovia.ik.targets import targets_from
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, frames_to_transforms
-from synovia.model.pose import inside_limits, world_frames
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.pose import inside_limits
 from synovia.tracking.trajectory import all_variables
 
 _ROLES: Final = ("left_hand", "right_hand", "left_foot", "right_foot", "head")
@@ -90,38 +92,38 @@ def make_problems(
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{name} is out of range", value=value, expected=f"a whole number from {least}")
     names = tuple(joints) if joints else default_joints(skeleton)
-    rows = [skeleton.index(name) for name in names]
+    for name in names:
+        skeleton.locate(name)
     kind = PoseGoal if pose else PositionGoal
     q = np.array([skeleton.random_pose(seed + k).q for k in range(count)])
     path = _smooth(skeleton, np.array([skeleton.random_pose(seed + count + k).q for k in range(_STOPS)]), frames)
     return Problems(
         skeleton,
         tuple(kind(name) for name in names),
-        _transforms(skeleton, q, names, rows),
-        _transforms(skeleton, path, names, rows),
+        _transforms(skeleton, q, names),
+        _transforms(skeleton, path, names),
     )
 
 
 def default_joints(skeleton: Skeleton) -> tuple[str, ...]:
     """Return the joints that get a goal: hands, feet and head of a body, else the tips furthest from the root."""
-    parts = tuple(skeleton.roles[role] for role in _ROLES if role in skeleton.roles)
+    parts = [skeleton.role_rows[role] for role in _ROLES if role in skeleton.role_rows]
     if len(parts) >= 3:
-        return parts
+        return tuple(skeleton.frame_names[row] for row in parts)
     moving = [row for row, joint in enumerate(skeleton.joints) if joint.kind is not Kind.FIXED]
     if not moving:
         raise InputError("the model has no joint that moves", where=skeleton.name)
     far = np.zeros(len(skeleton))
     for row, parent in enumerate(skeleton.parents):
         far[row] = far[parent] + skeleton.lengths[row] if parent >= 0 else 0.0
-    tips = sorted((skeleton.index(name) for name in skeleton.tips), key=lambda row: -far[row])
+    tips = sorted(skeleton.tip_rows, key=lambda row: -far[row])
     chosen = [row for row in tips if far[row] > 0.5 * far.max()][:_MOST_GOALS]
-    return tuple(skeleton.joint_names[row] for row in sorted(chosen))
+    return tuple(skeleton.frame_names[row] for row in sorted(chosen))
 
 
-def _transforms(skeleton: Skeleton, q: Array, names: Sequence[str], rows: Sequence[int]) -> dict[str, Array]:
+def _transforms(skeleton: Skeleton, q: Array, names: Sequence[str]) -> dict[str, Array]:
     """Return the world transforms of joints at joint values, (T, 4, 4) by joint."""
-    frames = world_frames(skeleton, q)
-    return {name: frames_to_transforms(frames[:, row]) for name, row in zip(names, rows, strict=True)}
+    return targets_from(Motion(skeleton, q, 1.0), names, rotations=True)
 
 
 def _smooth(skeleton: Skeleton, stops: Array, frames: int) -> Array:

@@ -197,7 +197,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
             continue
         if not goal.constrained_parts & POSITION or Kind.FREE in kinds:
             continue
-        bones = np.append(skeleton.lengths[rows[:-1]], np.linalg.norm(goal.offset[:3, 3]))
+        bones = np.append(skeleton.lengths[rows[:-1]], np.linalg.norm(goal.frame[:3, 3]))
         travel = 0.0
         for row, kind in zip(rows, kinds, strict=True):
             if kind is Kind.SLIDE:

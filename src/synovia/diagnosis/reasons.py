@@ -84,9 +84,10 @@ def _reason(
         tried = solve_variation(solution, rest, watch)
         return Relief(ik.goals[j].label, tried.errors[rest.index(i)])
 
-    def without_limit(name: str) -> Relief:
-        tried = solve_variation(solution, range(len(ik.goals)), watch, skeleton=_without_limit(ik.given, name))
-        return Relief(name, tried.errors[i])
+    def without_limit(row: int) -> Relief:
+        own = row - (len(ik.skeleton) - len(ik.given))
+        tried = solve_variation(solution, range(len(ik.goals)), watch, skeleton=_without_limit(ik.given, own))
+        return Relief(ik.skeleton.joint_names[row], tried.errors[i])
 
     others = [j for j, other in enumerate(ik.goals) if j != i and other.rows and other.priority <= ik.goals[i].priority]
     rivals = list(pool.map(without_goal, others))
@@ -95,18 +96,21 @@ def _reason(
     return Reason(i, _reliefs(ik, rivals, now), _reliefs(ik, limits, now), way.move, way.turn, along, way.pose)
 
 
-def _limits_that_count(solution: Solution, i: int) -> list[str]:
-    """Return the joints at a limit that move goal i, then those that move goals of the same or a higher priority."""
+def _limits_that_count(solution: Solution, i: int) -> list[int]:
+    """Return the joints at a limit that move goal i, then those that move goals of the same or a higher priority.
+
+    They are rows of the skeleton that is solved.
+    """
     ik = solution.ik
     goals = [i] + [k for k, goal in enumerate(ik.goals) if goal.rows and goal.priority <= ik.goals[i].priority]
-    at_limit = ik.at_limits(solution.pose)
-    names: dict[str, None] = {}
+    at_limit = ik.rows_at_limits(solution.pose)
+    rows: dict[int, None] = {}
     for goal in goals:
         for row in ik.goal_joints[goal]:
-            names |= dict.fromkeys(ik.skeleton.joint_names[above] for above in ancestors(ik.skeleton.parents, row))
+            rows |= dict.fromkeys(ancestors(ik.skeleton.parents, row))
         if not ik.goal_joints[goal]:  # the whole body
-            names |= dict.fromkeys(at_limit)
-    return [name for name in names if name in at_limit]
+            rows |= dict.fromkeys(at_limit)
+    return [row for row in rows if row in at_limit]
 
 
 def _reliefs(ik: CompiledProblem, found: list[Relief], now: float) -> tuple[Relief, ...]:
@@ -115,9 +119,8 @@ def _reliefs(ik: CompiledProblem, found: list[Relief], now: float) -> tuple[Reli
     return tuple(sorted(useful, key=lambda relief: size_of(ik, relief.error)))
 
 
-def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
+def _without_limit(skeleton: Skeleton, row: int) -> Skeleton:
     """Return the skeleton without the limit of one joint, and without the limits of its mimic joints on it."""
-    row = skeleton.index(name)
     joints = [*skeleton.joints]
     joints[row] = dataclasses.replace(joints[row], limit=None)
     tables = skeleton.tables

@@ -39,7 +39,7 @@ def sketches_of(solution: Solution, size: float) -> Iterator[tuple[int, View, Sk
             view = View(
                 at=at[i],
                 target=targets[i],
-                others=[solution.pose.transform(row) for row in joints[i][1:]],
+                others=[solution.pose.transform(row) @ goal.place(k) for k, row in enumerate(joints[i]) if k],
                 size=size,
                 reached=i not in missed,
                 length=errors[i].position,

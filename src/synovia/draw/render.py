@@ -113,7 +113,7 @@ def render(
     box = (width // len(clips), height - below)
     own = [_name(motion) if beside is not None else None for motion in motions]
     names = [*titles, *own[len(titles) :]]
-    named = [main.skeleton.index(joint) for joint in angles]
+    named = [main.skeleton.value_index(joint) for joint in angles]
     times = [k / main.fps for k in shown]
     panels = [
         (name, _shots(each, motion, times, box, view, colours, name, look))

@@ -211,10 +211,10 @@ def bones_of(skeleton: Skeleton) -> list[int]:
     moving = [joint.kind for joint in joints if joint.kind is not Kind.FIXED]
     all_free = moving.count(Kind.FREE) > 0.5 * len(moving)
     placing: set[int] = set()
-    if hips is None and "hips" in skeleton.roles:
+    if hips is None and "hips" in skeleton.role_rows:
         if all_free:
-            hips = skeleton.index(skeleton.roles["hips"])
-        lines = [ancestors(skeleton.parents, skeleton.index(name)) for name in skeleton.roles.values()]
+            hips = skeleton.role_rows["hips"]
+        lines = [ancestors(skeleton.parents, row) for row in skeleton.role_rows.values()]
         placing = set(lines[0]).intersection(*lines)
     inside = [hips in (None, row) for row in range(len(skeleton))]
     rows: list[int] = []
@@ -314,8 +314,8 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
 
 def head_of(skeleton: Skeleton) -> int | None:
     """Return the row of the head of a body with a neck or a spine, None without one."""
-    named = skeleton.roles.get("head")
-    found = [skeleton.index(named)] if named is not None else []
+    named = skeleton.role_rows.get("head")
+    found = [named] if named is not None else []
     found += [row for row, joint in enumerate(skeleton.joints) if _is_head(joint)]
     return next((row for row in found if skeleton.parents[row] >= 0 and skeleton.lengths[row] > 0.0), None)
 
@@ -334,7 +334,7 @@ def _skull(pose: Pose, head: int, hue: Array) -> list[tuple[Array, Array, float,
     below = skeleton.parents[head]
     axis = start - pose.positions[below] if above is None else pose.positions[above] - start
     length = float(np.linalg.norm(axis))
-    roles = {role: skeleton.index(name) for role, name in skeleton.roles.items()}
+    roles = skeleton.role_rows
     leg = [roles[part] for part in ("left_lower_leg", "left_foot") if part in roles]
     tall = _LEGS * float(skeleton.lengths[leg].sum()) if len(leg) == 2 else 0.0
     if not tall > 0.0:
@@ -384,7 +384,7 @@ def up_of(skeleton: Skeleton) -> str:
     positions = skeleton.rest_pose().positions
     rise = positions[head] - positions[0]
     axis = int(np.argmax(np.abs(rise)))
-    feet = [skeleton.index(name) for role, name in skeleton.roles.items() if role in ("left_foot", "right_foot")]
+    feet = [row for role, row in skeleton.role_rows.items() if role in ("left_foot", "right_foot")]
     if feet and float((positions[feet].mean(axis=0) - positions[0])[axis] * rise[axis]) >= 0.0:
         return "y"
     return ("-" if rise[axis] < 0.0 else "") + "xyz"[axis]

@@ -130,8 +130,7 @@ def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -
         try:
             goal = to_goal(entry)
             if skeleton is not None:
-                for joint in goal.resolved(skeleton).joints:
-                    skeleton.index(joint)
+                goal.resolved(skeleton).located(skeleton)
         except (InputError, UnknownNameError) as error:
             raise restated(error, FormatError, f"{path}: goals[{i}]") from error
         goals.append(goal)

@@ -51,7 +51,7 @@ class Key(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, k
 class TrackEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
     """One joint's targets over time. All its keys give the same: positions, rotations, or both."""
 
-    joint: Annotated[str | int, Meta(description="Name, body, role or row of the joint.")]
+    joint: Annotated[str | int, Meta(description="Name of a joint, link or site, else a role, or a row.")]
     keys: Annotated[list[Key], Meta(description="In the order of their times; none to stay at the start.")] = []
     weight: Annotated[float, Meta(gt=0, description="Weight beside the other goals.")] = 1.0
     offset: Annotated[_Three, Meta(description="Point on the joint, in its frame.")] | None = None

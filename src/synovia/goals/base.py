@@ -127,7 +127,7 @@ class Goal(_Immutable):
     """What should happen to one joint, or to the whole body. Immutable.
 
     Args:
-        joint: Name, body, role or row of the joint; None for a goal of the whole body.
+        joint: Name of a joint, link or site, else a role, or a row; None for a goal of the whole body.
         weight: Factor of its squared error beside the goals of the same priority; above 0.
         priority: 0 is the highest; a lower priority never worsens a higher one.
         name: Name of the goal; None for its joint's name.
@@ -168,6 +168,9 @@ class Goal(_Immutable):
     preference: tuple[Array, Array] | None = field(
         default=None, init=False
     )  # of a rest goal, once it is resolved: weight of each joint (n,), and the joint values (nq,) that it prefers
+    places: tuple[Array, ...] = field(
+        default=(), init=False
+    )  # once the goal is resolved, if one of its joints is a site: the frame (4, 4) of each on the row that carries it
     given: int = field(
         default=0, init=False
     )  # parts of the target that the goal itself gives; the start has the others
@@ -241,6 +244,29 @@ class Goal(_Immutable):
     def joints(self) -> tuple[str | int, ...]:
         """The joints that it depends on, its own first; none for a goal of the whole body."""
         return (cast("str | int", self.joint),) if self.on_joint else ()  # the skeleton refuses other types
+
+    def located(self, skeleton: Skeleton) -> tuple[Self, tuple[int, ...]]:
+        """Return the goal with the places of its sites, and the row that carries each of its joints.
+
+        Raises:
+            UnknownNameError: If there is no such joint, or the name fits several frames.
+        """
+        look_up = skeleton.value_index if self.bounds_value else skeleton.locate
+        found = [look_up(joint) for joint in self.joints]
+        frames = [(one, None) if isinstance(one, int) else one for one in found]
+        places = tuple(rigid() if place is None else place for _, place in frames)
+        sited = any(place is not None for _, place in frames)
+        goal = self if not sited and not self.places else self._with(places=places if sited else ())
+        return goal, tuple(row for row, _ in frames)
+
+    def place(self, k: int) -> Array:
+        """Return the frame (4, 4) of joint k of ``joints`` on the row that carries it: identity but for sites."""
+        return self.places[k] if self.places else rigid()
+
+    @property
+    def frame(self) -> Array:
+        """Its frame on the row that carries its joint, (4, 4): the offset, on a site if the joint is one."""
+        return self.place(0) @ self.offset if self.places else self.offset
 
     @property
     def constrained_parts(self) -> int:

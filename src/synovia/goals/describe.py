@@ -20,7 +20,7 @@ POINT = "World position x, y, z in the length unit of the model's file."
 OTHER_POINT = "Point on the other joint, in its frame."
 AXIS = "Direction in the joint's frame; its length does not matter."
 DIRECTION = "World direction; its length does not matter."
-OTHER_JOINT = "Name, body, role or row of another joint."
+OTHER_JOINT = "Name of another joint, link or site, else a role, or a row."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,7 +123,7 @@ def rotation_in(frame: Array) -> Array | None:
 
 
 ANCESTORS = attribute("ancestors", "count", "How many joints above this one may move for it; all if left out.")
-JOINT = attribute("joint", "joint", "Name, body, role or row of the joint.", required=True)
+JOINT = attribute("joint", "joint", "Name of a joint, link or site, else a role, or a row.", required=True)
 WEIGHT = attribute("weight", "weight", "Weight beside goals of the same priority.", default=1.0)
 PRIORITY = attribute("priority", "count", "0 is the highest.", default=0)
 NAME = attribute("name", "name", "What to call the goal.")

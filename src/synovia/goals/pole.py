@@ -30,7 +30,7 @@ class PoleGoal(Goal):
     there, the residual fades to 0 smoothly.
 
     Args:
-        joint: Name, body, role or row of the joint in the middle (elbow, knee).
+        joint: Name of the joint, link or site in the middle (elbow, knee), else a role, or a row.
         point: World point (3,), length units; None to keep the plane in which the start bends.
         root: Joint at the limb's beginning; None for the nearest one above at another position.
         tip: Joint at the limb's end; None for the nearest one below at another position.
@@ -84,7 +84,7 @@ class PoleGoal(Goal):
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with root and tip."""
-        middle = skeleton.index(self.joints[0])
+        middle, _ = skeleton.locate(self.joints[0])
         root, tip = self.root, self.tip
         if root is None:
             row = middle

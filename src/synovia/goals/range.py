@@ -93,7 +93,7 @@ class RangeGoal(Goal):
             InputError: If the joint has no value of its own, or cannot have one within the range.
         """
         with self._named_in_errors():
-            row = skeleton.index(self.joints[0])
+            row = skeleton.value_index(self.joints[0])
             joint = skeleton.joints[row]
             if joint.kind in (Kind.FIXED, Kind.FREE):
                 raise InputError(

@@ -156,6 +156,6 @@ class RestGoal(Goal):
             shares[:] = [joint.kind is not Kind.FREE for joint in skeleton.joints]
         else:
             for joint, part in self.parts.items():
-                shares[skeleton.index(joint)] = part
+                shares[skeleton.value_index(joint)] = part
         shares *= [self.weight * (1.0 + joint.stiffness) for joint in skeleton.joints]
         return self._with(preference=(shares, q))

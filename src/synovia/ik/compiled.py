@@ -68,7 +68,7 @@ class CompiledProblem(ChecksArguments):
         skeleton: The skeleton that is solved, with these joints.
         root: How the root moves, as ``as_root`` returns it.
         goals: The goals, completed by values that depend on the skeleton.
-        goal_joints: All joints of each goal, rows of ``skeleton``, its own first.
+        goal_joints: All joints of each goal, rows of ``skeleton``, its own first; of a site, the joint that carries it.
         solver: The settings.
         reduced: The part of the problem that the solver may move.
         moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
@@ -105,13 +105,14 @@ class CompiledProblem(ChecksArguments):
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver)
         self.solver.check(self.goals)
-        self.goals = tuple(goal.resolved(skeleton) for goal in self.goals)
+        located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
+        self.goals = tuple(goal for goal, _ in located)
         self.given = skeleton
         self.skeleton = skeleton if root == "fixed" else skeleton.with_root(root)
         self.root = root
         before = len(self.skeleton) - len(skeleton)  # joints that the root adds before the skeleton's own
         self.goal_joints: tuple[tuple[int, ...], ...] = tuple(
-            tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
+            tuple(row + before for row in rows) for _, rows in located
         )
         for goal, rows in zip(self.goals, self.goal_joints, strict=True):
             if len(set(rows)) < len(rows):
@@ -420,21 +421,28 @@ class CompiledProblem(ChecksArguments):
 
     def outside(self, start: Pose) -> tuple[str, ...]:
         """Return the joints whose value in a start (a pose of this skeleton) is outside the limits."""
-        return self._joints_beyond(start, 1e-9)
+        return self._names(self._rows_beyond(start, 1e-9))
 
     def at_limits(self, pose: Pose) -> tuple[str, ...]:
         """Return the joints whose value in a pose is at a limit (within 1e-6)."""
-        return self._joints_beyond(pose, -1e-6)
+        return self._names(self.rows_at_limits(pose))
 
-    def _joints_beyond(self, pose: Pose, margin: float) -> tuple[str, ...]:
+    def rows_at_limits(self, pose: Pose) -> tuple[int, ...]:
+        """Return the rows of the joints whose value in a pose is at a limit (within 1e-6)."""
+        return self._rows_beyond(pose, -1e-6)
+
+    def _names(self, rows: Iterable[int]) -> tuple[str, ...]:
+        """Return the names of rows."""
+        return tuple(self.skeleton.joint_names[row] for row in rows)
+
+    def _rows_beyond(self, pose: Pose, margin: float) -> tuple[int, ...]:
         """Return the joints whose value in a pose exceeds its limit by more than a margin."""
         from synovia.kernels.tree.tables import excesses
 
         t = self.skeleton.tables
         out = np.empty(len(t.variables))
         excesses(t.variables, t.limits, pose.values, out)
-        rows = dict.fromkeys(int(row) for row in t.owner[out > margin])
-        return tuple(self.skeleton.joint_names[row] for row in rows)
+        return tuple(dict.fromkeys(int(row) for row in t.owner[out > margin]))
 
 
 def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
@@ -473,5 +481,5 @@ def checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tu
 
 def reach_of_tips(skeleton: Skeleton) -> float:
     """Return the reach of the whole skeleton: that of a goal on every tip at once, length units."""
-    rows = [[skeleton.index(name)] for name in skeleton.tips]
+    rows = [[row] for row in skeleton.tip_rows]
     return reduce(skeleton, [PositionGoal(row[0]) for row in rows], rows).reach

@@ -208,7 +208,7 @@ class Solution(Pictured):
         out = np.tile(np.eye(4), (len(self.goals), 1, 1))
         for i, (goal, row) in enumerate(zip(self.goals, self.rows, strict=True)):
             if row >= 0:
-                out[i] = self.pose.transform(row) @ goal.offset
+                out[i] = self.pose.transform(row) @ goal.frame
             elif goal.measures:
                 out[i, :3, 3] = self.pose.center_of_mass()
         return out

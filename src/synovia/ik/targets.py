@@ -90,7 +90,7 @@ class TargetWriter:
         """Collect the names of the goals and their own targets."""
         self.goals = goals
         self._skeleton = skeleton
-        self._rows = rows
+        self._frames = [(row, goal.place(0)) for row, goal in zip(rows, goals, strict=True)]
         self._goals_by_key = _index_by_key(skeleton, goals, rows)
         self._takes = [float(goal.takes) for goal in goals]
         self.own = np.zeros((1, len(goals), TARGET_WIDTH))  # the goals' own targets
@@ -246,17 +246,21 @@ class TargetWriter:
     def _goal_of(self, key: Any, parts: int) -> int:
         """Return the index of the goal with this key, for a target with these parts.
 
-        Without such a goal, the key may be the role of a joint.
+        Without such a goal, the key may be another name of a joint, link or site that has a goal.
 
         Raises:
-            UnknownNameError: If there is none, or there are several.
+            UnknownNameError: If there is none, or there are several, or the name fits several frames.
         """
         goals = self.goals
-        if isinstance(key, str) and key not in self._goals_by_key:
-            with suppress(UnknownNameError):
-                row = self._skeleton.index(key)
-                same = [i for i, at in enumerate(self._rows) if at == row and goals[i].takes]
-                self._goals_by_key.update({key: same} if same else {})
+        if key not in self._goals_by_key and self._skeleton.knows(key):
+            row, place = self._skeleton.locate(key)
+            place = np.eye(4) if place is None else place
+            same = [
+                i
+                for i, (own, on) in enumerate(self._frames)
+                if goals[i].takes and own == row and np.array_equal(on, place)
+            ]
+            self._goals_by_key.update({key: same} if same else {})
         try:
             places = self._goals_by_key.get(key)
         except TypeError as error:
@@ -319,12 +323,18 @@ def targets_from(
     pairs = dict(cast("Mapping[str, str]", joints)) if isinstance(joints, Mapping) else {name: name for name in joints}
     if not pairs:
         raise InputError("joints", expected="at least one name")
-    rows = {own: motion.skeleton.index(other) for own, other in pairs.items()}
+    found = {own: motion.skeleton.locate(other) for own, other in pairs.items()}
     frames = motion.frames()
     return {
-        own: frames_to_transforms(frames[:, row]) if rotations else frames[:, row, 9:].copy()
-        for own, row in rows.items()
+        own: _path(frames[:, row], place) if rotations else _path(frames[:, row], place)[:, :3, 3].copy()
+        for own, (row, place) in found.items()
     }
+
+
+def _path(frames: Array, place: Array | None) -> Array:
+    """Return the transforms (T, 4, 4) of a place on a joint with these world frames (T, 12)."""
+    transforms = frames_to_transforms(frames)
+    return transforms if place is None else transforms @ place
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
@@ -342,7 +352,7 @@ def parts_of(value: Any, *, many: bool = False) -> int:
 
 
 def _index_by_key(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
-    """Return the goals by each key of a table of targets: the goal's name, or any name of its joint (rows[i])."""
+    """Return the goals by each key of a table of targets: the goal's name, or any name of its frame on row rows[i]."""
     book: dict[str | int, list[int]] = {}
     for i, goal in enumerate(goals):
         if goal.name is not None:
@@ -352,8 +362,7 @@ def _index_by_key(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]
             continue
         keys: set[Any] = {goal.label}
         if rows[i] >= 0:
-            joint = skeleton.joints[rows[i]]
-            keys = {goal.joint, joint.name, joint.body, joint.role}
+            keys = {goal.joint, *skeleton.names_at(rows[i], goal.place(0))}
         for key in keys - {None, goal.name}:
             if all(goals[j].name != key for j in book.get(key, [])):
                 book.setdefault(key, []).append(i)

@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
+import numpy as np
+
 from synovia.errors import FileError, FormatError, InputError, MissingExtraError, install_command
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
@@ -220,6 +222,24 @@ def immovable_note(values: Mapping[str, float]) -> str:
     """Return a note about hinges and slides whose limits leave them one value each, radians or length units."""
     joints = first_few([f"{name!r} (at {value:.4g})" for name, value in values.items()])
     return f"Joints that cannot move, because their limits leave one value: {joints}."
+
+
+def resting_notes(skeleton: Skeleton, given: Sequence[int], q: Array) -> list[str]:
+    """Return a note about the joints of which a motion file has no values, which rest; mimic joints follow.
+
+    Args:
+        skeleton: The skeleton.
+        given: Columns of q that the file gives.
+        q: Joint values (T, nq) with the others at rest; those of mimic joints are set in place.
+    """
+    missing = np.ones(skeleton.nq, bool)
+    missing[list(given)] = False
+    if not missing.any():
+        return []
+    q[:, missing] = skeleton.follow(q.copy())[:, missing]
+    joints = enumerate(zip(skeleton.joint_names, skeleton.joints, strict=True))
+    still = [name for row, (name, joint) in joints if joint.mimic is None and missing[skeleton.q_slice(row)].any()]
+    return [f"Joints without values in the file stay at rest: {listed(still)}."] if still else []
 
 
 def listed(names: Sequence[str]) -> str:

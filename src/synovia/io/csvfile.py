@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import FormatError, InputError, did_you_mean, restated
-from synovia.io.base import Format, as_path, read_text, write_text
+from synovia.io.base import Format, as_path, read_text, resting_notes, write_text
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -28,6 +28,7 @@ from synovia.model.root import root_of
 
 _TURN: Final = ("qx", "qy", "qz", "qw")
 _PARTS: Final = {Kind.BALL: _TURN, Kind.FREE: ("x", "y", "z", *_TURN)}
+_UNEVEN: Final = 0.2  # of a step: times may be rounded
 _ENDS: Final = tuple(f".{part}" for part in _PARTS[Kind.FREE])
 
 
@@ -60,8 +61,9 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 
     Args:
         path: The file.
-        skeleton: The skeleton; joints without a column stay at rest. If the file has columns of a moving root that the
-            skeleton has not, as clips made by ``retarget`` have, the motion's skeleton is the one with this root.
+        skeleton: The skeleton; joints without a column stay at rest, and mimic joints without one follow. If the file
+            has columns of a moving root that the skeleton has not, as clips made by ``retarget`` have, the motion's
+            skeleton is the one with this root.
 
     Raises:
         FileError: If the file cannot be read.
@@ -69,7 +71,8 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
             the line.
 
     Returns:
-        The motion. Its rate comes from the column of times; a single frame has 30 frames per second.
+        The motion. Its rate comes from the column of times; a single frame has 30 frames per second. Its notes tell of
+        joints without a column, and of times that are not evenly spaced or do not begin at 0.
 
     Example:
         >>> import synovia as sy
@@ -101,10 +104,24 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         raise FormatError("file has no frames", where=str(where))
     q = np.repeat(skeleton.rest_q[None], len(values), axis=0)
     q[:, [known[name] for name in names[1:]]] = values[:, 1:]
+    rate = frame_rate(values[:, 0], where)
+    notes = [*resting_notes(skeleton, [known[name] for name in names[1:]], q), *_time_notes(values[:, 0])]
     try:
-        return Motion(skeleton, q, frame_rate(values[:, 0], where) or 30.0, name=where.stem)
+        return Motion(skeleton, q, rate or 30.0, name=where.stem, notes=notes)
     except InputError as error:
         raise restated(error, FormatError, str(where)) from error
+
+
+def _time_notes(times: Array) -> list[str]:
+    """Return notes about times (T,), seconds, that a constant rate from 0 on does not keep."""
+    steps = np.diff(times)
+    notes: list[str] = []
+    if len(steps) and np.abs(steps - steps.mean()).max() > _UNEVEN * steps.mean():
+        least, most = float(steps.min()), float(steps.max())
+        notes.append(f"Times are not evenly spaced ({least:.3g} to {most:.3g} s); frames have the mean rate.")
+    if len(times) and abs(times[0]) > (0.5 * steps.mean() if len(steps) else 0.0):
+        notes.append(f"Times begin at {float(times[0]):.6g} s; those of the clip begin at 0.")
+    return notes
 
 
 def _with_root_of(skeleton: Skeleton, unknown: list[str]) -> Skeleton:

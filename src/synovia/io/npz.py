@@ -5,7 +5,7 @@ fps        frames per second
 name       name of the clip
 skeleton   the skeleton as the text of a Synovia TOML file
 stretch    (T, n, 3) animated scale, where the motion has it
-notes      what of its file was not kept, where the motion has notes
+notes      sentences about what the motion has not kept of its source, where there are any
 schema     "synovia.motion/1"
 """
 
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError
-from synovia.io.base import Contents, Format, as_path, as_utf8, most_numbers, read_bytes, write_bytes
+from synovia.io.base import Contents, Format, as_path, as_utf8, listed, most_numbers, read_bytes, write_bytes
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 
@@ -32,6 +32,7 @@ SCHEMA: Final = "synovia.motion/1"
 _MARK: Final = b"PK\x03\x04"  # a zip archive
 _SURROGATES: Final = 0xD800, 0xDFFF  # halves of characters, which mean nothing alone
 _NEEDED: Final = ("schema", "q", "fps", "name", "skeleton")
+_OPTIONAL: Final = ("stretch", "notes")
 
 
 def write_npz(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -55,6 +56,7 @@ def write_npz(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     if motion.stretch is not None:
         content["stretch"] = motion.stretch
     if motion.notes:
+        as_utf8("".join(motion.notes), str(where))
         content["notes"] = np.array(motion.notes, np.str_)
     write_archive(where, content, force=force)
 
@@ -79,7 +81,7 @@ def _read(path: Path) -> Contents:
     """
     from synovia.io.toml.read import parse_skeleton
 
-    content = read_arrays(path, (*_NEEDED, "stretch", "notes"), "a motion as .npz")
+    content = read_arrays(path, (*_NEEDED, *_OPTIONAL), "a motion as .npz")
     missing = [key for key in _NEEDED if key not in content]
     schema = texts_of(content["schema"]) if "schema" in content else None
     if missing or schema != [SCHEMA]:
@@ -102,9 +104,9 @@ def _read(path: Path) -> Contents:
             "arrays have the wrong types", where=str(path), expected="skeleton uint8, fps a number, name a text"
         )
     skeleton = parse_skeleton(content["skeleton"].tobytes(), path)
-    notes = (texts_of(content["notes"]) if "notes" in content else None) or ()
-    stretch = content.get("stretch")
-    motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=stretch, notes=notes)
+    notes = [] if "notes" not in content else texts_of(content["notes"]) or []
+    notes += unread_notes(path, (*_NEEDED, *_OPTIONAL))
+    motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=content.get("stretch"), notes=notes)
     return Contents(skeleton, lambda: [motion], shown=0)
 
 
@@ -142,6 +144,19 @@ def read_arrays(path: Path, wanted: Iterable[str], expected: str) -> dict[str, N
     except Exception as error:  # damaged archives raise a dozen exception types
         raise FormatError(f"is not a NumPy archive ({error})", where=str(path), expected=expected) from error
     return content
+
+
+def unread_notes(path: Path, known: Iterable[str]) -> list[str]:
+    """Return a note about the arrays of an archive that are not read.
+
+    Args:
+        path: The archive, read before without errors.
+        known: Names of the arrays that are read, or follow from these.
+    """
+    with zipfile.ZipFile(path) as archive:
+        names = [entry.removesuffix(".npy") for entry in archive.namelist()]
+    unread = [name for name in dict.fromkeys(names) if name not in set(known)]
+    return [f"Arrays that were not read: {listed(unread)}."] if unread else []
 
 
 def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:

@@ -22,8 +22,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from synovia.errors import FormatError, did_you_mean
-from synovia.io.base import Format, as_path
-from synovia.io.npz import numbers_of, read_arrays, texts_of, write_archive
+from synovia.io.base import Format, as_path, resting_notes
+from synovia.io.npz import numbers_of, read_arrays, texts_of, unread_notes, write_archive
 from synovia.model import Skeleton
 from synovia.model.geometry import (
     Array,
@@ -41,7 +41,11 @@ _MUJOCO: Final = ".mujoco.npz"
 _ENDINGS: Final = (".isaac.npz", _MUJOCO)
 _BASE: Final = 7  # numbers of the base that some files have before the joints
 _NEAR: Final = 0.05  # of the size of the robot: bodies farther from where the file has them belong to another robot
+_NOTED: Final = 1e-3  # of the size of the robot: bodies farther from where the file has them are worth a note
 _EXPECTED: Final = "a motion for trackers as .npz"
+# Arrays that follow from those that are read.
+_DERIVED: Final = {"joint_vel", "body_lin_vel_w", "body_ang_vel_w", "dof_velocities", "body_linear_velocities",
+                   "body_angular_velocities"}  # fmt: skip
 _CHECKED: Final = 50  # frames whose bodies are compared
 
 
@@ -150,15 +154,24 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     poses[..., :3, 3] = positions
     rooted = skeleton.with_root("free")
     names = [None if name not in arrays else texts_of(arrays[name]) for name in (kind.joints, kind.bodies)]
-    q = _with_names(rooted, values, poses, names[0], names[1], where)
+    away, q, given = _with_names(rooted, values, poses, names[0], names[1], where)
+    base = free_slice(rooted)
+    notes = resting_notes(rooted, [*given, *range(base.start, base.stop)], q)
+    if away > _NOTED * skeleton.size:
+        notes.append(f"The bodies of the model are {away:.3g} m away from where the file has them, in the median.")
+    notes += unread_notes(where, wanted | _DERIVED)
     body, q = mounted(skeleton, rooted, q)
-    return Motion(body, q, float(fps[0]), name=where.stem.removesuffix(".isaac").removesuffix(".mujoco"))
+    name = where.stem.removesuffix(".isaac").removesuffix(".mujoco")
+    return Motion(body, q, float(fps[0]), name=name, notes=notes)
 
 
 def _with_names(
     skeleton: Skeleton, values: Array, poses: Array, joints: list[str] | None, bodies: list[str] | None, where: Path
-) -> Array:
+) -> tuple[float, Array, list[int]]:
     """Return q (T, nq) of the values of joints and the poses (T, B, 4, 4) of bodies, by name or in the fitting order.
+
+    Before it: how far bodies are from where the file has them, the median in length units. After it: the columns of q
+    that the file gives.
 
     Raises:
         FormatError: If a name is unknown, counts differ, or no order puts the bodies where they are.
@@ -168,7 +181,7 @@ def _with_names(
     if joints is not None:
         robots = robots[:1]
     tried = [_values(skeleton, robot, values, poses, joints, bodies, where) for robot in robots]
-    off, q = min(tried, key=lambda one: one[0])
+    off, q, given = min(tried, key=lambda one: one[0])
     if off > _NEAR * skeleton.size:
         raise FormatError(
             "bodies are not where this model has them",
@@ -176,7 +189,7 @@ def _with_names(
             value=f"{off:.3g} away in the median",
             hint="is it a motion of this model? Files without names must have Isaac Lab's or MuJoCo's order",
         )
-    return q
+    return off, q, given
 
 
 def _values(
@@ -187,8 +200,8 @@ def _values(
     joints: list[str] | None,
     bodies: list[str] | None,
     where: Path,
-) -> tuple[float, Array]:
-    """Return how far the bodies are from where the file has them, the median in length units, and q (T, nq)."""
+) -> tuple[float, Array, list[int]]:
+    """Return how far the bodies are from where the file has them, q (T, nq), and the columns that the file gives."""
     count = len(robot.joints if joints is None else joints)
     if values.shape[1] == count + _BASE:
         values = values[:, _BASE:]  # Holosoma's files have the pose of the base, too
@@ -211,13 +224,14 @@ def _values(
             "file lacks the base of the robot", where=str(where), expected=body_name(skeleton, robot.base)
         )
     q = np.tile(skeleton.rest_q, (len(values), 1))
-    q[:, [skeleton.q_slice(row).start for row in rows]] = values
+    given = [skeleton.q_slice(row).start for row in rows]
+    q[:, given] = values
     q[:, free_slice(skeleton)] = floating(skeleton, robot.base, poses[:, carried.index(robot.base)])
     some = np.linspace(0, len(q) - 1, min(len(q), _CHECKED)).astype(int)
     there = [at for at, row in enumerate(carried) if row >= 0]
     found = world_frames(skeleton, np.ascontiguousarray(q[some]))[:, [carried[at] for at in there], 9:]
     away = np.linalg.norm(found - poses[some][:, there][..., :3, 3], axis=-1)
-    return float(np.median(away.max(axis=1))), q
+    return float(np.median(away.max(axis=1))), q, given
 
 
 def _rows(skeleton: Skeleton, names: list[str], where: Path) -> list[int]:

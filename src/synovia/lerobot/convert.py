@@ -46,7 +46,7 @@ class Arm:
 
     Args:
         skeleton: The robot.
-        tip: Joint or body whose pose is the end effector's.
+        tip: Joint, link or site whose pose is the end effector's.
         joints: Joint for each name in the column; None if they are the same, apart from the ending ``.pos``. Others of
             the column, such as a gripper, go along unchanged.
         degrees: Whether hinges are in degrees in the data set; otherwise in radians.
@@ -63,10 +63,13 @@ class Arm:
     degrees: bool = False
     prefix: str = "ee"
     row: int = field(init=False, repr=False)
+    place: Array = field(init=False, repr=False, compare=False)  # of the tip on its row, (4, 4)
 
     def __post_init__(self) -> None:
         """Find the tip and check the joints."""
-        object.__setattr__(self, "row", self.skeleton.index(self.tip))
+        row, place = self.skeleton.locate(self.tip)
+        object.__setattr__(self, "row", row)
+        object.__setattr__(self, "place", np.eye(4) if place is None else place)
         for name, joint in (self.joints or {}).items():
             found = self.skeleton.joint(joint)
             if found.kind not in (Kind.HINGE, Kind.SLIDE):
@@ -85,7 +88,7 @@ class Arm:
             for name in self.joints:
                 if name not in names:
                     raise InputError(f"no number {name!r}", where=where, hint=did_you_mean(name, names))
-            found = {name: self.skeleton.index(joint) for name, joint in self.joints.items()}
+            found = {name: self.skeleton.value_index(joint) for name, joint in self.joints.items()}
             rows = {name: row for name, row in found.items() if row in moving.values()}
         lost = [name for name, row in moving.items() if row not in rows.values()]
         lost = [name for name in lost if self.skeleton.joints[moving[name]].mimic is None]
@@ -178,7 +181,8 @@ def add_poses(
         nonlocal frames
         del episode
         values = columns[column]
-        tips = frames_to_transforms(world_frames(arm.skeleton, arm.q_of(values, names, rows))[:, arm.row])
+        frames_of_tip = world_frames(arm.skeleton, arm.q_of(values, names, rows))[:, arm.row]
+        tips = frames_to_transforms(frames_of_tip) @ arm.place
         frames += len(values)
         along = values[:, [names.index(name) for name in others]]
         return {into: np.concatenate([tips[:, :3, 3], _turns(tips[:, :3, :3]), along], axis=1)}
@@ -234,7 +238,7 @@ def add_joints(
     names = (data.feature(start).names or ()) if start is not None else _names(arm, ee)
     rows = arm.used(names, f"{data.root}: {start or column}")
     size = arm.skeleton.size
-    ik = IK(arm.skeleton, PoseGoal(arm.row, np.zeros(3), np.eye(3)), tolerance=tolerance or (_EXACT * size, _EXACT))
+    ik = IK(arm.skeleton, PoseGoal(arm.tip, np.zeros(3), np.eye(3)), tolerance=tolerance or (_EXACT * size, _EXACT))
     along = {name: other for name in names if name not in rows and (other := _along(arm, name)) in ee}
     statuses: Counter[str] = Counter()
     jumps: list[tuple[int, int]] = []

@@ -31,7 +31,8 @@ class Kinematics:
 
     Args:
         urdf_path: The robot: a skeleton, a file, or the name of a bundled model.
-        target_frame_name: Link whose pose is the end effector's; else a joint by its name or role.
+        target_frame_name: Link, joint or site whose pose is the end effector's. If a link and a joint of this name have
+            different frames, ``link:NAME`` or ``joint:NAME`` says which.
         joint_names: Joints in the order of the values, such as the motors of the robot, a gripper included; None for
             all hinges and slides that are no mimic joints, in the order of the file.
 
@@ -41,7 +42,7 @@ class Kinematics:
     Raises:
         FileError: If the file cannot be read.
         InputError: If a joint is neither a hinge nor a slide, or follows another joint.
-        UnknownNameError: If the frame or a joint does not exist.
+        UnknownNameError: If the frame or a joint does not exist, or the name of the frame fits several.
 
     Example:
         >>> import numpy as np
@@ -62,14 +63,13 @@ class Kinematics:
         self.skeleton = urdf_path if isinstance(urdf_path, Skeleton) else load_model(urdf_path)
         self.target_frame_name = target_frame_name
         joints = self.skeleton.joints
-        carried = [row for row, joint in enumerate(joints) if joint.body == target_frame_name]
-        self._tip = carried[-1] if carried else self.skeleton.index(target_frame_name)
+        self.skeleton.locate(target_frame_name)  # an unknown or ambiguous name is an error here
         self.joint_names = (
             [joint.name for joint in joints if joint.kind in _MOVING and joint.mimic is None]
             if joint_names is None
             else list(joint_names)
         )
-        rows = [self.skeleton.index(name) for name in self.joint_names]
+        rows = [self.skeleton.value_index(name) for name in self.joint_names]
         for name, row in zip(self.joint_names, rows, strict=True):
             joint = joints[row]
             if joint.kind not in _MOVING or joint.mimic is not None:
@@ -98,7 +98,7 @@ class Kinematics:
         Raises:
             InputError: If there are too few values, or one is not finite.
         """
-        return self._pose(joint_pos_deg)[0].transform(self._tip)
+        return self._pose(joint_pos_deg)[0].transform(self.target_frame_name)
 
     def inverse_kinematics(
         self,
@@ -147,7 +147,7 @@ class Kinematics:
         """Return the problem for a position, an orientation, or both; ``first`` is the sign of which has priority."""
         goals: list[Goal] = []
         if place:
-            goals.append(PositionGoal(self._tip, name="position", priority=int(turn and first < 0)))
+            goals.append(PositionGoal(self.target_frame_name, name="position", priority=int(turn and first < 0)))
         if turn:
-            goals.append(RotationGoal(self._tip, name="orientation", priority=int(place and first > 0)))
+            goals.append(RotationGoal(self.target_frame_name, name="orientation", priority=int(place and first > 0)))
         return IK(self.skeleton, goals, FullBody())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import numpy as np
 
@@ -93,6 +93,51 @@ _EYE: Final = np.eye(4)
 _EYE.setflags(write=False)  # all joints without a rest transform share it
 
 
+@dataclass(frozen=True, eq=False)
+class Site(ChecksArguments):
+    """A named frame on the body that a joint carries, such as a tool centre; goals can name it (MJCF site).
+
+    A site is no joint: it has no row, no bone and no value.
+
+    Args:
+        name: Its name.
+        rest: Rigid 4x4 transform from the site's frame to the joint's frame.
+
+    Raises:
+        InputError: If a value cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> import synovia as sy
+        >>> place = np.eye(4)
+        >>> place[:3, 3] = (0.0, 0.0, 0.1)
+        >>> wrist = sy.Joint("wrist", kind=sy.Kind.HINGE, axis=(1, 0, 0), sites=(sy.Site("tcp", place),))
+        >>> sy.Skeleton([wrist]).rest_pose().position("tcp")
+        array([0. , 0. , 0.1])
+    """
+
+    name: str
+    rest: Array = field(default_factory=lambda: _EYE)
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError("name of a site", value=self.name, expected="text")
+        if self.rest is not _EYE:
+            object.__setattr__(self, "rest", as_transform(self.rest, "rest transform"))
+        if largest_number(self.rest[:3, 3]) > LONGEST:
+            raise InputError("place of a site", value=self.rest[:3, 3].tolist(), expected=f"at most {LONGEST:g}")
+        self.rest.setflags(write=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the values, so that the array stays read-only."""
+        return Site, (self.name, self.rest)
+
+    def __repr__(self) -> str:
+        """Return its name."""
+        return f"Site({self.name!r})"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Joint(ChecksArguments):
     """A joint and the rigid body that it carries.
@@ -119,6 +164,7 @@ class Joint(ChecksArguments):
             skin.
         velocity: Highest velocity of a hinge or slide, radians or length units per second; None if it is not known.
             ``retarget`` keeps it.
+        sites: Named frames on its body (MJCF sites).
 
     Raises:
         InputError: If a value cannot be used.
@@ -151,6 +197,7 @@ class Joint(ChecksArguments):
     channels: tuple[str, ...] | None = None
     bind: Array | None = None
     velocity: float | None = None
+    sites: tuple[Site, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the values of this joint; the skeleton checks relations to other joints."""
@@ -188,6 +235,10 @@ class Joint(ChecksArguments):
             raise InputError("mimic", value=self.mimic, expected="a Mimic, such as Mimic('leader')")
         if self.mimic is not None and not scalar:
             raise InputError("mimic", value=self.kind.name, expected="a HINGE or SLIDE joint")
+        sites = cast("Sequence[object]", self.sites)
+        if not isinstance(self.sites, Sequence) or not all(isinstance(site, Site) for site in sites):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError("sites", value=sites, expected="a list of Site")
+        object.__setattr__(self, "sites", tuple(sites))
         if self.velocity is not None and not (is_number(self.velocity) and 0.0 < self.velocity <= LONGEST):
             raise InputError("velocity", value=self.velocity, expected=f"above 0, at most {LONGEST:g}")
         numbers = [self.stiffness, self.mass, 0.0 if self.preferred is None else self.preferred]

@@ -224,27 +224,34 @@ class Pose(Pictured):
         return self.frames[:, 9:]
 
     def position(self, joint: str | int) -> Array:
-        """Return the world position of a joint, (3,), length units of the file."""
-        return self.frames[self.skeleton.index(joint), 9:].copy()
+        """Return the world position of a joint, link or site, (3,), length units of the file."""
+        row, place = self.skeleton.locate(joint)
+        return self.frames[row, 9:].copy() if place is None else self._placed(row, place)[:3, 3].copy()
 
     def matrix(self, joint: str | int) -> Array:
-        """Return the world rotation of a joint as a matrix (3, 3)."""
-        return self.frames[self.skeleton.index(joint), :9].reshape(3, 3).copy()
+        """Return the world rotation of a joint, link or site as a matrix (3, 3)."""
+        row, place = self.skeleton.locate(joint)
+        return (self.frames[row, :9].reshape(3, 3) if place is None else self._placed(row, place)[:3, :3]).copy()
 
     def rotation(self, joint: str | int) -> Rotation:
-        """Return the world rotation of a joint as a SciPy ``Rotation``."""
+        """Return the world rotation of a joint, link or site as a SciPy ``Rotation``."""
         from scipy.spatial.transform import Rotation
 
         return Rotation.from_matrix(self.matrix(joint))
 
     def transform(self, joint: str | int) -> Array:
-        """Return the 4x4 transform from a joint's frame to the world."""
-        return frames_to_transforms(self.frames[self.skeleton.index(joint)])
+        """Return the 4x4 transform from the frame of a joint, link or site to the world."""
+        row, place = self.skeleton.locate(joint)
+        return frames_to_transforms(self.frames[row]) if place is None else self._placed(row, place)
+
+    def _placed(self, row: int, place: Array) -> Array:
+        """Return the world transform (4, 4) of a place on a joint."""
+        return frames_to_transforms(self.frames[row]) @ place
 
     def jacobian(self, joint: str | int) -> Array:
-        """Return the derivative of a joint's world frame by the velocities of all joints, (6, nv).
+        """Return the derivative of the world frame of a joint, link or site by the velocities of all joints, (6, nv).
 
-        Rows 0 to 2 are the velocity of the joint's origin (length units), rows 3 to 5 the angular velocity of its frame
+        Rows 0 to 2 are the velocity of its origin (length units), rows 3 to 5 the angular velocity of its frame
         (radians), both in world axes. The columns are in the order of ``skeleton.dof_names``:
 
         - a hinge (per radian) or slide (per length unit) has one;
@@ -255,7 +262,7 @@ class Pose(Pictured):
         The column of a mimic joint is zero: its motion is part of its leader's column.
 
         Args:
-            joint: Name, body, role or row of the joint.
+            joint: Name of a joint, link or site, else a role, or a row.
 
         Example:
             >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])  # doctest: +SKIP
@@ -263,7 +270,8 @@ class Pose(Pictured):
             array([-2., 0., 0.])
         """
         skeleton, frames = self.skeleton, self.frames
-        target = skeleton.index(joint)
+        target, place = skeleton.locate(joint)
+        point = frames[target, 9:] if place is None else self._placed(target, place)[:3, 3]
         out = np.zeros((6, skeleton.nv))
         for row in ancestors(skeleton.parents, target):
             moving = skeleton.joints[row]
@@ -282,7 +290,7 @@ class Pose(Pictured):
                 out[:3, first : first + 3] = outer @ moving.rest[:3, :3]
                 first += 3
             columns = slice(first, first + axes.shape[1])
-            out[:3, columns] += np.cross(axes.T, frames[target, 9:] - frames[row, 9:]).T
+            out[:3, columns] += np.cross(axes.T, point - frames[row, 9:]).T
             out[3:, columns] += axes
         return out
 

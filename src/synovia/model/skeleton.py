@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.kernels import layout
+from synovia.model.address import JOINT, LINK, SITE, AddressBook, Meaning
 from synovia.model.anatomy import faced_axis
 from synovia.model.degrees import warn_of_limit_in_degrees
 from synovia.model.geometry import AXES, Array, as_numbers, axis_vector, is_number, rigid
@@ -30,7 +31,7 @@ from synovia.model.roles import Found, Roles, recognize
 from synovia.model.root import Root, as_root, free_root, root_joints
 from synovia.model.shape import Shape
 from synovia.model.tables import Tables, pack, validator_of
-from synovia.model.tree import address_book, ancestors, topological
+from synovia.model.tree import ancestors, topological
 from synovia.text import counted
 
 MAX_JOINTS: Final = 20_000  # far above any body; protects against files that exhaust memory
@@ -93,7 +94,6 @@ class Skeleton(Pictured):
         ordered, self.parents = topological(given, name)
         self.joints = with_limit_frames(ordered, self.parents, up, forward)
         self.joint_names: tuple[str, ...] = tuple(joint.name for joint in self.joints)
-        self._rows = address_book(self.joints, self.parents)
         self.tables: Tables = pack(self.joints, self.parents, self._leaders())
         self.nq = int(sum(joint.kind.q_size for joint in self.joints))
         self.nv = int(sum(joint.kind.v_size for joint in self.joints))
@@ -176,7 +176,7 @@ class Skeleton(Pictured):
         joints = list(self.joints)
         changed: set[int] = set()
         for name, given in limits.items():
-            row = self.index(name)
+            row = self.value_index(name)
             if row in changed:
                 raise InputError(f"limits of joint {name!r}", where=self.name, expected="each joint once")
             changed.add(row)
@@ -263,7 +263,7 @@ class Skeleton(Pictured):
         """Return the skeleton with joints before it: a free one, or one for each axis."""
         joints = list(self.joints)
         pivot = self.rest_pose().position(0)
-        taken = {name for joint in joints for name in (joint.name, joint.body, joint.role)}
+        taken = {name for joint in joints for name in (joint.name, joint.body, joint.role)} | {*self.site_names}
         before = root_joints(root, pivot, taken)
         back = rigid() if root == "free" else rigid(-pivot)
         for row, parent in enumerate(self.parents):
@@ -304,36 +304,188 @@ class Skeleton(Pictured):
         return axis_vector(self.up)
 
     def index(self, joint: str | int) -> int:
-        """Return the row of a joint, given by its name, else the name of its body, else its role, or by its row.
+        """Return the row whose frame a name means; see ``locate``.
+
+        Args:
+            joint: Name of a joint or link, else a role, or a row. A site has no row, unless it is its joint's frame.
 
         Raises:
-            UnknownNameError: If there is none, or the name is ambiguous.
+            InputError: If it is a site.
+            UnknownNameError: If there is none, or the name fits several frames.
         """
-        if isinstance(joint, (int, np.integer)) and not isinstance(joint, bool):
-            if 0 <= joint < len(self):
-                return int(joint)
-            raise UnknownNameError("joint", where=self.name, value=joint, expected=f"a row from 0 to {len(self) - 1}")
-        rows = self._rows.get(joint) if isinstance(joint, str) else None
-        if rows is None and isinstance(joint, str):
-            rows = self._parts.get(joint) or self._parts.get(ALIASES.get(joint, joint))
-        if rows is None:
-            bodies = (body for joint in self.joints if (body := joint.body))
-            known = dict.fromkeys([*self.joint_names, *bodies, *self._parts])
-            raise unknown_name("joint", joint, known, self.name)
-        if len(rows) > 1:
-            listed = ", ".join(f"{self.path(row)} (joint {row})" for row in rows[:4])
-            raise UnknownNameError(
-                f"{joint!r} means several joints of {self.name}: {listed}", hint="use the row of one of them"
+        row, place = self.locate(joint)
+        if place is not None:
+            own = f"use its joint, {self.address(row)!r}"
+            raise InputError(f"{joint!r} is a site", where=self.name, expected="a joint or a link", hint=own)
+        return row
+
+    def locate(self, frame: str | int) -> tuple[int, Array | None]:
+        """Return the joint that carries a frame and the frame's place on it, (4, 4); None for the joint's own frame.
+
+        A name means the frame of the joint, the link (URDF link, MJCF body) or the site of this name, else of the joint
+        with this role. If a joint, a link or a site of one name have different frames, ``joint:NAME``, ``link:NAME`` or
+        ``site:NAME`` says which one is meant.
+
+        Args:
+            frame: Name, role or row.
+
+        Raises:
+            UnknownNameError: If there is none, or the name fits several frames.
+        """
+        found = self._located.get(frame) if isinstance(frame, str) else None
+        if found is None:
+            found = self._locate(frame)
+            if isinstance(frame, str):
+                self._located[frame] = found
+        return found
+
+    def value_index(self, joint: str | int) -> int:
+        """Return the row of the joint whose value a name means.
+
+        Unlike ``index``, it always means a joint: that of this name, else the one that carries the link of this name,
+        else the one with this role. Values, limits and velocities are looked up so.
+
+        Args:
+            joint: Name, body, role or row of the joint; ``joint:NAME`` and ``link:NAME`` too.
+
+        Raises:
+            InputError: If it is a site.
+            UnknownNameError: If there is none, or several joints have this name.
+        """
+        row = self._valued.get(joint) if isinstance(joint, str) else self._checked_row(joint)
+        if row is None:
+            row = self._valued[str(joint)] = self._value_index(str(joint))
+        return row
+
+    def knows(self, name: object, *, roles: bool = True) -> bool:
+        """Return whether a name means anything here: one frame or several, with or without roles."""
+        return isinstance(name, str) and bool(self._book.frames(name) or (roles and self._rows_of_role(name)))
+
+    def address(self, row: int) -> str | int:
+        """Return the shortest name that means a joint's frame in goals, targets and files; the row if there is none.
+
+        Example:
+            >>> Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)]).address(1)
+            'joint1'
+        """
+        name = self.joint_names[row]
+        for meant in (name, f"{JOINT}:{name}"):
+            found = self._book.frames(meant)
+            if len(found) == 1 and found[0].is_at(row, rigid()):
+                return meant
+        return row
+
+    @cached_property
+    def frame_names(self) -> tuple[str, ...]:
+        """Name of each joint's frame for goals and files: its own, as ``joint:NAME`` if a link or site shares it.
+
+        If several joints share a name, it is the bare name, which means none of them: use their rows.
+        """
+        return tuple(
+            str(at) if isinstance(at := self.address(row), str) else name for row, name in enumerate(self.joint_names)
+        )
+
+    def names_at(self, row: int, place: Array) -> list[str]:
+        """Return the names of a frame, given by a joint and the place on it (4, 4), that mean it alone."""
+        joint = self.joints[row]
+        named = {
+            JOINT: [joint.name],
+            LINK: [joint.body],
+            SITE: [site.name for site in joint.sites if np.array_equal(site.rest, place)],
+        }
+        names = [name for kind, own in named.items() for bare in own if bare for name in (bare, f"{kind}:{bare}")]
+        meanings = {name: self._book.frames(name) for name in names}
+        found = [name for name, meant in meanings.items() if len(meant) == 1 and meant[0].is_at(row, place)]
+        if joint.role and not self._book.frames(joint.role) and np.array_equal(place, np.eye(4)):
+            found.append(joint.role)
+        return found
+
+    @property
+    def site_names(self) -> tuple[str, ...]:
+        """Names of the sites: frames on joints that goals can name (see ``Joint.sites``)."""
+        return self._book.site_names
+
+    @cached_property
+    def _book(self) -> AddressBook:
+        """What names mean."""
+        return AddressBook(self.joints, self.parents)
+
+    @cached_property
+    def _located(self) -> dict[str, tuple[int, Array | None]]:
+        """Frames by name, as far as they were looked up."""
+        return {}
+
+    @cached_property
+    def _valued(self) -> dict[str, int]:
+        """Joints by name, as far as they were looked up."""
+        return {}
+
+    def _value_index(self, joint: str) -> int:
+        """Look the joint of a value up."""
+        found = self._book.joints(joint)
+        if not found and (rows := self._rows_of_role(joint)):
+            found = [Meaning(JOINT, joint, row) for row in rows]
+        if not found:
+            if sites := self._book.sites(joint):
+                own = f"use its joint, {self.joint_names[sites[0].row]!r}"
+                raise InputError(f"{joint!r} is a site", where=self.name, expected="a joint", hint=own)
+            raise self._unknown(joint)
+        if len(found) > 1:
+            raise self._ambiguous(joint, found)
+        return found[0].row
+
+    def _locate(self, frame: str | int) -> tuple[int, Array | None]:
+        """Look a frame up."""
+        if not isinstance(frame, str):
+            return self._checked_row(frame), None
+        found = self._book.frames(frame)
+        if not found and (rows := self._rows_of_role(frame)):
+            found = [Meaning(JOINT, frame, row) for row in rows]
+        if not found:
+            raise self._unknown(frame)
+        if len(found) > 1:
+            raise self._ambiguous(frame, found)
+        return found[0].row, found[0].place
+
+    def _checked_row(self, given: object) -> int:
+        """Return a row that exists."""
+        if not isinstance(given, (int, np.integer)) or isinstance(given, bool):
+            raise self._unknown(given)
+        row = int(cast("int", given))
+        if 0 <= row < len(self):
+            return row
+        raise UnknownNameError("joint", where=self.name, value=row, expected=f"a row from 0 to {len(self) - 1}")
+
+    def _rows_of_role(self, role: str) -> Sequence[int]:
+        """Return the joints of a role, which may be an alias; they come after all names of the file."""
+        return self._parts.get(role) or self._parts.get(ALIASES.get(role, role)) or ()
+
+    def _unknown(self, name: object) -> UnknownNameError:
+        """Return the error for a name that means nothing."""
+        return unknown_name("joint", name, dict.fromkeys([*self._book.names, *self._parts]), self.name)
+
+    def _ambiguous(self, name: str, found: Sequence[Meaning]) -> UnknownNameError:
+        """Return the error for a name that means several frames, or several joints."""
+        counts = Counter(meaning.address for meaning in found)
+        if max(counts.values()) > 1:
+            listed = ", ".join(f"{self.path(meaning.row)} (joint {meaning.row})" for meaning in found[:4])
+            what, hint = "joints", "use the row of one of them"
+        else:
+            told = {meaning.address: f" (of joint {self.joint_names[meaning.row]!r})" for meaning in found}
+            listed = ", ".join(at + ("" if at == f"{JOINT}:{name}" else of) for at, of in told.items())
+            what, hint = (
+                "frames",
+                f"say which, for example {(found[-1] if found[-1].kind == LINK else found[0]).address!r}",
             )
-        return rows[0]
+        return UnknownNameError(f"{name!r} means several {what} of {self.name}: {listed}", hint=hint)
 
     def joint(self, joint: str | int) -> Joint:
-        """Return a joint by name, body, role or row."""
-        return self.joints[self.index(joint)]
+        """Return a joint by name, body, role or row; see ``value_index``."""
+        return self.joints[self.value_index(joint)]
 
     def path(self, joint: str | int) -> str:
         """Return the names from the root to a joint, joined by slashes."""
-        return "/".join(self.joint_names[row] for row in reversed(ancestors(self.parents, self.index(joint))))
+        return "/".join(self.joint_names[row] for row in reversed(ancestors(self.parents, self.value_index(joint))))
 
     @cached_property
     def roles(self) -> Roles:
@@ -344,7 +496,12 @@ class Skeleton(Pictured):
         ``"left_wrist"``, ``"left_hip"``, ``"left_knee"``, ``"left_ankle"`` and ``"pelvis"``. Empty if no part is
         recognized. If the file has several bodies, the roles are those of the first. ``with_roles`` sets others.
         """
-        return Roles(self.joint_names, of_one_rig(self, self._parts))
+        return Roles(self.joint_names, self.role_rows)
+
+    @cached_property
+    def role_rows(self) -> Mapping[str, int]:
+        """Rows of the joints by role, as ``roles``."""
+        return of_one_rig(self, self._parts)
 
     @cached_property
     def _parts(self) -> Found:
@@ -369,7 +526,7 @@ class Skeleton(Pictured):
         if self.up is None or not self.roles:
             return self._forward
         places = np.array(self.rest_pose().positions)
-        found = {role: places[row] for role, row in self.roles.rows.items()}
+        found = {role: places[row] for role, row in self.role_rows.items()}
         return faced_axis(found, axis_vector(self.up)) or self._forward
 
     @cached_property
@@ -410,7 +567,12 @@ class Skeleton(Pictured):
     @cached_property
     def tips(self) -> tuple[str, ...]:
         """Names of the joints without children."""
-        return tuple(self.joint_names[row] for row, below in enumerate(self.children) if not below)
+        return tuple(self.joint_names[row] for row in self.tip_rows)
+
+    @cached_property
+    def tip_rows(self) -> tuple[int, ...]:
+        """Rows of the joints without children."""
+        return tuple(row for row, below in enumerate(self.children) if not below)
 
     @cached_property
     def lengths(self) -> Array:
@@ -472,7 +634,7 @@ class Skeleton(Pictured):
 
     def q_slice(self, joint: str | int) -> slice:
         """Return the slice of q with the values of a joint."""
-        row = self.index(joint)
+        row = self.value_index(joint)
         start = int(self.tables.ints[row, layout.FIRST_Q])
         return slice(start, start + self.joints[row].kind.q_size)
 
@@ -484,7 +646,7 @@ class Skeleton(Pictured):
         Raises:
             InputError: If the joint is of another kind.
         """
-        row = self.index(joint)
+        row = self.value_index(joint)
         if self.joints[row].kind not in (Kind.HINGE, Kind.SLIDE):
             what = f"joint {self.joint_names[row]!r} has no single value"
             raise InputError(what, where=self.name, value=self.joints[row].kind.name, expected="a HINGE or SLIDE")
@@ -561,9 +723,9 @@ class Skeleton(Pictured):
             while (mimic := self.joints[at].mimic) is not None:
                 offset += ratio * mimic.offset
                 ratio *= mimic.ratio
-                if mimic.leader not in self._rows:  # roles of names and shape come later
+                if not self._book.joints(mimic.leader):  # roles of names and shape come later
                     raise unknown_name("joint", mimic.leader, self.joint_names, self.name)
-                at = self.index(mimic.leader)
+                at = self.value_index(mimic.leader)
                 if at in seen:
                     raise InputError(f"joint {joint.name!r} follows itself", where=self.name)
                 seen.add(at)

@@ -69,22 +69,6 @@ def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...],
     return tuple(_under(joints[i], row) for i, row in zip(order, parents, strict=True)), parents
 
 
-def address_book(joints: Sequence[Joint], parents: Sequence[int]) -> dict[str, list[int]]:
-    """Return the rows of each name: a joint's own name, else the name of its body, else its role."""
-    names: dict[str, list[int]] = {}
-    bodies: dict[str, list[int]] = {}
-    roles: dict[str, list[int]] = {}
-    # A body with several joints means the last of them; two bodies of one name are two rows.
-    inner = {above for row, above in enumerate(parents) if above >= 0 and joints[row].body == joints[above].body}
-    for row, joint in enumerate(joints):
-        names.setdefault(joint.name, []).append(row)
-        if joint.body and row not in inner:
-            bodies.setdefault(joint.body, []).append(row)
-        if joint.role:
-            roles.setdefault(joint.role, []).append(row)
-    return roles | bodies | names
-
-
 def ancestors(parents: Sequence[int], row: int) -> list[int]:
     """Return a row and all its ancestors, up to a root."""
     rows = [row]

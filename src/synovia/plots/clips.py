@@ -66,7 +66,7 @@ def plot_joints(
     skeleton = motion.skeleton
     if not len(motion):
         raise InputError("the clip has no frames", where=motion.name, expected="at least one")
-    rows = [skeleton.index(joint) for joint in joints] if joints else _most_moving(motion)
+    rows = [skeleton.value_index(joint) for joint in joints] if joints else _most_moving(motion)
     for row in rows:
         if not skeleton.joints[row].kind.q_size:
             raise InputError("joint does not move", where=skeleton.name, value=skeleton.joint_names[row])

@@ -124,32 +124,32 @@ def plot_reach(
         >>> sy.plot_reach(sy.bundled("arm7"), "tool", "reach.png")  # doctest: +SKIP
     """
     where = check_plot(path, force=force)
-    row = skeleton.index(joint)
-    points = _places(skeleton, row, seed)
+    row, place = skeleton.locate(joint)
+    name = joint if isinstance(joint, str) else skeleton.joint_names[row]
+    on_joint = np.zeros(3) if place is None else place[:3, 3]
+    points = _places(skeleton, row, on_joint, seed)
     up = "xyz".index((skeleton.up or "y")[-1])
     ahead, aside = (axis for axis in (0, 1, 2) if axis != up)
     figure, panels = new_figure(9.0, 4.6, 1, 2)
-    rest = skeleton.rest_pose().positions
+    rest, start = skeleton.rest_pose().positions, skeleton.rest_pose().position(joint)
     unit = " (m)" if skeleton.meters_per_unit == 1.0 else ""
     views = ((ahead, up, "from the side"), (ahead, aside, "from above"))
-    for panel, (x, y, name) in zip(panels, views, strict=True):
+    for panel, (x, y, side) in zip(panels, views, strict=True):
         panel.hist2d(points[:, x], points[:, y], bins=_CELLS, cmap="Blues", cmin=1)
         for joint_row, parent in enumerate(skeleton.parents):
             if parent >= 0:
                 panel.plot(rest[[parent, joint_row], x], rest[[parent, joint_row], y], color=QUIET, linewidth=1.4)
-        panel.plot(rest[row, x], rest[row, y], "o", color="#D55E00", markersize=5)
+        panel.plot(start[x], start[y], "o", color="#D55E00", markersize=5)
         panel.set_aspect("equal")
         panel.set_xlabel("xyz"[x] + unit, fontsize=9)
         panel.set_ylabel("xyz"[y] + unit, fontsize=9)
-        panel.set_title(name, loc="left", fontsize=9)
-    figure.suptitle(
-        f"{skeleton.name}: where {skeleton.joint_names[row]} can go (at rest: orange)", x=0.01, ha="left", fontsize=11
-    )
+        panel.set_title(side, loc="left", fontsize=9)
+    figure.suptitle(f"{skeleton.name}: where {name} can go (at rest: orange)", x=0.01, ha="left", fontsize=11)
     save(figure, where, force=force)
 
 
-def _places(skeleton: Skeleton, row: int, seed: int) -> Array:
-    """Return the positions of a joint in random poses within the limits, (N, 3)."""
+def _places(skeleton: Skeleton, row: int, on_joint: Array, seed: int) -> Array:
+    """Return the positions of a point on a joint in random poses within the limits, (N, 3)."""
     from synovia.kernels.tree.tables import random_rows
 
     t = skeleton.tables
@@ -158,6 +158,6 @@ def _places(skeleton: Skeleton, row: int, seed: int) -> Array:
     variables, limits = (np.ascontiguousarray(part[moving]) for part in (t.variables, t.limits))
     random_rows(variables, limits, q, seed, np.empty(1, np.uint64))
     skeleton.follow(q)
-    return np.concatenate(
-        [world_frames(skeleton, np.ascontiguousarray(part))[:, row, 9:] for part in np.array_split(q, 8)]
-    )
+    parts = [world_frames(skeleton, np.ascontiguousarray(part))[:, row] for part in np.array_split(q, 8)]
+    frames = np.concatenate(parts)
+    return frames[:, 9:] + frames[:, :9].reshape(-1, 3, 3) @ on_joint

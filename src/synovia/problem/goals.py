@@ -80,7 +80,7 @@ def goal_tables(
         table[g, layout.GOAL_ROW], table[g, layout.LEVEL] = row, levels[g]
         table[g, layout.FIRST_RESIDUAL], table[g, layout.RESIDUALS] = first[g], goal.rows
         if joints:
-            offsets[g] = on_row(joints[0], goal.offset)
+            offsets[g] = on_row(joints[0], goal.frame)
         for term in reversed(goal.terms):
             at -= term.lengths + term.angles
             numbers = np.zeros(layout.GENERAL_DATA_WIDTH)
@@ -88,7 +88,7 @@ def goal_tables(
             others = [-1, -1]
             for k, (joint, frame) in enumerate(zip(joints[1:], term.frames, strict=True)):
                 others[k] = int(reduced_row[joint])
-                whole = on_row(joint, frame)
+                whole = on_row(joint, goal.place(k + 1) @ frame if goal.places else frame)
                 if k == 0:
                     numbers[layout.OTHER_ORIENTATION : layout.OTHER_ORIENTATION + layout.FRAME_WIDTH] = whole
                 else:

@@ -287,4 +287,4 @@ def _body_of(skeleton: Skeleton, roles: tuple[tuple[str, int], ...] | None) -> B
             f"{skeleton.name} has {len(people)} people", value=names, expected="one person",
             hint=f"choose one: {_MAP}",
         )  # fmt: skip
-    return Body(skeleton, dict(skeleton.roles.rows))
+    return Body(skeleton, dict(skeleton.role_rows))

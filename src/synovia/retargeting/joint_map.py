@@ -6,8 +6,9 @@
     hips = ["Hips", "pelvis"]              # part of the body = [source, target]
     left_upper_leg = ["LeftUpLeg", "thigh.l"]
 
-Parts have the names of VRM in snake case. ``hips`` and the upper and lower legs are required; other parts may have any
-name. An incomplete line, such as ``["LeftUpLeg", ""]``, is written as a comment, for the user to complete.
+Parts have the names of VRM in snake case; other parts may have any name. Only these parts are carried over. Without
+``hips`` and the upper and lower legs, the base stays where it is. An incomplete line, such as ``["LeftUpLeg", ""]``, is
+written as a comment, for the user to complete.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ def draft_map(
         joint_map: Joints given by the user instead of the automatic match.
     """
     if joint_map is None:
-        ways = [(body, dict(body.roles.rows)) for body in (source, target)]
+        ways = [(body, dict(body.role_rows)) for body in (source, target)]
     else:
         ways = [
             (body, {part: body.index(pair[k]) for part, pair in joint_map.items()})
             for k, body in enumerate((source, target))
         ]
     parts = dict.fromkeys((*NEEDED, *ways[0][1], *ways[1][1]))
-    names = [[body.joint_names[rows[part]] if part in rows else "" for part in parts] for body, rows in ways]
+    names = [[body.frame_names[rows[part]] if part in rows else "" for part in parts] for body, rows in ways]
     return {part: (a, b) for part, a, b in zip(parts, *names, strict=True)}
 
 

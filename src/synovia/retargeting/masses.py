@@ -56,7 +56,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
     whole = float(as_numbers(mass, (), "mass"))
     if whole <= 0.0:
         raise InputError("mass is not positive", value=mass, expected="kilograms above 0")
-    found = skeleton.roles.rows
+    found = skeleton.role_rows
     needed = ["hips", *(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "upper_arm"))]
     if missing := [role for role in needed if role not in found]:
         raise InputError(

@@ -72,7 +72,7 @@ def match(motion: Motion, skeleton: Skeleton, joint_map: Mapping[str, tuple[Any,
 def _completed(body: Body) -> Body:
     """Return a body of given parts with the others that are recognised."""
     taken = set(body.roles.values())
-    found = {role: row for role, row in body.skeleton.roles.rows.items() if role not in body.roles and row not in taken}
+    found = {role: row for role, row in body.skeleton.role_rows.items() if role not in body.roles and row not in taken}
     return Body(body.skeleton, body.roles | found)
 
 

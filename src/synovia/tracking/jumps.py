@@ -24,7 +24,14 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.kernels.layout import BLOCK, GIVEN, IS_ANGLE, TRANSFORM_WIDTH, TURN, WINNER
 from synovia.model import Pose
-from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
+from synovia.model.geometry import (
+    Array,
+    frames_to_transforms,
+    matrix_to_quat,
+    quat_to_matrix,
+    rotation_between,
+    times_exp,
+)
 from synovia.model.pose import world_frames
 from synovia.tracking.trajectory import all_variables
 
@@ -107,7 +114,10 @@ def _crossings(ik: CompiledProblem, rows: Array) -> Bools:
     targets = ik.targets_in(rows).reshape(len(rows), -1, 4, 4)
     frames = world_frames(ik.skeleton, np.ascontiguousarray(rows[:, ik.places]))
     for g in poles:
-        middle, root, tip = (frames[:, row, 9:] for row in ik.goal_joints[g][:3])
+        middle, root, tip = (
+            (frames_to_transforms(frames[:, row]) @ ik.goals[g].place(k))[:, :3, 3]
+            for k, row in enumerate(ik.goal_joints[g][:3])
+        )
         way = tip - root
         length = np.linalg.norm(middle - root, axis=1) + np.linalg.norm(tip - middle, axis=1)
         line = way / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), _STRAIGHT * length[:, None])

@@ -160,7 +160,7 @@ def joint_velocities(skeleton: Skeleton, limits: Any) -> Array:
     most = np.full(len(skeleton), np.inf)
     if isinstance(limits, Mapping):
         for joint, value in cast("Mapping[Any, Any]", limits).items():
-            row = skeleton.index(joint)
+            row = skeleton.value_index(joint)
             most[row] = _velocity(value, f"velocity of {skeleton.joint_names[row]!r}")
     else:
         most[:] = _velocity(limits, "velocity")

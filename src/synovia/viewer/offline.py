@@ -182,12 +182,12 @@ def _body(skeleton: Skeleton) -> dict[str, Any]:
 
 def _handles(skeleton: Skeleton) -> list[dict[str, Any]]:
     """Return the joints to drag, with a label, and whether they carry the body."""
-    roles = skeleton.roles
+    roles = skeleton.role_rows
     feet = [role for role in roles if role.endswith(_FEET)]
     chosen = [role for role in ("right_hand", "left_hand", "head") if role in roles] + feet
     out = [
         {
-            "row": _end(skeleton, skeleton.index(role), role),
+            "row": _end(skeleton, roles[role], role),
             "label": role.replace("_", " ").capitalize(),
             "carries": role in feet,
         }

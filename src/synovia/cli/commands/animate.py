@@ -25,7 +25,7 @@ from synovia.cli.inputs import (
 from synovia.cli.many import Options, format_option, many_options, run_many
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
-from synovia.cli.saving import save_clip, verify_option
+from synovia.cli.saving import save_clip, tell_notes, verify_option
 from synovia.cli.values import FILE, FILE_NAME, Checked, Number, Word, names
 from synovia.errors import InputError
 
@@ -177,9 +177,9 @@ def animate(
     own, moves = _model_of(files, body, points), root or ("fixed" if goals is not None else "free")
     given = [str(source) for source in (goals, follow, points) if source is not None]
     if options.are_many(given or files):
-        from synovia.batch.tasks import POINT_ENDINGS, ClipReader, FitPoints, LockFeet, motion_endings, usual_ending
+        from synovia.batch.tasks import POINT_ENDINGS, FitPoints, LockFeet, motion_endings, usual_ending
 
-        reader = ClipReader(*chosen)
+        reader = chosen.reader()
         lock = LockFeet(reader, feet, up, blend, verify) if foot_lock else None
         if goals is not None or follow is not None:
             from synovia.batch.following import FollowTargets
@@ -244,7 +244,13 @@ def animate(
         copied = own if chosen.model is None or not locked or tracked or fitted else chosen.model
         into = None if copied == AUTO or is_bundled(copied) else copied
         saved = save_clip(motion, output, into, force=force, verify=verify)
-    judgement = judge(motion, up=up, flips=() if fitted is None else fitted.flips)
+    judgement = judge(
+        motion,
+        up=up,
+        flips=None if fitted is None else fitted.flips,
+        errors=None if fitted is None else fitted.errors,
+        missed=() if tracked is None else tracked.missed_frames,
+    )
     if options.as_json:
         emit_json({**clip_object(motion, tracked, fitted, locked), "judgement": judgement_object(judgement)})
     else:
@@ -295,20 +301,22 @@ def _fit(
     skeleton: Skeleton | None, path: Path, chosen: ClipOptions, pairs: dict[str, str] | None, settings: dict[str, Any]
 ) -> Fitted:
     """Return a clip fitted to points over time; None stands for a body made to measure."""
-    from synovia.clips import fit_keypoints
+    from synovia.clips import Fitted, fit_keypoints
     from synovia.clips.pointfile import holds_points, read_points
 
     if holds_points(path):
         points = read_points(path).chosen(pairs, path)
+        tell_notes(points.notes)
     else:
         points = _joints_of_clip(skeleton, path, chosen, pairs)
     settings["fps"] = settings["fps"] or points.fps or 30.0
     with Bar("fitting", count=len(points.positions)) as bar:
-        return fit_keypoints(
+        fitted = fit_keypoints(
             points.positions, points.joints, body=skeleton, offsets=points.offsets, confidence=points.confidence,
             meters_per_unit=points.meters_per_unit, name=path.stem, progress=bar,
             **settings,
         )  # fmt: skip
+    return Fitted.made(fitted, fitted.errors, fitted.smoothness, points.notes, fitted.flips)
 
 
 def _joints_of_clip(
@@ -327,10 +335,12 @@ def _joints_of_clip(
 
     source = chosen.load(str(path))
     if skeleton is None and pairs is None:
-        pairs = {mark: source.skeleton.roles[role] for role, mark in OF_ROLES.items() if role in source.skeleton.roles}
+        names, rows = source.skeleton.frame_names, source.skeleton.role_rows
+        pairs = {mark: names[rows[role]] for role, mark in OF_ROLES.items() if role in rows}
     elif skeleton is not None and pairs is None:
-        there = set(source.skeleton.joint_names)
-        pairs = {name: name for name in skeleton.joint_names if name in there}
+        there = dict(zip(source.skeleton.joint_names, source.skeleton.frame_names, strict=True))
+        own = zip(skeleton.joint_names, skeleton.frame_names, strict=True)
+        pairs = {frame: there[name] for name, frame in own if name in there}
     if not pairs:
         raise InputError(
             "no joint of the clip has a name of the model", where=str(path), hint="pair them: --joints A=B,..."

@@ -42,13 +42,13 @@ def convert(files: tuple[str, ...], chosen: ClipOptions, into: str | None, verif
             raise wrong("OUT", "expected IN and OUT, or -o OUT.")
         options, files = options._replace(output=files[-1]), files[:-1]
     if options.are_many(files, prints_json=False):
-        from synovia.batch.tasks import ClipReader, ConvertFile, motion_endings
+        from synovia.batch.tasks import ConvertFile, motion_endings
 
         options.folder()
         if options.file_format is None:
             raise wrong("--format", "expected the format of the outputs for a folder, got none.")
         endings = motion_endings(on_model=chosen.model is not None)
-        return run_many(ConvertFile(ClipReader(*chosen), into, verify), files, options, "converting", inputs=endings)
+        return run_many(ConvertFile(chosen.reader(), into, verify), files, options, "converting", inputs=endings)
     source, output, force, model = files[0], Path(options.output or ""), options.force, chosen.model
     from synovia.io.load import endings, formats, is_bundled
 

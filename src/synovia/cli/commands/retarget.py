@@ -114,11 +114,11 @@ def retarget(
 
     given = None if joint_map is None else retargeting.read_map(joint_map)
     if options.are_many(sources):
-        from synovia.batch.tasks import ClipReader, RetargetFile, motion_endings, usual_ending
+        from synovia.batch.tasks import RetargetFile, motion_endings, usual_ending
 
         refuse("expected a single clip with this option.", "save_map", "plot")
         settings = {"rest": rest, "up": up, "velocity": _velocity(velocity, load_body(target))}
-        task = RetargetFile(target, given, feet, ClipReader(*chosen), settings, verify)
+        task = RetargetFile(target, given, feet, chosen.reader(), settings, verify)
         endings = motion_endings(on_model=chosen.model is not None)
         return run_many(task, sources, options, "retargeting", usual_ending(target), endings)
     from synovia.batch.tasks import target_of

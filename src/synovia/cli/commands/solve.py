@@ -26,7 +26,7 @@ from synovia.cli.inputs import (
     tolerance_option,
 )
 from synovia.cli.many import ONLY_MANY, Options, format_option, many_options, run_items
-from synovia.cli.output import MISSED, REACHED, emit, emit_json, emit_lines, talk, time_text
+from synovia.cli.output import MISSED, REACHED, emit, emit_json, emit_lines, talk, time_text, warnings_told
 from synovia.cli.progress import Bar
 from synovia.cli.saving import save_one_pose, verify_option
 from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, numbers
@@ -46,6 +46,7 @@ _FEW: Final = 2000  # steps; fewer are only slow because of the compiler
 _POSE_SEED: Final = Number(0, 2**32 - 1, whole=True)
 
 _T = TypeVar("_T")
+_Frame = tuple[int, bytes]  # row, and the place of a site on it
 _Position = tuple[str, tuple[float, ...]]  # joint and position
 _Rotation = tuple[str, "Array"]  # joint and rotation matrix
 
@@ -124,7 +125,7 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
     "X,Y,Z",
     _position,
     "World position of a joint, in the length unit of the file. Repeat for more joints. A joint is named by its name,"
-    " body, role or row.",
+    " its link, a site on it, its role or its row; joint:NAME and link:NAME say which is meant.",
 )
 @_joint_option(
     ("--rotation", "-r", "rotations"),
@@ -253,7 +254,8 @@ def solve(
             from synovia import draw
 
             title = f"{skeleton.name}: {solution.status.name.lower().replace('_', ' ')}"
-            draw.picture(solution, path=picture, title=title, look=look, force=options.force)
+            with warnings_told():
+                draw.picture(solution, path=picture, title=title, look=look, force=options.force)
     finally:
         report()
     return REACHED if solution.reached and saved else MISSED
@@ -283,12 +285,12 @@ def _no_target(file: str) -> click.UsageError:
 
     skeleton = load_body(file)
 
-    def moving(joint: str) -> int:
-        above = ancestors(skeleton.parents, skeleton.index(joint))
-        return sum(skeleton.joints[row].kind is not Kind.FIXED for row in above)
+    def moving(row: int) -> int:
+        return sum(skeleton.joints[above].kind is not Kind.FIXED for above in ancestors(skeleton.parents, row))
 
-    joint = max(skeleton.tips or skeleton.joint_names, key=moving)
-    place = ",".join(f"{round(value, 4) + 0.0:.5g}" for value in skeleton.rest_pose().position(joint))
+    row = max(skeleton.tip_rows, key=moving)
+    joint = skeleton.address(row)
+    place = ",".join(f"{round(value, 4) + 0.0:.5g}" for value in skeleton.rest_pose().positions[row])
     return click.UsageError(
         f"expected at least one target (-t, -r, -g or --targets), got none. For example: synovia solve {file}"
         f" -t {joint}={place}"
@@ -348,34 +350,35 @@ def _goals_from(positions: Sequence[_Position], rotations: Sequence[_Rotation], 
     """
     from synovia.goals import PoseGoal, PositionGoal, RotationGoal
 
-    joints: dict[int, str | int] = {}
-    places = _by_row("-t", positions, skeleton, joints)
-    turns = _by_row("-r", rotations, skeleton, joints)
+    joints: dict[_Frame, str | int] = {}
+    places = _by_frame("-t", positions, skeleton, joints)
+    turns = _by_frame("-r", rotations, skeleton, joints)
     return [
-        PositionGoal(joint, places[row])
-        if row not in turns
-        else RotationGoal(joint, turns[row])
-        if row not in places
-        else PoseGoal(joint, places[row], turns[row])
-        for row, joint in joints.items()
+        PositionGoal(joint, places[frame])
+        if frame not in turns
+        else RotationGoal(joint, turns[frame])
+        if frame not in places
+        else PoseGoal(joint, places[frame], turns[frame])
+        for frame, joint in joints.items()
     ]
 
 
-def _by_row(
-    option: str, given: Sequence[tuple[str, _T]], skeleton: Skeleton, joints: dict[int, str | int]
-) -> dict[int, _T]:
-    """Return the targets of an option by row; add to ``joints`` how each row was named.
+def _by_frame(
+    option: str, given: Sequence[tuple[str, _T]], skeleton: Skeleton, joints: dict[_Frame, str | int]
+) -> dict[_Frame, _T]:
+    """Return the targets of an option by frame; add to ``joints`` how each frame was named.
 
-    A joint is addressed by its name, body, role or row, in this order.
+    A joint is addressed by the name of a joint, link or site, by a role, or by a row, in this order.
     """
-    found: dict[int, _T] = {}
+    found: dict[_Frame, _T] = {}
     for name, value in given:
         joint = int(name) if NUMBER.fullmatch(name) else name
-        row = skeleton.index(name if name in skeleton.joint_names else joint)
-        joints.setdefault(row, row if isinstance(joint, int) else name)
-        if row in found:
+        row, place = skeleton.locate(name if skeleton.knows(name) else joint)
+        frame = row, b"" if place is None else place.tobytes()
+        joints.setdefault(frame, name if skeleton.knows(name) else row)
+        if frame in found:
             raise wrong(option, f"expected one target of this kind for each joint, got two for {name!r}.")
-        found[row] = value
+        found[frame] = value
     return found
 
 

@@ -25,6 +25,7 @@ from synovia.cli.inputs import (
     trim_option,
 )
 from synovia.cli.output import emit, emit_json, printable, talk
+from synovia.cli.saving import untold
 from synovia.cli.values import FILE, Number
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _serve(page: View, what: str, *, as_json: bool) -> None:
             emit_json({"schema": "synovia.view/1", "url": page.url, "notes": list(page.notes)})
         else:
             emit(page.url)
-        for line in page.notes:
+        for line in untold(page.notes):
             talk(printable(line))
         talk(what)
         page.wait()

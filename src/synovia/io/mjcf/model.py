@@ -5,6 +5,8 @@ body means this row. A joint whose anchor is not at the body's origin has its fr
 after the body, leads back to the origin. The values of hinges and slides are MuJoCo's ``qpos``, for any reference
 (``ref``). The values of free joints are relative to the pose of the body in the file.
 
+A site with a name becomes a ``Site`` on the row of its body: a frame that goals can name, but no row of its own.
+
 MuJoCo limits a ball joint by its whole angle, which swing and twist cannot express. The limit here is the largest one
 of equal swing and twist inside that bound, so that no pose leaves it. Linear couplings of joints (``equality/joint``)
 are kept, and the range of a follower also restricts its leader, as in MuJoCo. The notes of the skeleton list the other
@@ -26,6 +28,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -38,7 +41,7 @@ from synovia.io.base import immovable_note, listed, optional_package
 from synovia.io.mjcf.files import Files, check_files
 from synovia.io.mjcf.stand_ins import Shape, stand_ins
 from synovia.io.xmltree import HUGE
-from synovia.model import Joint, Kind, Mimic, Skeleton
+from synovia.model import Joint, Kind, Mimic, Site, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.limits import Interval, SwingTwist
 from synovia.model.simulators import mujoco_names
@@ -182,7 +185,8 @@ class _Reader:
         self.where = where
         self.row_of: list[int] = []  # of each body's frame
         self.bodies, self.joints = mujoco_names(model)
-        self.taken = {*self.bodies, *self.joints}
+        self.sites = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_SITE, s) for s in range(model.nsite)]
+        self.taken = {*self.bodies, *self.joints, *filter(None, self.sites)}
         self.couplings: dict[int, _Coupling] = {}
         self.locked: dict[int, float] = {}
         self.read_equalities()
@@ -235,8 +239,21 @@ class _Reader:
         if self.weighed[body]:
             mass = float(self.checked(m.body_mass[body], f"mass of {place}"))
             com = self.checked(m.body_ipos[body], f"centre of mass of {place}")
-        rows[-1] = replace(rows[-1], mass=mass, com=com, body=self.bodies[body])
+        sites = tuple(self.sites_of.get(body, ()))
+        rows[-1] = replace(rows[-1], mass=mass, com=com, body=self.bodies[body], sites=sites)
         return rows
+
+    @cached_property
+    def sites_of(self) -> dict[int, list[Site]]:
+        """The named sites on each body, in its frame."""
+        m = self.model
+        out: dict[int, list[Site]] = {}
+        for s, name in enumerate(self.sites):
+            if name:
+                quat = np.roll(self.checked(m.site_quat[s], f"quat of site {name!r}"), -1)  # wxyz there
+                place = rigid(self.checked(m.site_pos[s], f"pos of site {name!r}"), quat_to_matrix(quat))
+                out.setdefault(int(m.site_bodyid[s]), []).append(Site(name, place))
+        return out
 
     def rest(self, j: int, left: Array) -> tuple[Array, Array]:
         """Return the rest transform of a joint, given the transform left by the one before, and what it leaves."""

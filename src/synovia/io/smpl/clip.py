@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import FormatError
-from synovia.io.base import Format, as_path
-from synovia.io.npz import numbers_of, read_arrays
+from synovia.io.base import Format, as_path, listed, resting_notes
+from synovia.io.npz import numbers_of, read_arrays, unread_notes
 from synovia.io.smpl.model import NAMES
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, same_side, times_exp
@@ -26,6 +26,9 @@ from synovia.model.robot import floating, free_slice
 
 _RATES: Final = ("mocap_framerate", "mocap_frame_rate", "fps")
 _EXPECTED: Final = "a clip of AMASS as .npz"
+# Arrays that repeat those that are read, or describe them.
+_DERIVED: Final = ("root_orient", "pose_body", "pose_hand", "pose_jaw", "pose_eye", "num_betas", "mocap_time_length",
+                   "surface_model_type")  # fmt: skip
 
 
 def read_amass(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
@@ -73,7 +76,15 @@ def read_amass(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     free = floating(skeleton, 0, base)
     free[:, 3:] = same_side(free[:, 3:])
     q[:, free_slice(skeleton)] = free
-    return Motion(skeleton, q, float(fps[0]), name=where.stem)
+    given = [column for name in names if name in kinds for column in np.r_[skeleton.q_slice(name)].tolist()]
+    notes = resting_notes(skeleton, given, q)
+    lost = [
+        name for at, name in enumerate(names) if name not in kinds and np.abs(poses[:, 3 * at : 3 * at + 3]).max() > 0
+    ]
+    if lost:
+        notes.append(f"Rotations of joints that the model lacks were not kept: {listed(lost)}.")
+    notes += unread_notes(where, ("poses", "trans", "betas", *_RATES, *_DERIVED))
+    return Motion(skeleton, q, float(fps[0]), name=where.stem, notes=notes)
 
 
 def _first_joint(skeleton: Skeleton) -> Array:

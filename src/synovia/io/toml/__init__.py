@@ -26,7 +26,9 @@
 Angles are in radians, or in degrees under the same key with ``_deg``. Further keys of a joint: ``stiffness``,
 ``velocity`` (its highest one), ``mass`` (kg), ``com``, ``body``, ``role``, ``tip``, ``frame`` (nine numbers, the rows
 of a rotation matrix) in place of ``bone``, ``channels`` (the channels of the joint in a BVH file),
-``bind_xyzw`` (its orientation relative to the parent in the pose in which the skin was bound), and
+``bind_xyzw`` (its orientation relative to the parent in the pose in which the skin was bound),
+``sites = [{ name = "tcp", position = [0, 0, 0.1] }]`` (named frames on its body, turned by ``rpy`` or
+``rotation_xyzw``), and
 ``mimic = { leader = "...", ratio = 1, offset = 0, binds = false }`` (``binds``: whether the limits of this joint also
 restrict its leader). The head may have ``notes``: sentences about parts of the original file that were not kept. A
 joint without ``parent`` is a root. If names repeat, ``parent`` may be the number of the joint in the file, from 0.

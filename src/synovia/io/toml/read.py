@@ -12,7 +12,7 @@ import numpy as np
 from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean
 from synovia.io.base import read_bytes
 from synovia.io.toml.table import AXES, SCHEMA, Table
-from synovia.model import Joint, Kind, Mimic, Skeleton
+from synovia.model import Joint, Kind, Mimic, Site, Skeleton
 from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix, rigid
 from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.text import parse_toml
@@ -24,7 +24,7 @@ _ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
 _SWING: Final = ("swing_x", "swing_y", "twist", "bone", "x_axis", "frame")
 _PLAIN: Final = (
     *("name", "parent", "kind", "position", "rotation_xyzw", "axis", "bone", "x_axis", "frame"),
-    *("stiffness", "mass", "com", "mimic", "body", "role", "tip", "channels", "bind_xyzw", "velocity"),
+    *("stiffness", "mass", "com", "mimic", "body", "role", "tip", "channels", "bind_xyzw", "velocity", "sites"),
 )
 _KEYS: Final = (*_PLAIN, *_ANGLES, *(f"{key}_deg" for key in _ANGLES))
 _TURN: Final = (-math.pi, math.pi)
@@ -129,6 +129,7 @@ def _joint(table: Table) -> Joint:
             role=table.text("role"),
             tip=table.flag("tip"),
             channels=table.words("channels"),
+            sites=tuple(_sites(table)),
             bind=quat_to_matrix(as_unit_quat(bind, "bind_xyzw")) if (bind := table.numbers("bind_xyzw", 4)) else None,
         )
     except InputError as error:
@@ -136,7 +137,7 @@ def _joint(table: Table) -> Joint:
 
 
 def _rotation(table: Table) -> Array:
-    """Return the rest rotation of a joint."""
+    """Return the rest rotation of a joint or site."""
     if table.given_key("rotation_xyzw", "rpy" if "rpy" in table.values else "rpy_deg") == "rotation_xyzw":
         return quat_to_matrix(as_unit_quat(table.numbers("rotation_xyzw", 4) or (), "rotation_xyzw"))
     return fixed_xyz(*(table.angles("rpy", 3) or (0.0, 0.0, 0.0)))
@@ -188,6 +189,22 @@ def _mimic(table: Table) -> Mimic | None:
     if leader is None:
         raise inner.error("mimic has no leader", expected="the name of another joint")
     return Mimic(leader, 1.0 if ratio is None else ratio, offset or 0.0, inner.flag("binds"))
+
+
+def _sites(table: Table) -> list[Site]:
+    """Return the sites of a joint."""
+    entries: Any = table.values.get("sites", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", entries)):
+        raise table.error("sites has the wrong form", "sites", value=entries, expected='[{ name = "..." }, ...]')
+    sites: list[Site] = []
+    for entry in cast("list[dict[str, Any]]", entries):
+        inner = table.inner("sites", entry)
+        inner.only(("name", "position", "rotation_xyzw", "rpy", "rpy_deg"))
+        name = inner.text("name")
+        if not name:
+            raise inner.error("site has no name", expected='name = "..."')
+        sites.append(Site(name, rigid(inner.numbers("position", 3) or (0.0, 0.0, 0.0), _rotation(inner))))
+    return sites
 
 
 def looks_like(head: bytes) -> bool:

@@ -11,8 +11,8 @@ import numpy as np
 
 from synovia.io.base import as_path, write_text
 from synovia.io.toml.table import SCHEMA
-from synovia.model import Joint, Mimic, Skeleton
-from synovia.model.geometry import matrix_to_quat
+from synovia.model import Joint, Mimic, Site, Skeleton
+from synovia.model.geometry import Array, matrix_to_quat
 from synovia.model.limits import Interval, SwingTwist
 from synovia.text import toml_text
 
@@ -55,7 +55,7 @@ def skeleton_text(skeleton: Skeleton) -> str:
 
 def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
     """Return the keys of a joint's table; the value is None for a default."""
-    position, rotation, limit = joint.rest[:3, 3], joint.rest[:3, :3], joint.limit
+    limit = joint.limit
     limits: dict[str, Any] = {}
     if isinstance(limit, Interval):
         limits = {"limit": (limit.lower, limit.upper)}
@@ -66,8 +66,7 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
         "name": joint.name,
         "parent": parent,
         "kind": joint.kind.name.lower(),
-        "position": position if position.any() else None,
-        "rotation_xyzw": None if np.array_equal(rotation, np.eye(3)) else matrix_to_quat(rotation),
+        **_rest(joint.rest),
         "axis": joint.axis if joint.axis.any() else None,
         **limits,
         "preferred": joint.preferred,
@@ -79,8 +78,18 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
         "body": joint.body,
         "role": joint.role,
         "tip": joint.tip or None,
+        "sites": list(joint.sites) or None,
         "bind_xyzw": None if joint.bind is None else matrix_to_quat(joint.bind),
         "channels": None if joint.channels is None else list(joint.channels),
+    }
+
+
+def _rest(frame: Array) -> dict[str, Any]:
+    """Return the keys of a rest transform (4, 4)."""
+    position, rotation = frame[:3, 3], frame[:3, :3]
+    return {
+        "position": position if position.any() else None,
+        "rotation_xyzw": None if np.array_equal(rotation, np.eye(3)) else matrix_to_quat(rotation),
     }
 
 
@@ -100,8 +109,11 @@ def _literal(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, Site):
+        keys = {"name": value.name, **_rest(value.rest)}
+        return "{ " + ", ".join(f"{key} = {_literal(part)}" for key, part in keys.items() if part is not None) + " }"
     if isinstance(value, list):
-        return "[" + ", ".join(_literal(word) for word in cast("list[str]", value)) + "]"
+        return "[" + ", ".join(_literal(word) for word in cast("list[object]", value)) + "]"
     if isinstance(value, (tuple, np.ndarray)):
         return "[" + ", ".join(repr(float(number)) for number in cast("Iterable[float]", value)) + "]"
     return repr(float(cast("float", value)))

@@ -120,8 +120,8 @@ class Figures:
             )  # fmt: skip
         if not len(motion):
             raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-        own = motion.skeleton.roles.rows
-        other: Mapping[str, int] = {} if source is None else source.skeleton.roles.rows
+        own = motion.skeleton.role_rows
+        other: Mapping[str, int] = {} if source is None else source.skeleton.role_rows
         if joint_map is None:
             joint_map = {
                 role: (other.get(role, row), row) for role, row in own.items() if source is None or role in other
@@ -217,7 +217,14 @@ class Figures:
     @cached_property
     def limbs(self) -> tuple[Limb, ...]:
         """Directions of trunk, head, limbs and feet beside those of the source; empty without a source."""
-        return tuple(Limb(bone, angles(a, b)) for bone, (a, b) in self.turned.items())
+        out: list[Limb] = []
+        for bone, (a, b) in self.turned.items():
+            off = angles(a, b)
+            if bone.endswith("foot"):  # a foot that points down is near, whatever its heading
+                c, d = self.pairs[bone]
+                off = np.minimum(off, angles(about_z(c, self.turn), d))
+            out.append(Limb(bone, off))
+        return tuple(out)
 
     @cached_property
     def feet(self) -> tuple[Foot, ...]:

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from synovia.errors import UnknownNameError, unknown_name
+from synovia.errors import unknown_name
 from synovia.files.goals import KINDS
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.goals.describe import Field
-from synovia.model import Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
 
 
@@ -77,15 +76,6 @@ def kind_of(name: str) -> Kind:
     if name not in kinds():
         raise unknown_name("kind of goal", name, kinds())
     return kinds()[name]
-
-
-def address(skeleton: Skeleton, row: int) -> str | int:
-    """Return the key of a joint in goals and messages: its name if that is unique, else its row."""
-    name = skeleton.joint_names[row]
-    try:
-        return name if skeleton.index(name) == row else row
-    except UnknownNameError:
-        return row
 
 
 @dataclass(slots=True, eq=False)

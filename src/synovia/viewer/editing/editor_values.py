@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, Final, cast
 
 import numpy as np
@@ -16,7 +15,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.goals.describe import Place
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
-from synovia.viewer.editing.editor import GoalEditor, address, kind_of
+from synovia.viewer.editing.editor import GoalEditor, kind_of
 
 _FRAMES: Final = ("keep", "parts", "other")  # a change of one of these changes the frame of the target
 
@@ -74,7 +73,7 @@ def edited(
         fit_frame(tried, skeleton)
         to_current(tried)
         tried.position = tried.eased_position = editor.position
-    goal = tried.goal(partial(address, skeleton))  # raises InputError for a bad value
+    goal = tried.goal(skeleton.address)  # raises InputError for a bad value
     if goal.bounds_value:
         goal.resolved(skeleton)  # raises InputError if the bounds and the joint's limits have no value in common
     return tried
@@ -136,7 +135,7 @@ def holds(editor: GoalEditor, skeleton: Skeleton, row: int) -> bool:
     parts = editor.values.get("joints")
     if parts is None:
         return skeleton.joints[row].kind is not Kind.FREE
-    return row in {skeleton.index(joint) for joint in parts}
+    return row in {skeleton.value_index(joint) for joint in parts}
 
 
 def with_reference(editor: GoalEditor, skeleton: Skeleton, row: int, value: float | Array) -> Any:
@@ -151,8 +150,8 @@ def with_reference(editor: GoalEditor, skeleton: Skeleton, row: int, value: floa
     reference = editor.values.get("pose")
     if reference is None or isinstance(reference, Mapping):
         joints = cast("Mapping[str | int, Any]", reference or {})
-        others = {joint: old for joint, old in joints.items() if skeleton.index(joint) != row}
-        return {**others, address(skeleton, row): value}
+        others = {joint: old for joint, old in joints.items() if skeleton.value_index(joint) != row}
+        return {**others, skeleton.address(row): value}
     q = np.array(reference.q if isinstance(reference, Pose) else reference, float)
     q[skeleton.q_slice(row)] = value
     return q
@@ -177,10 +176,17 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
     frame = np.eye(4) if goal.target is None else goal.target
     taken = ((field.argument or field.name, (field.held or field.take)(goal)) for field in kind.goal.fields)
     editor.values = {name: value for name, value in taken if name in kind.further and value is not None}
-    editor.values |= {name: skeleton.index(editor.values[name]) for name in kind.joints if name in editor.values}
+    for name in kind.joints:
+        if name in editor.values:
+            row, place = skeleton.locate(editor.values[name])
+            if place is not None and "other_offset" in kind.further:
+                editor.values["other_offset"] = place @ cast("Any", goal).other_offset
+            elif place is not None:
+                row = skeleton.index(editor.values[name])  # a site has no place in this goal
+            editor.values[name] = row
     directions = [field.name for field in kind.controls if field.form == "direction"]
     editor.values |= {name: tuple(editor.values[name].tolist()) for name in directions if name in editor.values}
-    editor.offset = np.array(goal.offset)
+    editor.offset = np.array(goal.located(skeleton)[0].frame)
     fit_frame(editor, skeleton)
     held = {name: editor.values[name] for name in ("position", "rotation") if name in editor.values}
     to_current(editor)

@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import median
 from typing import Any, Final
 
@@ -23,7 +22,7 @@ from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.solver import FullBody
 from synovia.viewer.editing.clip import blend
-from synovia.viewer.editing.editor import GoalEditor, address
+from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.standin import follow
 
@@ -144,7 +143,7 @@ class Engine:
         self.ik, self._trouble, self._left, self._nudges, self._unfinished = None, "", None, 0, 0
         if editors:
             try:
-                goals = [editor.goal(partial(address, session.given)) for editor in editors]
+                goals = [editor.goal(session.given.address) for editor in editors]
                 self.ik = IK(rooted.held, goals, solver, tolerance=tolerance, root=rooted.mode)
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
                 self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``

@@ -43,7 +43,7 @@ def add_goals(session: Session, goals: Iterable[Goal]) -> None:
 def pair_of(skeleton: Skeleton, part: str) -> list[int]:
     """Return the rows of the left and right ``hand`` or ``foot``, an empty list if one of them has no role."""
     roles = (f"left_{part}", f"right_{part}")
-    return [skeleton.index(role) for role in roles] if all(role in skeleton.roles for role in roles) else []
+    return [skeleton.role_rows[role] for role in roles] if all(role in skeleton.role_rows for role in roles) else []
 
 
 def stands(skeleton: Skeleton) -> bool:
@@ -64,8 +64,9 @@ def first_goals(session: Session) -> None:
     if not feet:
         return
     levels = session.solver.supports_priorities
-    if levels and "head" in skeleton.roles and (face := _face(skeleton)) is not None:
-        dragged.append(session.add("aim", "head", label="gaze"))
+    head = skeleton.role_rows.get("head")
+    if levels and head is not None and (face := _face(skeleton, head)) is not None:
+        dragged.append(session.add("aim", head, label="gaze"))
         dragged[-1].values["axis"] = face
         session.to_current(dragged[-1])
     for editor in dragged:
@@ -105,11 +106,11 @@ def soles(skeleton: Skeleton, feet: Sequence[int]) -> Array:
     return np.array(corners)
 
 
-def _face(skeleton: Skeleton) -> tuple[float, ...] | None:
-    """Return the direction of the face in the frame of the head, None if the skeleton does not say where is ahead."""
+def _face(skeleton: Skeleton, head: int) -> tuple[float, ...] | None:
+    """Return the direction of the face in the frame of the head, a row; None if it is not known where is ahead."""
     if skeleton.forward is None:
         return None
-    ahead = skeleton.rest_pose().matrix("head").T @ direction(skeleton.forward, "z")
+    ahead = skeleton.rest_pose().matrix(head).T @ direction(skeleton.forward, "z")
     return tuple(np.round(ahead, 12).tolist())
 
 

@@ -26,10 +26,11 @@ def counterparts(skeleton: Skeleton) -> list[int]:
     side = _across(skeleton)
     out = list(range(len(skeleton)))
     by_role: dict[int, int] = {}
-    for role in skeleton.roles:
+    roles = skeleton.role_rows
+    for role, row in roles.items():
         for mine, other in _SIDES:
-            if role.startswith(mine) and (name := other + role.removeprefix(mine)) in skeleton.roles:
-                row, pair = skeleton.index(role), skeleton.index(name)
+            if role.startswith(mine) and (name := other + role.removeprefix(mine)) in roles:
+                pair = roles[name]
                 if skeleton.joints[row].kind is skeleton.joints[pair].kind:
                     by_role[row] = pair
     taken: set[int] = set()
@@ -87,7 +88,7 @@ def mirrored(pose: Pose) -> Array:
                 q[part] = pose.q[other]
             local = np.eye(3)
         turns[row] = base @ local
-    feet = [skeleton.index(role) for role in ("left_foot", "right_foot") if role in skeleton.roles]
+    feet = [skeleton.role_rows[role] for role in ("left_foot", "right_foot") if role in skeleton.role_rows]
     first = next((row for row, joint in enumerate(skeleton.joints) if joint.kind is not Kind.FIXED), 0)
     if len(feet) == 2 and skeleton.joints[first].kind is Kind.FREE:
         away = (pose.positions[feet] - Pose(skeleton, q).positions[feet]).mean(axis=0) @ now * now

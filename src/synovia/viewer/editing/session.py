@@ -22,7 +22,7 @@ from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
 from synovia.solver import Solver, as_solver
 from synovia.viewer.editing.clip import Key, Play, blend, change_between, changed, sample, still_clip, together
-from synovia.viewer.editing.editor import GoalEditor, address, kind_of
+from synovia.viewer.editing.editor import GoalEditor, kind_of
 from synovia.viewer.editing.editor_values import (
     edited,
     free_label,
@@ -127,8 +127,10 @@ class Session:
             InputError: If the page has too many goals.
         """
         with self.lock:
-            whole = not kind_of(kind).goal.on_joint
-            row = None if whole else self.given.index(0 if joint is None else joint)
+            goal, row = kind_of(kind).goal, None
+            if goal.on_joint:
+                named = 0 if joint is None else joint
+                row = self.given.value_index(named) if goal.bounds_value else self.given.locate(named)[0]
             called = label or (kind if row is None else self.given.joint_names[row])
             if len(self.editors) >= _MOST_EDITORS:
                 raise InputError("too many goals", value=len(self.editors) + 1, expected=f"at most {_MOST_EDITORS}")
@@ -196,7 +198,7 @@ class Session:
     def joint_values(self) -> dict[str | int, Any]:
         """Return the values of all joints that move, except free joints, by the key of the joint."""
         rows = [row for row, joint in enumerate(self.given.joints) if joint.kind.q_size and joint.kind is not Kind.FREE]
-        return {address(self.given, row): self.pose[row + self.rooted.added] for row in rows}
+        return {self.given.address(row): self.pose[row + self.rooted.added] for row in rows}
 
     def set_joint(self, row: int, values: Any, *, step: bool = True) -> None:
         """Set a joint's value, clamped to its limits. The joint keeps it, and the targets that it moves go with it.

@@ -26,7 +26,6 @@ from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion
 from synovia.model.root import root_of
 from synovia.solver import Solver
-from synovia.viewer.editing.editor import address
 from synovia.viewer.editing.root import changed_root
 from synovia.viewer.editing.session import Session
 
@@ -39,11 +38,7 @@ _LONGEST: Final = 40  # largest factor by which a slow clip may grow when it is 
 def goals_of(session: Session) -> list[Goal]:
     """Return the enabled goals on the given skeleton, with their targets."""
     with session.lock:
-        return [
-            editor.goal(lambda row: address(session.given, row), kept=True)
-            for editor in session.editors
-            if editor.enabled
-        ]
+        return [editor.goal(session.given.address, kept=True) for editor in session.editors if editor.enabled]
 
 
 def goal_file(session: Session) -> bytes:
@@ -135,7 +130,7 @@ def _start_values(pose: Pose) -> list[str]:
         if joint.mimic is None and not np.array_equal(pose.q[part], rest.q[part]):
             numbers = [repr(float(f"{value:.12g}") + 0.0) for value in pose.q[part].tolist()]
             value = numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
-            out.append(f"{address(skeleton, row)!r}: {value}")
+            out.append(f"{skeleton.address(row)!r}: {value}")
     return out
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from synovia.draw.arcs import value_of
 from synovia.model.geometry import Array
-from synovia.viewer.editing.editor import GoalEditor, address, bounds_of, kind_of, kinds
+from synovia.viewer.editing.editor import GoalEditor, bounds_of, kind_of, kinds
 from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.engine import Frame, miss_text
 from synovia.viewer.page.page import Tab
@@ -208,7 +208,7 @@ class Goals(Tab):
     def _make_rest(self, editor: GoalEditor) -> None:
         """Add the controls of a rest goal: its joints and its pose."""
         names, parts = self.page.joint_labels, editor.values.get("joints")
-        rows = [self.session.given.index(joint) for joint in parts or ()]
+        rows = [self.session.given.value_index(joint) for joint in parts or ()]
         labels = {row: label for label, row in names.items()}
         initial = _EVERY if parts is None else labels[rows[0]] if len(rows) == 1 else _SOME
         options = (_EVERY, *((_SOME,) if initial == _SOME else ()), *names)
@@ -220,7 +220,7 @@ class Goals(Tab):
     def _choose_joints(self, label: str) -> None:
         if label != _SOME:
             row = self.page.joint_labels.get(label)
-            self._set(joints=None if row is None else {address(self.session.given, row): 1.0})
+            self._set(joints=None if row is None else {self.session.given.address(row): 1.0})
 
     def _choose_near(self, word: str) -> None:
         if word in _NEAR:

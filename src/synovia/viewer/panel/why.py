@@ -10,7 +10,6 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +20,6 @@ from synovia.goals import Goal
 from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers
-from synovia.viewer.editing.editor import address
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
 from synovia.viewer.page.page import Tab
@@ -64,7 +62,7 @@ class Run:
 def problem_of(session: Session, *, priorities: bool = True) -> list[Goal]:
     """Return the enabled goals on the given skeleton, with or without priorities."""
     with session.lock:
-        called = partial(address, session.given)
+        called = session.given.address
         editors = [editor.copy() for editor in session.editors if editor.enabled]
         for editor in editors:
             editor.priority *= priorities

@@ -51,5 +51,6 @@ def retarget_opening(
     def give(client: Any, transfer: Transfer, host: Host) -> RetargetPage:
         return RetargetPage(client, transfer, host, surfaces, Panel, lambda result: animate(host, body, result))
 
-    notes = (*surfaces[0].notes, *surfaces[1].notes, *ends, *trouble)
+    lost = dict.fromkeys((*surfaces[0].notes, *surfaces[1].notes, *motion.notes))
+    notes = (*lost, *ends, *trouble)
     return Opening(make, give, first_aim, notes)

@@ -126,7 +126,7 @@ class RetargetPage:
         """Take a clicked joint for the chosen part, if joints are picked in the scene."""
         if not self.picking or self.part is None:
             return
-        name = self.figures[way].skeleton.joint_names[row]
+        name = self.figures[way].skeleton.frame_names[row]
         self.transfer.assign(self.part, **{("source", "target")[way]: name})
         self.panel.refresh()
 

@@ -50,7 +50,7 @@ class Panel:
         gui.set_panel_label(f"Synovia: {self.transfer.motion.name} onto {target.name}"[:60])
         gui.add_html(style(f"{target.name} · Synovia"))
         self._status = gui.add_html("")
-        self._joints = (_NONE, *source.joint_names), (_NONE, *target.joint_names)
+        self._joints = (_NONE, *source.frame_names), (_NONE, *target.frame_names)
         self._buttons: dict[str, Any] = {}
         self._labels: dict[str, tuple[str, str]] = {}
         self._sliders: list[tuple[int, int, Any]] = []

@@ -6,7 +6,6 @@ A kind of goal sketches itself, for pictures and for the page. Points and arcs o
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from synovia.draw.marks import sketches_of
@@ -15,7 +14,7 @@ from synovia.errors import SynoviaError
 from synovia.goals import Goal
 from synovia.goals.describe import View
 from synovia.model.geometry import Array, rigid
-from synovia.viewer.editing.editor import GoalEditor, address
+from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
@@ -68,7 +67,7 @@ class Sketches:
         """Return the lines of a goal that is off until its target is moved, in length units."""
         if editor.key not in self._free:
             with suppress(SynoviaError):
-                self._free[editor.key] = editor.goal(partial(address, self._session.given))
+                self._free[editor.key] = editor.goal(self._session.given.address)
         goal = self._free.get(editor.key)
         if goal is None:
             return []
