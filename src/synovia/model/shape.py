@@ -103,7 +103,7 @@ class Shape:
             kinds = {one[1] for one in vote if one is not None}
             if len(kinds) == 1:
                 chosen.setdefault(kinds.pop(), pair)
-        left = [pair for pair, vote in zip(pairs, votes, strict=True) if vote == [None, None]]
+        left: list[Pair] = [pair for pair, vote in zip(pairs, votes, strict=True) if vote == [None, None]]
         left = [pair for pair in left if not self._is_beside(pair, out) and not _has_other_parts(pair, out)]
         for limb in PARTS:
             whole = all(f"{side}_{PARTS[limb][0]}" in out for side in SIDES)
@@ -111,7 +111,8 @@ class Shape:
                 most = [pair for pair in left if limb == "arm" or min(len(one.parts) for one in pair.limbs) > 2]
                 if most:
                     chosen[limb] = most[0]
-                    left = [pair for pair in left if _rows(pair).isdisjoint(_rows(most[0]))]
+                    used = _rows(most[0])
+                    left = [pair for pair in left if used.isdisjoint(_rows(pair))]
         if not told and not self._is_body(chosen):
             return out
         four = None if told else self._up_on_four(chosen)
@@ -122,8 +123,10 @@ class Shape:
         across = self._leftward(out, chosen)
         for limb, pair in chosen.items():
             for side, one in self._sided(pair, out, across).items():
-                for name, row in zip(PARTS[limb], one.parts, strict=False):
-                    if row not in out.values():
+                parts = self._without_collar(one) if limb == "arm" else one.parts
+                for k, (name, row) in enumerate(zip(PARTS[limb], parts, strict=False)):
+                    ends = told and k > 1 and self._tree.joints[row].kind not in _MOVES
+                    if row not in out.values() and not ends:
                         out.setdefault(f"{side}_{name}", row)
         arms = chosen.get("arm")
         if arms is not None:
@@ -164,7 +167,8 @@ class Shape:
         for k, row in found.items():
             before = max((at[j] for j in at if j < k), default=-1)
             after = min((at[j] for j in at if j > k), default=len(line))
-            if k not in at and k < len(names) and row not in taken and before < place[row] < after:
+            ends = k > 1 and self._tree.joints[row].kind not in _MOVES  # a point, whose orientation means nothing
+            if k not in at and k < len(names) and row not in taken and before < place[row] < after and not ends:
                 out[names[k]], at[k] = row, place[row]
 
     def _middle(self, line: Sequence[int]) -> int:
@@ -263,6 +267,12 @@ class Shape:
             end = min(len(a), len(b), 3) - 1
             across = float(np.dot(self._rest[a[end]] - self._rest[b[end]], left))
         return dict(zip(SIDES if across > 0.0 else SIDES[::-1], pair.limbs, strict=True))
+
+    def _without_collar(self, arm: Limb) -> list[int]:
+        """Return the parts of an arm: of one that ends at the elbow, the first short bone is a collar bone."""
+        sizes = [float(self._tree.lengths[row]) for row in arm.parts[1:]]
+        ends = arm.line[-1] == arm.parts[-1] and self._tree.joints[arm.parts[-1]].kind in _MOVES
+        return arm.parts[1:] if ends and len(sizes) == 2 and sizes[0] < _LONG * sizes[1] else arm.parts
 
     def _collar(self, chest: int, arm: int, side: str) -> dict[str, int]:
         """Return the collar bone of a body of balls: the joint between chest and upper arm, if it has a length."""
@@ -378,7 +388,7 @@ class Shape:
         bones = [row for row in line[1:] if joints[row].kind in _MOVES] if len(line) > 1 else []
         longest = max((float(sizes[row]) for row in bones), default=0.0)
         long = [row for row in bones if float(sizes[row]) >= _LONG * longest]
-        if len(long) < 2 and joints[line[-1]].kind not in _MOVES:  # an end that does not move
+        if len(long) < 2:  # an end that does not move
             lengths = {row: float(sizes[row]) for row in line[1:] if sizes[row] > _POINT * self._tree.size}
             long = sorted(sorted(lengths, key=lambda row: -lengths[row])[:2], key=line.index)
         if len(long) < 2:
