@@ -131,6 +131,18 @@ def test_a_model_without_targets_is_told_what_to_give(tmp_path):
         assert_refused(run("plot", model, "-o", tmp_path / "a.png"), "no motion", "--reach JOINT")
 
 
+def test_a_clip_that_misses_its_goals_is_never_good(tmp_path):
+    far = tmp_path / "far.toml"
+    goal = 'joint = "left_hand"\nkeys = [{ time = 0, position = [5, 1, 0] }, { time = 1, position = [5, 1, 1] }]'
+    far.write_text(f'schema = "synovia.track/1"\nfps = 10\n[[goals]]\n{goal}\n')
+    missed = run("animate", "humanoid", "--goals", far, "--json")
+    assert missed.code == 1
+    judgement = missed.data["judgement"]
+    assert judgement["verdict"] == "failed"
+    assert any(one["cause"] == "missed" and len(one["frames"]) == 11 for one in judgement["findings"])
+    assert "verdict: failed" in run("animate", "humanoid", "--goals", far).out
+
+
 def test_options_that_do_not_go_together(track):
     assert run("animate", "arm7").code == 2
     assert run("animate", "arm7", "--goals", track, "--follow", "clip.bvh").code == 2

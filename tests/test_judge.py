@@ -189,6 +189,56 @@ def test_a_path_in_another_unit(walk, answer):
     assert named(sy.judge(moved(walk, lambda p: 100.0 * p)), "hips", "scale")
 
 
+@pytest.mark.parametrize("factor", [0.01, 0.1])
+def test_a_path_that_is_too_short_for_the_steps(walk, factor):
+    """A hundred times too small, as metres beside centimetres: the body walks on the spot."""
+    slow = moved(walk, lambda p: p[:1] + factor * (p - p[:1]))
+    for found in (sy.judge(slow), sy.retarget(slow, sy.bundled("humanoid")).judgement):
+        assert found.verdict != "good"
+        assert named(found, "hips", "scale")
+    assert not named(sy.judge(walk), "hips", "scale")
+
+
+@pytest.mark.parametrize("ahead", [0.0, 2.0])
+def test_a_jump_is_no_error_of_the_unit(ahead):
+    """Both feet are in the air and move as the hips do, upwards and forwards; the rest of the time the body stands."""
+    body = sy.bundled("humanoid").with_root("free")
+    t = np.arange(0.0, 1.6, 1.0 / 60.0)
+    air = np.clip(t - 0.5, 0.0, 0.6)
+    q, at = np.tile(body.rest_q, (len(t), 1)), body.q_slice("hips").start
+    q[:, at + 1] += 0.5 * 9.81 * air * (0.6 - air)
+    q[:, at + 2] += ahead * air
+    jump = sy.Motion(body, q, 60.0)
+    for found in (sy.judge(jump), sy.judge(jump, jump)):
+        assert not any(one.cause == "scale" for one in found.findings)
+
+
+def test_missed_goals_are_never_good(walk, answer):
+    assert sy.judge(answer.motion, walk, missed=[7]).verdict == "look"
+    found = sy.judge(answer.motion, walk, missed=range(len(walk)))
+    assert (found.verdict, found.findings[0].cause) == ("failed", "missed")
+    assert f"goals are missed in {len(walk)} of {len(walk)} frames" in found.report()
+    late = dataclasses.replace(answer, missed_frames=(3, 4))
+    assert named(late.judgement, "body", "missed")
+    assert late.verdict == "look"
+
+
+def test_points_that_are_far_away_are_never_good(walk):
+    near = np.full((len(walk), 6), 0.02)
+    near[0, 0] = np.nan
+    assert sy.judge(walk, errors=near).verdict == "good"
+    far = near.copy()
+    far[30, 2] = 0.25
+    found = sy.judge(walk, errors=far)
+    assert (found.verdict, found.warnings[0].cause, found.warnings[0].frames) == ("look", "points", (30,))
+    far[10:] = 0.4
+    assert sy.judge(walk, errors=far).verdict == "failed"
+    fitted = sy.clips.Fitted.made(walk, far, 0.0, flips=(2,))
+    assert {one.cause for one in sy.judge(fitted).warnings} >= {"points", "flip"}
+    with pytest.raises(sy.InputError, match="errors"):
+        sy.judge(walk, errors=near[:5])
+
+
 def test_a_body_in_another_unit(walk):
     body = sy.bundled("humanoid")
     joints = []
@@ -263,6 +313,88 @@ def test_crossed_legs_and_an_arm_in_the_trunk(walk, answer):
     q[:, body.q_slice("left_upper_arm")] = Rotation.from_euler("z", [-100.0], degrees=True).as_quat()
     found = sy.judge(sy.Motion(body, q, walk.fps), walk)
     assert named(found, "left_lower_arm", "overlap")
+
+
+def reaching(walk, frames):
+    """The walk with the left hand at the middle of the chest in some frames."""
+    body = walk.skeleton
+    ik = sy.IK(body, [sy.PositionGoal("left_hand", ancestors=3)], "lm")
+    q = walk.q.copy()
+    for frame in frames:
+        chest = 0.5 * (walk.pose(frame).position("left_upper_arm") + walk.pose(frame).position("right_upper_arm"))
+        hips = walk.pose(frame).position("hips")
+        free = ik.solve({"left_hand": chest + 0.3 * (hips - chest)}, start=walk.pose(frame))
+        assert free.reached
+        q[frame] = free.q
+    return sy.Motion(body, q, walk.fps, name=walk.name)
+
+
+def test_a_hand_in_the_chest_is_told_for_a_moment_for_one_pose_and_beside_a_source_that_does_the_same(walk):
+    inside = reaching(walk, range(20, 20 + int(0.4 * walk.fps)))
+    for found in (sy.judge(inside), sy.judge(inside, inside), sy.judge(inside, walk)):
+        assert named(found, "left", "overlap")
+        told = next(one for one in found.warnings if one.cause == "overlap")
+        assert set(told.frames) & set(range(20, 44))
+    one = sy.judge(sy.Motion(inside.skeleton, inside.q[25:26], walk.fps))
+    assert named(one, "left", "overlap")
+    assert not sy.judge(walk).warnings
+
+
+def test_legs_of_a_body_whose_hips_share_a_point_are_not_in_each_other(walk):
+    joints = list(walk.skeleton.joints)
+    for row in (walk.skeleton.index("left_upper_leg"), walk.skeleton.index("right_upper_leg")):
+        rest = joints[row].rest.copy()
+        rest[0, 3] = 0.0
+        joints[row] = dataclasses.replace(joints[row], rest=rest)
+    narrow = sy.Motion(walk.skeleton.with_joints(joints), walk.q, walk.fps)
+    assert not any(one.cause == "overlap" for one in sy.judge(narrow).findings)
+
+
+def test_a_foot_that_points_down_has_no_wrong_heading(walk, answer):
+    """Pitched a little less or more, it heads ahead or back; the foot itself is hardly elsewhere."""
+    body = sy.bundled("humanoid").with_root("free")
+    still, swing = sy.Motion(body, np.tile(body.rest_q, (40, 1)), 30.0), slice(10, 20)
+    ahead, back = (turned(still, "left_foot", [np.radians(angle), 0.0, 0.0], swing) for angle in (34.0, 100.0))
+    found = sy.judge(back, ahead)
+    off = {limb.limb: limb for limb in found.figures.limbs}
+    assert 30.0 < np.degrees(off["left_foot"].largest) < 75.0
+    assert not named(found, "left_foot", "direction")
+    round_ = turned(walk, "left_foot", [0.0, np.radians(90.0), 0.0])
+    assert named(sy.judge(round_, walk), "left_foot", "direction")
+
+
+def test_names_of_the_source_that_exchange_left_and_right_are_the_one_cause(walk):
+    other = {"left": "right", "right": "left"}
+
+    def exchanged(name):
+        side, _, part = name.partition("_")
+        return f"{other[side]}_{part}" if side in other else name
+
+    joints = [
+        dataclasses.replace(joint, name=exchanged(joint.name), role=None, parent=parent if parent >= 0 else None)
+        for joint, parent in zip(walk.skeleton.joints, walk.skeleton.parents, strict=True)
+    ]
+    source = sy.Motion(sy.Skeleton(joints, name="exchanged", up="y"), walk.q, walk.fps)
+    found = sy.retarget(source, sy.bundled("humanoid")).judgement
+    assert (found.verdict, found.findings[0].limb, found.findings[0].cause) == ("failed", "body", "sides swapped")
+    assert not any(one.cause in ("rest pose", "direction") and one.limb != "body" for one in found.warnings)
+    pairs = {
+        role: (exchanged(one), two)
+        for role, (one, two) in sy.retarget(walk, sy.bundled("humanoid")).joint_map().items()
+    }
+    right = sy.retarget(source, sy.bundled("humanoid"), pairs).judgement  # the map mends what the names say
+    assert not any(one.cause == "sides swapped" for one in right.findings)
+
+
+def test_fingers_that_are_mapped_are_not_called_unmapped():
+    body = sy.bundled("humanoid_hands").with_root("free")
+    still = sy.Motion(body, np.tile(body.rest_q, (10, 1)), 30.0)
+    pairs = {role: (joint, joint) for role, joint in body.roles.items()}
+    missing = [role for role in pairs if "index" in role and role.startswith("left")]
+    for role in (*missing, "right_ring_3", "right_little_3"):
+        pairs.pop(role, None)
+    told = [one.text for one in sy.judge(still, still, pairs).findings if one.cause == "not mapped"]
+    assert told == ["not mapped: left index"]
 
 
 def test_what_cannot_be_judged(walk, answer):

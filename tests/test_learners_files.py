@@ -12,6 +12,7 @@ from archives import read_archive
 from cli_runs import run
 from synovia.errors import FormatError, UnsupportedError
 from synovia.io.smpl.model import NAMES
+from synovia.io.unitree import read_unitree
 
 # A base that is turned and shifted below the first link, and two limbs, so that the orders of joints differ.
 URDF = """<robot name="two">
@@ -172,7 +173,9 @@ def test_wrong_archives(tmp_path, robot, change, message):
 def test_tables_in_unitrees_order(tmp_path, robot):
     motion = walk(robot, frames=3, fps=30.0)
     path = tmp_path / "walk.csv"
-    sy.save_motion(motion, tmp_path / "walk.unitree.csv")
+    with pytest.warns(UserWarning, match="does not hold the rate of 50 frames per second"):
+        sy.save_motion(motion, tmp_path / "walk.unitree.csv")
+    assert read_unitree(tmp_path / "walk.unitree.csv", robot, fps=50.0).fps == 50.0
     path.write_bytes((tmp_path / "walk.unitree.csv").read_bytes())
     rows = np.loadtxt(path, delimiter=",")
     assert rows.shape == (3, 11)
@@ -224,7 +227,7 @@ def test_lafan1_of_g1_has_the_order_of_its_model(tmp_path, shared_data):
     assert arrays["body_pos_w"].shape == (5, 30, 3)
     first = ("left_hip_pitch", "right_hip_pitch", "waist_yaw", "left_hip_roll", "right_hip_roll", "waist_roll")
     assert arrays["joint_names"][:6].tolist() == [f"{name}_joint" for name in first]
-    sy.save_motion(motion, tmp_path / "w.unitree.csv")
+    sy.save_motion(sy.Motion(motion.skeleton, motion.q, 30.0), tmp_path / "w.unitree.csv")
     assert np.loadtxt(tmp_path / "w.unitree.csv", delimiter=",").shape == (5, 36)
 
 

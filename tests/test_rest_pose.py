@@ -221,6 +221,20 @@ def legs_of_one_bone(x=0.5):
     return sy.Skeleton(joints, name="bean", up="y", forward="z")
 
 
+def test_a_body_that_leans_while_it_walks_does_not_tilt_the_world(clip, humanoid):
+    """Its whole body leans ahead by 22 degrees in all frames, as a runner's; the floor stays level."""
+    q, at = clip.q.copy(), humanoid.q_slice("hips")
+    lean = Rotation.from_euler("x", 22.0, degrees=True)
+    q[:, at.stop - 4 : at.stop] = (lean * Rotation.from_quat(q[:, at.stop - 4 : at.stop])).as_quat()
+    q[:, at.start : at.start + 3] *= (1.0, 1.0, 3.0)
+    places = sy.Motion(humanoid, q, 30.0).positions()
+    q[:, at.start + 1] -= places[..., 1].min(1) - places[0, :, 1].min()
+    answer = sy.retarget(sy.Motion(humanoid, q, 30.0), humanoid, feet=False)
+    assert answer.stance.up.tilt == 0.0
+    assert not any(one.cause == "up axis" and "source" in one.text for one in answer.findings)
+    assert answer.judgement.trunk_tilt < np.radians(4.0)
+
+
 def test_legs_of_one_bone_do_not_tell_that_a_body_is_upside_down(clip, humanoid):
     bean = legs_of_one_bone()
     answer = sy.retarget(clip, bean)
@@ -323,6 +337,51 @@ def test_joint_centres_of_hinges_are_where_their_axes_meet():
     np.testing.assert_allclose(body.rest_position("left_upper_leg"), (0.0, 0.11, -0.1), atol=1e-5)
     np.testing.assert_allclose(bone(body, "left_upper_leg", body.rest), (0.0, 0.0, -1.0), atol=1e-4)
     np.testing.assert_allclose(body.rest_position("left_lower_leg"), (0.0, 0.11, -0.42), atol=1e-9)
+
+
+def crouching(motion, lean=50.0):
+    """The clip with its trunk pitched forward and its legs bent in every frame; the head looks ahead."""
+    body, q = motion.skeleton, motion.q.copy()
+    more = {"hips": lean, "left_upper_leg": -lean - 50.0, "right_upper_leg": -lean - 50.0, "neck": -lean}
+    for name, angle in more.items():
+        at = slice(body.q_slice(name).stop - 4, body.q_slice(name).stop)
+        own = Rotation.from_quat(q[:, at])
+        q[:, at] = (own * Rotation.from_euler("x", angle, degrees=True)).as_quat()
+    for side in ("left", "right"):
+        q[:, body.q_slice(f"{side}_lower_leg")] += np.radians(80.0)
+    return sy.Motion(body, q, motion.fps, name="crouching")
+
+
+@pytest.mark.parametrize("seed", [2, 9])
+def test_a_rest_pose_is_chosen_by_its_result_where_none_is_certain(humanoid, clip, seed):
+    """The zero pose means nothing, and the body never stands."""
+    answer = sy.retarget(rerigged(crouching(clip), seed), humanoid, feet=False)
+    assert answer.stance.rest.certainty < 0.5
+    assert len(answer.stance.tried) > 1
+    assert answer.judgement.trunk_tilt < np.radians(8.0)
+    told = next(one for one in answer.findings if one.cause == "rest pose" and one.limb == "body")
+    assert "--rest" in told.text
+    assert answer.stance.rest.name in told.text
+    assert "the best result of" in answer.report()
+    certain = sy.retarget(clip, humanoid, feet=False)
+    assert certain.stance.tried == ()
+    assert not any("--rest" in one.text for one in certain.findings)
+    given = sy.retarget(rerigged(crouching(clip), seed), humanoid, feet=False, rest="first")
+    assert given.stance.tried == ()
+
+
+@pytest.mark.parametrize("angle", [-12.0, 12.0])
+def test_trunks_that_lean_at_rest_are_aligned(humanoid, clip, angle):
+    """Hips and shoulders of the source are farther ahead than those of the target; its trunk still leads alike."""
+    joints = []
+    for joint, parent in zip(humanoid.joints, humanoid.parents, strict=True):
+        rest = joint.rest.copy()
+        if joint.name in ("spine", "chest"):
+            rest[:3, 3] = Rotation.from_euler("x", angle, degrees=True).apply(rest[:3, 3])
+        joints.append(dataclasses.replace(joint, rest=rest, parent=parent if parent >= 0 else None))
+    other = sy.Skeleton(joints, name="leaning", up="y", forward="z")
+    assert sy.retarget(sy.Motion(other, clip.q, clip.fps), humanoid, feet=False).judgement.trunk_tilt < np.radians(4.0)
+    assert sy.retarget(clip, other, feet=False).judgement.trunk_tilt < np.radians(4.0)
 
 
 def test_exchanged_sides_are_told(humanoid, clip):

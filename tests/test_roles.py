@@ -1,6 +1,7 @@
 """Roles: the parts of a body that names tell, and how they address joints."""
 
 import dataclasses
+import json
 import pickle
 
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 
 import rigs
 import synovia as sy
+from cli_runs import run
 from conftest import shared_data_folder
 from synovia.errors import InputError
+from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 from synovia.retargeting.judging import sides_of_clip
 
@@ -353,3 +356,213 @@ def test_limbs_of_real_files_are_found_by_their_shape(name):
 def test_long_chains_without_names_are_looked_through():
     rope = sy.Skeleton.chain([(0.0, 0.01 * k, 0.0) for k in range(1500)])
     assert rope.role_rows == {}
+
+
+def renamed(body, names):
+    """The body with other names of some joints, and without roles."""
+    called = [names.get(name, name) for name in body.joint_names]
+    return body.with_joints(
+        dataclasses.replace(joint, name=called[row], role=None, parent=called[above] if above >= 0 else None)
+        for row, (joint, above) in enumerate(zip(body.joints, body.parents, strict=True))
+    )
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"left_lower_leg": "LeftLowrLg", "right_lower_leg": "RightLowrLg"},  # the middle of a limb
+        {"left_upper_arm": "one", "left_lower_arm": "two", "left_hand": "three"},  # a whole limb of one side
+        {"left_upper_leg": "a", "right_upper_leg": "b", "left_foot": "c", "right_foot": "d"},
+        {f"{side}_{part}": f"{side}_leg_{k}" for side in ("left", "right")
+         for k, part in enumerate(("upper_leg", "lower_leg", "foot"))},  # numbers alone
+        {f"{side}_{part}": f"{side} {word}" for side in ("left", "right")
+         for part, word in (("upper_leg", "leg"), ("lower_leg", "knee"), ("foot", "ankle"))},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["mixamo", "vrm", "humanoid"])
+def test_names_that_tell_a_part_of_the_body_are_completed_by_its_shape(name, names):
+    body = sy.bundled("humanoid") if name == "humanoid" else rigs.skeleton_of(name)
+    names = {body.roles[role]: word for role, word in names.items()}
+    found = renamed(body, names).role_rows
+    assert {role: found.get(role) for role in LIMBS} == {role: body.role_rows[role] for role in LIMBS}
+
+
+@pytest.mark.parametrize("ends", [("left_hand",), ("right_hand",), ("left_hand", "right_hand")])
+def test_an_arm_without_a_hand_does_not_hide_the_other_parts(ends):
+    body = sy.bundled("humanoid")
+    lost = {row for end in ends for row in range(len(body)) if body.index(end) in ancestors(body.parents, row)}
+    kept = [row for row in range(len(body)) if row not in lost]
+    short = sy.Skeleton(
+        [dataclasses.replace(body.joints[row], role=None, name=f"bone{row}", mimic=None,
+                             parent=kept.index(body.parents[row]) if row else None) for row in kept],
+        up="y",
+    )  # fmt: skip
+    found = {role: short.joint_names[row] for role, row in short.role_rows.items()}
+    wanted = {role: f"bone{body.index(role)}" for role in LIMBS if role not in ends}
+    assert {role: found.get(role) for role in wanted} == wanted
+
+
+def test_given_roles_come_first_and_the_others_are_found_beside_them():
+    body = mixamo()
+    assert body.with_roles({}).role_rows == body.role_rows
+    other = body.with_roles({"left_wrist": "mixamorig:LeftForeArm", "head": 0})
+    assert other.roles["left_hand"] == "mixamorig:LeftForeArm"
+    assert other.roles["head"] == body.joint_names[0]
+    assert other.roles["right_foot"] == body.roles["right_foot"]
+    assert body.roles["left_hand"] == "mixamorig:LeftHand"  # a new skeleton
+    again = other.with_roles({"left_hand": "mixamorig:LeftHand"})
+    assert again.index("left_hand") == body.index("left_hand")
+    with pytest.raises(sy.UnknownNameError, match=r"no role named 'left_hnd'.*Did you mean 'left_hand'"):
+        body.with_roles({"left_hnd": 0})
+    with pytest.raises(sy.UnknownNameError, match="no joint named 'mixamorig:LeftHnd'"):
+        body.with_roles({"left_hand": "mixamorig:LeftHnd"})
+    with pytest.raises(InputError, match="has two roles"):
+        body.with_roles({"left_hand": 3, "right_hand": 3})
+    with pytest.raises(InputError, match="each role"):
+        body.with_roles({"left_hand": 3, "left_wrist": 4})
+
+
+@pytest.mark.parametrize("ending", ["toml", "json"])
+def test_role_files(tmp_path, ending):
+    body, path = tmp_path / "arm.toml", tmp_path / f"roles.{ending}"
+    sy.write_skeleton(sy.bundled("arm7"), body)
+    pairs = {"right_upper_arm": "joint3", "right_lower_arm": "joint4", "right_hand": "joint7"}
+    text = "\n".join(f'{role} = "{joint}"' for role, joint in pairs.items())
+    path.write_text(text if ending == "toml" else json.dumps(pairs), encoding="utf-8")
+    ran = run("inspect", body, "--roles", path, "--json")
+    assert (ran.code, ran.data["roles"]) == (0, pairs)
+    assert "is right_hand" in run("inspect", body, "--roles", path).out
+    assert run("solve", body, "-t", "right_wrist=0.3,0.1,0.5", "--roles", path, "--json").code == 0
+    assert run("convert", body, tmp_path / "out.toml", "--roles", path).code == 0
+    assert dict(sy.load_skeleton(tmp_path / "out.toml").roles) == pairs
+    assert run("convert", sy.__file__, tmp_path / "out.csv", "--roles", path).code in (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('left_hnd = "joint7"', "Did you mean 'left_hand'"),
+        ('left_hand = "joint77"', "Did you mean 'joint7'"),
+        ("left_hand = 7", "expected the name of a joint"),
+        ('schema = "synovia.map/1"\nleft_hand = "joint7"', "is no role file"),
+        ("[roles]", "expected the name of a joint"),
+    ],
+)
+def test_role_files_that_do_not_fit(tmp_path, text, told):
+    path = tmp_path / "roles.toml"
+    path.write_text(text, encoding="utf-8")
+    ran = run("inspect", "arm7", "--roles", path)
+    assert ran.code == 3
+    assert "roles.toml" in ran.err
+    assert told in ran.err
+
+
+@pytest.mark.parametrize("turn", [0.0, 90.0, 180.0, 270.0])
+def test_the_body_tells_where_it_faces(turn):
+    body = sy.bundled("humanoid")
+    rest = body.joints[0].rest.copy()
+    rest[:3, :3] = sy.Rotation.from_euler("y", turn, degrees=True).as_matrix()
+    joints = [dataclasses.replace(body.joints[0], rest=rest), *body.joints[1:]]
+    turned = sy.Skeleton(joints, up="y", forward="z")
+    assert turned.forward == {0.0: "z", 90.0: "x", 180.0: "-z", 270.0: "-x"}[turn]
+    assert turned.with_root("free").forward == turned.forward
+    arm = sy.Skeleton(sy.bundled("arm7").joints, up="z", forward="-y")
+    assert arm.forward == "-y"  # that of the file
+
+
+def test_a_hand_has_no_legs():
+    """Fingers of equal lengths in a row are pairs of branches, but no legs and arms."""
+    joints = [sy.Joint("palm")]
+    for finger in range(4):
+        above = "palm"
+        for k, (x, y) in enumerate(((0.02 * finger, 0.09), (0.0, 0.04), (0.0, 0.03), (0.0, 0.02))):
+            rest = np.eye(4)
+            rest[:2, 3] = x, y
+            joints.append(sy.Joint(f"f{finger}{k}", above, sy.Kind.HINGE, rest, axis=(1, 0, 0)))
+            above = joints[-1].name
+    assert not sy.Skeleton(joints).roles
+
+
+def test_roles_are_sought_when_they_are_asked_for(monkeypatch):
+    def fail(*_):
+        raise AssertionError("sought")
+
+    monkeypatch.setattr("synovia.model.skeleton.recognize", fail)
+    body = sy.bundled("humanoid").with_root("free")
+    assert body.index("left_hand") > 0
+    sy.Pose(body, body.rest_q).position("left_hand")
+    with pytest.raises(AssertionError, match="sought"):
+        assert body.roles
+
+
+VRM = {
+    "hips": "hips", "spine": "spine", "head": "head",
+    **{f"{side}{part}": f"{side}_{role}" for side in ("left", "right")
+       for part, role in (("UpperLeg", "upper_leg"), ("LowerLeg", "lower_leg"), ("Foot", "foot"),
+                          ("UpperArm", "upper_arm"), ("LowerArm", "lower_arm"), ("Hand", "hand"))},
+}  # fmt: skip
+
+
+def vrm(path, version, *, skin=True, decoys=True):
+    """Write a VRM of the bundled person whose names mislead: its table alone tells the parts."""
+    body = sy.bundled("humanoid")
+    rows = {role: body.index(role) for role in VRM.values()}
+    names = [f"bone{row}" for row in range(len(body))]
+    nodes = [
+        {"name": name, "translation": joint.rest[:3, 3].tolist()}
+        for name, joint in zip(names, body.joints, strict=True)
+    ]
+    for row, parent in enumerate(body.parents):
+        if parent >= 0:
+            nodes[parent].setdefault("children", []).append(row)
+    if decoys:  # meshes with the names of bones
+        for role, row in rows.items():
+            nodes[row].setdefault("children", []).append(len(nodes))
+            nodes.append({"name": role})
+    bones = {bone: rows[role] for bone, role in VRM.items()}
+    bones["leftThumbMetacarpal" if version else "leftThumbProximal"] = len(nodes)
+    nodes[rows["left_hand"]].setdefault("children", []).append(len(nodes))
+    nodes.append({"name": "finger", "translation": [0.02, 0.0, 0.0]})
+    if version:
+        humanoid = {"VRMC_vrm": {"humanoid": {"humanBones": {bone: {"node": node} for bone, node in bones.items()}}}}
+    else:
+        pairs = [{"bone": bone, "node": node} for bone, node in bones.items()]
+        humanoid = {"VRM": {"humanoid": {"humanBones": pairs}}}
+    data = {"asset": {"version": "2.0"}, "nodes": nodes, "scenes": [{"nodes": [0]}], "extensions": humanoid}
+    if skin:  # no hand moves the skin
+        hands = {rows["left_hand"], rows["right_hand"]}
+        data["skins"] = [
+            {"joints": [row for row in range(len(body)) if row not in hands and body.parents[row] not in hands]}
+        ]
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return rows
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("skin", [False, True])
+def test_the_table_of_a_vrm_comes_first(tmp_path, version, skin):
+    path = tmp_path / "person.vrm"
+    rows = vrm(path, version, skin=skin)
+    body = sy.load_skeleton(path)
+    for role, row in rows.items():
+        assert body.roles[role] == f"bone{row}"
+        assert body.joint(f"bone{row}").kind is sy.Kind.BALL  # a hand too that no skin uses
+    assert body.roles["left_thumb_1"] == "finger"
+    assert body.joint("finger").role == "left_thumb_1"
+    assert not body.notes
+
+
+@pytest.mark.parametrize("node", [-1, 10**6, None, "hips", 2.5])
+def test_bones_of_a_vrm_without_a_node_are_told(tmp_path, node):
+    path = tmp_path / "person.vrm"
+    vrm(path, 1)
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["extensions"]["VRMC_vrm"]["humanoid"]["humanBones"]["jaw"] = {"node": node}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.warns(UserWarning, match="Humanoid bones 'jaw' have no node"):
+        body = sy.load_skeleton(path)
+    assert "jaw" not in body.roles
+    data["extensions"]["VRMC_vrm"]["humanoid"]["humanBones"] = ["hips"]
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(sy.FormatError, match=r"humanBones: is not an object"):
+        sy.load_skeleton(path)

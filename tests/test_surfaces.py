@@ -254,9 +254,11 @@ def test_bones_show_where_meshes_are_missing(tmp_path) -> None:
     whole, part = (sy.load_skeleton(tmp_path / f"{name}.urdf") for name in ("whole", "part"))
     (skin,) = skins_of([whole], "surface").values()
     assert skin.whole
-    (skin,) = skins_of([part], "surface").values()
+    with pytest.warns(UserWarning, match=r"part\.urdf: some meshes are not shown: gone\.stl"):
+        (skin,) = skins_of([part], "surface").values()
     assert not skin.whole
-    image = pixels(part, floor=False)
+    with pytest.warns(UserWarning, match=r"gone\.stl"):
+        image = pixels(part, floor=False)
     red = (image[..., 0] > 110) & (image[..., 1] < 90)
     assert red.sum() > 50
     body = np.abs(image - image[:, :1]).max(-1) > 30  # not the background, which is the same in each row
@@ -364,3 +366,40 @@ def test_command_line_takes_a_look(tmp_path) -> None:
     assert (tmp_path / "a.png").read_bytes() != (tmp_path / "b.png").read_bytes()
     assert run(*target, tmp_path / "c.png", "--look", "skin").code == 2
     assert "swing x" in run("solve", "humanoid", "-t", "left_hand=0.5,1.2,0.3").out
+
+
+@pytest.mark.parametrize("kind", ["KHR_draco_mesh_compression", "EXT_meshopt_compression"])
+def test_meshes_that_are_not_drawn_are_told(tmp_path, kind) -> None:
+    """Compressed meshes, morph targets and instances: by the surface, which the page shows, and by each picture."""
+    primitive = {"attributes": {"POSITION": 0, "JOINTS_0": 1, "WEIGHTS_0": 2}}
+    view = {"buffer": 0, "byteLength": 100}
+    if kind.startswith("KHR"):
+        primitive["extensions"] = {kind: {"bufferView": 0, "attributes": {"POSITION": 0}}}
+    else:
+        view = {"buffer": 1, "byteLength": 100, "extensions": {kind: {"buffer": 0, "byteLength": 50}}}
+    content = {
+        "asset": {"version": "2.0"}, "extensionsRequired": [kind], "scenes": [{"nodes": [0]}],
+        "nodes": [
+            {"name": "a", "children": [1], "mesh": 0, "skin": 0, "extensions": {"EXT_mesh_gpu_instancing": {}}},
+            {"name": "b", "translation": [0, 1, 0]},
+        ],
+        "skins": [{"joints": [0, 1]}], "meshes": [{"primitives": [primitive], "weights": [0.5]}],
+        "accessors": [
+            {"bufferView": 0, "componentType": component, "count": 3, "type": type_}
+            for component, type_ in ((5126, "VEC3"), (5121, "VEC4"), (5126, "VEC4"))
+        ],
+        "bufferViews": [view],
+        "buffers": [
+            {"byteLength": 9, "uri": "data:;base64,AAAAAAAAAAAA"},
+            {"byteLength": 100, "extensions": {kind: {"fallback": True}}},
+        ],
+    }  # fmt: skip
+    (tmp_path / "packed.gltf").write_text(json.dumps(content), encoding="utf-8")
+    body = sy.load_skeleton(tmp_path / "packed.gltf")
+    with pytest.warns(UserWarning, match=r"packed\.gltf: ") as told:
+        pixels(body)
+    text = " ".join(str(one.message) for one in told)
+    assert "compress" in text
+    if kind.startswith("KHR"):
+        assert "shown without morph targets" in text
+        assert "shown once, without further instances" in text

@@ -20,9 +20,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import machine, save, table
 
+from synovia.batch.content import Content, file_hash
 from synovia.batch.folder import run_folder
 from synovia.batch.inputs import Item
-from synovia.batch.work import Outcome, stat_of
+from synovia.batch.work import Outcome
 
 SIMULATED = 20  # nodes of a large cluster that are simulated
 START = (2.0, 20.0)  # seconds until a node works: a container starts, Python and the kernels are loaded
@@ -50,7 +51,9 @@ class Instant:
         for job in jobs:
             file = job.folder / str(job.number)
             file.write_bytes(b"")
-            yield Outcome(job.number, "done", "00", stat_of(job.item.path), {"frames": 100, "worst": 0.1}, file=file)
+            content = Content("00")
+            figures = {"frames": 100, "worst": 0.1}
+            yield Outcome(job.number, "done", content, file_hash(file), figures, file=file)
 
 
 def dealing_seconds(count=3000):

@@ -99,7 +99,7 @@ def main():
                 next(source.blocks())
                 task.function.answer_columns(source.names)  # builds the problem
                 begun, spent = time.perf_counter(), time.process_time()
-                solving.write_answers(task.function, source.blocks(), output, path)
+                solving.write_answers(task.function, source, output)
             rate = given.targets / (time.perf_counter() - begun)
             spent = (time.process_time() - spent) / given.targets
         else:

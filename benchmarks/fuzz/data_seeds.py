@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import synovia as sy
+from synovia.batch.inputs import Item
 from synovia.batch.ledger import Ledger, Row
 from synovia.io.smpl.model import NAMES
 
@@ -172,13 +173,13 @@ def _ledger(at: Path) -> list[tuple[str, str, str, bytes]]:
         Row("b/ö.bvh", "b/ö.csv", "failed", "", "12ab", 'a "quoted"\nreason, with a comma'),
     ]
     with Ledger(folder) as ledger:
-        ledger.claim({row.output: row.input for row in rows})
+        ledger.claim(Item(row.input, at / row.input, row.output) for row in rows)
         for row in rows:
-            ledger.record(row, (10, 20), at / row.input, {"seconds": 0.1})
+            ledger.record(row, at / row.input, {"/clips/a.bvh": (1, 2, 10, 20, 30)}, {"seconds": 0.1})
         ledger.write()
     events = [json.loads(line) for line in (folder / "ledger.log").read_text(encoding="utf-8").splitlines()]
     always = {"time": 12.5, "path": "/clips/a.bvh"}  # the same in every run
-    events = [event if event["event"] == "claim" else event | always for event in events]
+    events = [event | ({"path": always["path"]} if event["event"] == "claim" else always) for event in events]
     log = "".join(json.dumps(event) + "\n" for event in events).encode()
     return [("ledger", "ledger", ".csv", (folder / "ledger.csv").read_bytes()), ("log", "ledger", ".log", log)]
 

@@ -155,7 +155,7 @@ def read_a_table_of_targets(path: Path, rng: Random) -> None:
     """Solve a table, and write the answers in some format."""
     out = path.with_name(f"answers{rng.choice(('.csv', '.npz'))}")
     with Source(path) as source:
-        write_answers(solver(), source.blocks(), out, path, force=True)
+        write_answers(solver(), source, out, force=True)
 
 
 def read_a_ledger(path: Path, rng: Random) -> None:

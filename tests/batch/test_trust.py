@@ -3,11 +3,12 @@
 import csv
 import json
 import os
-import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -318,8 +319,8 @@ def test_inputs_that_differ_in_case_or_ending_are_kept_apart(tmp_path):
     result, _ = copy(folder, out)
     assert result.done == different
     assert len([path for path in out.iterdir() if path.suffix.lower() == ".txt"]) == different
+    items = [inputs.Item(output, folder / "walk.txt", output) for output in ("a.txt", "a.txt/b.txt")]
     with pytest.raises(sy.FileError, match="same output"):  # a folder and a file of one name
-        items = [inputs.Item("a", folder / "walk.txt", "a.txt"), inputs.Item("b", folder / "walk.txt", "a.txt/b.txt")]
         run_folder(Copy(), items, tmp_path / "other", engine=Inline())
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "walk.txt").write_text("1")
@@ -402,8 +403,8 @@ def test_a_run_that_cannot_begin_leaves_nothing(tmp_path):
 # --- names -----------------------------------------------------------------------------------------------------------
 
 NAMES = [
-    "a\rb", "a\nb", "a\r\nb", "a\tb", "a\x1b[31mb", 'a"b', "a'b,c", "a\\b", "a\\x0db", "a\u2028b", "a\x85b", " a ", "=1+1",
-    "é", "e\u0301", "日本", "\u200fa", "😀", "a&b<c>", "%41", "#", "\\", "a\\nb",
+    "a\rb", "a\nb", "a\r\nb", "a\tb", "a\x1b[31mb", 'a"b', "a'b,c", "a\\b", "a\\x0db", "a\u2028b", "a\x85b", " a ",
+    "=1+1", "é", "e\u0301", "日本", "\u200fa", "😀", "a&b<c>", "%41", "#", "\\", "a\\nb",
 ]  # fmt: skip
 
 
@@ -499,16 +500,23 @@ def test_a_signal_ends_the_run_and_its_processes(tmp_path, how, code):
         assert [row.input for row in ledger.sorted_rows()] == ["a.txt"]
 
 
+ENDED = """
+import os, signal, sys, time
+import synovia.io.load as load
+from synovia.cli.app import main
+def stop(path):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(20)
+load.format_of = stop
+sys.exit(main())
+"""
+
+
 @posix
 def test_sigterm_ends_other_commands_as_ctrl_c_does(tmp_path):
-    code = "import sys, os, signal, synovia.cli.commands.show as s\nfrom synovia.cli.app import main\n" \
-        "import synovia.cli.model_report as m\nimport synovia.cli.commands.show\n" \
-        "import synovia.io.load as load\ndef stop(*_, **__): os.kill(os.getpid(), signal.SIGTERM); import time; time.sleep(20)\n" \
-        "load.format_of = stop\nsys.exit(main())"  # fmt: skip
     (tmp_path / "a.bvh").write_text("HIERARCHY")
-    done = subprocess.run(
-        [sys.executable, "-c", code, "inspect", str(tmp_path / "a.bvh")], capture_output=True, check=False, timeout=60
-    )
+    command = [sys.executable, "-c", ENDED, "inspect", str(tmp_path / "a.bvh")]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
     assert (done.returncode, b"Traceback" in done.stderr) == (143, False), done.stderr
 
 
@@ -555,7 +563,7 @@ def long_cell(folder):
     return path
 
 
-def wide_csv(folder, columns=5000, rows=4000):
+def wide_csv(folder, columns=5000, rows=2000):
     path = folder / "t.csv"
     line = "0.1,0.2,0.3," + ",".join(["1"] * columns) + "\n"
     path.write_text(",".join((*XYZ, *(f"c{k}" for k in range(columns)))) + "\n" + line * rows)
@@ -587,7 +595,7 @@ def tall_csv(folder):
 
 def arrow_table(rows, **columns):
     arrow = pytest.importorskip("pyarrow")
-    return arrow.table({**{name: column for name, column in zip(XYZ, places(rows).T, strict=True)}, **columns})
+    return arrow.table({**dict(zip(XYZ, places(rows).T, strict=True)), **columns})
 
 
 def repeated(rows, value):
@@ -599,7 +607,7 @@ def repeated(rows, value):
 def dictionary_parquet(folder):
     parquet, path = pytest.importorskip("pyarrow.parquet"), folder / "t.parquet"
     arrow = pytest.importorskip("pyarrow")
-    rows = 200_000
+    rows = 100_000
     flat = {name: repeated(rows, 0.1) for name in XYZ}
     schema = arrow.schema([*((name, arrow.float64()) for name in XYZ), ("note", arrow.string())])
     with parquet.ParquetWriter(path, schema) as file:
@@ -670,9 +678,9 @@ def many_npz(folder):
 TABLES = [
     (long_cell, "npz"), (long_cell, "csv"), (long_cell, "parquet"), (wide_csv, "npz"), (wide_csv, "csv"),
     (very_wide_csv, "csv"), (commas, "csv"), (quoted_commas, "csv"), (tall_csv, "npz"), (tall_csv, "csv"),
-    (dictionary_parquet, "parquet"), (dictionary_parquet, "npz"), (plain_parquet, "parquet"), (lists_parquet, "parquet"),
-    (packed_arrow, "arrow"), (large_parquet, "parquet"), (large_parquet, "npz"), (one_group_parquet, "parquet"),
-    (texts_npz, "npz"), (texts_npz, "csv"), (many_npz, "npz"),
+    (dictionary_parquet, "parquet"), (dictionary_parquet, "npz"), (plain_parquet, "parquet"),
+    (lists_parquet, "parquet"), (packed_arrow, "arrow"), (large_parquet, "parquet"), (large_parquet, "npz"),
+    (one_group_parquet, "parquet"), (texts_npz, "npz"), (texts_npz, "csv"), (many_npz, "npz"),
 ]  # fmt: skip
 
 
@@ -707,6 +715,36 @@ def test_the_memory_of_a_table_is_bounded(tmp_path, make, ending):
         "csv",
     ):
         assert code != 3, said
+
+
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_what_a_file_unpacks_to_is_read_as_pyarrow_does(tmp_path, compression):
+    from synovia.batch.unpacking import Chunk, arrow_batches, parquet_groups
+
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "a": np.zeros(1000),
+        "b": [["x"] * (k % 20) for k in range(1000)],
+        "c": [f"{k % 7}" for k in range(1000)],
+    }
+    content = arrow.table(columns).append_column("d", repeated(1000, "y" * 50))
+    parquet.write_table(content, tmp_path / "t.parquet", row_group_size=300, compression=compression or "none")
+    told = parquet.ParquetFile(tmp_path / "t.parquet").metadata
+    for number, group in enumerate(parquet_groups(tmp_path / "t.parquet")):
+        expected = told.row_group(number)
+        chunks = [expected.column(k) for k in range(expected.num_columns)]
+        assert group.rows == expected.num_rows
+        assert group.chunks == tuple(Chunk(chunk.num_values, chunk.total_uncompressed_size) for chunk in chunks)
+    options = arrow.ipc.IpcWriteOptions(compression=compression)
+    with arrow.ipc.new_file(tmp_path / "t.arrow", content.schema, options=options) as file:
+        for batch in content.to_batches(max_chunksize=400):
+            file.write_batch(batch)
+    with arrow.memory_map(str(tmp_path / "t.arrow")) as mapped:
+        mapped.seek(8)
+        found = list(arrow_batches(arrow.ipc.MessageReader.open_stream(mapped)))
+    assert [rows for rows, _ in found if rows] == [400, 400, 200]
+    sizes = [unpacked for rows, unpacked in found if rows]
+    assert sizes == [0, 0, 0] if compression is None else min(sizes) >= 8 * 200
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -752,3 +790,36 @@ def test_an_absent_ray_cluster_is_told_soon(tmp_path):
     )
     assert (ran.code, "127.0.0.1:1" in ran.err) == (3, True), ran
     assert time.monotonic() - begun < 20.0 + 10.0  # and what it takes to import Ray
+
+
+@pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\4\0\0\0\0\0"])
+def test_an_address_at_which_no_cluster_answers_is_told_before_ray_waits_for_it(answer, monkeypatch):
+    from synovia.batch import cluster
+
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.5)
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        if answer is None:
+            with pytest.raises(ConnectionError):
+                cluster._check_answers(address)
+        server.listen(1)
+
+        def reply():
+            line = server.accept()[0]
+            with line:
+                if answer:
+                    line.sendall(answer)
+                line.recv(100)
+                if not answer:
+                    time.sleep(1.0)
+
+        thread = threading.Thread(target=reply)
+        thread.start()
+        if answer and answer[3] == 4:
+            cluster._check_answers(f"ray://{address}")
+        else:
+            with pytest.raises(OSError, match=r"timed out|another server"):
+                cluster._check_answers(address)
+        thread.join()
+    cluster._check_answers("auto")

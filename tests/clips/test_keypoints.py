@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from beyond import beyond_limits
 from cli_runs import assert_refused, run
 from synovia.clips.flips import find_flips
 from synovia.clips.landmarks import PRESETS, as_landmarks, named_landmarks
@@ -261,6 +262,48 @@ def test_own_joints_of_another_size_are_followed_by_direction_and_mirrored_ones_
         1000.0 * places[:, hands], [names[k] for k in hands], body=body, meters_per_unit=1e-3, smoothness=1e-4
     )
     assert np.median(few.errors) < 0.02
+
+
+@pytest.mark.compiled
+def test_limits_of_a_body_made_to_measure_give_way_to_the_points(walk):
+    """A kick to the side, and arms behind the back: points without noise determine the limbs."""
+    body = sy.bundled("humanoid").with_root("free")
+    free = body.with_limits({joint.name: None for joint in body.joints if joint.limit is not None})
+    t = np.linspace(0.0, 1.0, 24)
+    q = np.tile(free.rest_q, (len(t), 1))
+    rise = np.sin(np.pi * t)[:, None]
+    turns = {
+        "left_upper_leg": [0.0, 0.0, 95.0],
+        "right_upper_arm": [0.0, -75.0, -40.0],
+        "right_upper_leg": [40.0, 0, 0],
+    }
+    for joint, most in turns.items():
+        q[:, free.q_slice(joint)] = sy.Rotation.from_rotvec(rise * most, degrees=True).as_quat()
+    q[:, free.q_slice("right_lower_arm")] = 0.3
+    kick = sy.Motion(free, q, 30.0)
+    parts = ("upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot", "toes")
+    marks = ("shoulder", "elbow", "wrist", "hip", "knee", "ankle", "foot_index")
+    names = {f"{side}_{mark}": f"{side}_{part}" for side in ("left", "right")
+             for mark, part in zip(marks, parts, strict=True)}  # fmt: skip
+    points = kick.positions()[:, [free.index(joint) for joint in names.values()]]
+    fitted = sy.fit_keypoints(points, list(names), fps=30.0)
+    for side in ("left", "right"):
+        for one, two in (parts[:2], parts[1:3], parts[3:5], parts[4:6]):
+            ways = [clip.positions()[:, clip.skeleton.index(f"{side}_{two}")]
+                    - clip.positions()[:, clip.skeleton.index(f"{side}_{one}")] for clip in (kick, fitted)]  # fmt: skip
+            cosine = np.sum(ways[0] * ways[1], axis=1) / np.prod(np.linalg.norm(ways, axis=2), axis=0)
+            assert np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))).max() < 1.0, (side, one)
+    told = [note for note in fitted.notes if "contradict limits" in note]
+    assert len(told) == 1
+    assert "left upper leg" in told[0]
+    assert beyond_limits(fitted.skeleton.tables, fitted.q) < 1e-6  # the widened limits contain the motion
+    own = sy.fit_keypoints(points, list(names), fps=30.0, body=sy.bundled("humanoid"))  # limits of a model hold
+    assert not any("contradict" in note for note in own.notes)
+    assert sy.judge(own).verdict != "good"
+    assert (
+        sy.fit_keypoints(walk.positions(), list(walk.skeleton.joint_names), fps=walk.fps, body=walk.skeleton).notes
+        == ()
+    )
 
 
 def long_table(places, names, more=""):

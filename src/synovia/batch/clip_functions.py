@@ -144,7 +144,9 @@ class Retarget(_ClipFunction):
         self._target = skeleton if isinstance(skeleton, Skeleton) else target_of(str(skeleton))
         self.skeleton = self._target.skeleton if isinstance(self._target, Motion) else self._target
         roles = None if joint_map is None else {role: self.skeleton.index(pair[1]) for role, pair in joint_map.items()}
-        Body.of(self.skeleton, roles)
+        body = Body.of(self.skeleton, roles)
+        if not body.roles:
+            body.required()
         self._map, self._feet, self._reader = joint_map, feet, ClipReader(clip)
 
     def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:

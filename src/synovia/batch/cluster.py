@@ -9,8 +9,10 @@ process that started the run publishes them, as with the local engine.
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import queue
+import socket
 from collections import deque
 from collections.abc import Generator, Iterable
 from typing import Any, Final
@@ -21,6 +23,11 @@ from synovia.errors import SynoviaError
 from synovia.io.base import optional_package
 
 _MOST_ACTORS: Final = 100_000  # the cluster decides how many there are
+_PATIENCE: Final = 5.0  # seconds for a cluster to answer
+_HELLO: Final = (
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"  # of HTTP/2, which gRPC speaks, and empty settings
+)
+_SETTINGS: Final = b"\4"  # kind of the first frame of the answer
 _BLOCKS: Final = 4000  # most blocks of jobs; a block is what Ray hands to an actor, and does again if it is lost
 
 
@@ -72,12 +79,15 @@ class Cluster:
         Raises:
             SynoviaError: If the cluster cannot be reached.
         """
+        address = self._address or os.environ.get("RAY_ADDRESS")
         try:
+            if address:
+                _check_answers(address)
             self._ray.init(address=self._address, logging_level=logging.ERROR, log_to_driver=False)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise SynoviaError(
                 "no Ray cluster",
-                where=self._address or "this machine",
+                where=address or "this machine",
                 hint="'ray start --head' starts one, and '--address auto' finds it on this machine",
             ) from error
 
@@ -96,6 +106,26 @@ class Cluster:
                 _Actor, fn_constructor_args=(pickle.dumps(task),), batch_size=1, compute=pool, num_cpus=1
             )  # fmt: skip
             return done.iter_rows()
+
+
+def _check_answers(address: str) -> None:
+    """Check that a Ray cluster may be at an address: Ray itself would wait for minutes.
+
+    Args:
+        address: HOST:PORT, ray://HOST:PORT, or a word such as "auto", for which Ray looks on this machine.
+
+    Raises:
+        ConnectionError: If no server of gRPC, the protocol of Ray, answers there; also another OSError.
+    """
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not (colon and port.isascii() and port.isdecimal()):
+        return
+    with socket.create_connection((host.strip("[]"), int(port)), _PATIENCE) as line:
+        if os.environ.get("RAY_USE_TLS", "0") != "0":  # it would not understand the next words
+            return
+        line.sendall(_HELLO)
+        if line.makefile("rb").read(4)[3:] != _SETTINGS:
+            raise ConnectionError("another server is there")
 
 
 class _Actor:

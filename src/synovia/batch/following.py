@@ -170,7 +170,7 @@ class FollowTargets:
         placed = [i for i, goal in enumerate(ik.goals) if goal.measures & POSITION]
         worst = float(np.max(tracked.errors[:, placed, 0])) if placed else None
         figures = {"frames": len(motion), "missed": len(tracked.missed_frames), "jumps": len(tracked.jumps)}
-        return {**figures, "worst": worst, **judged_alone(motion, None), "notes": joined(notes)}
+        return {**figures, "worst": worst, **judged_alone(motion, missed=tracked.missed_frames), "notes": joined(notes)}
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output, beside the clip that it follows."""

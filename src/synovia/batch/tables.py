@@ -12,11 +12,10 @@ import csv
 import math
 import os
 import shutil
-import struct
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import IO, Any, Final, Protocol, TextIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.batch.unpacking import arrow_batches, parquet_groups
 from synovia.errors import FileError, FormatError, SynoviaError, UnsupportedError
 from synovia.io.base import optional_package
 
@@ -264,7 +264,7 @@ class Source:
         self.names, self.count = list(file.schema_arrow.names), int(file.metadata.num_rows)
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
         starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).tolist()
-        row_bytes = self._row_bytes(file.metadata, columns)
+        row_bytes = self._row_bytes(columns)
 
         def read(first: int, last: int, beside: int) -> Generator[Any]:
             end = int(self.count or 0) if last < 0 else last
@@ -276,25 +276,23 @@ class Source:
 
         return read
 
-    def _row_bytes(self, metadata: Any, columns: Sequence[Any]) -> float:
+    def _row_bytes(self, columns: Sequence[Any]) -> float:
         """Return the bytes that a row of a Parquet file takes, apart from texts, as its row groups tell.
 
         Raises:
             FormatError: If a row, or what has to be unpacked at once, takes too much memory.
         """
         widest = 0.0
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
+        for group in parquet_groups(self.path):
             row = pages = 0.0
-            for column, kind in enumerate(columns):
-                chunk = group.column(column)
+            for kind, chunk in zip(columns, group.chunks, strict=True):
                 size = kind.length if kind.physical_type == "FIXED_LEN_BYTE_ARRAY" else 16
                 if kind.max_repetition_level:  # a list: one row may have all values
-                    self._check_unpacked(size * chunk.num_values, "row groups")
-                    size *= chunk.num_values / max(group.num_rows, 1)
-                self._check_unpacked(chunk.total_uncompressed_size, "row groups")
+                    self._check_unpacked(size * chunk.values, "row groups")
+                    size *= chunk.values / max(group.rows, 1)
+                self._check_unpacked(chunk.size, "row groups")
                 row += size
-                pages += min(chunk.total_uncompressed_size, _PAGE)
+                pages += min(chunk.size, _PAGE)
             self._check_unpacked(int(pages), "row groups")
             widest = max(widest, row)
         self._check_row(widest)
@@ -414,75 +412,6 @@ def _mean_bytes(arrow: Any, batch: Any) -> float:
             taken = lengths.to_numpy(zero_copy_only=False)[column.indices.drop_null().to_numpy()]
             total += float(np.nansum(taken))
     return total / max(batch.num_rows, 1)
-
-
-def arrow_batches(messages: Iterable[Any]) -> Iterator[tuple[int, int]]:
-    """Yield the number of rows of each batch of an Arrow file, and the bytes that its compressed buffers unpack to.
-
-    Nothing is unpacked: both are in the metadata, and at the start of each buffer. A batch of a dictionary has no rows.
-
-    Args:
-        messages: The messages of the file.
-
-    References:
-        Apache Arrow, *Columnar Format*, "Recordbatch Body Compression", and the schema ``Message.fbs``.
-    """
-    for message in messages:
-        if message.type not in ("record batch", "dictionary"):
-            continue
-        head = _Flat(message.metadata.to_pybytes())
-        batch = head.table(head.root, 2)
-        if message.type == "dictionary":
-            batch = head.table(batch, 1)
-        body, unpacked = message.body, 0
-        if head.field(batch, 3):  # compressed
-            for offset, length in head.pairs(batch, 2):
-                packed = body.slice(offset, min(length, 8)).to_pybytes()
-                size = int.from_bytes(packed, "little", signed=True) if len(packed) == 8 else 0
-                unpacked += length - 8 if size == -1 else max(size, 0)
-        yield head.number(batch, 0) if message.type == "record batch" else 0, unpacked
-
-
-class _Flat:
-    """The tables of a FlatBuffer.
-
-    Args:
-        data: The buffer.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        """Find the root."""
-        self._data = data
-        self.root: int = self._at("<I", 0)
-
-    def _at(self, form: str, place: int) -> int:
-        """Return a number of the buffer."""
-        return struct.unpack_from(form, self._data, place)[0]
-
-    def field(self, table: int, number: int) -> int:
-        """Return the place of a field of a table, 0 if the table has none."""
-        fields = table - self._at("<i", table)
-        within = 4 + 2 * number
-        offset = self._at("<H", fields + within) if within < self._at("<H", fields) else 0
-        return table + offset if offset else 0
-
-    def number(self, table: int, number: int) -> int:
-        """Return a field of a table that is a whole number of 8 bytes."""
-        place = self.field(table, number)
-        return self._at("<q", place) if place else 0
-
-    def table(self, table: int, number: int) -> int:
-        """Return a field of a table that is a table."""
-        place = self.field(table, number)
-        return place + self._at("<I", place)
-
-    def pairs(self, table: int, number: int) -> Iterator[tuple[int, int]]:
-        """Yield the elements of a field of a table that is a list of pairs of whole numbers of 8 bytes."""
-        place = self.field(table, number)
-        if place:
-            start = place + self._at("<I", place)
-            for k in range(self._at("<I", start)):
-                yield self._at("<q", start + 4 + 16 * k), self._at("<q", start + 12 + 16 * k)
 
 
 @contextmanager

@@ -402,11 +402,21 @@ def point_errors(fitted: Fitted) -> dict[str, float]:
     return {"median_error": float(np.median(errors)), "p99_error": float(np.quantile(errors, 0.99))}
 
 
-def judged_alone(motion: Motion, up: str | None) -> dict[str, Figure]:
-    """Return what the judge of clips says about a motion without an original; nothing for a body without legs."""
+def judged_alone(
+    motion: Motion, up: str | None = None, *, missed: Sequence[int] = (), fitted: Fitted | None = None
+) -> dict[str, Figure]:
+    """Return what the judge of clips says about a motion without an original.
+
+    Args:
+        motion: The motion.
+        up: The axis that points up; None to find it.
+        missed: Frames in which goals are missed.
+        fitted: The fit to points that it was made from.
+    """
     from synovia.retargeting import judge
 
-    return judged(judge(motion, up=up))
+    flips, errors = (None, None) if fitted is None else (fitted.flips, fitted.errors)
+    return judged(judge(motion, up=up, missed=missed, flips=flips, errors=errors))
 
 
 @dataclass(frozen=True)
@@ -456,7 +466,7 @@ class FitPoints:
             meters_per_unit=points.meters_per_unit, name=item.path.stem, threads=1, **options,
         )  # fmt: skip
         motion = fitted if self.lock is None else self.lock.locked(fitted).motion
-        seen = judged_alone(motion, None)
+        seen = judged_alone(motion, fitted=fitted)
         save_motion(motion, output, into=file_of(self.model), verify=self.verify)
         errors = point_errors(fitted)
         figures = {"frames": len(fitted), **errors, "worst": errors["p99_error"], **seen}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -91,6 +92,19 @@ def talk(text: str) -> None:
     with suppress(OSError, AttributeError):  # AttributeError: the shell closed it, so it is None
         sys.stderr.write(text if text.endswith("\n") else text + "\n")
         sys.stderr.flush()
+
+
+@contextmanager
+def warnings_told() -> Generator[None]:
+    """Write the warnings about files that the work raises to stderr, as plain sentences and each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            told = dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning)
+            for text in told:
+                talk(f"synovia: {printable(text)}")
 
 
 def printable(name: str) -> str:

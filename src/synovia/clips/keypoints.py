@@ -15,6 +15,7 @@ from synovia.clips.feet import frames_text
 from synovia.clips.fit import Fitted, fit_positions, positive
 from synovia.clips.flips import find_flips
 from synovia.clips.landmarks import NEEDED, OF_ROLES, PRESETS, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
+from synovia.clips.loosened import loosened
 from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.points import confidence_of
@@ -25,12 +26,13 @@ from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.root import free_root
 from synovia.text import counted
-from synovia.tracking.trajectory import Progress
+from synovia.tracking.trajectory import Progress, part_of
 
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
 PERSON: Final = (0.4, 1.35)  # sizes of persons relative to an adult of 1.75 m
 OWN_SIZE: Final = 1.15  # points of a body's own joints have its size, within this factor
 CENTRED: Final = 0.01  # hips that move less have been put at the origin; as a part of the body's size
+FIRST: Final = 0.6  # share of the work of the fit within limits; a fit beyond them may follow
 STRETCHY: Final = 0.25  # bones whose lengths vary more than this share are worth a note
 LIFTED: Final = 0.05  # a floor further from height 0 than this part of the body's size is moved there
 STANDS: Final = 0.005  # a joint of a foot that is higher by this part of the body's size has a third of the weight
@@ -142,7 +144,22 @@ def fit_keypoints(
         notes.append(f"bone lengths vary by {100 * spread:.0f} %: coordinates of an image are not to scale")
     own, marks = _to_scale(upright.marks, body, meters_per_unit, notes)
     fit = measured(own, marks)
-    fitted = fit_positions(fit.skeleton, fit.places, fit.rows, offsets=fit.offsets, confidence=fit.weights, **settings)
+
+    def fitted_to(skeleton: Skeleton, progress: Progress | None) -> Fitted:
+        """Return the motion of a skeleton with the joints of the measured one."""
+        points: dict[str, Any] = {**settings, "offsets": fit.offsets, "confidence": fit.weights, "progress": progress}
+        return fit_positions(skeleton, fit.places, fit.rows, **points)
+
+    if body is None and progress is not None:
+        fitted = fitted_to(fit.skeleton, part_of(progress, 0.0, FIRST))
+    else:
+        fitted = fitted_to(fit.skeleton, progress)
+    if body is None:
+        rest = None if progress is None else part_of(progress, FIRST, 1.0)
+        fitted, widened = loosened(fitted, fit.skeleton, lambda skeleton: fitted_to(skeleton, rest))
+        notes += widened
+        if progress is not None:
+            progress(1.0)
     moving, q = fitted.skeleton, fitted.q
     if body is None:
         moving = Skeleton(moving.joints, name="measured", meters_per_unit=1.0, up="y", forward="z")

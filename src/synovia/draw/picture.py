@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -125,6 +126,8 @@ def angle_table(pose: Pose, joints: Iterable[str | int]) -> list[tuple[str, str]
 def skins_of(skeletons: Iterable[Skeleton], look: str) -> dict[Skeleton, Skin]:
     """Return the surfaces of the skeletons that have one; none for the look ``bones``.
 
+    A ``UserWarning`` says which meshes are not drawn, and why.
+
     Raises:
         UnknownNameError: If no look has that name.
     """
@@ -132,7 +135,10 @@ def skins_of(skeletons: Iterable[Skeleton], look: str) -> dict[Skeleton, Skin]:
         raise unknown_name("look", look, LOOKS)
     found: dict[Skeleton, Skin] = {}
     for skeleton in dict.fromkeys(skeletons) if look != "bones" else ():
-        if (surface := surface_of_skeleton(skeleton)).parts:
+        surface = surface_of_skeleton(skeleton)
+        for note in surface.notes:
+            warnings.warn(f"{skeleton.name}: {note}", UserWarning, stacklevel=3)
+        if surface.parts:
             found[skeleton] = Skin(surface, whole=surface.covers(bone_lengths(skeleton)))
     return found
 

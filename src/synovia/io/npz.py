@@ -5,7 +5,7 @@ fps        frames per second
 name       name of the clip
 skeleton   the skeleton as the text of a Synovia TOML file
 stretch    (T, n, 3) animated scale, where the motion has it
-notes      what of its file was not kept, where the motion has notes
+notes      sentences about what the motion has not kept of its source, where there are any
 schema     "synovia.motion/1"
 """
 
@@ -56,6 +56,7 @@ def write_npz(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     if motion.stretch is not None:
         content["stretch"] = motion.stretch
     if motion.notes:
+        as_utf8("".join(motion.notes), str(where))
         content["notes"] = np.array(motion.notes, np.str_)
     write_archive(where, content, force=force)
 
@@ -103,10 +104,9 @@ def _read(path: Path) -> Contents:
             "arrays have the wrong types", where=str(path), expected="skeleton uint8, fps a number, name a text"
         )
     skeleton = parse_skeleton(content["skeleton"].tobytes(), path)
-    notes = (texts_of(content["notes"]) if "notes" in content else None) or []
+    notes = [] if "notes" not in content else texts_of(content["notes"]) or []
     notes += unread_notes(path, (*_NEEDED, *_OPTIONAL))
-    stretch = content.get("stretch")
-    motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=stretch, notes=notes)
+    motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=content.get("stretch"), notes=notes)
     return Contents(skeleton, lambda: [motion], shown=0)
 
 

@@ -42,12 +42,13 @@ def write_unitree(motion: Motion, path: str | os.PathLike[str], *, force: bool =
     write_text(where, "".join(",".join(map(repr, row)) + "\n" for row in rows.tolist()), force=force)
 
 
-def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
+def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: float = FPS) -> Motion:
     """Read a motion of a robot from text in Unitree's order.
 
     Args:
         path: The file.
         skeleton: The robot; it gets a free root if it has none, unless the base stays at its rest pose in all frames.
+        fps: Frames per second, which the file does not hold.
 
     Raises:
         FileError: If the file cannot be read.
@@ -76,7 +77,8 @@ def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     poses[:, :3, 3] = rows[:, :3]
     q[:, free_slice(rooted)] = floating(rooted, robot.base, poses)
     body, q = mounted(skeleton, rooted, q)
-    return Motion(body, q, FPS, name=where.stem.removesuffix(".unitree"), notes=[_RATE])
+    notes = [_RATE] if fps == FPS else []
+    return Motion(body, q, fps, name=where.stem.removesuffix(".unitree"), notes=notes)
 
 
 def _rows(where: Path, joints: list[str]) -> Array:

@@ -63,6 +63,7 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
     declared = frozenset(found)
     words = _words(tree)
     begins: dict[tuple[str, str], int] = {}
+    doubtful: Found = {}
     for side in SIDES:
         used = _fill_numbered(tree, words, found, side)
         used |= _begins(tree, words, found, begins, side)
@@ -71,7 +72,9 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
                 continue
             for alias in aliases:
                 rows = _named(tree, words, side, alias)
-                if rows and alias not in used and not (part == "upper_leg" and _is_lower_leg(words, side, alias)):
+                if part == "upper_arm" and alias in LIMBS["shoulder"] and not _has_lower_arm(words, side):
+                    doubtful[f"{side}_{part}"] = rows  # upper arm or collar bone: the shape tells
+                elif rows and alias not in used and not (part == "upper_leg" and _is_lower_leg(words, side, alias)):
                     found[f"{side}_{part}"] = rows
                     used.add(alias)
                     break
@@ -81,6 +84,10 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
     if not all(role in found for role in _CORE):
         known = {role: rows[0] for role, rows in found.items()}
         found |= {role: [row] for role, row in shape().completed(known, begins).items() if role not in found}
+        for role, rows in doubtful.items():
+            if rows and role not in found:
+                found[role] = rows
+                found.pop(role.replace("upper_arm", "shoulder"), None)
         _drop_disordered(tree, found, declared)
     _drop_hinged_collars(tree, found, declared)
     _fill_trunk(tree, words, found)
@@ -162,6 +169,11 @@ def _is_lower_leg(words: list[Word | None], side: str, alias: str) -> bool:
     """Return whether a word for legs means the lower one, because no other does: in upleg, leg; not in leg, knee."""
     lower = {*LIMBS["lower_leg"]} - {alias}
     return alias in LIMBS["lower_leg"] and not any(word and word.side == side and word.word in lower for word in words)
+
+
+def _has_lower_arm(words: list[Word | None], side: str) -> bool:
+    """Return whether a name tells the lower arm of a side."""
+    return any(word and word.side == side and word.word in LIMBS["lower_arm"] for word in words)
 
 
 def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> list[int]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from synovia.model.geometry import Array, axis_vector, unit
+from synovia.model.geometry import Array, axis_vector, cross, unit
 from synovia.model.joint import Kind
 from synovia.model.limits import Interval
 from synovia.model.names import SIDES
@@ -33,6 +33,8 @@ _NEAR_WRIST, _FAR_WRIST = 0.3, 1.4  # distance of a wrist from the elbow, as a p
 _POINT: Final = 0.01  # joints that are nearer are at one point, as a part of the size
 _APART: Final = 0.2  # arms begin at least so far from the legs, as a part of a leg
 _ASKEW: Final = 0.5  # cosine above which the way from legs to arms leads to one side: fingers lie in a row
+_DOWN: Final = 0.7  # cosine of the angle from vertical within which a limb is a leg that stands
+_GROUND: Final = 0.3  # of a leg: ends of limbs at one height, on the ground
 _MOST: Final = 60  # branches at one joint: more are the bodies of a scene
 _MOVES: Final = (Kind.HINGE, Kind.BALL, Kind.FREE)
 
@@ -109,9 +111,14 @@ class Shape:
                 most = [pair for pair in left if limb == "arm" or min(len(one.parts) for one in pair.limbs) > 2]
                 if most:
                     chosen[limb] = most[0]
-                    left.remove(most[0])
+                    left = [pair for pair in left if _rows(pair).isdisjoint(_rows(most[0]))]
         if not told and not self._is_body(chosen):
             return out
+        four = None if told else self._up_on_four(chosen)
+        if four is not None:  # the legs are behind
+            ahead = self._usual_forward(four)
+            behind = sorted(chosen.values(), key=lambda pair: float(self._begin(pair) @ ahead))
+            chosen = dict(zip(PARTS, behind, strict=True))
         across = self._leftward(out, chosen)
         for limb, pair in chosen.items():
             for side, one in self._sided(pair, out, across).items():
@@ -171,6 +178,30 @@ class Shape:
                   if f"{side}_{parts[0]}" in known}  # fmt: skip
         return not firsts.isdisjoint(ancestors(self._tree.parents, pair.meet))
 
+    def _begin(self, pair: Pair) -> Array:
+        """Return the place between the first joints of two limbs, (3,)."""
+        return self._rest[[limb.parts[0] for limb in pair.limbs]].mean(0)
+
+    def _end(self, pair: Pair) -> Array:
+        """Return the place between the ends of two limbs, (3,)."""
+        return self._rest[[limb.parts[min(2, len(limb.parts) - 1)] for limb in pair.limbs]].mean(0)
+
+    def _up_on_four(self, chosen: Mapping[str, Pair]) -> Array | None:
+        """Return the direction up, (3,), of a body whose arms reach down as far as its legs; None for other bodies."""
+        if len(chosen) < len(PARTS):
+            return None
+        ends = [self._end(chosen[limb]) for limb in PARTS]
+        ways = [self._begin(chosen[limb]) - end for limb, end in zip(PARTS, ends, strict=True)]
+        up = unit(ways[0] + ways[1])
+        axis = int(np.argmax(np.abs(up)))
+        if abs(up[axis]) > _DOWN:  # legs that are bent at rest lean, but bodies stand along an axis of the file
+            up = np.sign(up[axis]) * np.eye(3)[axis]
+        trunk = self._begin(chosen["arm"]) - self._begin(chosen["leg"])
+        down = all(float(way @ up) > _DOWN * float(np.linalg.norm(way)) for way in ways)
+        level = abs(float(trunk @ up)) < _DOWN * float(np.linalg.norm(trunk))
+        ground = abs(float((ends[1] - ends[0]) @ up)) < _GROUND * float(np.linalg.norm(ways[0]))
+        return up if down and level and ground else None
+
     def _is_body(self, chosen: Mapping[str, Pair]) -> bool:
         """Return whether two pairs are the legs and arms of one body.
 
@@ -200,8 +231,8 @@ class Shape:
         if "leg" not in chosen:
             return np.zeros(3)
         hips, parts = chosen["leg"].meet, [limb.parts for limb in chosen["leg"].limbs]
-        feet = np.mean([self._rest[part[min(2, len(part) - 1)]] for part in parts], axis=0)
-        up = unit(self._rest[hips] - feet)
+        feet, four = self._end(chosen["leg"]), self._up_on_four(chosen)
+        up = unit(self._rest[hips] - feet) if four is None else four
         toes = [part[3] for part in parts if len(part) > 3]
         ahead: Array = np.mean([self._rest[toe] for toe in toes], axis=0) - feet if toes else np.zeros(3)
         ahead = ahead - np.dot(ahead, up) * up
@@ -209,7 +240,7 @@ class Shape:
         if np.linalg.norm(ahead) < _SHORT:
             ahead = self._knees_ahead(parts)
             ahead = ahead - np.dot(ahead, up) * up
-        if np.linalg.norm(ahead) < _SHORT:
+        if np.linalg.norm(ahead) < _SHORT or four is not None:  # on four legs, knees point either way
             ahead = self._usual_forward(up)
         left: Array = np.cross(up, unit(ahead - np.dot(ahead, up) * up))
         across = self._rest[parts[0][:2]].sum(0) - self._rest[parts[1][:2]].sum(0)
@@ -259,7 +290,7 @@ class Shape:
                 bend = joint.limit.lower + joint.limit.upper
                 if np.isfinite(bend) and bend:
                     axis = self._frames[knee, :9].reshape(3, 3) @ joint.axis
-                    out -= np.sign(bend) * unit(np.cross(axis, self._rest[foot] - self._rest[knee]))
+                    out -= np.sign(bend) * unit(cross(axis, self._rest[foot] - self._rest[knee]))
         return out
 
     def _usual_forward(self, up: Array) -> Array:
@@ -323,7 +354,15 @@ class Shape:
                     inside[a] = inside[b] = True
         longest = max((total for total, _, _ in found), default=0.0)
         kept = [one for one in found if one[0] >= (_LIMB if one[1] > 2 else _STUMP) * longest]
-        return [pair for _, _, pair in sorted(kept, key=lambda one: (-min(one[1], 3), -self._bones(one[2])))]
+        kept.sort(key=lambda one: (-min(one[1], 3), -round(self._bones(one[2]) / tree.size, 3), self._skew(one[2])))
+        return [pair for _, _, pair in kept]
+
+    def _skew(self, pair: Pair) -> float:
+        """Return how far the line between two limbs points ahead, as its cosine: 0 for two of four legs in one row."""
+        if self._forward is None:
+            return 0.0
+        across = np.subtract(*self._rest[[limb.parts[0] for limb in pair.limbs]])
+        return round(abs(float(across @ axis_vector(self._forward))) / max(float(np.linalg.norm(across)), 1e-300), 1)
 
     def _parts(self, line: list[int]) -> list[int]:
         """Return the joints of a limb: upper part, lower part, end and, if there is one, the joint after it.
@@ -339,7 +378,7 @@ class Shape:
         bones = [row for row in line[1:] if joints[row].kind in _MOVES] if len(line) > 1 else []
         longest = max((float(sizes[row]) for row in bones), default=0.0)
         long = [row for row in bones if float(sizes[row]) >= _LONG * longest]
-        if len(long) < 2:  # an end that does not move
+        if len(long) < 2 and joints[line[-1]].kind not in _MOVES:  # an end that does not move
             lengths = {row: float(sizes[row]) for row in line[1:] if sizes[row] > _POINT * self._tree.size}
             long = sorted(sorted(lengths, key=lambda row: -lengths[row])[:2], key=line.index)
         if len(long) < 2:
@@ -417,15 +456,20 @@ def _vote(limb: Limb, known: Mapping[str, int]) -> tuple[str, str] | None:
     inside = set(limb.line)
     for side in SIDES:
         for kind, parts in PARTS.items():
-            if any(known.get(f"{side}_{part}") in inside for part in parts):
+            collar = ("shoulder",) if kind == "arm" else ()
+            if any(known.get(f"{side}_{part}") in inside for part in (*parts, *collar)):
                 return side, kind
     return None
 
 
+def _rows(pair: Pair) -> set[int]:
+    """Return the joints of both limbs."""
+    return {row for limb in pair.limbs for row in limb.line}
+
+
 def _has_other_parts(pair: Pair, known: Mapping[str, int]) -> bool:
     """Return whether known parts lie in a pair of limbs, which then is something else: the legs of another animal."""
-    rows = {row for limb in pair.limbs for row in limb.line}
-    return not rows.isdisjoint(row for role, row in known.items() if not role.endswith("_shoulder"))
+    return not _rows(pair).isdisjoint(row for role, row in known.items() if not role.endswith("_shoulder"))
 
 
 def _are_alike(a: Array, b: Array) -> bool:

@@ -11,9 +11,12 @@ import numpy as np
 from synovia.model.geometry import Array, unit
 from synovia.model.names import SIDES
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import bone, smallest_rotation
+from synovia.retargeting.bones import bone, hip_middle, middle, smallest_rotation
 
 _LEVEL: Final = 0.3  # sine of the angle from vertical below which a foot has no heading
+TRUNK: Final = ("hips", "spine", "chest", "upper_chest", *(f"{side}_shoulder" for side in SIDES))
+_TOPS: Final = (tuple(f"{side}_upper_arm" for side in SIDES), ("neck",), ("head",))  # where the trunk ends
+_SHORT: Final = 0.01  # a shorter trunk has no direction; as a part of the skeleton's size
 # Each part with the part whose alignment it inherits
 _LIMBS: Final = (
     ("upper_leg", None), ("lower_leg", "upper_leg"), ("upper_arm", None), ("lower_arm", "upper_arm"),
@@ -47,10 +50,12 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
 
     A limb takes the alignment of the bone above it, then the smallest rotation that aligns its own bone with that of
     the source. So a bent forearm is straightened at the elbow before the whole arm is raised, and does not twist. Bones
-    are aligned however small their difference is: a threshold would correct one side of a body and not the other. Trunk
-    and head are not aligned.
+    are aligned however small their difference is: a threshold would correct one side of a body and not the other. All
+    parts of the trunk take the smallest rotation that aligns the lines of both trunks, or else a body that
+    leans in its rest pose would lean less or more in every frame. The head is not aligned.
     """
-    turns: dict[str, Array] = {}
+    lean = _lean(source, target)
+    turns: dict[str, Array] = {role: lean for role in TRUNK if role in roles}
     for side in SIDES:
         for part, above in _LIMBS:
             role = f"{side}_{part}"
@@ -74,6 +79,27 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
             if role.startswith(side) and role[-1].isdigit():
                 turns[role] = turns.get(hand, np.eye(3))
     return [Part(role, source.roles[role], target.roles[role], turns.get(role, np.eye(3))) for role in roles]
+
+
+def _lean(source: Body, target: Body) -> Array:
+    """Return the smallest rotation from the line of the target's trunk at rest to that of the source's.
+
+    Files place the joints of hips, neck and shoulders differently. So the line is the mean of that from the midpoint of
+    the hip joints to that of the shoulders, and that from the joint of the hips to the neck.
+    """
+    bodies = target, source
+    lines = [np.zeros(3), np.zeros(3)]
+    for tops in (_TOPS, (_TOPS[1], _TOPS[0], _TOPS[2])):
+        top = next((top for top in tops if all(role in body.roles for role in top for body in bodies)), None)
+        if top is None:
+            return np.eye(3)
+        for k, body in enumerate(bodies):
+            bottom = hip_middle(body, body.rest) if tops is _TOPS else body.rest[body.roles["hips"], 9:]
+            way = middle(body, top, body.rest) - bottom
+            if float(np.linalg.norm(way)) < _SHORT * body.skeleton.size:
+                return np.eye(3)
+            lines[k] += unit(way) @ body.basis
+    return smallest_rotation(unit(lines[0]), unit(lines[1]))
 
 
 def _direction(body: Body, role: str) -> Array | None:

@@ -119,7 +119,7 @@ def _tilted(body: Body, frames: Array, axis: Up) -> Up | None:
     The floor makes it more certain: the feet come down to one level along this direction, but not along the axis.
     """
     legs, back = unit(hip_middle(body, frames) - lowest_parts(body, frames)), trunk(body, frames)
-    found = None if back is None else tilted_up(legs, back, axis.vector)
+    found = None if back is None else tilted_up(legs, back, axis.vector, frames[..., 9:])
     if found is None:
         return None
     clear = _unevenness(body, frames, found) < 0.5 * _unevenness(body, frames, axis.vector)

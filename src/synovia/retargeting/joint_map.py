@@ -6,8 +6,9 @@
     hips = ["Hips", "pelvis"]              # part of the body = [source, target]
     left_upper_leg = ["LeftUpLeg", "thigh.l"]
 
-Parts have the names of VRM in snake case. ``hips`` and the upper and lower legs are required; other parts may have any
-name. An incomplete line, such as ``["LeftUpLeg", ""]``, is written as a comment, for the user to complete.
+Parts have the names of VRM in snake case; other parts may have any name. Only these parts are carried over. Without
+``hips`` and the upper and lower legs, the base stays where it is. An incomplete line, such as ``["LeftUpLeg", ""]``, is
+written as a comment, for the user to complete.
 """
 
 from __future__ import annotations

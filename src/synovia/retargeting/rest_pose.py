@@ -8,7 +8,7 @@ clip, and gets a certainty.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -198,6 +198,7 @@ class Stance:
         forward: The axis nearest to where the body faces in the rest pose, for example ``"z"``.
         path_scale: Factor by which the path of the hips fits the steps of the legs; 1 if the file uses one unit, None
             if the clip does not show it.
+        tried: Names of the candidates whose results were compared, because none of them is certain; empty otherwise.
     """
 
     rest: RestPose
@@ -205,6 +206,18 @@ class Stance:
     up: Up
     forward: str
     path_scale: float | None = None
+    tried: tuple[str, ...] = ()
+
+    def with_rest(self, body: Body, rest: RestPose, tried: Sequence[str] = ()) -> Stance:
+        """Return this with another of the candidates as the rest pose.
+
+        Args:
+            body: The body.
+            rest: The rest pose.
+            tried: Names of the candidates whose results were compared.
+        """
+        standing = Body(body.skeleton, body.roles, rest.frames, self.up.vector)
+        return replace(self, rest=rest, forward=axis_name(standing.basis[:, 2]), tried=tuple(tried))
 
     @property
     def exchanged(self) -> bool:
@@ -217,6 +230,7 @@ class Stance:
         rest = self.rest
         line = f"rest pose: {rest.name} (certainty {100.0 * rest.certainty:.0f} %"
         line += f": {rest.doubt})" if rest.certainty < CERTAIN else ")"
+        line += f"; the best result of {', '.join(self.tried)}" if self.tried else ""
         stored = [pose for pose in self.considered if pose.name in ("file", "bind") and pose is not rest]
         line += "".join(f"; not {pose.name}: {pose.doubt}" for pose in stored if pose.certainty < CERTAIN)
         return [line, f"{self.up.report()}; the rest pose faces {self.forward}", *self.notes]
@@ -282,9 +296,8 @@ def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | 
             taken = first
         else:
             taken = max(poses.values(), key=lambda pose: pose.certainty * (_OF_CLIP if pose is first else 1.0))
-    standing = Body(body.skeleton, body.roles, taken.frames, vertical)
     steps = path_scale(body, world_frames(motion.skeleton, motion.q[:_STEPS]), vertical)
-    return Stance(taken, tuple(poses.values()), found_up, axis_name(standing.basis[:, 2]), steps)
+    return Stance(taken, tuple(poses.values()), found_up, "", steps).with_rest(body, taken)
 
 
 def _stance_of_part(motion: Motion, body: Body, rest: Rest | None, up: str | None) -> Stance:

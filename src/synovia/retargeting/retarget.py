@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
@@ -24,6 +24,8 @@ from synovia.retargeting.body import Body
 from synovia.retargeting.bones import carrier_of, steadied
 from synovia.retargeting.feet import Spans, foot_paths, solve_feet
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
+from synovia.retargeting.judging.findings import uncertain_rest
+from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.limbs import keep_velocity, largest_steps
 from synovia.retargeting.partial import match, still_rows
 from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
@@ -34,6 +36,10 @@ from synovia.tracking.postprocessing import joint_velocities
 _AS_FAST: Final = 0.999  # of its velocity limit: a hinge turns as fast as it may
 _OFTEN: Final = 0.02  # share of the frames in which a hinge does so that is told
 _SOURCE: Final = "source: "  # before the notes of the clip, among those of the result
+_TRIED: Final = 60  # frames on which candidates for the rest pose are tried
+_HOPELESS: Final = 1e-6  # certainty of a pose that is not tried
+_CLEARLY: Final = float(np.radians(1.0))  # a candidate is closer than the most certain one by at least this mean angle
+_UNSEEN: Final = 0.5 * np.pi  # angle for a limb whose direction only other candidates show
 _NAMED: Final = 5  # hinges that are named, those that do so most often
 
 
@@ -55,6 +61,7 @@ class Retargeted:
         original: The motion that was transferred.
         velocity: Highest velocity of each joint of the target, (m,), radians per second; infinite where none is known.
         moves: Whether the base of the target moves; if not, its parts move relative to it.
+        carried: Roles of the parts that are compared by the judge: those of the map, or all that both bodies have.
 
     Example:
         >>> import synovia as sy
@@ -78,6 +85,7 @@ class Retargeted:
     original: Motion
     velocity: Array
     moves: bool = True
+    carried: Collection[str] = ()
 
     @cached_property
     def held_back(self) -> dict[str, float]:
@@ -96,11 +104,15 @@ class Retargeted:
     @cached_property
     def judgement(self) -> Judgement:
         """The judgement of the motion beside the original; computed at its first use."""
-        carried = {part.role for part in self.parts}
-        shared = {role: (row, self.target.roles[role]) for role, row in self.source.roles.items()
-                  if role in self.target.roles and (self.moves or role in carried)}  # fmt: skip
+        shared = {
+            role: (row, self.target.roles[role]) for role, row in self.source.roles.items() if role in self.carried
+        }
         named = self.stance.up.name if self.stance.up.given else None
-        return judge(self.motion, self.original, shared, source_up=named)
+        judgement = judge(self.motion, self.original, shared, source_up=named, missed=self.missed_frames)
+        if self.stance.rest.certainty >= CERTAIN:
+            return judgement
+        rest = self.stance.rest
+        return judgement.with_finding(uncertain_rest(judgement.findings, rest.name, rest.certainty, rest.doubt))
 
     @cached_property
     def calibration(self) -> tuple[str, ...]:
@@ -222,10 +234,12 @@ def retarget(
     found = match(motion, body, joint_map)
     source, target = found.source, found.target
     stance = find_stance(motion, source, rest, up)
-    source = Body(source.skeleton, source.roles, stance.rest.frames, stance.up.vector)
     target, target_rest = standing_target(target, shown)
     own = target.skeleton
     roles = [role for role in target.roles if role in found.roles and target.can_turn(role)]
+    if rest is None and found.moves and stance.rest.certainty < CERTAIN:
+        stance = _best_stance(motion, source, target, roles, stance)
+    source = Body(source.skeleton, source.roles, stance.rest.frames, stance.up.vector)
     parts = align(source, target, roles)
     feet = feet and found.moves
     passes = 2 if feet and any(f"{side}_foot" in roles for side in SIDES) else 1
@@ -271,7 +285,37 @@ def retarget(
         original=motion,
         velocity=most,
         moves=found.moves,
+        carried=frozenset(role for role in found.roles if role in source.roles and role in target.roles),
     )
+
+
+def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str], stance: Stance) -> Stance:
+    """Return the stance with the candidate for the rest pose whose result is closest to the source.
+
+    Every candidate is tried on some frames, without the feet. The most certain one is taken unless another one is
+    clearly closer.
+    """
+    few = motion.q[np.unique(np.linspace(0, len(motion) - 1, min(len(motion), _TRIED)).round().astype(int))]
+    clip = Motion(motion.skeleton, few, motion.fps * len(few) / len(motion), name=motion.name)
+    frames = clip.frames()
+    found: dict[str, dict[str, float]] = {}
+    shared = {role: (source.roles[role], target.roles[role]) for role in roles}
+    named = stance.up.name if stance.up.given else None
+    for pose in stance.considered:
+        if pose.certainty < _HOPELESS and pose is not stance.rest:
+            continue
+        body = Body(source.skeleton, source.roles, pose.frames, stance.up.vector)
+        parts = align(body, target, roles)
+        bounds = largest_steps(body, target, frames, clip.fps, np.full(len(target.skeleton), np.inf), strict=False)
+        q = follow(body, target, parts, frames, bounds, clip.fps)
+        figures = Figures(Motion(target.skeleton, q, clip.fps), clip, shared, (named, None))
+        found[pose.name] = {limb.limb: limb.mean for limb in figures.limbs}
+    limbs = {limb for off in found.values() for limb in off}
+    if len(found) < 2 or not limbs:
+        return stance
+    off = {name: sum(own.get(limb, _UNSEEN) for limb in limbs) / len(limbs) for name, own in found.items()}
+    best = min(off, key=lambda name: off[name] - (_CLEARLY if name == stance.rest.name else 0.0))
+    return stance.with_rest(source, next(pose for pose in stance.considered if pose.name == best), tuple(found))
 
 
 def _pass_of(progress: Progress | None, number: int, passes: int) -> Progress | None:

@@ -33,6 +33,7 @@ from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of,
 
 _TRIANGLES: Final = 4  # mode of a primitive
 _PACKED: Final = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
+_INSTANCES: Final = "EXT_mesh_gpu_instancing"
 _GAMMA: Final = 2.2  # from linear light to sRGB, nearly
 _TEXTURE: Final = 1024  # pixels of a texture in each direction; larger ones are reduced
 _LARGEST_IMAGE: Final = 2**26  # pixels of an image that is read
@@ -60,6 +61,7 @@ class _Reader:
         self.row_of = read_scene(document).row_of
         self.rest = frames_to_transforms(skeleton.rest_pose().frames)
         self.missing: dict[str, int] = {}  # number of missing meshes by reason
+        self.changed: dict[str, int] = {}  # number of meshes that differ from those of the file, by reason
         self._worlds: dict[int, Array] = {}
         self._images: dict[int, NDArray[np.uint8] | None] = {}
         self._skins: dict[int, tuple[NDArray[np.int64], Array, Array]] = {}
@@ -67,14 +69,16 @@ class _Reader:
     def surface(self) -> Surface:
         """Return all meshes."""
         parts = limited(self.parts())
-        notes = [f"{count} mesh{'es' if count > 1 else ''} {why}" for why, count in self.missing.items()]
-        return Surface(parts, tuple(notes))
+        known = {**self.missing, **self.changed}
+        return Surface(parts, tuple(f"{count} mesh{'es' if count > 1 else ''} {why}" for why, count in known.items()))
 
     def parts(self) -> Iterator[Part]:
         """Yield the primitives that can be shown."""
         for number, node in enumerate(self.nodes):
             if node.has("mesh"):
                 mesh = self.document.referred(node, "mesh", "meshes")
+                for why in _changes(node, mesh):
+                    self.changed[why] = self.changed.get(why, 0) + 1
                 shown = (self.part(number, node, primitive) for primitive in mesh.items("primitives"))
                 yield from (part for part in shown if part is not None)
 
@@ -322,6 +326,15 @@ class Paint:
             texture=self.texture,
             tint=self.tint,
         )
+
+
+def _changes(node: Element, mesh: Element) -> list[str]:
+    """Return how the mesh of a node is shown otherwise than the file says."""
+    owner = node if node.has("weights") else mesh
+    morphed = any(isinstance(weight, int | float) and weight for weight in owner.list("weights"))
+    extensions = node.child("extensions")
+    several = extensions is not None and extensions.has(_INSTANCES)
+    return ["shown without morph targets"] * morphed + ["shown once, without further instances"] * several
 
 
 def _merged(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[np.int64], Faces, NDArray[np.bool_]]:

@@ -153,10 +153,9 @@ def opening(
     inside_limits(rest.skeleton, rest.q[None])  # so that what moves a body before its solver is ready is compiled now
     surface = surface_with(skeleton)
     if playing is not None:
-        ends = (f"{clips[playing].name}: {note}" for note in find_ends(clips[playing]).notes)
-        new = (note for note in clips[playing].notes if note not in surface.notes)
-        noted = [f"{clips[playing].name}: {note}" for note in new]
-        surface = replace(surface, notes=(*surface.notes, *carried, *ends, *noted))
+        played = clips[playing]
+        said = [note for note in (*played.notes, *find_ends(played).notes) if note not in surface.notes]
+        surface = replace(surface, notes=(*surface.notes, *carried, *(f"{played.name}: {note}" for note in said)))
 
     def give(client: Any, session: Session, host: Host) -> Page:
         return Page(client, session, name, host, surface, TABS, Keys, _Navigation(host, own))

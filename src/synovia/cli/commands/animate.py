@@ -244,7 +244,13 @@ def animate(
         copied = own if chosen.model is None or not locked or tracked or fitted else chosen.model
         into = None if copied == AUTO or is_bundled(copied) else copied
         saved = save_clip(motion, output, into, force=force, verify=verify)
-    judgement = judge(motion, up=up, flips=() if fitted is None else fitted.flips)
+    judgement = judge(
+        motion,
+        up=up,
+        flips=None if fitted is None else fitted.flips,
+        errors=None if fitted is None else fitted.errors,
+        missed=() if tracked is None else tracked.missed_frames,
+    )
     if options.as_json:
         emit_json({**clip_object(motion, tracked, fitted, locked), "judgement": judgement_object(judgement)})
     else:

@@ -23,7 +23,7 @@ from synovia.cli.inputs import (
     output_option,
 )
 from synovia.cli.many import Options, format_option, json_lines, many_options, run_many
-from synovia.cli.output import REACHED, talk
+from synovia.cli.output import REACHED, talk, warnings_told
 from synovia.cli.progress import Bar
 from synovia.cli.values import FILE, FILE_NAME, Checked, Number, Word, names, numbers
 from synovia.errors import InputError
@@ -125,7 +125,7 @@ def render(
     output = Path(options.output or "")
     check_film(output, force=options.force)
     main, other = (chosen.load(clips[0]), None) if beside is None else chosen.load_pair(clips[0], beside)
-    with Bar("drawing") as bar:
+    with warnings_told(), Bar("drawing") as bar:
         draw_clip(
             main, output, beside=other, titles=list(title), size=size, fps=fps, view=view, theme=theme, look=look,
             captions=captions, angles=angles or [], jobs=options.jobs, force=options.force, watch=bar,

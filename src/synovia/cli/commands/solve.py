@@ -26,7 +26,7 @@ from synovia.cli.inputs import (
     tolerance_option,
 )
 from synovia.cli.many import ONLY_MANY, Options, format_option, many_options, run_items
-from synovia.cli.output import MISSED, REACHED, emit, emit_json, emit_lines, talk, time_text
+from synovia.cli.output import MISSED, REACHED, emit, emit_json, emit_lines, talk, time_text, warnings_told
 from synovia.cli.progress import Bar
 from synovia.cli.saving import save_one_pose, verify_option
 from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, numbers
@@ -254,7 +254,8 @@ def solve(
             from synovia import draw
 
             title = f"{skeleton.name}: {solution.status.name.lower().replace('_', ' ')}"
-            draw.picture(solution, path=picture, title=title, look=look, force=options.force)
+            with warnings_told():
+                draw.picture(solution, path=picture, title=title, look=look, force=options.force)
     finally:
         report()
     return REACHED if solution.reached and saved else MISSED

@@ -109,6 +109,21 @@ class SwingTwist(Limit):
         """The frame as an array (3, 3), its columns the x, y and z axes; the identity until a joint gives a bone."""
         return np.eye(3) if self.frame is None else np.array(self.frame)
 
+    def components(self, quats: Array) -> tuple[Array, Array]:
+        """Return the swing vectors (n, 2) about the frame's x and y axes, and the twists (n,), of rotations q (n, 4).
+
+        Twists are in [-pi, pi]. At a swing of half a turn the twist is not defined, and 0.
+        """
+        x, y, z = (quats[:, :3] @ self.axes).T
+        half = np.arctan2(z, quats[:, 3])
+        c, s = np.cos(half), np.sin(half)
+        u, v = x * c - y * s, x * s + y * c  # of the swing, q = swing · twist
+        sine = np.hypot(u, v)
+        angle = 2.0 * np.arctan2(sine, np.hypot(quats[:, 3], z))
+        factor = np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 2.0)
+        twist = (2.0 * half + np.pi) % (2.0 * np.pi) - np.pi
+        return np.stack([factor * u, factor * v], axis=1), twist
+
     def row(self) -> Array:
         """Return frame quaternion (xyzw), half-angles, twist interval and the flag of a limit."""
         row = np.zeros(layout.LIMIT_WIDTH)

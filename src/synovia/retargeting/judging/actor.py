@@ -33,7 +33,7 @@ _TOGETHER: Final = 0.01  # hinges that are nearer are at one point; as a part of
 _TWISTS: Final = 0.95  # cosine between the axis of a hinge and the way to the next ones from which it turns a limb
 _LEVEL: Final = 0.5  # vertical part of a bone that is nearly level
 _SOLE: Final = 0.87  # vertical part of a direction from the ankle that leads to the sole, not to the toes
-_UPRIGHT_ARM: Final = 0.7  # cosine of the angle between an arm that is a leg and the legs
+_UPRIGHT_ARM: Final = 0.7  # cosine of the angle from vertical within which an arm is a leg that stands
 _ON_GROUND: Final = 0.3  # of a leg: hands that are so near to the height of the feet stand as well
 _STEEP: Final = 0.5  # horizontal part of a foot's direction below which it shows no heading
 
@@ -250,7 +250,7 @@ def up_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
     """
     axis = _axis_of_clip(motion, rows)
     places = motion.positions()
-    tilted = tilted_up(_legs(places, rows), _trunk(places, rows), axis)
+    tilted = tilted_up(_legs(places, rows), _trunk(places, rows), axis, places)
     return axis if tilted is None else tilted
 
 
@@ -271,7 +271,7 @@ def _axis_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
 def lean(actor: Actor) -> float:
     """Return by how many degrees a straight body leans from up in all frames, 0 if it does not."""
     up = np.array([0.0, 0.0, 1.0])
-    found = tilted_up(_legs(actor.places, actor.rows), _trunk(actor.places, actor.rows), up)
+    found = tilted_up(_legs(actor.places, actor.rows), _trunk(actor.places, actor.rows), up, actor.places)
     return 0.0 if found is None else between(found, up)
 
 
@@ -313,12 +313,14 @@ def _trunk(places: Array, rows: Mapping[str, int]) -> Array:
 
 
 def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
-    """Return whether the ends of arms and legs are on the ground at rest: arms that reach down to the feet are legs.
+    """Return whether a body has four legs: by its roles, or because its arms reach down to the feet at rest.
 
     Args:
         skeleton: A body that stands at rest; of others, this tells nothing.
         rows: Row of each part, by role.
     """
+    if any(role.endswith("_paw") for role in rows):
+        return True
     ends: list[list[int]] = []
     for begin, parts in (("upper_leg", ("foot", "lower_leg")), ("upper_arm", ("hand", "lower_arm"))):
         pair = [next((rows[f"{side}_{part}"] for part in parts if f"{side}_{part}" in rows), -1) for side in SIDES]
@@ -330,9 +332,11 @@ def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
     hips, feet, shoulders, hands = (places[pair].mean(0) for pair in ends)
     leg, arm = hips - feet, shoulders - hands
     far = float(np.linalg.norm(leg))
-    up = leg / max(far, 1e-300)
-    upright = float(arm @ up) > _UPRIGHT_ARM * float(np.linalg.norm(arm))
-    return upright and abs(float((hands - feet) @ up)) < _ON_GROUND * far
+    up = unit(leg + arm) if skeleton.up is None else axis_vector(skeleton.up)
+    down = all(float(way @ up) > _UPRIGHT_ARM * float(np.linalg.norm(way)) for way in (leg, arm))
+    trunk = shoulders - hips
+    level = abs(float(trunk @ up)) < _UPRIGHT_ARM * float(np.linalg.norm(trunk))
+    return down and level and abs(float((hands - feet) @ up)) < _ON_GROUND * far
 
 
 def needed_up(given: str | None, what: str) -> Array | None:

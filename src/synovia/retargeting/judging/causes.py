@@ -21,6 +21,7 @@ _CLOSE: Final = np.radians(20.0)  # and at most this angle
 _TILT: Final = np.radians(25.0)  # smallest tilt of a body that counts as a wrong up axis
 _STEADY: Final = np.radians(12.0)  # mean spread of a direction, seen from its joint, that is one constant offset
 _FACES: Final = 0.3  # mean cosine beyond which evidence about left and right counts
+_BACKWARDS: Final = -0.5  # the same cosine, if the names of joints say otherwise
 _BENT: Final = 0.05  # of a leg: a knee that is off the line from hip to ankle by less shows no direction
 
 
@@ -32,11 +33,16 @@ def swapped_sides(actor: Actor) -> dict[str, list[str]]:
     that on the other, is on the other side too.
     """
     out: dict[str, list[str]] = {}
+    corrected = False
     for limb, parts in (("leg", ORDER[0]), ("arm", ORDER[1])):
         roles = [role for side in SIDES for part in parts if (role := f"{side}_{part}") in actor.rows]
         named = {role: side for role in roles if (side := _named_side(actor, role))}
         if named:
             wrong = [role for role, side in named.items() if not role.startswith(side)]
+            if limb == "leg" and _is_whole(wrong) and _facing(actor) > -_BACKWARDS:
+                corrected = True  # the map is right, and the names are not
+            if corrected:
+                wrong = [] if _is_whole(wrong) else wrong
         elif limb == "leg":
             wrong = roles if _facing(actor) < -_FACES else _crossed_tree(actor, roles)
         else:
@@ -64,6 +70,11 @@ def sides_of_clip(motion: Motion, rows: Mapping[str, int]) -> dict[str, int]:
     swapped = swapped_sides(actor)
     turned = {role for limb in whole_limbs(swapped) for role in swapped[limb]}
     return {_other(role) if role in turned else role: row for role, row in rows.items()}
+
+
+def names_swapped(actor: Actor) -> bool:
+    """Return whether the names of the joints exchange left and right: knees bend and toes point backwards."""
+    return _facing(actor) < _BACKWARDS
 
 
 def _named_side(actor: Actor, role: str) -> str:

@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 
 from synovia.clips.feet import frames_text, runs
 from synovia.clips.upright import axis_name
-from synovia.model.geometry import axis_vector
+from synovia.model.geometry import Array, axis_vector
 from synovia.model.names import SIDES
 from synovia.retargeting.bones import between
-from synovia.retargeting.judging.actor import Actor, lean, stands_on_four
-from synovia.retargeting.judging.causes import inherited, limb_cause, swapped_sides, whole_body, whole_limbs
-from synovia.retargeting.judging.ground import held_frames
+from synovia.retargeting.judging.actor import lean, stands_on_four
+from synovia.retargeting.judging.causes import (
+    inherited,
+    limb_cause,
+    names_swapped,
+    swapped_sides,
+    whole_body,
+    whole_limbs,
+)
+from synovia.retargeting.judging.ground import held_frames, path_factor, speeds
 from synovia.retargeting.judging.measure import Figures, Limb
 
 Bools = NDArray[np.bool_]
@@ -24,15 +31,16 @@ LEVELS: Final = ("note", "look", "failed")
 CAUSES: Final = (
     "up axis", "sides swapped", "mirrored", "rest pose", "direction", "upside down", "scale", "crossed", "overlap",
     "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose", "flip", "part",
-    "four legs",
+    "four legs", "missed", "points",
 )  # fmt: skip
 
 # Thresholds of "look" and of "failed". Angles in radians, lengths in lengths of a leg, shares of all frames.
-_MEAN: Final = {"": (16.0, 30.0), "trunk": (15.0, 30.0), "head": (40.0, 70.0), "foot": (30.0, 70.0)}  # degrees
+_MEAN: Final = {"": (16.0, 30.0), "trunk": (8.0, 30.0), "head": (40.0, 70.0), "foot": (30.0, 70.0)}  # degrees
 _PEAK: Final = ((50.0, 0.1), (80.0, 0.25))  # degrees that an angle has for so many seconds; not of heads and feet
 _CROSSED: Final = (0.02, 0.1)
 _DEEPER: Final = 0.04  # an overlap is deeper than the source's by more
 _OVERLAPS: Final = 0.05  # in more than this share of the frames
+_INSIDE: Final = (0.07, 0.25)  # an arm is this deep in the trunk, also if the source's is; for so many seconds
 _STEP: Final = ((1.5, 15.0), (2.0, 40.0))  # times the source's largest step, plus so many degrees
 _SLIDE: Final = (0.1, 0.5)  # legs per second beyond the source's, in most contacts
 _DRIFT: Final = (0.06, 0.5)  # the same, as the mean over all contacts with its direction, which rolling feet have not
@@ -52,6 +60,10 @@ _MANY: Final = 4  # limbs that are off for one reason are one finding about the 
 _MINOR: Final = ("shoulder", "toes")  # parts that may be swapped without an effect that is seen
 _FIRST: Final = 2  # frames at both ends in which a jump out of a calibration pose is usual
 _FLIPPED: Final = (0.0, 0.05)  # share of flipped frames of points
+_MISSED: Final = (0.0, 0.25)  # share of the frames in which goals are missed
+_APART: Final = (0.15, 0.25)  # a point is that far from the body: in some frames, or in any frame
+_OFTEN_APART: Final = (0.02, 0.25)  # those some frames; and the share of the latter from which a clip failed
+_PATH: Final = 4.0  # a path that is shorter than the steps of the legs by this factor is in another unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +100,12 @@ class Finding:
 
 def find(figures: Figures) -> tuple[Finding, ...]:
     """Return the findings about a clip, the worst first."""
+    swapped = list(_swapped(figures))
+    everywhere = any(one.limb == "body" for one in swapped)  # then all directions are off for this reason
     found = [
-        *_swapped(figures), *_directions(figures), *_upside_down(figures), *_scales(figures), *_crossings(figures),
-        *_jumps(figures), *_steps(figures), *_feet(figures), *_limits(figures), *_unmapped(figures),
-        *_of_parts(figures), *_four_legs(figures),
+        *swapped, *(() if everywhere else _directions(figures)), *_upside_down(figures), *_scales(figures),
+        *_crossings(figures), *_jumps(figures), *_steps(figures), *_feet(figures), *_limits(figures),
+        *_unmapped(figures), *_of_parts(figures), *_four_legs(figures),
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
 
@@ -103,6 +117,50 @@ def flipped(frames: Sequence[int], count: int) -> Finding | None:
         return None
     text = "the points are upside down, turned round or mirrored in some frames beside the others"
     return Finding("body", "flip", level, tuple(frames), text)
+
+
+def missed(frames: Sequence[int], count: int) -> Finding | None:
+    """Return the finding about goals that are missed in some frames of a clip."""
+    level = _level(len(frames) / count, _MISSED)
+    if level is None:
+        return None
+    return Finding("body", "missed", level, tuple(frames), f"goals are missed in {len(frames)} of {count} frames")
+
+
+def apart(distances: Array, figures: Figures) -> Finding | None:
+    """Return the finding about points that are far from the clip that was fitted to them.
+
+    Args:
+        distances: Distance of each point in each frame, (T, K), length units; NaN where it was not seen.
+        figures: The clip.
+    """
+    body = figures.motion.skeleton
+    leg = 0.5 * body.size if figures.result is None else figures.result.leg
+    far = np.nan_to_num(distances).max(axis=1, initial=0.0) / leg
+    some, very = far > _APART[0], far > _APART[1]
+    if not very.any() and float(some.mean()) <= _OFTEN_APART[0]:
+        return None
+    level = "failed" if float(very.mean()) > _OFTEN_APART[1] else "look"
+    unit = " m" if body.meters_per_unit == 1.0 else ""
+    text = f"points are up to {float(far.max()) * leg:.2g}{unit} ({float(far.max()):.2g} leg lengths) from the body"
+    return Finding("body", "points", level, _frames(some), text)
+
+
+def uncertain_rest(findings: Sequence[Finding], name: str, certainty: float, doubt: str) -> Finding:
+    """Return the finding about a rest pose of the source that is not certain; worth a look if directions are off.
+
+    Args:
+        findings: What is known about the clip already.
+        name: Name of the pose.
+        certainty: Its certainty, from 0 to 1.
+        doubt: What speaks most against it.
+    """
+    off = any(one.cause in ("rest pose", "direction", "up axis") and one.level != "note" for one in findings)
+    text = (
+        f"no pose certainly is the rest pose of the source; {name!r} was taken (certainty {100.0 * certainty:.0f} %:"
+        f" {doubt}), and --rest (rest=) sets another one"
+    )
+    return Finding("body", "rest pose", "look" if off else "note", (), text)
 
 
 def _frames(flags: Any) -> tuple[int, ...]:
@@ -121,16 +179,20 @@ def _level(value: float, bars: tuple[float, float]) -> str | None:
 
 
 def _swapped(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about joint maps that exchange left and right."""
+    """Yield findings about joint maps, or names of joints, that exchange left and right."""
+    every = tuple(range(len(figures.motion)))
     for actor, what in ((figures.origin, "source"), (figures.result, "result")):
         if actor is None:
             continue
         swapped = swapped_sides(actor)
-        every, whole = tuple(range(len(figures.motion))), whole_limbs(swapped)
+        whole = whole_limbs(swapped)
         for limb in ["body"] if len(whole) == 2 else [f"left_{part}" for part in whole]:
             where = "the map" if limb == "body" else f"the {limb.removeprefix('left_')}s of the map"
             text = f"left and right are swapped in {where}: its left joints of the {what} are right ones"
             yield Finding(limb, "sides swapped", "failed", every, text)
+        if not whole and (what == "source" or figures.origin is None) and names_swapped(actor):
+            text = f"left and right are swapped in the names of the {what}: its knees bend and its toes point backwards"
+            yield Finding("body", "sides swapped", "failed", every, text)
         for role in (role for limb, roles in swapped.items() if limb not in whole for role in roles):
             joint = actor.motion.skeleton.joint_names[actor.rows[role]]
             other = SIDES[role.startswith(SIDES[0])]
@@ -162,6 +224,9 @@ def _peaks(limb: Limb, fps: float) -> tuple[str, Bools] | None:
 def _directions(figures: Figures) -> Iterator[Finding]:
     """Yield findings about limbs that do not point as those of the source."""
     if figures.result is None or not figures.limbs:
+        if figures.source is not None:
+            text = "no limb of it can be compared with the source: its directions were not judged"
+            yield Finding("body", "not mapped", "look", (), text)
         return
     fps, turned = figures.motion.fps, figures.turned
     off: dict[str, tuple[str, Bools]] = {}
@@ -229,7 +294,10 @@ def _upside_down(figures: Figures) -> Iterator[Finding]:
             text = f"the source stands along {name}, which no file has as its up axis: the whole clip may be turned"
         if text:
             yield Finding("body", "up axis", "look", every, text)
-    leans = lean(figures.result)
+    trunks = [limb.mean for limb in figures.limbs if limb.limb == "trunk"]
+    leans = (
+        0.0 if trunks and trunks[0] < _threshold("trunk")[0] else lean(figures.result)
+    )  # else it leans as its source
     if leans and (figures.origin is None or not lean(figures.origin)):
         text = f"it leans by {leans:.0f}° in all frames, without falling: its world may be tilted"
         yield Finding("body", "up axis", "look", every, text)
@@ -249,14 +317,24 @@ def _scales(figures: Figures) -> Iterator[Finding]:
         if actor is not None and metres and not _LEG[0] < actor.leg * metres < _LEG[1]:
             text = f"a leg of the {what} is {actor.leg * metres:.3g} m long by the unit of its file"
             yield Finding("body", "scale", "look", every, text)
-        if actor is not None and len(actor.motion) > 2:
-            usual, apart = _speeds(actor)
-            if usual > _FAST or (usual > _GLIDES[0] and apart < _GLIDES[1]):
-                text = f"the hips of the {what} move at {usual:.1f} leg lengths a second"
-                text += " and the feet glide with them" if usual <= _FAST else ""
-                level = "failed" if usual > _FAST else "look"
-                yield Finding("hips", "scale", level, every, f"{text}: path and body may differ in unit")
-                return
+        if actor is None or len(actor.motion) < 3:
+            continue
+        usual, glide = speeds(actor)
+        glides = glide[0] > _GLIDES[0] and glide[1] < _GLIDES[1]
+        if usual > _FAST or glides:
+            text = f"the hips of the {what} move at {usual if usual > _FAST else glide[0]:.1f} leg lengths a second"
+            text += " and the feet glide with them" if usual <= _FAST else ""
+            level = "failed" if usual > _FAST else "look"
+            yield Finding("hips", "scale", level, every, f"{text}: path and body may differ in unit")
+            return
+        factor = path_factor(actor)
+        if factor is not None and factor > _PATH:
+            text = (
+                f"the {what} walks on the spot, or its path and body differ in unit:"
+                f" the path fits the steps if it is multiplied by {factor:.2g}"
+            )
+            yield Finding("hips", "scale", "look", every, text)
+            return
     if figures.paths is None:
         return
     source, result = figures.paths
@@ -265,19 +343,6 @@ def _scales(figures: Figures) -> Iterator[Finding]:
     if level is not None:
         text = f"its path is {result / max(source, 1e-9):.3g} times that of the source, in lengths of a leg"
         yield Finding("hips", "scale", level, every, text)
-
-
-def _speeds(actor: Actor) -> tuple[float, float]:
-    """Return the median speed of the hips, legs per second, and how much of it the feet move beside the hips.
-
-    A body that walks moves its feet relative to the hips as fast as the hips move. In a clip whose path is in another
-    unit than the body, feet and hips move together.
-    """
-    way = np.diff(actor.hips, axis=0)
-    speed = float(np.median(np.linalg.norm(way, axis=1)))
-    feet = [np.diff(actor.at(role), axis=0) for side in SIDES if (role := f"{side}_foot") in actor.rows]
-    apart = [float(np.median(np.linalg.norm(foot - way, axis=1))) for foot in feet]
-    return speed * actor.motion.fps / actor.leg, max(apart, default=speed) / speed if speed > 0.0 else 1.0
 
 
 def _crossings(figures: Figures) -> Iterator[Finding]:
@@ -291,10 +356,16 @@ def _crossings(figures: Figures) -> Iterator[Finding]:
             text = f"the ankles are crossed in {100.0 * share:.0f} % of the frames{beside}"
             yield Finding("legs", "crossed", level, _frames(figures.crossed), text)
     for one in figures.overlaps:
-        deep = one.depth > one.source + _DEEPER
-        if float(deep.mean()) > _OVERLAPS and int(deep.sum()) > 1:
+        deep, beside = one.depth > one.source + _DEEPER, ""
+        least = _OVERLAPS * len(deep)
+        if "trunk" in one.limbs:
+            least = min(least, _INSIDE[1] * figures.motion.fps)
+            inside = np.minimum(one.depth, one.source) > _INSIDE[0]
+            beside = "" if deep.any() else ", as that of the source"
+            deep = deep | inside
+        if int(deep.sum()) > max(least, min(1, len(deep) - 1)):
             other = one.limbs[1].replace("_", " ")
-            text = f"goes through the {other} in {100.0 * float(deep.mean()):.0f} % of the frames"
+            text = f"goes through the {other} in {100.0 * float(deep.mean()):.0f} % of the frames{beside}"
             yield Finding(one.limbs[0], "overlap", "look", _frames(deep), text)
 
 
@@ -410,6 +481,7 @@ def _unmapped(figures: Figures) -> Iterator[Finding]:
     if figures.source is None or figures.result is None:
         return
     others: list[str] = []
+    fingers: dict[str, list[str]] = {}
     for role in figures.unmapped:
         side, _, part = role.partition("_")
         lonely = side in SIDES and f"{SIDES[1 - SIDES.index(side)]}_{part}" in figures.mapped
@@ -417,9 +489,14 @@ def _unmapped(figures: Figures) -> Iterator[Finding]:
             text = "is not mapped, although the same part of the other side is"
             yield Finding(role, "not mapped", "look", (), text)
         elif part[-1:].isdigit():
-            others.append(f"{side} fingers")
+            finger = f"{side}_{part[:-2]}"
+            if not any(one.startswith(finger) for one in figures.mapped):
+                fingers.setdefault(side, []).append(finger.replace("_", " "))
         else:
             others.append(role.replace("_", " "))
+    for side, found in fingers.items():
+        some = any(one.startswith(side) and one[-1].isdigit() for one in figures.mapped)
+        others += dict.fromkeys(found) if some else [f"{side} fingers"]
     if others:
         yield Finding("body", "not mapped", "note", (), f"not mapped: {', '.join(dict.fromkeys(others))}")
 
@@ -441,9 +518,12 @@ def _of_parts(figures: Figures) -> Iterator[Finding]:
 
 def _four_legs(figures: Figures) -> Iterator[Finding]:
     """Yield findings about a body of four legs beside one of two."""
-    if figures.origin is None or figures.result is None or not figures.whole:
+    if figures.origin is None or figures.result is None:
         return
-    four = [stands_on_four(actor.motion.skeleton, actor.rows) for actor in (figures.origin, figures.result)]
+    four = [
+        stands_on_four(actor.motion.skeleton, {**actor.motion.skeleton.role_rows, **actor.rows})
+        for actor in (figures.origin, figures.result)
+    ]
     if four[0] != four[1]:
         names = ["the source", "the result"] if four[0] else ["the result", "the source"]
         text = f"at rest, {names[0]} stands on four legs and {names[1]} on two: poses mean different things for them"

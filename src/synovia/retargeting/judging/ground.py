@@ -23,6 +23,11 @@ _LOWEST: Final = 5.0  # percentile of a point's heights that is the ground; lowe
 _SPAN: Final = 0.02  # seconds over which speeds are measured, on each side; less is noise of the capture
 _SHORTEST: Final = 0.06  # seconds; a shorter contact is a foot that swings low
 _EDGE: Final = 0.05  # seconds by which contacts of two clips may differ
+_NEAR_FLOOR: Final = 0.1  # of a leg: a body whose lower foot is up to this far above its lowest places is on the floor
+_ON_FLOOR: Final = 0.2  # share of the frames on the floor that shows whether feet glide
+_CALM: Final = 0.5  # seconds over which paths are averaged: the hips sway with each step
+_STEPS: Final = 0.2  # of a leg: steps that lead less far show no path
+_ALIKE: Final = 0.6  # correlation of path and steps from which they differ in length alone
 _ENOUGH: Final = 0.2  # seconds of contact that a figure about contacts takes
 
 
@@ -156,6 +161,62 @@ def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
         )
         out.append(foot)
     return out
+
+
+def speeds(actor: Actor) -> tuple[float, tuple[float, float]]:
+    """Return the median speed of the hips, and how they glide over the floor.
+
+    A body that walks moves its feet relative to the hips as fast as the hips move. In a clip whose path is in another
+    unit than the body, feet and hips move together. In a jump they do so, too, so that only frames in which a foot is
+    on the floor count, and only the way over the ground.
+
+    Returns:
+        Legs per second; and (the same over the ground while a foot is on the floor, the part of it that the feet move
+        beside the hips), (0, 1) without such frames.
+    """
+    way = np.diff(actor.hips, axis=0)
+    usual = float(np.median(np.linalg.norm(way, axis=1))) * actor.motion.fps / actor.leg
+    feet = [actor.at(role) for side in SIDES if (role := f"{side}_foot") in actor.rows]
+    if not feet:
+        return usual, (0.0, 1.0)
+    lowest = np.min([foot[:, HEIGHT] for foot in feet], axis=0)
+    low = lowest < np.percentile(lowest, _LOWEST) + _NEAR_FLOOR * actor.leg
+    low = low[1:] & low[:-1]
+    if float(low.mean()) < _ON_FLOOR:
+        return usual, (0.0, 1.0)
+    speed = float(np.median(np.linalg.norm(way[low, :2], axis=1)))
+    apart = [float(np.median(np.linalg.norm((np.diff(foot, axis=0) - way)[low, :2], axis=1))) for foot in feet]
+    return usual, (speed * actor.motion.fps / actor.leg, max(apart) / speed if speed > 0.0 else 1.0)
+
+
+def path_factor(actor: Actor) -> float | None:
+    """Return the factor by which the path of the hips fits the steps of the legs; None if the clip does not show it.
+
+    Against the hips, the lower foot moves backwards as far as the hips move forwards. So the steps lead along a path.
+    It has the form of the path of the hips, but its length may differ: if lengths of bones and path differ in unit, or
+    the body walks on the spot.
+    """
+    ends = [f"{side}_{'toes' if f'{side}_toes' in actor.rows else 'foot'}" for side in SIDES]
+    feet = [actor.at(role) for role in ends if role in actor.rows]
+    window = max(1, round(_CALM * actor.motion.fps))
+    if len(feet) < 2 or len(actor.motion) < 2 * window + 2:
+        return None
+    lower = feet[0][:, HEIGHT] < feet[1][:, HEIGHT]
+    same = (lower[1:] == lower[:-1])[:, None]
+    step = actor.hips - np.where(lower[:, None], *feet)
+    path, steps = (_calm(np.cumsum(same * np.diff(v[:, :2], axis=0), axis=0), window) for v in (actor.hips, step))
+    sizes = float(np.sum(path * path)), float(np.sum(steps * steps))
+    both = float(np.sum(path * steps))
+    if sizes[1] < len(steps) * (_STEPS * actor.leg) ** 2 or both < _ALIKE * np.sqrt(sizes[0] * sizes[1]):
+        return None
+    return both / sizes[0] if sizes[0] > 0.0 else None
+
+
+def _calm(path: Array, window: int) -> Array:
+    """Return a path (T, 2) averaged over windows of time, beside its mean."""
+    sums = np.cumsum(np.pad(path, ((1, 0), (0, 0))), axis=0)
+    mean = (sums[window:] - sums[:-window]) / window
+    return mean - mean.mean(0)
 
 
 def _points(actor: Actor, role: str) -> Array:

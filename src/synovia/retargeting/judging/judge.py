@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from synovia.arguments import check_kind
+from synovia.clips.fit import Fitted
+from synovia.model.geometry import as_numbers
 from synovia.model.motion import Motion
-from synovia.retargeting.judging.findings import LEVELS, Finding, degrees, find, flipped
+from synovia.retargeting.judging.findings import LEVELS, Finding, apart, degrees, find, flipped
+from synovia.retargeting.judging.findings import missed as goals_missed
 from synovia.retargeting.judging.measure import Figures
 
 VERDICTS: Final = dict(zip(LEVELS, ("good", "look", "failed"), strict=True))
@@ -34,6 +37,10 @@ class Judgement:
 
     figures: Figures
     findings: tuple[Finding, ...]
+
+    def with_finding(self, finding: Finding) -> Judgement:
+        """Return the judgement with one more finding."""
+        return Judgement(self.figures, tuple(sorted((*self.findings, finding), key=_rank)))
 
     @property
     def verdict(self) -> str:
@@ -98,12 +105,15 @@ def judge(
     *,
     up: str | None = None,
     source_up: str | None = None,
-    flips: Sequence[int] = (),
+    flips: Sequence[int] | None = None,
+    missed: Sequence[int] = (),
+    errors: Any = None,
 ) -> Judgement:
     """Judge a clip: how close it is to its source, and whether it can be used.
 
     The judge compares the two clips as they are, and does not depend on how the result was made. Without a source it
-    looks at jumps, feet, crossed and overlapping limbs, limits, and a trunk that is upside down.
+    looks at jumps, feet, crossed and overlapping limbs, limits, and a trunk that is upside down. A clip that misses its
+    goals, or is far from the points that it was fitted to, is never good.
 
     Args:
         motion: The clip.
@@ -111,7 +121,10 @@ def judge(
         joint_map: (source joint, own joint) by role, as in ``retarget``; None to match joints by their roles.
         up: The axis of the clip that points up, such as ``"z"``; None to find it.
         source_up: The same for the source.
-        flips: Frames in which the points are flipped that the clip was fitted to (``flips`` of a fitted motion).
+        flips: Frames in which the points are flipped that the clip was fitted to; None for those of a fitted motion.
+        missed: Frames in which goals are missed, such as ``missed_frames`` of a tracked or retargeted motion.
+        errors: Distances of the points that the clip was fitted to, (T, K), length units of the clip, NaN where a point
+            was not seen; None for those of a fitted motion.
 
     Raises:
         InputError: If a clip has no frames, the two differ in length, or an axis is not known.
@@ -129,5 +142,15 @@ def judge(
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     figures = Figures(motion, source, joint_map, (source_up, up))
-    found = flipped(flips, len(motion)) if len(flips) else None
-    return Judgement(figures, (() if found is None else (found,)) + find(figures))
+    if isinstance(motion, Fitted):
+        flips, errors = motion.flips if flips is None else flips, motion.errors if errors is None else errors
+    made = [flipped(flips or (), len(motion)), goals_missed(missed, len(motion))]
+    if errors is not None:
+        made.append(apart(as_numbers(errors, (len(motion), -1), "errors", finite=False), figures))
+    found = [*(one for one in made if one is not None), *find(figures)]
+    return Judgement(figures, tuple(sorted(found, key=_rank)))
+
+
+def _rank(finding: Finding) -> int:
+    """Return the place of a finding's level, the worst first."""
+    return -LEVELS.index(finding.level)

@@ -217,7 +217,14 @@ class Figures:
     @cached_property
     def limbs(self) -> tuple[Limb, ...]:
         """Directions of trunk, head, limbs and feet beside those of the source; empty without a source."""
-        return tuple(Limb(bone, angles(a, b)) for bone, (a, b) in self.turned.items())
+        out: list[Limb] = []
+        for bone, (a, b) in self.turned.items():
+            off = angles(a, b)
+            if bone.endswith("foot"):  # a foot that points down is near, whatever its heading
+                c, d = self.pairs[bone]
+                off = np.minimum(off, angles(about_z(c, self.turn), d))
+            out.append(Limb(bone, off))
+        return tuple(out)
 
     @cached_property
     def feet(self) -> tuple[Foot, ...]:

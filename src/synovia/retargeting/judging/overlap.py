@@ -13,16 +13,19 @@ from synovia.model.names import SIDES
 from synovia.retargeting.judging.actor import Actor
 
 # Radii of slim limbs as parts of the length of a leg: an overlap then is deeper than cloth and flesh explain
-_RADII: Final = {"trunk": 0.10, "upper_arm": 0.035, "lower_arm": 0.03, "upper_leg": 0.06, "lower_leg": 0.045}
+_RADII: Final = {
+    "trunk": 0.10, "upper_arm": 0.035, "lower_arm": 0.03, "hand": 0.03, "upper_leg": 0.06, "lower_leg": 0.045,
+}  # fmt: skip
 _PAIRS: Final = (
     ("left_upper_leg", "right_upper_leg"),
     ("left_upper_leg", "right_lower_leg"),
     ("left_lower_leg", "right_upper_leg"),
     ("left_lower_leg", "right_lower_leg"),
     ("left_lower_arm", "right_lower_arm"),
-    *((f"{side}_lower_arm", "trunk") for side in SIDES),
+    *((f"{side}_{part}", "trunk") for part in ("lower_arm", "hand") for side in SIDES),
     *((f"{side}_lower_arm", f"{other}_upper_leg") for side in SIDES for other in SIDES),
 )
+_PALM: Final = 0.1  # of a leg: a hand is this long without its fingers
 _ENDS: Final = 0.15  # of a trunk's length: its capsule ends that far from hips and shoulders, where limbs begin
 
 
@@ -69,14 +72,21 @@ def _depths(actor: Actor) -> dict[tuple[str, str], Array]:
         return {}
     sides = [np.stack([segments[pair[k]] for pair in pairs], axis=1) for k in (0, 1)]  # (T, pairs, 2, 3)
     apart = segment_distance(sides[0], sides[1]) / actor.leg
-    radii = np.array([_radius(a) + _radius(b) for a, b in pairs])
+    radii = np.array([_radius(actor, a) + _radius(actor, b) for a, b in pairs])
     depth = np.maximum(radii - apart, 0.0)
     return {pair: depth[:, k] for k, pair in enumerate(pairs)}
 
 
-def _radius(name: str) -> float:
-    """Return the radius of a limb, in lengths of a leg."""
-    return _RADII[name.removeprefix("left_").removeprefix("right_")]
+def _radius(actor: Actor, name: str) -> float:
+    """Return the radius of a limb, in lengths of a leg; that of a leg is at most half the distance of the hip joints.
+
+    So legs of a body whose hips are near each other, or at one point, do not overlap from the start.
+    """
+    radius = _RADII[name.removeprefix("left_").removeprefix("right_")]
+    hips = actor.across("upper_leg")
+    if name.endswith("leg") and hips is not None:
+        radius = min(radius, 0.5 * float(np.linalg.norm(hips[0])) / actor.leg)
+    return radius
 
 
 def _segment(actor: Actor, name: str) -> Array | None:
@@ -86,6 +96,15 @@ def _segment(actor: Actor, name: str) -> Array | None:
             return None
         a, b = actor.hips, actor.middle("upper_arm")
         return np.stack([a + _ENDS * (b - a), b - _ENDS * (b - a)], axis=1)
+    if name.endswith("hand"):
+        arm = actor.bone(f"{name.partition('_')[0]}_lower_arm")
+        if name not in actor.rows or arm is None:
+            return None
+        start = actor.at(name)
+        below = [actor.places[:, row] - start for row in actor.below(name)[1:]]
+        far = max(below, key=lambda way: float(np.linalg.norm(way[0])), default=arm)
+        way = unit(far) if float(np.linalg.norm(far[0])) > 0.5 * _PALM * actor.leg else arm
+        return np.stack([start, start + _PALM * actor.leg * way], axis=1)
     end = actor.end_row(name) if name in actor.rows else None
     return None if end is None else np.stack([actor.at(name), actor.places[:, end]], axis=1)
 

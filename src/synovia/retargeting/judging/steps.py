@@ -190,17 +190,9 @@ def at_limits(motion: Motion) -> dict[int, Bools]:
 
 def _at_swing_twist(limit: SwingTwist, quats: Array) -> Bools:
     """Return in which frames a ball joint (T, 4) is at the edge of its swing or its twist."""
-    vector = quats[:, :3] @ limit.axes
-    x, y, z, w = (*vector.T, quats[:, 3])
-    half = np.arctan2(z, w)
-    c, s = np.cos(half), np.sin(half)
-    u, v = x * c - y * s, x * s + y * c  # of the swing, q = swing · twist
-    sine = np.hypot(u, v)
-    factor = np.where(sine > 1e-12, 2.0 * np.arctan2(sine, np.hypot(w, z)) / np.maximum(sine, 1e-12), 2.0)
-    sx, sy = factor * u, factor * v
-    a, b = np.where(sx >= 0.0, limit.x[1], limit.x[0]), np.where(sy >= 0.0, limit.y[1], limit.y[0])
-    inside = (sx / np.maximum(a, 1e-9)) ** 2 + (sy / np.maximum(b, 1e-9)) ** 2
-    twist = (2.0 * half + np.pi) % (2.0 * np.pi) - np.pi
+    swing, twist = limit.components(quats)
+    half = [np.where(swing[:, k] >= 0.0, pair[1], pair[0]) for k, pair in enumerate((limit.x, limit.y))]
+    inside = np.sum([(swing[:, k] / np.maximum(half[k], 1e-9)) ** 2 for k in (0, 1)], axis=0)
     low, high = limit.twist
     bounded = high - low < 2.0 * np.pi - _AT
     return (inside >= 1.0 - 1e-4) | (bounded & ((twist <= low + 1e-5) | (twist >= high - 1e-5)))
