@@ -171,7 +171,7 @@ def test_wrong_archives(tmp_path, robot, change, message):
 
 
 def test_tables_in_unitrees_order(tmp_path, robot):
-    motion = walk(robot, frames=3)
+    motion = walk(robot, frames=3, fps=30.0)
     path = tmp_path / "walk.csv"
     with pytest.warns(UserWarning, match="does not hold the rate of 50 frames per second"):
         sy.save_motion(motion, tmp_path / "walk.unitree.csv")
@@ -220,7 +220,7 @@ def test_commands_take_and_make_these_files(tmp_path, robot):
 
 def test_lafan1_of_g1_has_the_order_of_its_model(tmp_path, shared_data):
     g1 = sy.load_skeleton(shared_data / "robot" / "g1_29dof.urdf")
-    motion = walk(g1, frames=5)
+    motion = walk(g1, frames=5, fps=30.0)
     sy.save_motion(motion, tmp_path / "w.isaac.npz")
     arrays = read_archive(tmp_path / "w.isaac.npz")
     assert arrays["body_names"][0] == "pelvis"
