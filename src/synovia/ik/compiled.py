@@ -408,7 +408,7 @@ class CompiledProblem(ChecksArguments):
     def _without_followers(self, values: JointValues) -> JointValues:
         """Return values by joint without those of mimic joints, which follow their leader; names are checked."""
         joints = self.skeleton.joints
-        return {name: value for name, value in values.items() if joints[self.skeleton.index(name)].mimic is None}
+        return {name: value for name, value in values.items() if joints[self.skeleton.value_index(name)].mimic is None}
 
     def _led(self, q: Array, what: str) -> Array:
         """Return joint values (..., nq) of starts after all checks; mimic joints get the value that follows.

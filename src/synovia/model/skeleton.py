@@ -213,7 +213,7 @@ class Skeleton(Pictured):
             role = ALIASES.get(name, name)
             if role not in ROLES:
                 raise unknown_name("role", name, [*ROLES, *ALIASES], self.name)
-            row = self.index(joint)
+            row = self.value_index(joint)
             if row in rows or role in rows.values():
                 what = f"joint {self.joint_names[row]!r} has two roles" if row in rows else f"role {role!r}"
                 value = (rows[row], name) if row in rows else joint

@@ -121,7 +121,7 @@ class FullBody(IteratingSolver):
         if isinstance(self.largest_move, tuple):
             rows = np.full(len(skeleton), np.inf)
             for joint, value in self.largest_move:
-                rows[skeleton.index(joint)] = value
+                rows[skeleton.value_index(joint)] = value
             moves = rows[t.owner]
         else:
             one = float(cast("float", self.largest_move))
