@@ -171,7 +171,7 @@ def test_wrong_archives(tmp_path, robot, change, message):
 
 
 def test_tables_in_unitrees_order(tmp_path, robot):
-    motion = walk(robot, frames=3, fps=30.0)
+    motion = walk(robot, frames=3)
     path = tmp_path / "walk.csv"
     with pytest.warns(UserWarning, match="does not hold the rate of 50 frames per second"):
         sy.save_motion(motion, tmp_path / "walk.unitree.csv")
