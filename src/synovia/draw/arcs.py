@@ -34,7 +34,7 @@ def limit_arcs(skeleton: Skeleton, row: int, radius: float) -> Array:
         a, b = np.where(x > 0.0, limit.x[1], limit.x[0]), np.where(y > 0.0, limit.y[1], limit.y[0])
         swing = 1.0 / np.hypot(x / np.maximum(a, 1e-9), y / np.maximum(b, 1e-9))
         rim = np.stack([np.sin(swing) * y, -np.sin(swing) * x, np.cos(swing)], axis=1)
-        points = rim @ np.asarray(limit.frame).T
+        points = rim @ limit.axes.T
     points = radius * points @ joint.rest[:3, :3].T
     return np.stack([points[:-1], points[1:]], axis=1)
 

@@ -29,7 +29,6 @@ from synovia.kernels.layout import (
     TURN,
 )
 from synovia.model import Pose, Skeleton
-from synovia.model.degrees import warn_of_degrees
 from synovia.model.geometry import Array, as_numbers, dimensions, rotation_between
 from synovia.model.pose import JointValues, Numbers, checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
@@ -342,9 +341,7 @@ class CompiledProblem(ChecksArguments):
             return Pose(skeleton, self._without_followers(cast("JointValues", start)))
         if shape_of(start) == (given.nq,) and given is not skeleton:
             start = with_root_at_rest(as_numbers(start, (given.nq,), "start"), skeleton.nq - given.nq)
-        q = self._led(as_numbers(start, (skeleton.nq,), "start", finite=False), "start")
-        warn_of_degrees(skeleton, q, "start")
-        return Pose.trusted(skeleton, q)
+        return Pose.trusted(skeleton, self._led(as_numbers(start, (skeleton.nq,), "start", finite=False), "start"))
 
     def as_near_start(self, start: Any) -> Pose:
         """Return a start as ``as_start`` does.
@@ -391,7 +388,6 @@ class CompiledProblem(ChecksArguments):
             unusable = refused_rows(partial(self._led, what="starts"), rows)
             rows[unusable] = self.rest
             led = self._led(rows, "starts")
-        warn_of_degrees(skeleton, led, "starts")
         moved = self.moved_inside(led, inside_limits(skeleton, led))
         if moved is not None and self.moves is not None:
             unusable = [*unusable, *np.flatnonzero((moved > self.moves + _ROUNDING).any(1)).tolist()]

@@ -11,7 +11,7 @@ from synovia.arguments import warn
 from synovia.kernels.layout import BLOCK, BLOCK_Q, IS_ANGLE, LOWER, SCALAR, UPPER
 from synovia.model.tables import Tables
 
-_FAR: Final = 4.0 * math.pi  # radians beyond a limit: two turns too far; the unit is likely wrong
+FAR: Final = 4.0 * math.pi  # radians beyond a limit: two turns too far; the unit is likely wrong
 _MOST: Final = 720.0  # two turns in degrees; larger values have another cause
 _SHOWN: Final = 4  # names in one warning
 
@@ -33,13 +33,11 @@ def warn_of_degrees(skeleton: Bounded, q: Any, what: str = "q") -> None:
         q: Joint values, (..., nq).
         what: What they are, for the message.
     """
-    if not q.size or np.abs(q).max() <= _FAR:
-        return
     t = skeleton.tables
     hinges = np.flatnonzero((t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0))
     values = q.reshape(-1, q.shape[-1])[:, t.variables[hinges, BLOCK_Q]]
     low, high = t.limits[hinges, LOWER], t.limits[hinges, UPPER]
-    far = ((values < low - _FAR) | (values > high + _FAR)) & (np.abs(values) <= _MOST)
+    far = ((values < low - FAR) | (values > high + FAR)) & (np.abs(values) <= _MOST)
     columns = np.flatnonzero(far.any(0)).tolist()
     if not columns:
         return
@@ -63,7 +61,7 @@ def warn_of_limit_in_degrees(name: str, limit: tuple[float, float], before: tupl
         before: Its limit before.
     """
     (lower, upper), (low, high) = limit, before
-    if -_MOST <= lower < low - _FAR or high + _FAR < upper <= _MOST:
+    if -_MOST <= lower < low - FAR or high + FAR < upper <= _MOST:
         warn(
             f"limit of joint {name!r}: ({lower:g}, {upper:g}) is far wider than before, {low:g} to {high:g} radians. "
             f"Limits are in radians. Did you mean degrees, ({math.radians(lower):.4g}, {math.radians(upper):.4g})?"

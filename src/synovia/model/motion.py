@@ -11,7 +11,6 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.degrees import warn_of_degrees
 from synovia.model.geometry import Array, as_numbers, dimensions
 from synovia.model.joint import Joint
 from synovia.model.pose import checked_q, world_frames
@@ -68,7 +67,6 @@ class Motion:
             raise InputError("fps", where=name, value=fps, expected="frames per second above 0")
         self.skeleton = skeleton
         self._q = checked_q(skeleton, q)
-        warn_of_degrees(skeleton, self._q)
         self._q.setflags(write=False)
         self.fps = rate
         self.name = name

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, TURN
-from synovia.model.degrees import warn_of_degrees
+from synovia.model.degrees import FAR, warn_of_degrees
 from synovia.model.geometry import UNIT_SLACK, Array, as_numbers, dimensions, frames_to_transforms
 from synovia.model.joint import LONGEST, Kind
 from synovia.model.notebook import Pictured
@@ -50,18 +50,23 @@ def inside_limits(skeleton: Skeleton, q: Array) -> Array:
 def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     """Return joint values (..., nq) as a new float64 array with exact quaternions and couplings.
 
+    Values that seem to be in degrees bring a warning.
+
     Raises:
         InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, or a mimic joint
             contradicts its leader.
     """
     shape = (-1,) * (dimensions(q) - 1) + (skeleton.nq,)
     out = as_numbers(q, shape, what)
-    if out.size and np.abs(out).max() > LONGEST:
+    largest = float(np.abs(out).max(initial=0.0))
+    if largest > LONGEST:
         raise InputError(
             what,
             value=float(out.flat[np.argmax(np.abs(out))]),
             expected=f"numbers of at most {LONGEST:g}",
         )
+    if largest > FAR:
+        warn_of_degrees(skeleton, out, what)
     t = skeleton.tables
     turns = np.flatnonzero(t.variables[:, BLOCK] == TURN)
     if len(turns):
@@ -147,7 +152,6 @@ class Pose(Pictured):
             if dimensions(q) != 1:
                 as_numbers(q, (skeleton.nq,), "q")
             self._q = checked_q(skeleton, q)
-            warn_of_degrees(skeleton, self._q)
         self._frames: Array | None = None
         self._inside: Array | None = None
         self.ready: Array | None = None  # ``inside`` after its first use; a slot is three times as fast as a property
@@ -178,7 +182,7 @@ class Pose(Pictured):
         code = skeleton.validate(q, inside)
         if code < 0:
             return None
-        if not code:  # outside the limits
+        if not code and np.abs(q).max(initial=0.0) > FAR:  # outside the limits
             warn_of_degrees(skeleton, q)
         pose = _new(cls)
         pose.skeleton = skeleton
