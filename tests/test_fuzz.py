@@ -65,6 +65,7 @@ def fuzz(script, *arguments):
     )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # what a file has and the model has not
 def test_what_is_damaged_was_whole(fuzzer, tmp_path):
     worker, always = fuzzer["worker"], Random(0)
     always.random = lambda: 1.0

@@ -85,9 +85,12 @@ def _lean(source: Body, target: Body) -> Array:
     """Return the smallest rotation from the line of the target's trunk at rest to that of the source's.
 
     Files place the joints of hips, neck and shoulders differently. So the line is the mean of that from the midpoint of
-    the hip joints to that of the shoulders, and that from the joint of the hips to the neck.
+    the hip joints to that of the shoulders, and that from the joint of the hips to the neck. It is the identity for
+    bodies without legs.
     """
     bodies = target, source
+    if any(role not in body.roles for body in bodies for role in ("hips", *(f"{side}_upper_leg" for side in SIDES))):
+        return np.eye(3)
     lines = [np.zeros(3), np.zeros(3)]
     for tops in (_TOPS, (_TOPS[1], _TOPS[0], _TOPS[2])):
         top = next((top for top in tops if all(role in body.roles for role in top for body in bodies)), None)
