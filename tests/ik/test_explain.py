@@ -206,3 +206,20 @@ def test_a_body_without_a_moving_joint_is_told(solver):
     solution = sy.solve(rigid, sy.PositionGoal("tip", (1.0, 0.0, 5.0)), solver)
     assert solution.status is sy.Status.UNREACHABLE
     assert any("no joint moves 'tip'" in line for line in solution.explain())
+
+
+def test_a_proved_miss_says_why_it_made_fewer_attempts_than_allowed():
+    arm = sy.bundled("arm7")
+    proved = sy.solve(arm, sy.PositionGoal("tool", (3.0, 0.0, 0.5)), sy.LevenbergMarquardt(attempts=100))
+    assert proved.status is sy.Status.UNREACHABLE
+    assert proved.attempts < 100
+    assert any("No more were made, because the miss is proved." in line for line in proved.explain())
+    alone = sy.solve(arm, sy.PositionGoal("tool", (3.0, 0.0, 0.5)), sy.LevenbergMarquardt(attempts=2))
+    assert not any("No more were made" in line for line in alone.explain() if alone.attempts >= 2)
+
+
+def test_a_rest_goal_without_effect_is_refused():
+    arm = sy.bundled("arm7")
+    with pytest.raises(sy.InputError, match=r"rest goal has no effect: 'tool' cannot move. Name joints that move"):
+        sy.IK(arm, [sy.PositionGoal("tool"), sy.RestGoal(joints=["tool"])], "full-body")
+    sy.IK(arm, [sy.PositionGoal("tool"), sy.RestGoal(joints=["tool", "joint1"])], "full-body")

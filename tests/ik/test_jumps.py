@@ -162,3 +162,18 @@ def test_progress_counts_every_track_and_the_smoothing(settings, parts):
     assert {of for _, of in told} == {6 * parts}
     assert told[-1] == (6 * parts, 6 * parts)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_a_leap_of_the_target_is_a_jump_of_the_pose():
+    arm = sy.bundled("arm7")
+    ik = sy.IK(arm, sy.PositionGoal("tool"))
+    path = np.linspace((0.4, -0.3, 0.5), (0.4, -0.2, 0.5), 20)
+    path[10:, 1] += 0.5
+    clip = ik.track({"tool": path}, arm.rest_pose(), fps=30, name="stepped")
+    assert clip.reached.all()
+    steps = np.abs(np.diff(clip.q, axis=0)).max(axis=1)
+    assert steps[9] > 0.7
+    assert 10 in clip.jumps
+    assert clip.motion.name == "stepped"
+    even = ik.track({"tool": np.linspace(path[0], path[9], 20)}, clip[0].pose)
+    assert even.jumps == ()

@@ -65,20 +65,21 @@ def test_frames_out_of_reach_are_listed_and_the_track_goes_on():
     clip = sy.IK(ARM, sy.PositionGoal("tool")).track({"tool": targets}, start)
     assert clip.missed_frames == tuple(range(20, 40))
     assert {clip[b].status for b in clip.missed_frames} == {sy.Status.UNREACHABLE}
-    assert set(clip.jumps) <= {40}  # a stretched arm may need another start
+    assert set(clip.jumps) <= {20, 40}  # the target leaps there, and a stretched arm may need another start
     assert np.abs(np.diff(clip.q[20:40], axis=0)).max() < 1e-6
 
 
 @pytest.mark.compiled
 def test_a_jump_of_the_target_that_needs_a_restart_is_listed():
-    """Frames that only a restart solves are in ``jumps``; all others are continuous."""
+    """Frames that only a restart solves are in ``jumps``."""
     ik = sy.IK(ARM, sy.PoseGoal("tool"))
     frames = np.array([ARM.random_pose(i).transform("tool") for i in range(60)])
     clip = ik.track({"tool": frames}, ARM.random_pose(7))
     assert clip.reached.all()
     assert 0 < len(clip.jumps) < 40
-    assert all(clip[b].attempts > 1 for b in clip.jumps)
-    assert all(clip[b].attempts == 1 for b in range(1, 60) if b not in clip.jumps)
+    restarted = {b for b in range(1, 60) if clip[b].attempts > 1}
+    assert restarted
+    assert restarted <= set(clip.jumps)
 
 
 @pytest.mark.compiled
@@ -438,15 +439,17 @@ def test_a_pole_that_passes_at_a_distance_is_followed_without_a_jump(solver):
     assert clip.jumps == ()
 
 
-def test_fast_motion_is_no_flip():
-    """A hand that goes to the other side of the body in one frame turns its joints as far as that asks."""
+def test_a_leap_of_the_target_is_listed_and_fast_motion_is_not():
+    """A hand that goes to the other side of the body in one frame leaps; in several frames, it only moves fast."""
     body = sy.bundled("humanoid")
     ik = sy.IK(body, sy.PositionGoal("left_hand"))
     here, there = (body.random_pose(k).position("left_hand") for k in (1, 4))
     assert np.linalg.norm(there - here) > 0.5
     clip = ik.track({"left_hand": np.array([here, here, there, there])}, ik.solve({"left_hand": here}).pose)
-    assert np.abs(np.diff(clip.q, axis=0)).max() > 0.2
-    assert clip.jumps == ()
+    assert np.abs(np.diff(clip.q, axis=0)).max() > 0.7
+    assert clip.jumps == (2,)
+    swift = ik.track({"left_hand": np.linspace(here, there, 12)}, ik.solve({"left_hand": here}).pose)
+    assert swift.jumps == ()
 
 
 def test_when_one_of_several_tracks_fails_the_others_end_too():

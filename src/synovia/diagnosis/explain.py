@@ -65,7 +65,9 @@ def explain(solution: Solution) -> list[str]:
     if clamped := solution.start_clamped:
         lines.append(f"The start was outside the limits of {_listed(clamped)}; it was moved to the limits first.")
     if not solution.reached and solution.attempts > 1:
-        lines.append(f"The best of {solution.attempts} attempts was attempt {solution.attempt}.")
+        proved = solution.status is Status.UNREACHABLE and solution.attempts < ik.solver.search.attempts
+        why = " No more were made, because the miss is proved." if proved else ""
+        lines.append(f"The best of {solution.attempts} attempts was attempt {solution.attempt}.{why}")
     if ik.solver.finish and (taken := solution.finish_steps):
         lines.append(f"The method finish={ik.solver.finish!r} took the last {taken} steps.")
     return lines

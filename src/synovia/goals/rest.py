@@ -157,5 +157,10 @@ class RestGoal(Goal):
         else:
             for joint, part in self.parts.items():
                 shares[skeleton.value_index(joint)] = part
+            held = [skeleton.joints[row].kind is Kind.FIXED for row in np.flatnonzero(shares).tolist()]
+            if held and all(held):
+                names = ", ".join(repr(joint) for joint in self.parts)
+                hint = "name joints that move"
+                raise InputError(f"rest goal has no effect: {names} cannot move", where=skeleton.name, hint=hint)
         shares *= [self.weight * (1.0 + joint.stiffness) for joint in skeleton.joints]
         return self._with(preference=(shares, q))

@@ -1,4 +1,7 @@
-"""Find the jumps of a track: restarts, flips, and switches of a closed form to another branch.
+"""Find the jumps of a track: restarts, leaps, flips, and switches of a closed form to another branch.
+
+**Leaps.** A joint rotates far in one frame, and much farther than in the frames before and after it. The cause does not
+matter: the target may have leapt as well.
 
 **Flips.** A pose may flip although its targets move little: an elbow whose pole crosses the limb, or a wrist. A target
 that moves by δ at a distance d from a joint rotates the joint by about δ / d, or a few times that near a straight limb.
@@ -39,7 +42,8 @@ Bools = NDArray[np.bool_]
 Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
 """Solves the frames of one track: follow(problem, targets, first start, progress callback)."""
 
-_FLIP: Final = 0.7  # radians; smallest rotation of a joint in one frame that may be a flip
+_FLIP: Final = 0.7  # radians; smallest rotation of a joint in one frame that may be a flip or a leap
+_ALONE: Final = 5.0  # a leap beside the rotations of the joint in the frames before and after
 _SEEN: Final = 0.15  # a flip changes at least one joint value by more; a quaternion by at least 0.17
 _MORE: Final = 10.0  # a flip's rotation beside that of its targets; a limb that leaves its straight pose has about 4
 _SWING: Final = 1.2  # radians; smallest swing of a limb that is a flip if its pole crosses the limb
@@ -66,7 +70,7 @@ def find_jumps(
         follow: The function that solved the track.
         switches: Whether to look for switches of a closed form, which takes more solves.
     """
-    jumped = (rows[:, WINNER] > 0) | _flips(ik, rows) | _crossings(ik, rows)
+    jumped = (rows[:, WINNER] > 0) | _leaps(ik, rows) | _flips(ik, rows) | _crossings(ik, rows)
     if switches and ik.solver.closed and len(rows) > 1:
         jumped |= _branch_switches(ik, complete(ik, table, rows), start, rows, follow)
     jumped[:1] = False
@@ -86,6 +90,21 @@ def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
 def changes(ik: CompiledProblem, a: Array, b: Array) -> Array:
     """Return the sum of squared changes of all joints, radians and reaches, between rows of joint values."""
     return np.sum(all_variables(ik.skeleton, ik.reach).difference(a, b) ** 2, axis=1)
+
+
+def _leaps(ik: CompiledProblem, rows: Array) -> Bools:
+    """Return in which frames of a track a joint rotates far, and much farther than just before and after."""
+    out = np.zeros(len(rows), bool)
+    q, variables = rows[:, ik.places], all_variables(ik.skeleton)
+    if len(q) < 2:
+        return out
+    turned = variables.angles(variables.difference(q[:-1], q[1:]))
+    if not turned.size or turned.max() <= _FLIP:
+        return out
+    still = np.zeros((1, turned.shape[1]))
+    beside = np.maximum(np.concatenate([still, turned[:-1]]), np.concatenate([turned[1:], still]))
+    out[1:] = ((turned > _FLIP) & (turned > _ALONE * beside)).any(axis=1)
+    return out
 
 
 def _flips(ik: CompiledProblem, rows: Array) -> Bools:

@@ -52,13 +52,15 @@ class Tracked(Solutions):
         fps: float,
         jumped: Bools,
         held: Sequence[str | None],
+        name: str = "motion",
     ) -> None:
-        """Store the results, the start of the first frame and the rate.
+        """Store the results, the start of the first frame, the rate and the name.
 
         For each frame, also store whether it jumps, and the option of ``track`` that caused a miss.
         """
         super().__init__(ik, rows, start)
         self.fps = fps
+        self.name = name
         self._jumped = jumped
         self._held = held
 
@@ -73,7 +75,7 @@ class Tracked(Solutions):
     @property
     def motion(self) -> Motion:
         """The poses as a motion."""
-        return Motion(self.ik.skeleton, self.q, self.fps)
+        return Motion(self.ik.skeleton, self.q, self.fps, name=self.name)
 
     @property
     def missed_frames(self) -> tuple[int, ...]:
@@ -98,8 +100,9 @@ class Tracked(Solutions):
     def jumps(self) -> tuple[int, ...]:
         """Frames after the first that jump from the previous one.
 
-        They were solved from another start, a closed form switched to a distant branch, or a joint rotated by far more
-        than the motion of its targets explains, such as an elbow whose pole crosses the limb.
+        They were solved from another start, a closed form switched to a distant branch, a joint rotated by far more
+        than the motion of its targets explains, such as an elbow whose pole crosses the limb, or a joint rotated by
+        more than 0.7 rad and far more than in the frames beside it, whatever the cause.
         """
         return tuple(np.flatnonzero(self._jumped).tolist())
 
@@ -110,6 +113,7 @@ def track(
     start: Start | None = None,
     *,
     fps: float = 30.0,
+    name: str = "motion",
     warm_start: bool = True,
     candidates: int = 1,
     both_ways: bool = False,
@@ -123,13 +127,15 @@ def track(
 
     A frame may take the steps of ten attempts from there. If it misses, it is restarted from other poses; a restart
     that reaches the goals is used, and the frame is listed in ``jumps``. Frames in which a closed form switches to a
-    distant branch, or a joint rotates by far more than the motion of its targets explains, are listed too.
+    distant branch, or a joint rotates by far more than the motion of its targets explains or than in the frames beside
+    it, are listed too.
 
     Args:
         ik: The problem.
         targets: As in ``solve_many``, with one target for each frame.
         start: Pose before the first frame; the rest pose by default.
         fps: Frames per second of the resulting motion.
+        name: Name of the resulting motion, such as that of the clip that is changed.
         warm_start: Whether a frame starts from the previous one; otherwise each starts from ``start``.
         candidates: Number of starts, random ones after ``start``. The path that moves least is used.
         both_ways: Whether to track the clip from its end too, for the best path through both.
@@ -178,7 +184,7 @@ def track(
         mark_interrupted(rows)
     if most is not None:
         held[limit_velocity(ik, rows, rate, most)] = "velocity"
-    return Tracked(ik, rows, pose.values.reshape(1, -1), rate, jumped, tuple(held))
+    return Tracked(ik, rows, pose.values.reshape(1, -1), rate, jumped, tuple(held), name)
 
 
 class _TooLateError(Exception):
