@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -15,13 +15,12 @@ from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_de
 from synovia.ik.parallel import Progress, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.status import invalid_rows
-from synovia.ik.targets import Targets
+from synovia.ik.targets import Targets, Workspace
 from synovia.kernels.layout import ATTEMPTS, COST, MAX_STEPS, MOST_WORK, PATIENCE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.root import Root
-from synovia.model.tables import Ints
 from synovia.solver import Solver, SolverName
 from synovia.solver.base import Kernel
 from synovia.tracking import track
@@ -113,7 +112,7 @@ class IK(CompiledProblem):
         if follow is not False:
             _check_follow(follow, start)
             if follow:
-                ints = self._one_attempt
+                ints = self.one_attempt
         if start is not None:
             if type(start) is not Pose or start.skeleton is not self.skeleton:
                 start = Pose.quick(self.skeleton, start) or self.as_start(start)
@@ -137,18 +136,25 @@ class IK(CompiledProblem):
                 code = self.settled(again, workspace.table, targets)
             if code & 1:
                 self.classify(first, row, workspace.scratch, not follow)
+            if self.bends is not None:
+                self._bend_well(workspace, first, row, follow=bool(follow))
         finally:
             if deadline is not None:
                 clear(workspace.scratch)
             self.idle.append(workspace)
         return Solution(self, row, start)
 
-    @cached_property
-    def _one_attempt(self) -> Ints:
-        """The packed integers for one attempt, without restarts."""
-        ints = self.ints.copy()
-        ints[ATTEMPTS] = 1
-        return ints
+    def _bend_well(self, workspace: Workspace, start: Array, row: Array, *, follow: bool) -> None:
+        """Solve again from a bent start if a limb that was straight at the start has bent to a wrong side."""
+
+        def once(starts: Array, _: object) -> Array:
+            out = _empty(self.row_shape)
+            code = self.call(self.one_attempt, self.floats, workspace.table, starts, out, workspace.scratch, False, 0)
+            if code & 1:
+                self.classify(starts, out, workspace.scratch, not follow)
+            return out
+
+        self.bend_well(start, row, once)
 
     def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
         """Return all poses within the limits that a closed form finds for the goals, the nearest to the start first.
@@ -240,7 +246,11 @@ class IK(CompiledProblem):
         first = np.ascontiguousarray(inside_limits(self.skeleton, given))
         moved = self.moved_inside(given, first)
         if moved is None:
-            return solve(table, first)
+            rows = solve(table, first)
+            if self.bends is not None:
+                one = partial(solve, progress=None, ints=self.one_attempt)
+                self.bend_well(first, rows, lambda starts, at: one(table[at], starts))
+            return rows
         if len(given) == 1:
             return solve(table, first, floats=self.floats_of(given, first))
         rows = solve(table, first)

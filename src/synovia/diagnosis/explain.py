@@ -38,7 +38,8 @@ _HELD = {
 def explain(solution: Solution) -> list[str]:
     """Return the sentences of ``Solution.explain``.
 
-    They say how the solve ended, which goals are missed and why, which limits are active, and how the start changed.
+    They say how the solve ended, which goals are missed and why, which limits are active, to which undefined side a
+    limb has bent, and how the start changed.
     """
     if solution.refusal is not None:
         return [solution.status.meaning, str(solution.refusal)]
@@ -62,6 +63,7 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"At a limit: {_listed(joints)}.")
     lines += causes
     lines += _reason_sentences(solution, reasons)
+    lines += solution.notes
     if clamped := solution.start_clamped:
         lines.append(f"The start was outside the limits of {_listed(clamped)}; it was moved to the limits first.")
     if not solution.reached and solution.attempts > 1:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Final, Literal, Protocol, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.arguments import ChecksArguments, check_kind, shown
 from synovia.errors import InputError, SynoviaError, restated
@@ -15,29 +16,37 @@ from synovia.goals import Goal, PositionGoal
 from synovia.ik.engine import engine_of
 from synovia.ik.interrupts import Watch, has_ended, new_scratch, raise_signal
 from synovia.ik.parallel import Progress, run_rows
-from synovia.ik.status import mark_interrupted
+from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets, TargetWriter, Workspace, regular_rows, shape_of
 from synovia.kernels.layout import (
+    ATTEMPTS,
     BLOCK,
     BLOCK_Q,
+    COST,
     GENERAL_FLOATS,
     IS_ANGLE,
     LARGEST_MOVE,
     OUT_HEAD,
     SCALAR,
+    STATUS,
     TRANSFORM_WIDTH,
     TURN,
+    WINNER,
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions, rotation_between
 from synovia.model.pose import JointValues, Numbers, checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
-from synovia.problem import pack, reduce
+from synovia.model.tables import Ints
+from synovia.problem import Bends, find_bends, pack, reduce
+from synovia.problem.bends import SIZES
 from synovia.solver import Solver, SolverName, as_solver
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
 _JOINTS: Final = 100  # a larger body gets a larger work limit, in proportion to its joints
+_BETTER: Final = 0.01  # more of a limb's bend to its side, for another answer
+_NO_WORSE: Final = 1.001  # factor of the cost of a miss that may bend to its side instead
 _TOLERANCE: Final = (1e-4, 1e-3)  # of the reach, and radians
 _ROUNDING: Final = 1e-9  # radians or length units, of a start that a solve with a largest move has returned
 _GOAL: Final = "for example PositionGoal(joint, position)"
@@ -209,6 +218,7 @@ class CompiledProblem(ChecksArguments):
         threads: int,
         watch: Watch,
         kernel: Callable[..., int] | None = None,
+        ints: Ints | None = None,
         simd: bool = False,
         floats: Array | None = None,
     ) -> Array:
@@ -222,13 +232,14 @@ class CompiledProblem(ChecksArguments):
             threads: Number of threads.
             watch: When to stop.
             kernel: Another kernel than that of the problem.
+            ints: Other integers than those of the problem.
             simd: Whether this kernel solves several rows at once.
             floats: Other numbers of the problem.
         """
         out = self.new_rows(len(table))
         problem = (
             kernel or self.kernel,
-            self.ints,
+            self.ints if ints is None else ints,
             self.floats if floats is None else floats,
             table,
             starts,
@@ -316,6 +327,56 @@ class CompiledProblem(ChecksArguments):
         floats, end = self.floats.copy(), int(self.ints[GENERAL_FLOATS])
         floats[end - len(self.reduced.variables) : end] = self._solved_moves(np.maximum(left, 0.0))
         return floats
+
+    def bend_well(self, starts: Array, rows: Array, solve: Callable[[Array, NDArray[np.int64]], Array]) -> None:
+        """Replace results in which a straight limb has bent to a wrong side by better ones from starts that are bent.
+
+        Results of restarts are replaced too, because a random pose turns limbs to any side.
+
+        Args:
+            starts: Starts, (B, nq) or (1, nq).
+            rows: Results; changed in place.
+            solve: Returns the results of one attempt from some starts, for the problems with some numbers.
+        """
+        if self.bends is None:
+            return
+        for size in SIZES:
+            shares = self.bends.shares(starts, rows[:, self.places])
+            restarted = (rows[:, WINNER] > 0) & (rows[:, STATUS] == Status.REACHED)
+            if shares is None and not restarted.any():
+                return
+            if shares is None:
+                shares = np.ones((len(rows), len(self.bends.places)))
+            shares[restarted] = -1.0
+            at = np.flatnonzero((shares < 1.0).any(axis=1))
+            given = starts[np.minimum(at, len(starts) - 1)]
+            bent = self.bends.bent(given, size, (shares[at] < 1.0).astype(np.float64))
+            if bent is None:
+                return
+            found = solve(bent, at)
+            now = self.bends.shares(given, found[:, self.places])
+            good = found[:, STATUS] == Status.REACHED
+            good |= (rows[at, STATUS] != Status.REACHED) & (found[:, COST] <= _NO_WORSE * rows[at, COST])
+            if now is not None:
+                good &= now.min(axis=1) > shares[at].min(axis=1) + _BETTER
+            rows[at[good]] = found[good]
+
+    @cached_property
+    def bends(self) -> Bends | None:
+        """Limbs that bend to a side of their own if they are straight; None without any.
+
+        They are looked for at the first solve, because the roles of a body may have to be found by its shape.
+        """
+        if self.solver.bounds_motion:  # a start that is bent would be a motion
+            return None
+        return find_bends(self.skeleton, self.reduced, self.goals, self.goal_joints)
+
+    @cached_property
+    def one_attempt(self) -> Ints:
+        """The packed integers for one attempt, without restarts."""
+        ints = self.ints.copy()
+        ints[ATTEMPTS] = 1
+        return ints
 
     def as_start(self, start: Any) -> Pose:
         """Return a start as a pose of the skeleton that is solved.

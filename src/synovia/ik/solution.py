@@ -173,6 +173,18 @@ class Solution(Pictured):
         return q
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about limbs, straight at the start, that bend to a side that nothing defines, or to a wrong one.
+
+        Knees bend forward and elbows back, if they have roles. Other limbs bend as the rest pose does.
+        """
+        bends = self.ik.bends
+        if bends is None:
+            return ()
+        start = self.ik.default_start if self.start is None else self.start
+        return bends.notes(start.values, np.asarray(self._row[self.ik.places]))
+
+    @property
     def goals(self) -> Sequence[Goal]:
         """The goals, in the order of ``errors``."""
         return self.ik.goals

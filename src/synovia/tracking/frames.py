@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -14,18 +13,21 @@ from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.parallel import Progress
 from synovia.ik.status import INTERRUPTED, Status, mark_interrupted
 from synovia.ik.targets import Targets
-from synovia.kernels.layout import ATTEMPTS, COST, MAX_STEPS, PATIENCE, STATUS, STEPS, STOPPED_BY, TRIES
+from synovia.kernels.layout import ATTEMPTS, COST, MAX_STEPS, PATIENCE, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
 from synovia.model.geometry import Array
+from synovia.problem import Bends
+from synovia.problem.bends import SIZES
+from synovia.tracking.jumps import complete
 
 Ints = NDArray[np.int32]
-Run = Callable[[Ints, int, int, int], tuple[int, bool]]
-"""Solves frames: run(packed settings, first known frame, first frame, end frame).
-
-It stops at the first miss. It returns the frame after the last solved one, and whether that last one missed.
-"""
 _REPORT: Final = 200  # least frames between two reports of progress
 _STILL: Final = 1e-6  # radians, length units: largest joint change of a pose that did not move
 _LONGER: Final = 10  # attempts; a frame gets the steps of so many before a restart
+_SMALL_SIZES: Final = 2  # bends that are tried in a track; larger ones would be jumps
+_BENT: Final = np.array(
+    [0.02]
+)  # sine of the angle between the bones of a limb that was straight, from which its side counts
+_ASIDE: Final = 0.7  # a limb whose bend has a smaller part to its side has bent to another side
 
 
 def solve_frames(
@@ -41,73 +43,190 @@ def solve_frames(
         targets: The targets in the table, for error messages.
         watch: When to stop.
     """
-    out = ik.new_rows(len(table))
-    scratch = new_scratch(ik.scratch_size)
-
-    def run(ints: Ints, known: int, frame: int, last: int) -> tuple[int, bool]:
-        """Solve frames; see ``Run``."""
-        part = slice(known, last)
-        call = partial(ik.kernel, ints, ik.floats, table[part], first, out[part], scratch, True, frame - known)
-        code = ik.settled(call, table, targets, many=True, first=known)
-        return known + (code >> 1), bool(code & 1)
-
-    def classify(frame: int) -> None:
-        """Polish and classify a missed frame."""
-        start = out[frame - 1 : frame, ik.places].copy() if frame else first
-        ik.classify(start, out[frame : frame + 1], scratch, frame == 0)
-
-    with watch.over(scratch):
-        _fill(ik, out, run, classify, progress)
-    mark_interrupted(out)
-    return out
+    track = _Track(ik, table, first, targets)
+    with watch.over(track.scratch):
+        track.fill(progress)
+    mark_interrupted(track.rows)
+    return track.rows
 
 
-def _fill(ik: CompiledProblem, rows: Array, run: Run, classify: Callable[[int], None], progress: Progress) -> None:
-    """Fill the rows of a track.
+class _Track:
+    """The frames of a track.
 
-    Normally an attempt ends early, because another start may be cheaper. In a track, another start is a jump. So a
-    frame first gets the steps of several attempts, except with strict priorities.
+    Args:
+        ik: The problem.
+        table: Targets, (T, goals, 17).
+        first: The start of the first frame, (1, nq).
+        targets: The targets in the table, for error messages.
     """
-    ints = single = ik.ints
-    if not ik.solver.supports_priorities:
-        single = ints.copy()
-        single[ATTEMPTS], single[PATIENCE] = 1, ints[MAX_STEPS]
-        single[MAX_STEPS] *= min(_LONGER, int(ints[ATTEMPTS]))
-    frame = 0
-    while frame < len(rows):
-        if frame == 0:
-            done, missed = run(ints, frame, frame, frame + 1)
-        else:
+
+    def __init__(self, ik: CompiledProblem, table: Array, first: Array, targets: Targets) -> None:
+        """Begin without a frame."""
+        self.rows = ik.new_rows(len(table))
+        self.scratch = new_scratch(ik.scratch_size)
+        self._ik, self._table, self._first, self._targets = ik, table, first, targets
+        self._all = ik.ints  # settings with all attempts
+        self._single = ik.ints
+        if not ik.solver.supports_priorities:
+            self._single = ik.ints.copy()
+            self._single[ATTEMPTS], self._single[PATIENCE] = 1, ik.ints[MAX_STEPS]
+            self._single[MAX_STEPS] *= min(_LONGER, int(ik.ints[ATTEMPTS]))
+
+    def fill(self, progress: Progress) -> None:
+        """Solve all frames.
+
+        Normally an attempt ends early, because another start may be cheaper. In a track, another start is a jump. So a
+        frame first gets the steps of several attempts, except with strict priorities.
+        """
+        if len(self.rows):
+            self._solve_first()
+            progress(1, len(self.rows))
+        frame = 1
+        while frame < len(self.rows):
             # A kernel first checks all targets of its part, again after a miss. Growing parts keep this linear in time.
             further = max(_REPORT, frame // 10)
-            done, missed = run(single, 0, frame, min(frame + further, len(rows)))
-            if missed and ints[ATTEMPTS] > single[ATTEMPTS] and rows[done - 1, STOPPED_BY] not in INTERRUPTED:
-                missed = not _left_saddle(ik, rows, classify, done - 1) and _restarted(rows, run, ints, done - 1)
-        if missed:
-            classify(done - 1)
-        frame = done
-        progress(frame, len(rows))
+            done, missed = self._run(self._single, 0, frame, min(frame + further, len(self.rows)))
+            done, missed = self._bend(frame, done, missed)
+            if missed and self._all[ATTEMPTS] > self._single[ATTEMPTS] and not self._interrupted(done - 1):
+                missed = not self._left_saddle(done - 1) and self._restarted(done - 1)
+                _, missed = self._bend(done - 1, done, missed)
+            if missed:
+                self._classify(done - 1)
+            frame = done
+            progress(frame, len(self.rows))
 
+    def _run(self, ints: Ints, known: int, frame: int, last: int) -> tuple[int, bool]:
+        """Solve frames up to ``last`` or the first miss.
 
-def _left_saddle(ik: CompiledProblem, rows: Array, classify: Callable[[int], None], frame: int) -> bool:
-    """Return whether a frame that did not move reaches its goals after polishing; it then needs no restart.
+        Args:
+            ints: Packed settings.
+            known: First frame that the kernel is given.
+            frame: First frame to solve.
+            last: The frame after the last.
 
-    A straight limb with a target behind it has no first-order step. Polishing leaves such saddle points, while a
-    restart would be a jump.
-    """
-    moved = np.abs(rows[frame, ik.places] - rows[frame - 1, ik.places]).max(initial=0.0)
-    if moved > _STILL or rows[frame, STATUS] == Status.UNREACHABLE:
-        return False
-    classify(frame)
-    return bool(rows[frame, STATUS] == Status.REACHED)
+        Returns:
+            (the frame after the last solved one, whether that one missed).
+        """
+        ik, part = self._ik, slice(known, last)
+        given = (ints, ik.floats, self._table[part], self._first, self.rows[part], self.scratch, True, frame - known)
+        code = ik.settled(partial(ik.kernel, *given), self._table, self._targets, many=True, first=known)
+        return known + (code >> 1), bool(code & 1)
 
+    def _solve_first(self) -> None:
+        """Solve the first frame, which is not near the start."""
+        if self._run(self._all, 0, 0, 1)[1]:
+            self._classify(0)
 
-def _restarted(rows: Array, run: Run, ints: Ints, frame: int) -> bool:
-    """Solve a frame with restarts, keep the better result, and return whether it is still missed."""
-    alone = rows[frame].copy()
-    _, missed = run(ints, 0, frame, frame + 1)
-    steps, tries, cut = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES], rows[frame, STOPPED_BY]
-    if missed and alone[COST] <= rows[frame, COST]:
-        rows[frame] = alone
-    rows[frame, [STEPS, TRIES, STOPPED_BY]] = steps, tries, cut
-    return missed
+        def again(starts: Array, _: object) -> Array:
+            ik, row = self._ik, self._ik.new_rows(1)
+            if ik.kernel(ik.one_attempt, ik.floats, self._table[:1], starts, row, self.scratch, True, 0) & 1:
+                ik.classify(starts, row, self.scratch)
+            return row
+
+        self._ik.bend_well(self._first, self.rows[:1], again)
+
+    def _classify(self, frame: int) -> None:
+        """Polish and classify a missed frame."""
+        start = self._values(frame - 1)[None] if frame else self._first
+        self._ik.classify(start, self.rows[frame : frame + 1], self.scratch, frame == 0)
+
+    def _values(self, frame: int) -> Array:
+        """Return a copy of the joint values of a frame, (nq,)."""
+        return self.rows[frame, self._ik.places].copy()
+
+    def _interrupted(self, frame: int) -> bool:
+        """Return whether a frame was interrupted."""
+        return bool(self.rows[frame, STOPPED_BY] in INTERRUPTED)
+
+    def _bend(self, frame: int, done: int, missed: bool) -> tuple[int, bool]:
+        """Solve the first frame again in which a straight limb bends to another side than its own, and end there.
+
+        It starts from the pose before it, with that limb bent a little to its side. A restart counts as another side.
+
+        Args:
+            frame: First frame to look at.
+            done: The frame after the last.
+            missed: Whether that one missed.
+
+        Returns:
+            (frames done, whether the last of them missed).
+        """
+        bends = self._ik.bends
+        if bends is None or self._interrupted(done - 1):
+            return done, missed
+        values = self.rows[frame - 1 : done, self._ik.places]
+        shares = bends.shares(values[:-1], values[1:], _BENT)
+        restarted = self.rows[frame:done, WINNER] > 0
+        if shares is None:
+            if not restarted.any():
+                return done, missed
+            shares = np.ones((done - frame, len(bends.places)))
+        shares[restarted] = -1.0
+        wrong = (shares < _ASIDE).any(axis=1)
+        if not wrong.any():
+            return done, missed
+        k = int(np.flatnonzero(wrong)[0])
+        at = frame + k
+        missed = missed and at + 1 == done
+        return at + 1, self._bend_frame(bends, at, (shares[k : k + 1] < _ASIDE).astype(np.float64), missed)
+
+    def _bend_frame(self, bends: Bends, at: int, limbs: Array, missed: bool) -> bool:
+        """Solve a frame again with some limbs bent at its start, and return whether it is still missed.
+
+        Args:
+            bends: The limbs.
+            at: The frame.
+            limbs: 1 for the limbs to bend, (1, k).
+            missed: Whether the frame is missed.
+        """
+        before, best, memory = self._values(at - 1), self.rows[at].copy(), self.scratch.copy()
+        now = bends.shares(before[None], best[self._ik.places][None], _BENT)
+        share = -1.0 if best[WINNER] > 0 or now is None else float(now.min())
+        for size in SIZES[:_SMALL_SIZES]:
+            bent = bends.bent(before[None], size, limbs)
+            if bent is None:
+                break
+            still_missed = self._run_from(bent, at)
+            now = bends.shares(before[None], self.rows[at : at + 1, self._ik.places], _BENT)
+            found = 1.0 if now is None else float(now.min())
+            if found > share and (missed or not still_missed):
+                best, memory, share, missed = self.rows[at].copy(), self.scratch.copy(), found, still_missed
+            if share >= _ASIDE:
+                break
+        self.rows[at], self.scratch[:] = best, memory
+        return missed
+
+    def _run_from(self, start: Array, at: int) -> bool:
+        """Solve a frame from another pose, (1, nq), than that of the frame before; return whether it is missed."""
+        ik = self._ik
+        row = self.rows[at : at + 1]
+        if ik.solver.closed:  # in a track, closed forms start from an answer in their scratch memory
+            part = complete(ik, self._table[at : at + 1], row)
+            return bool(ik.kernel(self._single, ik.floats, part, start, row, self.scratch, True, 0) & 1)
+        before = self._values(at - 1)
+        self.rows[at - 1, ik.places] = start[0]
+        _, missed = self._run(self._single, 0, at, at + 1)
+        self.rows[at - 1, ik.places] = before
+        return missed
+
+    def _left_saddle(self, frame: int) -> bool:
+        """Return whether a frame that did not move reaches its goals after polishing; it then needs no restart.
+
+        A straight limb with a target behind it has no first-order step. Polishing leaves such saddle points, while a
+        restart would be a jump.
+        """
+        moved = np.abs(self._values(frame) - self._values(frame - 1)).max(initial=0.0)
+        if moved > _STILL or self.rows[frame, STATUS] == Status.UNREACHABLE:
+            return False
+        self._classify(frame)
+        return bool(self.rows[frame, STATUS] == Status.REACHED)
+
+    def _restarted(self, frame: int) -> bool:
+        """Solve a frame with restarts, keep the better result, and return whether it is still missed."""
+        rows, alone = self.rows, self.rows[frame].copy()
+        _, missed = self._run(self._all, 0, frame, frame + 1)
+        steps, tries, cut = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES], rows[frame, STOPPED_BY]
+        if missed and alone[COST] <= rows[frame, COST]:
+            rows[frame] = alone
+        rows[frame, [STEPS, TRIES, STOPPED_BY]] = steps, tries, cut
+        return missed

@@ -25,6 +25,8 @@ ENTRIES: Final = {
     "tree.tables.random_rows": Entry("random poses", 1.5),
     "tree.tables.clamp_rows": Entry("poses within their limits", 1.5),
     "tree.tables.excesses": Entry("distances to limits", 1.0),
+    "tree.bends.bend_shares": Entry("sides of limbs", 1.5),
+    "tree.bends.bend_straight": Entry("sides of straight limbs", 2.0),
     "jacobian.arm.arm": Entry("lm and dls on arms", 7.0),
     "jacobian.levenberg.levenberg": Entry("lm", 10.0),
     "jacobian.levenberg.levenberg_general": Entry("lm with general goals", 14.0),
@@ -79,6 +81,12 @@ _ARGUMENTS: Final = {
     "limits": ("float64", 2),
 }
 _OTHERS: Final = {
+    "tree.bends.bend_shares": (
+        ("int32", 2), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 2), ("float64", 2),
+    ),
+    "tree.bends.bend_straight": (
+        ("int32", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("float64", 2), ("float64", 2), ("float64", 2),
+    ),
     "tree.forward.forward_many": (("int32", 2), *(("float64", 2),) * 4, ("float64", 3)),
     "tree.tables.validate": (
         ("int32", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("int64", 0), ("float64", 1), ("float64", 1)

@@ -1,0 +1,290 @@
+"""The sides to which limbs bend: knees forward and elbows back, else as the rest pose bends.
+
+If a limb is straight, no small step of a solver knows to which side it should bend. So the side is chosen once, here,
+for all solvers: by the role of the joint; else by the bend of the rest pose, however slight. A limb with a pole bends
+towards its pole. If none of these is known, the bend is undefined, which the solution says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError
+from synovia.goals import Goal
+from synovia.model import Kind, Skeleton
+from synovia.model.anatomy import body_axes
+from synovia.model.geometry import Array, axis_vector, cross
+from synovia.model.names import SIDES
+from synovia.model.tree import ancestors
+from synovia.problem.reduced import Reduced
+
+Ints = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+_UNDEFINED: Final = (
+    "The side to which {0!r} bends is undefined: its limb is straight, and neither a role nor the rest pose says it. "
+    "Add a PoleGoal, or bend the rest pose a little."
+)
+_WRONG: Final = "{0!r} bends to another side than its role and the rest pose say: the solver found no pose to its side."
+_LIMBS: Final = (("upper_leg", "lower_leg", "foot", -1.0), ("upper_arm", "lower_arm", "hand", 1.0))
+_TURNING: Final = (Kind.HINGE, Kind.BALL)
+_SLIGHTEST: Final = 1e-6  # sine of the angle between the bones at rest: a smaller one is rounding
+_ACROSS: Final = 0.5  # cosine of the angle between a hinge and the wanted axis from which the wanted side counts
+_SHORT: Final = 1e-6  # a shorter bone has no direction; as a part of the skeleton's size
+SIZES: Final = (5e-3, 0.1, 0.5, 1.2, 2.0)  # radians: bends that are tried; the smallest that chooses the side is best
+_BENT: Final = np.array([0.1])  # sine of the angle between the bones of a limb from which its side counts
+_PLAY: Final = 0.02  # radians: a hinge that turns less beyond the straight limb bends it to one side alone
+_WELL: Final = (0.95, 0.7)  # part of a limb's bend about its axis from which it bends to its side: by role, by shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Limb:
+    """Rows of the joint at the beginning, in the middle and at the end of a limb, and the ways of its lower bone.
+
+    ``ways`` are directions, (3,), in which the lower bone goes as it bends, world axes at rest: the first that is not
+    along the upper bone. None if only the rest pose says it.
+    """
+
+    first: int
+    middle: int
+    end: int
+    ways: tuple[Array, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Bends:
+    """The limbs of a problem whose side is known, as tables of ``kernels.tree.bends``, and those whose side is not.
+
+    Args:
+        skeleton: The skeleton.
+        places: (k, 3) integers.
+        shapes: (k, 17) numbers.
+        names: Their middle joints.
+        undefined: Limbs that are in line at rest, without a role and a pole: their middle joints.
+        unknown: Their tables, to tell whether they have bent.
+    """
+
+    skeleton: Skeleton
+    places: Ints
+    shapes: Array
+    names: tuple[str, ...]
+    undefined: tuple[str, ...]
+    unknown: tuple[Ints, Array]
+
+    def bent(self, q: Array, size: float, which: Array) -> Array | None:
+        """Return rows of joint values (T, nq) with straight limbs bent to their sides; None if none can be bent.
+
+        Args:
+            q: Joint values, inside the limits.
+            size: Angle of the bend, radians.
+            which: 1 for the limbs to bend, else 0, (T, k).
+        """
+        from synovia.kernels.tree.bends import bend_straight
+
+        out, t = np.empty(q.shape), self.skeleton.tables
+        count = bend_straight(
+            self.places, self.shapes, t.variables, t.limits, size * which, np.ascontiguousarray(q), out
+        )
+        return out if count else None
+
+    def shares(self, starts: Array, q: Array, least: Array = _BENT) -> Array | None:
+        """Return the part of each limb's bend in q (T, nq) that is to its side: 1, or -1 for the other side.
+
+        It is 1 for limbs that bend to their sides well enough, and for others.
+
+        Args:
+            starts: Joint values before, (T or 1, nq); limbs that were not straight there do not count.
+            q: Joint values.
+            least: Sine of the smallest bend that counts, (1,).
+
+        Returns:
+            (T, k); None if all limbs bend to their sides.
+        """
+        out = np.empty((len(q), len(self.places)))
+        starts, q = np.ascontiguousarray(starts), np.ascontiguousarray(q)
+        return out if self._shares(least, starts, q, out) else None
+
+    @cached_property
+    def _shares(self) -> Callable[[Array, Array, Array, Array], int]:
+        """The compiled function that measures to which sides limbs have bent."""
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.tree.bends import bend_shares
+
+        given, none = (self.places, self.shapes), np.empty((0, self.skeleton.nq))
+        return partial(ready(bend_shares, *given, _BENT, none, none, np.empty((0, len(self.places)))), *given)
+
+    def notes(self, start: Array, q: Array) -> tuple[str, ...]:
+        """Return a sentence for each limb, straight at the start (nq,), with an unknown or wrong side at q (nq,)."""
+        from synovia.kernels.tree.bends import bend_shares
+
+        start, q = start[None].copy(), q[None].copy()
+        shares = self.shares(start, q)
+        wrong = () if shares is None else tuple(np.array(self.names)[shares[0] < 0.0].tolist())
+        out = np.empty((1, len(self.undefined)))  # their axes are 0
+        bend_shares(*self.unknown, _BENT, start, q, out)
+        chosen = [name for name, share in zip(self.undefined, out[0].tolist(), strict=True) if share < 1.0]
+        return (*(_UNDEFINED.format(name) for name in chosen), *(_WRONG.format(name) for name in wrong))
+
+
+def find_bends(
+    skeleton: Skeleton, reduced: Reduced, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
+) -> Bends | None:
+    """Return the limbs of a problem that may bend to a wrong side; None if there are none."""
+    moving = {row for row in reduced.moving if skeleton.joints[row].kind in _TURNING}
+    poles = {row for goal, rows in zip(goals, goal_joints, strict=True) if goal.turns_slowly for row in rows}
+    limbs = _limbs_by_role(skeleton, moving)
+    known = {limb.middle for limb in limbs}
+    limbs += [limb for limb in _limbs_by_shape(skeleton, moving, goal_joints) if limb.middle not in known]
+    tables = [_tables(skeleton, limb, moving) for limb in limbs if limb.middle not in poles]
+    tables = [row for row in tables if row is not None]
+    sure = [(name, place, shape) for name, place, shape, defined in tables if defined]
+    unsure = [(name, place, shape) for name, place, shape, defined in tables if not defined]
+    if not sure and not unsure:
+        return None
+    places, shapes = _stacked(sure)
+    names, undefined = (tuple(name for name, _, _ in rows) for rows in (sure, unsure))
+    return Bends(skeleton, places, shapes, names, undefined, _stacked(unsure))
+
+
+def _stacked(rows: Sequence[tuple[str, list[int], Array]]) -> tuple[Ints, Array]:
+    """Return the tables of some limbs."""
+    from synovia.kernels.tree.bends import LIMB_PLACE_WIDTH, LIMB_SHAPE_WIDTH
+
+    places = np.array([place for _, place, _ in rows], np.int32).reshape(-1, LIMB_PLACE_WIDTH)
+    return places, np.array([shape for _, _, shape in rows], np.float64).reshape(-1, LIMB_SHAPE_WIDTH)
+
+
+def _limbs_by_role(skeleton: Skeleton, moving: Collection[int]) -> list[_Limb]:
+    """Return the legs and arms with a joint in their middle that moves."""
+    named = skeleton.role_rows
+    axes = _axes(skeleton, named)
+    if axes is None:
+        return []
+    up, ahead = axes
+    out: list[_Limb] = []
+    for side in SIDES:
+        for upper, lower, end, sign in _LIMBS:
+            first, last = named.get(f"{side}_{upper}"), named.get(f"{side}_{lower}")
+            if first is None or last is None:
+                continue
+            tip = named.get(f"{side}_{end}") or max(
+                skeleton.children[last], key=skeleton.lengths.__getitem__, default=-1
+            )
+            line = ancestors(skeleton.parents, last)[::-1]
+            if first not in line or tip < 0:
+                continue
+            for row in line[line.index(first) + 1 :]:
+                limb = _Limb(first, row, tip, (sign * ahead, sign * up))
+                if row in moving and _bends(skeleton, limb):
+                    out.append(limb)
+                    break
+    return out
+
+
+def _axes(skeleton: Skeleton, roles: Mapping[str, int]) -> tuple[Array, Array] | None:
+    """Return the directions up and ahead of a body at rest, None if they are unknown."""
+    places = skeleton.rest_pose().positions
+    try:
+        axes = body_axes({role: places[row] for role, row in roles.items()}, skeleton.size, skeleton.up, skeleton.name)
+    except (KeyError, InputError):
+        if skeleton.up is None or skeleton.forward is None:
+            return None
+        return axis_vector(skeleton.up), axis_vector(skeleton.forward)
+    return axes[:, 1], axes[:, 2]
+
+
+def _limbs_by_shape(skeleton: Skeleton, moving: Collection[int], goal_joints: Sequence[Sequence[int]]) -> list[_Limb]:
+    """Return the chains of goals with two bones, of which a ball turns the first."""
+    out: dict[int, _Limb] = {}
+    places = skeleton.rest_pose().positions
+    for rows in goal_joints:
+        if not rows or rows[0] < 0:
+            continue
+        line = [row for row in ancestors(skeleton.parents, rows[0]) if row in moving]
+        line = [row for row in line if np.linalg.norm(places[row] - places[rows[0]]) > _SHORT * skeleton.size]
+        if len(line) == 2 and skeleton.joints[line[1]].kind is Kind.BALL:
+            limb = _Limb(line[1], line[0], rows[0], ())
+            if _bends(skeleton, limb):
+                out[line[0]] = limb
+    return list(out.values())
+
+
+def _bones(skeleton: Skeleton, limb: _Limb) -> tuple[Array, Array]:
+    """Return the vectors of the upper and the lower bone at rest, world axes."""
+    places = skeleton.rest_pose().positions
+    return places[limb.middle] - places[limb.first], places[limb.end] - places[limb.middle]
+
+
+def _bends(skeleton: Skeleton, limb: _Limb) -> bool:
+    """Return whether a limb has two bones, and its middle joint can turn one beside the other."""
+    joint, (upper, lower) = skeleton.joints[limb.middle], _bones(skeleton, limb)
+    if min(float(np.linalg.norm(bone)) for bone in (upper, lower)) <= _SHORT * skeleton.size or joint.mimic is not None:
+        return False
+    if joint.kind is Kind.HINGE:
+        axis = skeleton.rest_pose().frames[limb.middle, :9].reshape(3, 3) @ joint.axis
+        return abs(float(axis @ upper)) < _ACROSS * float(np.linalg.norm(upper))
+    return True
+
+
+def _play(skeleton: Skeleton, limb: _Limb, hinge: Array, side: float) -> float:
+    """Return how far the limits of a hinge let a limb bend beyond its straight pose to the other side, radians.
+
+    Args:
+        skeleton: The skeleton.
+        limb: The limb.
+        hinge: Axis of the hinge at rest, (3,), world axes.
+        side: Above 0 if the limb should bend about this axis, below 0 if about its opposite.
+    """
+    upper, lower = _bones(skeleton, limb)
+    at = skeleton.q_slice(limb.middle).start
+    turned = float(np.arctan2(hinge @ cross(lower, upper), lower @ upper - (hinge @ lower) * (hinge @ upper)))
+    straight = float(skeleton.rest_q[at]) + turned
+    low, high = (float(end[at]) for end in skeleton.limits)
+    return straight - low if side > 0.0 else high - straight
+
+
+def _tables(skeleton: Skeleton, limb: _Limb, moving: Collection[int]) -> tuple[str, list[int], Array, bool] | None:
+    """Return the name of a limb, its rows of the tables of ``kernels.tree.bends``, and whether its side is known.
+
+    None if the limits of a hinge let it bend to its side alone.
+    """
+    from synovia.kernels.tree.bends import STRAIGHT_LIMB
+
+    joint, at = skeleton.joints[limb.middle], skeleton.q_slice(limb.middle).start
+    is_hinge = joint.kind is Kind.HINGE
+    upper, lower = (bone / np.linalg.norm(bone) for bone in _bones(skeleton, limb))
+    frames = skeleton.rest_pose().frames[:, :9].reshape(-1, 3, 3)
+    after, above = frames[limb.middle], int(skeleton.parents[limb.middle])
+    before = (frames[above] if above >= 0 else np.eye(3)) @ joint.rest[:3, :3]
+    turned, defined = cross(upper, lower), True
+    wanted = next((axis for way in limb.ways if np.linalg.norm(axis := cross(upper, way)) > _ACROSS), None)
+    bent = float(np.linalg.norm(turned))
+    if wanted is not None and (bent < STRAIGHT_LIMB or float(turned @ wanted) <= 0.0):
+        turned = wanted
+    else:  # as at rest
+        defined = bent > _SLIGHTEST
+    hinge = after @ joint.axis if is_hinge else np.zeros(3)
+    if is_hinge:
+        side = float(hinge @ turned)
+        if abs(side) <= _ACROSS * float(np.linalg.norm(turned)):  # across the wanted axis: as far as the limits go
+            side = float(np.sum(np.clip([end[at] for end in skeleton.limits], -np.pi, np.pi)))
+            defined = side != 0.0
+        if defined and _play(skeleton, limb, hinge, side) < _PLAY:
+            return None
+        axis = np.sign(side or 1.0) * (hinge - (hinge @ upper) * upper)
+    else:
+        axis = turned if defined else np.zeros(3)
+    length = float(np.linalg.norm(axis))
+    axis = axis / length if length > 0.0 else axis
+    carrier, own = -1, np.zeros(3)
+    if limb.first in moving and skeleton.joints[limb.first].kind is Kind.BALL:
+        carrier, own = skeleton.q_slice(limb.first).start, frames[limb.first].T @ axis
+    lengths = [float(np.linalg.norm(bone)) for bone in _bones(skeleton, limb)]
+    numbers = np.array([lengths[1] / lengths[0], _WELL[0 if limb.ways else 1]])
+    parts = [before.T @ upper, after.T @ lower, before.T @ axis, before.T @ hinge, own, numbers]
+    return skeleton.joint_names[limb.middle], [at, int(is_hinge), carrier], np.concatenate(parts), defined
