@@ -121,8 +121,14 @@ def lower(names: list[str]) -> Iterator[tuple[Symbol, str, bytes]]:
             yield symbol, made.fndesc.llvm_func_name, made.library._get_module_for_linking().as_bitcode()
 
 
-def objects_of(names: list[str], levels: dict[str, str]) -> Path:
-    """Return the folder of the object files of some entry points of one module; levels that it lacks are compiled."""
+def objects_of(names: list[str], levels: dict[str, str], before: dict[str, bytes]) -> Path:
+    """Return the folder of the object files of some entry points of one module; levels that it lacks are compiled.
+
+    Args:
+        names: The entry points.
+        levels: What to compile for.
+        before: The sources when this script began; it ends if they have changed since.
+    """
     from synovia.kernels.compiler import cache, entries, sources
 
     module = names[0].rpartition(".")[0]
@@ -144,10 +150,18 @@ def objects_of(names: list[str], levels: dict[str, str]) -> Path:
             }
             command = [sys.executable, __file__, "--into", made, "--levels", *missing, "--entries", *names]
             subprocess.run(command, check=True, env=environment)
+            if source_bytes() != before:  # its objects may be those of other sources than its name says
+                raise SystemExit("kernels: a source was edited while it was compiled. Run this again.")
             shutil.copytree(made, kept, dirs_exist_ok=True)
         for level in missing:
             (kept / f"{level}.complete").touch()
     return kept
+
+
+def source_bytes() -> dict[str, bytes]:
+    """Return the content of all files of the kernels."""
+    folder = SOURCE / "synovia" / "kernels"
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*.py"))}
 
 
 def made_with() -> dict[str, str]:
@@ -307,9 +321,11 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
     wanted = [name for name in ENTRIES if not modules or {name, name.rpartition(".")[0]} & {*modules}]
     groups = [list(group) for _, group in groupby(wanted, lambda name: name.rpartition(".")[0])]
 
+    before = source_bytes()
+
     def compiled(names: list[str]) -> Path:
         begun = time.perf_counter()
-        out = objects_of(names, levels)
+        out = objects_of(names, levels, before)
         print(f"{', '.join(ENTRIES[name].words for name in names)}: {time.perf_counter() - begun:.1f} s", flush=True)
         return out
 
