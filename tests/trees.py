@@ -14,13 +14,13 @@ def random_frame(rng, length=1.0):
     return frame
 
 
-def random_tree(rng, joints=9, free=False, mimic=True, limits=False, bounded=True, mass=False):
-    """Return a random tree with joints of every kind."""
+def random_tree(rng, joints=9, free=False, mimic=True, limits=False, bounded=True, mass=False, held=False):
+    """Return a random tree with joints of every kind; with ``held`` also free joints anywhere."""
     made = []
     hinges = []
     for i in range(joints):
-        kinds = [sy.Kind.HINGE, sy.Kind.SLIDE, sy.Kind.BALL, sy.Kind.FIXED]
-        kind = sy.Kind.FREE if free and i == 0 else kinds[int(rng.integers(4))]
+        kinds = [sy.Kind.HINGE, sy.Kind.SLIDE, sy.Kind.BALL, sy.Kind.FIXED, *[sy.Kind.FREE] * (2 * held)]
+        kind = sy.Kind.FREE if free and i == 0 else kinds[int(rng.integers(len(kinds)))]
         parent = None if i == 0 else f"j{int(rng.integers(max(0, i - 3), i))}"
         follow = None
         if mimic and kind is sy.Kind.HINGE and hinges and rng.random() < 0.4:

@@ -17,6 +17,7 @@ from synovia.kernels.hierarchy import full_body
 from synovia.kernels.search import classify, descent, finish, multistart, polish, restarts
 from synovia.kernels.tree import chart, variables
 from synovia.kernels.tree.problem import with_steps
+from synovia.model.tree import ancestors
 from trees import random_tree
 
 pytestmark = pytest.mark.parts
@@ -279,6 +280,92 @@ def test_no_pose_is_nearer_than_the_bound(seed):
             away = np.linalg.norm(frame[:3, :3] @ offset + frame[:3, 3] - point)
             assert away >= bound - 1e-9
     assert positive >= 1
+
+
+def places(body, start, count):
+    """Yield joint values at random within the limits; translations of free joints, and a free root, stay."""
+    first = body.tables.ints[:, layout.FIRST_Q]
+    free = [row for row, joint in enumerate(body.joints) if joint.kind is sy.Kind.FREE]
+    for seed in range(count):
+        q = body.random_pose(seed).q.copy()
+        for row in free:
+            at = first[row]
+            q[at : at + 7] = start[at : at + 7]
+            if any(body.joints[above].kind is not sy.Kind.FIXED for above in ancestors(body.parents, row)[1:]):
+                q[at + 3 : at + 7] = sy.Rotation.random(random_state=seed + row).as_quat()
+        yield q
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_pose_is_nearer_than_the_bound_of_what_free_joints_that_stay_leave(seed):
+    """Free joints anywhere, far from their rest places at the start: distances are those of the start."""
+    rng = np.random.default_rng(seed)
+    body = random_tree(rng, joints=8, limits=bool(seed % 2), mimic=bool(seed % 3), held=True)
+    start = body.random_pose(seed).q.copy()
+    for row, joint in enumerate(body.joints):
+        if joint.kind is sy.Kind.FREE:
+            at = body.tables.ints[row, layout.FIRST_Q]
+            start[at : at + 3] = rng.normal(size=3) * rng.choice([0.3, 3.0])
+            start[at + 3 : at + 7] = sy.Rotation.random(random_state=seed).as_quat()
+    offset = rng.normal(size=3) * 0.3
+    parts = Parts(body, [sy.PositionGoal("j7", (0, 0, 0), offset=offset)], LM(), start)
+    goal = int(parts.problem.goals[0, layout.GOAL_ROW])
+    tip = np.linalg.norm(parts.problem.goal_data[0, layout.GOAL_ORIGIN :])
+    tips = []
+    for q in places(body, start, 200):
+        frame = sy.Pose(body, q).transform("j7")
+        tips.append(frame[:3, :3] @ offset + frame[:3, 3])
+    for size in (0.0, 0.3, 1.0, 3.0, 9.0, 30.0):
+        point = np.mean(tips, axis=0) + size * rng.normal(size=3)
+        bound = reach.least_distance(parts.problem, parts.work.frames, parts.targets, goal, tip, tuple(point))
+        assert np.linalg.norm(np.array(tips) - point, axis=1).min() >= bound - 1e-9
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, 4.0])
+def test_the_bound_of_a_chain_with_free_joints_that_stay_is_exact(scale):
+    """Balls and free joints, whose translations lengthen, shorten and turn the segments: reach and hole are sharp."""
+    rng = np.random.default_rng(5)
+    joints, q = [], []
+    for i, kind in enumerate((sy.Kind.BALL, sy.Kind.FREE, sy.Kind.BALL, sy.Kind.FREE, sy.Kind.FIXED)):
+        rest = np.eye(4)
+        rest[:3, :3] = sy.Rotation.random(random_state=i).as_matrix()
+        rest[:3, 3] = rng.normal(size=3)
+        joints.append(sy.Joint(f"j{i}", f"j{i - 1}" if i else None, kind, rest))
+        if kind is sy.Kind.FREE:
+            q += [*(scale * rng.normal(size=3)), *sy.Rotation.random(random_state=i).as_quat()]
+        elif kind is sy.Kind.BALL:
+            q += [0.0, 0.0, 0.0, 1.0]
+    body = sy.Skeleton(joints)
+    at = sy.Pose(body, q).positions
+    lengths = np.linalg.norm(np.diff(at, axis=0), axis=1)
+    for edge, outward in ((lengths.sum(), 1), (2 * lengths.max() - lengths.sum(), -1)):
+        for beyond, proved in ((-0.01, False), (0.01, True)):
+            away = edge + outward * beyond
+            if away <= 0:
+                continue
+            target = at[0] + away * np.array([0.6, 0.0, 0.8])
+            solution = sy.IK(body, sy.PositionGoal("j4", target)).solve(start=sy.Pose(body, q))
+            assert (solution.status is sy.Status.UNREACHABLE) == proved
+            assert solution.reached != proved
+            if proved:
+                assert "from 'j0', the first joint that moves" in solution.explain()[0]
+                assert "while free joints stay in place ('j1', 'j3')" in solution.explain()[0]
+
+
+def test_the_range_of_a_slide_counts_from_where_the_chain_meets_it():
+    """A slide across the arm: the far end of its range is the edge of reach, its nearest point the edge of the hole."""
+    rests = [np.eye(4) for _ in range(2)]
+    rests[1][0, 3] = 3.0
+    joints = [
+        sy.Joint("turn", kind=sy.Kind.BALL),
+        sy.Joint("slide", "turn", sy.Kind.SLIDE, rests[1], axis=(0, 1, 0), limit=sy.Interval(-1.0, 4.0)),
+    ]
+    body = sy.Skeleton(joints)
+    for away, proved in ((2.9, True), (3.1, False), (4.9, False), (5.1, True)):
+        solution = sy.solve(body, sy.PositionGoal("slide", (0.0, 0.0, away)))
+        assert (solution.status is sy.Status.UNREACHABLE) == proved
+        assert solution.reached != proved
+    assert "reaches 5 units at most" in solution.explain()[0]
 
 
 @pytest.mark.parametrize("lengths", [(1.0, 1.0), (2.0, 0.5), (0.4, 2.0, 0.6), (0.5, 0.5, 3.0)])

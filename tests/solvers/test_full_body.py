@@ -130,6 +130,21 @@ def test_upper_levels_alone_gain_nothing_from_the_final_pose(seed):
                 break  # a level that lost to one above it may do anything
 
 
+@compiled
+def test_an_upper_level_stays_in_no_minimum_that_suits_the_levels_below():
+    """The search from random starts is repeated for the missed upper levels alone, which then find nothing better."""
+    body, root, goals = some_problem(810)
+    ik = sy.IK(body, goals, sy.FullBody(), root=root)
+    solution = ik.solve()
+    upper = [i for i, goal in enumerate(goals) if goal.priority <= 1]
+    few = [goals[i] for i in upper]
+    alone = sy.IK(body, few, sy.FullBody(), root=root, tolerance=ik.tolerance).solve(start=solution.pose)
+    before = level_errors([solution.errors[i] for i in upper], few, ik.reach)
+    after = level_errors(alone.errors, few, ik.reach)
+    assert before[1] > 0.01
+    assert before[1] - after[1] < 1e-6
+
+
 def test_a_small_arm_with_everything():
     """A wall, a softened edge and a largest move on three hinges with limits, also where kernels are interpreted."""
     arm = planar(1.0, 0.8, 0.5, limit=sy.Interval(-2.0, 2.0))

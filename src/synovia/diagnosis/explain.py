@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.solution import Reason, Relief, Solution, length_text
 from synovia.ik.status import Status
-from synovia.kernels.layout import GOAL_ROW, TRANSLATION_COLUMN
+from synovia.kernels.layout import COLUMN, GOAL_ROW, PARENT, TRANSLATION_COLUMN
 from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
@@ -27,7 +28,7 @@ _STALLED = "Stalled: no small step lowers the error."
 _SPENT = "Out of steps: the error was still decreasing. To continue, solve again from this pose."
 _LATE = "Out of time: the deadline stopped the solve. Allow more time, or solve again from this pose."
 _CUT = "Limited: joint limits changed the closed-form answer. Another pose within the limits may be nearer."
-_UNREACHABLE = "Unreachable: no pose within the joint limits meets the goals{0}; this is proved."
+_UNREACHABLE = "Unreachable: it is proved that no pose within the joint limits meets the goals{0}."
 _CLOSED = "Stalled: the settings of the solver limit its closed-form answer; the target may be within reach."
 _HELD = {
     "smoothness": "Smoothed: the goals were met before smoothness= was applied. Lower it, or slow the targets down.",
@@ -85,8 +86,8 @@ def _ending(solution: Solution, causes: Sequence[str], joints: Sequence[str]) ->
     """
     status, closed = solution.status, solution.ik.solver.closed
     if status is Status.UNREACHABLE:
-        kept = f" while free joints stay in place ({_listed(names)})" if (names := _free_in_place(solution)) else ""
-        return [f"Unreachable: {line}" for line in _reach_sentences(solution)] or [_UNREACHABLE.format(kept)]
+        proved = [f"Unreachable: {line}" for line in _reach_sentences(solution)]
+        return proved or [_UNREACHABLE.format(_in_place(solution, solution.missed))]
     if status is Status.STALLED and (causes or closed):
         return [_CLOSED if closed else _STALLED]
     if solution.interrupted and not solution.reached:
@@ -131,14 +132,20 @@ def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
     return rows
 
 
-def _free_in_place(solution: Solution) -> list[str]:
-    """Return the free joints that could carry a missed goal elsewhere but do not translate in this problem."""
+def _in_place(solution: Solution, goals: Sequence[int]) -> str:
+    """Return " while free joints stay in place", with those that could carry the goals elsewhere; "" without any."""
     ik = solution.ik
     joints, reduced = ik.skeleton.joints, ik.reduced
-    chains = [ancestors(ik.skeleton.parents, end) for i in solution.missed for end in ik.goal_joints[i] if end >= 0]
+    chains = [ancestors(ik.skeleton.parents, end) for i in goals for end in ik.goal_joints[i] if end >= 0]
     rows = {row for chain in chains for row in chain if joints[row].kind is Kind.FREE}
     rows.difference_update(reduced.joints[reduced.rows[:, TRANSLATION_COLUMN] >= 0].tolist())
-    return [joints[row].name for row in sorted(rows)]
+    if not rows:
+        return ""
+    names = _listed([joints[row].name for row in sorted(rows)])
+    first = min(rows)
+    is_root = all(joints[row].kind is Kind.FIXED for row in ancestors(ik.skeleton.parents, first)[1:])
+    hint = f"; root='free' (--root free) moves {joints[first].name!r}" if is_root and ik.root == "fixed" else ""
+    return f" while free joints stay in place ({names}){hint}"
 
 
 def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> list[str]:
@@ -179,6 +186,49 @@ def _origin(solution: Solution, row: int) -> Array:
     return rest[:3, 3] if above < 0 else (solution.pose.transform(above) @ rest)[:3, 3]
 
 
+class _Span(NamedTuple):
+    """First moving joint of a chain, its position (3,), and the least and largest distance from there to the tip."""
+
+    first: int
+    origin: Array
+    nearest: float
+    farthest: float
+
+
+def _span(solution: Solution, i: int) -> _Span | None:
+    """Return what the chain of goal i reaches while all that does not move stays in place; None if its root moves.
+
+    This is the bound of ``kernels.goals.reach``, which proves misses: the distances between joints that move.
+    """
+    ik, pose, reduced = solution.ik, solution.pose, solution.ik.reduced
+    chain: list[int] = []
+    row = int(reduced.goals.table[i, GOAL_ROW])
+    while row >= 0:
+        if reduced.rows[row, TRANSLATION_COLUMN] >= 0:
+            return None
+        if reduced.rows[row, COLUMN] >= 0:
+            chain.append(int(reduced.joints[row]))
+        row = int(reduced.rows[row, PARENT])
+    near = far = np.linalg.norm((pose.transform(ik.rows[i]) @ solution.goals[i].frame)[:3, 3] - pose.position(chain[0]))
+    spans = [(float(near), float(far))]
+    origin = pose.position(chain[0])
+    for joint, above in zip(chain, [*chain[1:], None], strict=True):
+        is_slide = ik.skeleton.joints[joint].kind is Kind.SLIDE
+        origin = _origin(solution, joint) if is_slide else pose.position(joint)
+        to_joint = np.zeros(3) if above is None else origin - pose.position(above)
+        ends = [to_joint]
+        if is_slide:
+            axis = pose.transform(joint)[:3, :3] @ ik.skeleton.joints[joint].axis
+            low, high = ik.skeleton.value_range(joint)
+            nearest = min(max(-float(axis @ to_joint), low), high)
+            ends = [to_joint + value * axis for value in (nearest, low, high)]
+        lengths = [float(np.linalg.norm(end)) for end in ends]
+        spans.append((lengths[0], max(lengths)))
+    farthest = sum(far for _, far in spans)
+    nearest = max(near + far for near, far in spans) - farthest
+    return _Span(chain[-1], origin, nearest, farthest)
+
+
 def _reach_sentences(solution: Solution) -> list[str]:
     """Return a clause for each position goal whose target is too far or too near, with the distance and its bound.
 
@@ -186,37 +236,29 @@ def _reach_sentences(solution: Solution) -> list[str]:
     one bone longer than all others together leaves a hole around that joint.
     """
     ik = solution.ik
-    skeleton, unit = ik.skeleton, ik.skeleton.meters_per_unit
+    names, unit = ik.skeleton.joint_names, ik.skeleton.meters_per_unit
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
         if not goal.constrained_parts:
             continue
         rows = _chain(ik, i, ik.rows[i])
-        kinds = [skeleton.joints[row].kind for row in rows]
         if ik.moving.isdisjoint(rows):
             root = ik.root == "fixed" and goal.ancestors is None
             free = "; it is part of the fixed root. Use root='free' (--root free) to move it" if root else ""
             lines.append(f"no joint moves {goal.label!r}{free}.")
             continue
-        if not goal.constrained_parts & POSITION or Kind.FREE in kinds:
+        span = _span(solution, i) if goal.constrained_parts & POSITION else None
+        if span is None:
             continue
-        bones = np.append(skeleton.lengths[rows[:-1]], np.linalg.norm(goal.frame[:3, 3]))
-        travel = 0.0
-        for row, kind in zip(rows, kinds, strict=True):
-            if kind is Kind.SLIDE:
-                travel += max(abs(end) for end in skeleton.value_range(row))
-        away = float(np.linalg.norm(solution.targets[i, :3, 3] - _origin(solution, rows[-1])))
-        reach = float(bones.sum()) + travel
-        hole = float(2.0 * bones.max() - bones.sum()) if Kind.SLIDE not in kinds else 0.0
-        bound = f"reaches {length_text(reach, unit)} at most" if away > reach else ""
-        if away < hole:
-            bound = f"comes no nearer than {length_text(hole, unit)}"
+        away = float(np.linalg.norm(solution.targets[i, :3, 3] - span.origin))
+        bound = f"reaches {length_text(span.farthest, unit)} at most" if away > span.farthest else ""
+        if away < span.nearest:
+            bound = f"comes no nearer than {length_text(span.nearest, unit)}"
         if bound:
-            first = skeleton.joint_names[rows[-1]]
             lines.append(
-                f"the target of {goal.label!r} is {length_text(away, unit)} from {first!r}, "
-                f"the first joint that moves; the chain from there {bound}.{_held(ik, i, rows[-1])}"
+                f"the target of {goal.label!r} is {length_text(away, unit)} from {names[span.first]!r}, the first "
+                f"joint that moves; the chain from there {bound}{_in_place(solution, [i])}.{_held(ik, i, span.first)}"
             )
     return lines
 

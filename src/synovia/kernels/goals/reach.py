@@ -7,7 +7,6 @@ from synovia.kernels.goals.frames import goal_offset, row_target, target_frame
 from synovia.kernels.goals.residuals import goal_error
 from synovia.kernels.layout import (
     COLUMN,
-    FREE,
     GOAL_ROW,
     KIND,
     LOWER,
@@ -22,16 +21,24 @@ from synovia.kernels.layout import (
     UPPER,
     VARIABLE,
 )
-from synovia.kernels.math.rotations import apply, origin_of, rotation_of
-from synovia.kernels.math.vectors import add, norm, sub
+from synovia.kernels.math.rotations import apply, column, origin_of, rotation_of
+from synovia.kernels.math.vectors import add, axpy, dot, norm, sub
 
 
 @inline
-def slide_range(problem, row):
-    """Return the largest distance of a slide from its zero; infinite without limits."""
+def slide_limits(problem, row):
+    """Return the least and the largest value of a slide, also if it follows another joint."""
     k = problem.tree.ints[row, VARIABLE]
     a, b = problem.tree.couple[row, RATIO], problem.tree.couple[row, OFFSET]
-    return max(abs(a * problem.limits[k, LOWER] + b), abs(a * problem.limits[k, UPPER] + b))
+    u, v = a * problem.limits[k, LOWER] + b, a * problem.limits[k, UPPER] + b
+    return min(u, v), max(u, v)
+
+
+@inline
+def slide_span(v, axis, low, high):
+    """Return the least and the largest distance to a slide that is at v for the value zero, from the origin of v."""
+    near = min(max(-dot(v, axis), low), high)
+    return norm(axpy(near, axis, v)), max(norm(axpy(low, axis, v)), norm(axpy(high, axis, v)))
 
 
 @inline
@@ -45,6 +52,16 @@ def root_goal(problem, row):
     return -1
 
 
+@inline
+def next_moving(problem, row):
+    """Return ``row`` or its nearest ancestor that can move, -1 without one."""
+    while row >= 0:
+        if problem.tree.ints[row, COLUMN] >= 0 or problem.tree.ints[row, TRANSLATION_COLUMN] >= 0:
+            break
+        row = problem.tree.ints[row, PARENT]
+    return row
+
+
 @device
 def least_distance(problem, frames, targets, row, tip, point):
     """Return a lower bound of the distance between ``point`` and the tip of a chain, over all postures.
@@ -52,53 +69,48 @@ def least_distance(problem, frames, targets, row, tip, point):
     The tip is at distance ``tip`` from joint ``row``. A negative bound proves nothing. A free root without a target of
     its own reaches every point; with one, the root is taken at its target.
 
-    With segments of lengths d, a chain from a fixed base reaches the distances from max(0, 2 max(d) - sum(d)) to
-    sum(d); limits can only shrink that range. Slides lengthen the sum. They remove the hole around the base, and so do
-    free joints and joints that are held between others, whose segments may make an angle.
+    The chain is a row of segments between the origins of its moving joints. What does not move between them (fixed and
+    held joints, the translation of a free joint) is part of a segment, so its length is the distance in the current
+    pose. A slide has a span of lengths. From a fixed base, segments of lengths from a_i to b_i reach at most Σ b_i, and
+    no nearer than max(a_i + b_i) - Σ b_i. Limits of angles can only shrink that range.
     """
     total = tip
-    longest = tip
-    has_hole = True
-    base = -1  # the moving joint nearest to the root so far
-    pending = F(0)  # length of the segments above it
+    widest = F(2) * tip
+    above = next_moving(problem, row)
+    if above < 0:
+        return F(-np.inf)
+    if above != row:  # held joints carry the tip
+        held = norm(sub(origin_of(frames, row), origin_of(frames, above)))
+        total += held
+        widest = max(widest, F(2) * held)
+    row = above
+    origin = origin_of(frames, row)
+    slack = F(0)
     while row >= 0:
-        kind = problem.tree.ints[row, KIND]
         if problem.tree.ints[row, TRANSLATION_COLUMN] >= 0:
             g = root_goal(problem, row)
             if g < 0:
                 return F(-np.inf)
             _, origin = target_frame(targets, g)
-            total += pending
-            longest = max(longest, pending)
-            away = norm(sub(point, origin))
-            nearest = F(2) * longest - total if has_hole else F(0)
-            return max(away - total, nearest - away) - problem.tolerance  # the root may miss its target by that much
-        if problem.tree.ints[row, COLUMN] >= 0:
-            if base >= 0:
-                total += pending
-                longest = max(longest, pending)
-            if kind == SLIDE:
-                has_hole = False
-                total += slide_range(problem, row)
-            base = row
-            pending = norm(origin_of(problem.tree.fixed, row))
-            if kind == FREE:
-                pending += held_shift(problem, frames, row)
-                has_hole = False
+            slack = problem.tolerance  # the root may miss its target by that much
+            break
+        is_slide = problem.tree.ints[row, KIND] == SLIDE
+        above = next_moving(problem, problem.tree.ints[row, PARENT])
+        origin = rest_origin(problem, frames, row) if is_slide else origin_of(frames, row)
+        v = sub(origin, origin_of(frames, above)) if above >= 0 else (F(0), F(0), F(0))
+        if is_slide:
+            low, high = slide_limits(problem, row)
+            if not high - low < np.inf:
+                return F(-np.inf)
+            near, far = slide_span(v, column(rotation_of(frames, row), 2), low, high)
         else:
-            segment = norm(origin_of(problem.tree.fixed, row)) + held_shift(problem, frames, row)
-            has_hole = False
-            if base >= 0:
-                pending += segment
-            else:
-                total += segment
-        row = problem.tree.ints[row, PARENT]
-    if base < 0 or not total < np.inf:
-        return F(-np.inf)
-    origin = rest_origin(problem, frames, base) if problem.tree.ints[base, KIND] == SLIDE else origin_of(frames, base)
+            far = norm(v)
+            near = far
+        total += far
+        widest = max(widest, near + far)
+        row = above
     away = norm(sub(point, origin))
-    nearest = F(2) * longest - total if has_hole else F(0)
-    return max(away - total, nearest - away)
+    return max(away - total, widest - total - away) - slack
 
 
 @inline
@@ -107,22 +119,6 @@ def rest_origin(problem, frames, row):
     a = problem.tree.ints[row, PARENT]
     p = origin_of(problem.tree.fixed, row)
     return p if a < 0 else add(origin_of(frames, a), apply(rotation_of(frames, a), p))
-
-
-@inline
-def held_shift(problem, frames, row):
-    """Return the distance of a held slide or free joint from its rest position."""
-    return norm(sub(origin_of(frames, row), rest_origin(problem, frames, row)))
-
-
-@inline
-def moves(problem, row):
-    """Return whether joint ``row`` or an ancestor can move."""
-    while row >= 0:
-        if problem.tree.ints[row, COLUMN] >= 0 or problem.tree.ints[row, TRANSLATION_COLUMN] >= 0:
-            return True
-        row = problem.tree.ints[row, PARENT]
-    return False
 
 
 @inline
@@ -143,7 +139,7 @@ def prove_unreachable(problem, work, targets, q):
     """
     frames = work.frames
     for g in range(problem.goals.shape[0]):
-        if not moves(problem, problem.goals[g, GOAL_ROW]):
+        if next_moving(problem, problem.goals[g, GOAL_ROW]) < 0:
             if missed(problem, frames, targets, g):
                 return 1, F(0)
             continue
@@ -167,7 +163,7 @@ def at_bound(problem, frames, targets, errors):
     """Return whether each error is within the tolerance of its lower bound, so that other postures cannot gain."""
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, GOAL_ROW]
-        if row >= 0 and not moves(problem, row):
+        if row >= 0 and next_moving(problem, row) < 0:
             continue
         bound = F(0)
         if problem.goals[g, PARTS] & POSITION:
@@ -186,15 +182,19 @@ def prove_arm_unreachable(problem, work, targets, q):
     tree = problem.tree
     _, t = target_frame(targets, 0)
     total = F(0)
-    longest = F(0)
-    travel = F(0)
+    widest = F(0)
     for i in range(tree.ints.shape[0]):
-        if i > 0:
-            bone = norm(origin_of(tree.fixed, i))
-            total += bone
-            longest = max(longest, bone)
+        v = origin_of(tree.fixed, i) if i > 0 else (F(0), F(0), F(0))
         if tree.ints[i, KIND] == SLIDE:
-            travel += max(abs(problem.limits[i, LOWER]), abs(problem.limits[i, UPPER]))
+            low, high = problem.limits[i, LOWER], problem.limits[i, UPPER]
+            if not high - low < np.inf:
+                return 0, F(0)
+            near, far = slide_span(v, column(rotation_of(tree.fixed, i), 2), low, high)
+        else:
+            far = norm(v)
+            near = far
+        total += far
+        widest = max(widest, near + far)
     origin = origin_of(tree.fixed, 0)
     tip = norm(goal_offset(problem, 0))
     slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
@@ -206,7 +206,7 @@ def prove_arm_unreachable(problem, work, targets, q):
             slack += problem.tolerance_angle * tip
             tip = F(0)
         away = norm(sub(t, origin))
-        hole = F(2) * max(longest, tip) - total - tip
-        if away > total + tip + travel + slack or (travel == F(0) and away < hole - slack):
+        most = total + tip
+        if away > most + slack or away < max(widest, F(2) * tip) - most - slack:
             return 1, F(0)
     return 0, F(0)

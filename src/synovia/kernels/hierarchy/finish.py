@@ -6,24 +6,44 @@ The levels are polished one after the other, highest first. Then longer steps, a
 At a saddle, such as a chain that points straight away from its target, the gradient is zero. A way out is a column
 along which an error falls on every side that the limits allow. A minimum has no such column, so it is returned
 unchanged.
+
+Random starts are ranked by the errors of all levels, so a level may stay in a minimum that suits the levels below. The
+last search is therefore one of the missed upper levels alone, as if they were solved again from the answer.
 """
 
 import math
 
 from synovia.kernels.compiler.jit import F, algorithm, apart, device, inline
 from synovia.kernels.compiler.views import matrix, vector
-from synovia.kernels.compiler.watch import halted
+from synovia.kernels.compiler.watch import begin_work, halted, interrupted
+from synovia.kernels.goals.reach import at_bound
 from synovia.kernels.hierarchy.basis import DIRECTION, NO_POSTURE, open_levels
 from synovia.kernels.hierarchy.descent import descend_levels
 from synovia.kernels.hierarchy.inequalities import slack_count
 from synovia.kernels.hierarchy.largest_move import is_near_start, restore_pose, save_pose
 from synovia.kernels.hierarchy.polish import MAX_LOSS, UPPER_LOSS, has_gained, refine
 from synovia.kernels.hierarchy.step import EQUAL_ERRORS, apply_step, evaluate_levels, smallest_tolerance
-from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, FINALISTS, LARGEST_MOVE, OTHERS
-from synovia.kernels.search.finish import BEST
+from synovia.kernels.layout import (
+    BOX_LOWER,
+    BOX_UPPER,
+    COST,
+    FINALISTS,
+    LARGEST_MOVE,
+    LEVEL,
+    NO_GAIN,
+    OTHERS,
+    REACHED,
+    STALLED,
+    STATUS,
+    STOP_REASON,
+    STOPPED_BY,
+    WINNER,
+)
+from synovia.kernels.search.finish import BEST, cost_of, search_elsewhere, store_best
+from synovia.kernels.search.multistart import meets_goals
 from synovia.kernels.search.polish import SADDLE_STEP
 from synovia.kernels.tree.chart import INFINITE, write_bounds
-from synovia.kernels.tree.problem import copy
+from synovia.kernels.tree.problem import copy, open_row
 from synovia.kernels.tree.variables import draw, start_random
 
 PASSES = 6  # over all levels, at most
@@ -32,6 +52,8 @@ COARSE_STEPS = 15  # from a random start: enough to rank the minima
 EQUAL_COST = F(0)  # relative difference of costs below which two coarse descents found the same minimum
 ERROR_STEP = F(1e-3)  # errors (reaches, radians) of coarse descents are rounded down to multiples of this
 MAX_ERROR_STEPS = F(1e4)  # larger errors are equal
+UPPER_GAIN = F(1e-7)  # relative to 1 + error: gain of an upper level for which a pose elsewhere replaces the best
+UPPER_WEIGHT = F(1e-4)  # weight of the error of an upper level relative to the level above
 CLEAR_GAIN = F(0.9995)  # factor by which an error must fall for a pose elsewhere to replace the best
 
 
@@ -227,3 +249,95 @@ def is_clearly_better(problem, work, targets, q):
         if not error <= lowest + EQUAL_ERRORS * (F(1) + lowest):
             return 0, F(0)
     return 0, F(0)
+
+
+@device
+def evaluate_best(problem, work, targets, h, nq):
+    """Write the errors of the stored best pose to ``best``; return the number of levels up to the first missed one."""
+    evaluate_levels(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, nq + 2)[BEST], h)
+    copy(h.errors, h.best)
+    met = smallest_tolerance(problem)
+    count = 1
+    while count < problem.levels.shape[0] - 1 and h.best[count - 1] <= met:
+        count += 1
+    return count
+
+
+@algorithm
+def upper_descent(problem, work, targets, q):
+    """Descend from q in the levels up to the first that the best pose misses; return (steps, cost of these levels)."""
+    h = open_hierarchy(problem, work)
+    count = evaluate_best(problem, work, targets, h, q.shape[0])
+    h.state[NO_POSTURE] = F(1)
+    taken, _ = descend_levels(problem, work, targets, q, h, count)
+    h.state[NO_POSTURE] = F(0)
+    evaluate_levels(problem, work, targets, q, h)
+    cost = F(0)
+    weight = F(1)
+    for k in range(count):
+        cost += weight * h.errors[k]
+        weight *= UPPER_WEIGHT
+    return taken, cost
+
+
+@algorithm
+def is_better_above(problem, work, targets, q):
+    """Return 1 if q is better than the stored best pose in the levels up to the first that the best pose misses."""
+    h = open_hierarchy(problem, work)
+    count = evaluate_best(problem, work, targets, h, q.shape[0])
+    evaluate_levels(problem, work, targets, q, h)
+    return F(has_gained(h, count, EQUAL_ERRORS, UPPER_GAIN, UPPER_GAIN)), F(0)
+
+
+@device
+def lower_levels_missed_above(problem, work, targets, q, errors):
+    """Return whether the first missed level has levels below, and a pose elsewhere may be better for it.
+
+    Errors of the levels below are overwritten. Frames are at q.
+    """
+    level = problem.levels.shape[0] - 2
+    for g in range(problem.goals.shape[0]):
+        if errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
+            level = min(level, int(problem.goals[g, LEVEL]))
+    if level == problem.levels.shape[0] - 2:
+        return False
+    for g in range(problem.goals.shape[0]):
+        if problem.goals[g, LEVEL] > level:
+            errors[2 * g] = F(0)
+            errors[2 * g + 1] = F(0)
+    return not at_bound(problem, work.frames, targets, errors)
+
+
+@apart
+def search_upper_levels(problem, work, out):
+    """Search random starts for poses that are better for the missed upper levels alone, in all rows that missed."""
+    for b in range(out.shape[0]):
+        row = out[b]
+        if row[STATUS] == REACHED or row[STOPPED_BY] != NO_GAIN or problem.columns == 0 or problem.attempts == 1:
+            continue
+        q, errors, targets = open_row(problem, row)
+        if meets_goals(problem, work, targets, q, errors):
+            continue
+        if not lower_levels_missed_above(problem, work, targets, q, errors):
+            continue
+        row[STATUS] = STALLED  # a goal that was proved out of reach is proved again when the row is classified
+        begin_work(work.watch, problem.most_work)
+        store_best(work, q)
+        cost, before = row[COST], row[WINNER]
+        converged = search_elsewhere(
+            upper_descent,
+            polish,
+            is_better_above,
+            COARSE_STEPS,
+            EQUAL_COST,
+            problem,
+            work,
+            targets,
+            errors,
+            q,
+            row,
+            F(1),
+        )
+        row[COST] = cost if row[WINNER] == before else cost_of(coarse_descent, problem, work, targets, q)
+        if not converged > F(0) or interrupted(work.watch):
+            row[STOPPED_BY] = max(work.watch[STOP_REASON], F(0))

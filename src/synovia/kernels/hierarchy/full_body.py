@@ -15,6 +15,7 @@ from synovia.kernels.hierarchy.finish import (
     is_clearly_better,
     open_hierarchy,
     polish,
+    search_upper_levels,
 )
 from synovia.kernels.search.classify import classify_rows
 from synovia.kernels.search.finish import finish_rows
@@ -59,6 +60,8 @@ def finish_misses(problem, work, starts, out, warm):
         out.shape[0],
         not warm,
     )
+    if not warm:
+        search_upper_levels(problem, work, out)
     classify_rows(coarse_descent, prove_unreachable, problem, work, out)
     return 0
 
