@@ -242,7 +242,7 @@ class Solution(Pictured):
 
     @property
     def finish_steps(self) -> int:
-        """Number of ``steps`` in the last descent of a miss (Jacobian family, or ``finish="lm"``)."""
+        """Number of ``steps`` in the last descent of a miss: Jacobian family, or Newton's method of a ``Heuristic``."""
         return int(self._row[FINISH])
 
     @property

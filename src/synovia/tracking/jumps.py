@@ -3,9 +3,9 @@
 **Leaps.** A joint rotates far in one frame, and much farther than in the frames before and after it. The cause does not
 matter: the target may have leapt as well.
 
-**Hops.** A missed goal's point rests at the nearest place that it can reach. As its target moves, the point slides along
-the edge of the reach, hardly ever faster than the target. If it moves much farther, another place has become the nearest.
-With a solver that bounds motion, the point only catches up with a target that has moved before.
+**Hops.** The point of a missed goal is at the nearest place that it can reach. As its target moves, the point slides
+along the edge of the reach, hardly ever faster than the target. If it moves much farther, another place has become the
+nearest. With a solver that bounds motion, the point only catches up with a target that has moved before.
 
 **Flips.** A pose may flip although its targets move little: an elbow whose pole crosses the limb, or a wrist. A target
 that moves by δ at a distance d from a joint rotates the joint by about δ / d, or a few times that near a straight limb.
@@ -48,7 +48,9 @@ Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
 
 _FLIP: Final = 0.7  # radians; smallest rotation of a joint in one frame that may be a flip or a leap
 _ALONE: Final = 5.0  # a leap beside the rotations of the joint in the frames before and after
-_HOP: Final = 3.0  # a hop of a goal's point beside the motion of the targets, if it is longer than the tolerance as well
+_HOP: Final = (
+    3.0  # a hop of a goal's point beside the motion of the targets, if it is longer than the tolerance as well
+)
 _SEEN: Final = 0.15  # a flip changes at least one joint value by more; a quaternion by at least 0.17
 _MORE: Final = 10.0  # a flip's rotation beside that of its targets; a limb that leaves its straight pose has about 4
 _SWING: Final = 1.2  # radians; smallest swing of a limb that is a flip if its pole crosses the limb
