@@ -91,6 +91,36 @@ def test_rotation_goals_and_joints_that_slide():
         assert sy.solve(body, sy.PoseGoal("hand", transform=wanted), sy.Particles()).reached
 
 
+def arm_with_slides(rng, kinds):
+    """Return an arm of hinges and slides in this order, with random bones, axes and limits, and a tip."""
+    joints, parent = [], None
+    for i, kind in enumerate([*kinds, Kind.FIXED]):
+        rest = np.eye(4)
+        rest[:3, :3] = sy.Rotation.from_rotvec(rng.normal(size=3)).as_matrix()
+        rest[:3, 3] = rng.uniform(0.1, 0.5) * rest[:3, 2]
+        ends = {Kind.HINGE: (-2.0, 2.5), Kind.SLIDE: (-0.2, 0.5)}
+        moving = {} if kind is Kind.FIXED else {"axis": rng.normal(size=3), "limit": sy.Interval(*ends[kind])}
+        joints.append(Joint(f"j{i}", parent, kind, rest, **moving))
+        parent = f"j{i}"
+    return sy.Skeleton(joints)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("solver", ["fabrik", "particles", "ccd"])
+def test_arms_with_slides_reach(solver):
+    """A slide moves its bones without a turn, so the places of joints do not tell how far; the goals do."""
+    rng = np.random.default_rng(7)
+    reached = []
+    for hinges, slides in ((1, 2), (2, 1), (3, 1), (3, 2), (5, 1)):
+        for _ in range(8):
+            kinds = [Kind.SLIDE if k < slides else Kind.HINGE for k in rng.permutation(hinges + slides)]
+            arm = arm_with_slides(rng, kinds)
+            tip = arm.joint_names[-1]
+            ik = sy.IK(arm, sy.PositionGoal(tip), solver)
+            reached += [ik.solve({tip: arm.random_pose(seed).position(tip)}).reached for seed in range(3)]
+    assert np.mean(reached) > 0.95
+
+
 def test_rounds_are_a_whole_number():
     """Half a round means nothing."""
     with pytest.raises(sy.InputError, match="rounds is out of range"):

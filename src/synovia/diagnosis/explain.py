@@ -71,8 +71,11 @@ def explain(solution: Solution) -> list[str]:
         proved = solution.status is Status.UNREACHABLE and solution.attempts < ik.solver.search.attempts
         why = " No more were made, because the miss is proved." if proved else ""
         lines.append(f"The best of {solution.attempts} attempts was attempt {solution.attempt}.{why}")
-    if ik.solver.finish and (taken := solution.finish_steps):
+    taken = solution.finish_steps
+    if taken and ik.solver.finish:
         lines.append(f"The method finish={ik.solver.finish!r} took the last {taken} steps.")
+    elif taken and ik.solver.follow_finish:
+        lines.append(f"Newton's method took the last {taken} steps, so that the pose follows the one before.")
     return lines
 
 

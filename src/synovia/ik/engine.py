@@ -40,6 +40,12 @@ def engine_of(
         from synovia.kernels.search.classify import CLASSIFY, POLISH
 
         how = POLISH if solver.polishes else CLASSIFY
+        if (
+            solver.follow_finish and not solver.polishes and not searches
+        ):  # the pose goals alone, because poles come last
+            before = rows[:, STATUS].copy()
+            solver.miss_kernel(True)(ints, floats, _NO_TARGETS, starts, rows, scratch, True, POLISH)
+            rows[:, STATUS] = before
         kernel = solver.miss_kernel(reduced.pose_only)
         (functions.around(kernel) if functions else kernel)(
             ints, floats, _NO_TARGETS, starts, rows, scratch, not searches, how

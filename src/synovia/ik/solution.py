@@ -242,7 +242,7 @@ class Solution(Pictured):
 
     @property
     def finish_steps(self) -> int:
-        """Number of ``steps`` in the last descent of a miss (Jacobian family, or ``finish="lm"``)."""
+        """Number of ``steps`` in the last descent of a miss: Jacobian family, or Newton's method of a ``Heuristic``."""
         return int(self._row[FINISH])
 
     @property
@@ -304,7 +304,8 @@ class Solution(Pictured):
             for goal, error in zip(self.goals, self.errors, strict=True)
             if goal.measures or goal.own_tolerance is not None
         ]
-        by = f" ({self.finish_steps} by {finish})" if self.finish_steps and (finish := self.ik.solver.finish) else ""
+        finish = self.ik.solver.finish or self.ik.solver.follow_finish
+        by = f" ({self.finish_steps} by {finish})" if self.finish_steps and finish else ""
         line = f"{self.status.name.lower().replace('_', ' ')} in {counted(self.steps, 'step')}{by}; " + "; ".join(parts)
         hint = None if self.reached else self.ik.diagnosis.unit_hint(self)
         return line if hint is None else f"{line}; {hint}"

@@ -53,6 +53,7 @@ class Solver(ChecksArguments, ABC):
 
     name: ClassVar[str]
     finish: ClassVar[str | None] = None  # method that continues from the best pose of a miss; see ``Heuristic``
+    follow_finish: ClassVar[str | None] = None  # the same, but only where a pose follows another, as in a track
     closed: ClassVar[bool] = False  # whether formulas give the answer in one step
     supports_priorities: ClassVar[bool] = False  # strictly; a miss then gets reasons (``diagnosis.reasons``)
     supported_goals: ClassVar[frozenset[str]] = POSE_GOALS
@@ -322,9 +323,11 @@ class Heuristic(IteratingSolver):
         attempts: Attempts, restarts included.
         seed: Seed of the restarts.
         finish: With ``"lm"`` Newton's method (damped, as Levenberg-Marquardt) continues from the best pose of a miss;
-            ``solution.finish_steps`` counts its steps. None: the method's own answer.
+            ``solution.finish_steps`` counts its steps. None: the method's own answer, except in ``track`` and with
+            ``follow=True``: there Newton's method moves each miss, so that the tip slides with its target.
     """
 
+    follow_finish: ClassVar[str | None] = "lm"  # its small steps would leave the tip behind, then catch up in hops
     progress: ClassVar[tuple[int, float]] = (20, 0.9)
     supported_goals: ClassVar[frozenset[str]] = POSE_GOALS | {"pole"}
     others: ClassVar[frozenset[str]] = frozenset({"finish"})

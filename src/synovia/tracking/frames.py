@@ -88,7 +88,7 @@ class _Track:
             done, missed = self._run(self._single, 0, frame, min(frame + further, len(self.rows)))
             done, missed = self._bend(frame, done, missed)
             if missed and self._all[ATTEMPTS] > self._single[ATTEMPTS] and not self._interrupted(done - 1):
-                missed = not self._left_saddle(done - 1) and self._restarted(done - 1)
+                missed = not self._polished(done - 1) and self._restarted(done - 1)
                 _, missed = self._bend(done - 1, done, missed)
             if missed:
                 self._classify(done - 1)
@@ -128,7 +128,8 @@ class _Track:
     def _classify(self, frame: int) -> None:
         """Polish and classify a missed frame."""
         start = self._values(frame - 1)[None] if frame else self._first
-        self._ik.classify(start, self.rows[frame : frame + 1], self.scratch, frame == 0)
+        searches = frame == 0 and self._ik.solver.follow_finish is None  # else the solver's own kernel has searched
+        self._ik.classify(start, self.rows[frame : frame + 1], self.scratch, searches)
 
     def _values(self, frame: int) -> Array:
         """Return a copy of the joint values of a frame, (nq,)."""
@@ -209,14 +210,15 @@ class _Track:
         self.rows[at - 1, ik.places] = before
         return missed
 
-    def _left_saddle(self, frame: int) -> bool:
-        """Return whether a frame that did not move reaches its goals after polishing; it then needs no restart.
+    def _polished(self, frame: int) -> bool:
+        """Return whether a missed frame reaches its goals after polishing; it then needs no restart, which is a jump.
 
-        A straight limb with a target behind it has no first-order step. Polishing leaves such saddle points, while a
-        restart would be a jump.
+        A frame that did not move is polished: a straight limb with a target behind it has no first-order step, and
+        polishing leaves such saddle points. So is every frame of a solver whose own steps are too small to converge.
         """
         moved = np.abs(self._values(frame) - self._values(frame - 1)).max(initial=0.0)
-        if moved > _STILL or self.rows[frame, STATUS] == Status.UNREACHABLE:
+        moved_well = moved > _STILL and self._ik.solver.follow_finish is None
+        if moved_well or self.rows[frame, STATUS] == Status.UNREACHABLE:
             return False
         self._classify(frame)
         return bool(self.rows[frame, STATUS] == Status.REACHED)

@@ -1,7 +1,11 @@
-"""Find the jumps of a track: restarts, leaps, flips, and switches of a closed form to another branch.
+"""Find the jumps of a track: restarts, leaps, hops, flips, and switches of a closed form to another branch.
 
 **Leaps.** A joint rotates far in one frame, and much farther than in the frames before and after it. The cause does not
 matter: the target may have leapt as well.
+
+**Hops.** The point of a missed goal is at the nearest place that it can reach. As its target moves, the point slides
+along the edge of the reach, hardly ever faster than the target. If it moves much farther, another place has become the
+nearest. With a solver that bounds motion, the point only catches up with a target that has moved before.
 
 **Flips.** A pose may flip although its targets move little: an elbow whose pole crosses the limb, or a wrist. A target
 that moves by δ at a distance d from a joint rotates the joint by about δ / d, or a few times that near a straight limb.
@@ -44,6 +48,9 @@ Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
 
 _FLIP: Final = 0.7  # radians; smallest rotation of a joint in one frame that may be a flip or a leap
 _ALONE: Final = 5.0  # a leap beside the rotations of the joint in the frames before and after
+_HOP: Final = (
+    3.0  # a hop of a goal's point beside the motion of the targets, if it is longer than the tolerance as well
+)
 _SEEN: Final = 0.15  # a flip changes at least one joint value by more; a quaternion by at least 0.17
 _MORE: Final = 10.0  # a flip's rotation beside that of its targets; a limb that leaves its straight pose has about 4
 _SWING: Final = 1.2  # radians; smallest swing of a limb that is a flip if its pole crosses the limb
@@ -70,7 +77,7 @@ def find_jumps(
         follow: The function that solved the track.
         switches: Whether to look for switches of a closed form, which takes more solves.
     """
-    jumped = (rows[:, WINNER] > 0) | _leaps(ik, rows) | _flips(ik, rows) | _crossings(ik, rows)
+    jumped = (rows[:, WINNER] > 0) | _leaps(ik, rows) | _hops(ik, rows) | _flips(ik, rows) | _crossings(ik, rows)
     if switches and ik.solver.closed and len(rows) > 1:
         jumped |= _branch_switches(ik, complete(ik, table, rows), start, rows, follow)
     jumped[:1] = False
@@ -104,6 +111,26 @@ def _leaps(ik: CompiledProblem, rows: Array) -> Bools:
     still = np.zeros((1, turned.shape[1]))
     beside = np.maximum(np.concatenate([still, turned[:-1]]), np.concatenate([turned[1:], still]))
     out[1:] = ((turned > _FLIP) & (turned > _ALONE * beside)).any(axis=1)
+    return out
+
+
+def _hops(ik: CompiledProblem, rows: Array) -> Bools:
+    """Return in which frames of a track the point of a missed goal moves much farther than any target."""
+    out = np.zeros(len(rows), bool)
+    most = ik.tolerance[0]
+    errors = rows[:, ik.places.stop : ik.places.stop + 2 * len(ik.goals) : 2]
+    missed = (errors[1:] > most) | (errors[:-1] > most)
+    goals = [g for g, goal in enumerate(ik.goals) if goal.pose_parts & POSITION and missed[:, g].any()]
+    if ik.solver.bounds_motion or not goals:
+        return out
+    frames = world_frames(ik.skeleton, np.ascontiguousarray(rows[:, ik.places]))
+    targets = ik.targets_in(rows).reshape(len(rows), -1, 4, 4)
+    moved = np.linalg.norm(np.diff(targets[..., :3, 3], axis=0), axis=2)
+    turned = np.linalg.norm(np.diff(targets[..., :3, :3], axis=0), axis=(2, 3))
+    explained = np.maximum(_HOP * (moved + ik.reach * turned).max(axis=1), most)
+    for g in goals:
+        points = (frames_to_transforms(frames[:, ik.goal_joints[g][0]]) @ ik.goals[g].place(0))[:, :3, 3]
+        out[1:] |= missed[:, g] & (np.linalg.norm(np.diff(points, axis=0), axis=1) > explained)
     return out
 
 

@@ -46,7 +46,7 @@ from synovia.kernels.math.rotations import (
     store_frame,
     transposed,
 )
-from synovia.kernels.math.vectors import axpy, dot, load, norm, store, sub
+from synovia.kernels.math.vectors import add, axpy, dot, load, norm, store, sub
 from synovia.kernels.tree.branches import is_ancestor, link_children, next_point
 from synovia.kernels.tree.forward import forward, translation_axes, world_frame
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
@@ -163,6 +163,28 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
 
 
 @device
+def slide_error(problem, frames, points, i, R, o):
+    """Return how far joint i should slide; R, o is its world frame before.
+
+    It is the weighted mean of what the position goals that it carries lack along its axis. The places of joints do not
+    count: they keep the lengths and not the directions of bones, and a slide moves its bones without a turn.
+    """
+    n = problem.tree.ints.shape[0]
+    axis = column(R, 2)
+    W = rotation_of(frames, i)
+    p = origin_of(frames, i)
+    error = F(0)
+    total = F(0)
+    for g in range(problem.goals.shape[0]):
+        w = points[n + g, WEIGHT_SUM]
+        if w > F(0) and is_ancestor(points, i, n + g):
+            d = apply(R, apply_t(W, sub(load(points, n + g, GOAL_NOW), p)))
+            error += w * dot(axis, sub(load(points, n + g, PLACE), add(o, d)))
+            total += w
+    return error / total if total > F(0) else F(0)
+
+
+@device
 def forward_pass(problem, work, targets, q):
     """Turn every joint towards the places, root first; return the largest turn (radians) or slide (reaches).
 
@@ -192,7 +214,7 @@ def forward_pass(problem, work, targets, q):
                 ratio = tree.couple[i, RATIO]
                 if ratio != F(0) and points[i, WEIGHT_SUM] > F(0):
                     axis = column(R, 2)
-                    by = ratio * slide_to(problem, q, k, dot(axis, sub(load(points, i, PLACE), o)) / ratio, F(0))
+                    by = ratio * slide_to(problem, q, k, slide_error(problem, frames, points, i, R, o) / ratio, F(0))
                     o = axpy(by, axis, o)
                     most = max(most, abs(by) / problem.reach)
             elif kind == HINGE or kind == BALL or kind == FREE:
