@@ -515,6 +515,18 @@ def test_a_judge_that_compared_nothing_is_not_pleased(humanoid, clip):
     assert any(one.cause == "part" for one in found.findings)
 
 
+def test_an_unlikely_rest_pose_of_the_target_is_told(humanoid, clip):
+    limbs = [("upper_leg", "upper_arm"), ("lower_leg", "lower_arm"), ("foot", "hand")]
+    known = {"hips": ("hips", "chest")}
+    for side in ("left", "right"):  # arms taken for legs, and legs for arms
+        for pair in limbs:
+            known |= {f"{side}_{a}": (f"{side}_{a}", f"{side}_{b}") for a, b in (pair, pair[::-1])}
+    answer = sy.retarget(clip, humanoid, known)
+    assert answer.target_rest.certainty < 0.5
+    assert [one.level for one in answer.findings if "rest pose of the target" in one.text] == ["look"]
+    assert not any("rest pose of the target" in one.text for one in sy.retarget(clip, humanoid).findings)
+
+
 def test_four_legs_are_told_beside_two(clip):
     """An animal by any names, whose fore legs have the roles of arms or their own."""
     animal = sy.bundled("quadruped")

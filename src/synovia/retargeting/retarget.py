@@ -28,7 +28,7 @@ from synovia.retargeting.judging.findings import uncertain_rest
 from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.limbs import keep_velocity, largest_steps
 from synovia.retargeting.partial import match, still_rows
-from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
+from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
 from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
@@ -109,10 +109,16 @@ class Retargeted:
         }
         named = self.stance.up.name if self.stance.up.given else None
         judgement = judge(self.motion, self.original, shared, source_up=named, missed=self.missed_frames)
-        if self.stance.rest.certainty >= CERTAIN:
-            return judgement
-        rest = self.stance.rest
-        return judgement.with_finding(uncertain_rest(judgement.findings, rest.name, rest.certainty, rest.doubt))
+        found: list[Finding] = []
+        if (rest := self.stance.rest).certainty < CERTAIN:
+            pose = f"the source; {rest.described()}"
+            found.append(uncertain_rest(judgement.findings, pose, "--rest (rest=) sets another one"))
+        if self.moves and (rest := self.target_rest).certainty < CERTAIN:
+            pose, hint = f"the target; {rest.described()}", "check which joint is which, or give a clip of the target"
+            found.append(uncertain_rest(judgement.findings, pose, hint, hardly=rest.certainty < DOUBTFUL))
+        for one in found:
+            judgement = judgement.with_finding(one)
+        return judgement
 
     @cached_property
     def calibration(self) -> tuple[str, ...]:

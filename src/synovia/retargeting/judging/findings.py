@@ -146,21 +146,18 @@ def apart(distances: Array, figures: Figures) -> Finding | None:
     return Finding("body", "points", level, _frames(some), text)
 
 
-def uncertain_rest(findings: Sequence[Finding], name: str, certainty: float, doubt: str) -> Finding:
-    """Return the finding about a rest pose of the source that is not certain; worth a look if directions are off.
+def uncertain_rest(findings: Sequence[Finding], pose: str, hint: str, *, hardly: bool = False) -> Finding:
+    """Return the finding about a rest pose that is not certain; worth a look if directions are off.
 
     Args:
         findings: What is known about the clip already.
-        name: Name of the pose.
-        certainty: Its certainty, from 0 to 1.
-        doubt: What speaks most against it.
+        pose: The body whose pose it is, the pose, its certainty and what speaks most against it, as words.
+        hint: What the user can do.
+        hardly: Whether the pose is unlikely, and so worth a look in any case.
     """
     off = any(one.cause in ("rest pose", "direction", "up axis") and one.level != "note" for one in findings)
-    text = (
-        f"no pose certainly is the rest pose of the source; {name!r} was taken (certainty {100.0 * certainty:.0f} %:"
-        f" {doubt}), and --rest (rest=) sets another one"
-    )
-    return Finding("body", "rest pose", "look" if off else "note", (), text)
+    text = f"no pose certainly is the rest pose of {pose}; {hint}"
+    return Finding("body", "rest pose", "look" if off or hardly else "note", (), text)
 
 
 def _frames(flags: Any) -> tuple[int, ...]:
