@@ -82,8 +82,9 @@ class Limb:
 def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) -> list[Limb]:
     """Return the target's limbs whose lower part is turned by hinges.
 
-    Arms should have the directions of the source's bones. Legs keep the small differences of the rest poses, which are
-    those of the hip joints; so their bones follow the orientations of their parts.
+    Arms should have the directions of the source's bones, unless the source has none, as a forearm without a hand. Legs
+    keep the small differences of the rest poses, which are those of the hip joints; so their bones follow the
+    orientations of their parts.
 
     Args:
         source: The body that moves.
@@ -105,7 +106,9 @@ def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) ->
             if names[0] == "upper_arm":
                 places = [frames[:, source.joint_row(role), 9:] for role in (upper, lower)]
                 places.append(point_at(frames, *lower_end(source, lower, end)))
-                ways = unit(places[1] - places[0]) @ across.T, unit(places[2] - places[1]) @ across.T
+                lines = places[1] - places[0], places[2] - places[1]
+                if all(float(np.linalg.norm(line[0])) > _APART * source.skeleton.size for line in lines):
+                    ways = unit(lines[0]) @ across.T, unit(lines[1]) @ across.T
             out.append(Limb((upper, lower, end), bones, ways, row, offset))
     return out
 

@@ -206,8 +206,8 @@ def retarget(
         skeleton: The target body; a free joint is added above its root if it has none and its base moves. If no pose of
             its file is a rest pose, give a clip of the body instead, which shows it.
         joint_map: (source joint, target joint) by role instead of the automatic match: only these parts are carried
-            over. Roles have the names of VRM in snake case; other names are transferred too. Start from
-            ``Retargeted.joint_map()``.
+            over. Roles have the names of VRM in snake case; a role that the file of one of the bodies gives a joint,
+            such as a tail, is one too. Start from ``Retargeted.joint_map()``.
         rest: Pose of the source that means standing with the arms at the sides or stretched out: ``"file"``, ``"bind"``
             (that of the skin), ``"first"`` (frame), ``"tpose"`` (built from the clip), the number of a frame, a
             ``Pose`` or a pose file. By default the clip and its skeleton show which of these to take; see
@@ -220,9 +220,9 @@ def retarget(
         progress: Called with (steps done, all); a frame is two steps.
 
     Raises:
-        InputError: If the two have no part in common, there is no such rest pose, or the body of the clip is upside
-            down in most frames.
-        UnknownNameError: If the map names a joint that does not exist.
+        InputError: If the two have no part in common, the map has no pairs, there is no such rest pose, or the body of
+            the clip is upside down in most frames.
+        UnknownNameError: If the map names a part or a joint that does not exist.
 
     Example:
         >>> import synovia as sy

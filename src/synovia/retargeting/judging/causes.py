@@ -117,9 +117,12 @@ def _crossed_tree(actor: Actor, roles: Sequence[str]) -> list[str]:
 
 
 def _facing(actor: Actor) -> float:
-    """Return the mean cosine between forward, if left is left, and the directions of toes and bent knees."""
+    """Return the mean cosine between forward, if left is left, and the directions of toes and bent knees.
+
+    It is 0 for a body without two whole legs.
+    """
     hips = actor.across("upper_leg")
-    if hips is None:
+    if hips is None or any(f"{side}_lower_leg" not in actor.rows for side in SIDES):
         return 0.0
     left = unit(hips)
     feet = [actor.rows.get(f"{side}_foot", actor.rows[f"{side}_lower_leg"]) for side in SIDES]

@@ -474,7 +474,10 @@ def _limits(figures: Figures) -> Iterator[Finding]:
 
 
 def _unmapped(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about parts without a match; a limb that is matched on one side only is worth a look."""
+    """Yield findings about parts without a match.
+
+    A limb that both bodies have is worth a look if only the other side is matched, as is a leg below hips that move.
+    """
     if figures.source is None or figures.result is None:
         return
     others: list[str] = []
@@ -482,8 +485,10 @@ def _unmapped(figures: Figures) -> Iterator[Finding]:
     for role in figures.unmapped:
         side, _, part = role.partition("_")
         lonely = side in SIDES and f"{SIDES[1 - SIDES.index(side)]}_{part}" in figures.mapped
-        if lonely and figures.whole and part in ("upper_arm", "lower_arm", "upper_leg", "lower_leg"):
-            text = "is not mapped, although the same part of the other side is"
+        stands = side in SIDES and part in ("upper_leg", "lower_leg")
+        limb = (lonely and part in ("upper_arm", "lower_arm")) or stands
+        if limb and "hips" in figures.mapped and figures.have(role):
+            text = "is not mapped, although the " + ("same part of the other side is" if lonely else "hips are")
             yield Finding(role, "not mapped", "look", (), text)
         elif part[-1:].isdigit():
             finger = f"{side}_{part[:-2]}"
