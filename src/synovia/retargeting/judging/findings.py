@@ -16,6 +16,7 @@ from synovia.model.names import SIDES
 from synovia.retargeting.bones import between
 from synovia.retargeting.judging.actor import lean, stands_on_four
 from synovia.retargeting.judging.causes import (
+    held_by_limit,
     inherited,
     limb_cause,
     names_swapped,
@@ -253,8 +254,14 @@ def _directions(figures: Figures) -> Iterator[Finding]:
     for bone in off:
         if not inherited(bone, turned) or bone.replace("lower_", "upper_") not in off:
             causes[bone] = limb_cause(bone, turned, figures.result) or ("direction", 0.0)
+    limits = {bone: joint for bone in causes if (joint := held_by_limit(bone, turned, figures.result, off[bone][1]))}
+    for bone, (cause, _) in causes.items():  # what hangs from a bone that is held is off with it
+        above = bone.replace("lower_", "upper_")
+        if above in limits and cause in ("rest pose", "direction"):
+            limits.setdefault(bone, limits[above])
+    causes = dict.fromkeys(limits, ("limits", 0.0)) | {k: v for k, v in causes.items() if k not in limits}
     far = [bone for bone, (level, _) in off.items() if level == "failed"]
-    if "trunk" in far and len(far) > _MANY:  # one mistake, not many
+    if "trunk" in far and len(far) > _MANY and not limits:  # one mistake, not many
         text = (
             f"trunk and limbs are far off the source ({', '.join(far).replace('_', ' ')}): a rest pose or an up axis is"
             " not what it was taken for"
@@ -272,6 +279,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
             "sides swapped": "; it moves as the other side of the source",
             "mirrored": "; it moves as a mirror image",
             "rest pose": f"; a constant {degrees(angle)}, so its rest pose is off",
+            "limits": f"; the limits of {limits.get(bone, '')} do not let it get nearer",
         }.get(cause, "")
         yield Finding(bone, cause, level, _frames(frames), what + why)
 
