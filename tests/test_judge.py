@@ -386,6 +386,24 @@ def test_names_of_the_source_that_exchange_left_and_right_are_the_one_cause(walk
     assert not any(one.cause == "sides swapped" for one in right.findings)
 
 
+@pytest.mark.parametrize(
+    ("joints", "limit"),
+    [
+        (("left_lower_leg",), (0.0, 0.3)),
+        (("left_lower_leg", "right_lower_leg"), (0.0, 0.0)),
+        (("right_upper_arm",), sy.SwingTwist(x=(0.2, 0.2), y=(0.2, 0.2))),
+    ],
+)
+def test_a_limit_that_holds_a_limb_is_its_cause(joints, limit):
+    walk = sy.load_motion(WALK)
+    answer = sy.retarget(walk, sy.bundled("humanoid").with_limits(dict.fromkeys(joints, limit)))
+    assert answer.verdict != "good"
+    causes = {one.limb: one.cause for one in answer.findings if one.cause in ("limits", "rest pose", "direction")}
+    assert {causes[joint] for joint in joints} == {"limits"}
+    assert "rest pose" not in causes.values()
+    assert f"the limits of {joints[0]}" in answer.report()
+
+
 def test_fingers_that_are_mapped_are_not_called_unmapped():
     body = sy.bundled("humanoid_hands").with_root("free")
     still = sy.Motion(body, np.tile(body.rest_q, (10, 1)), 30.0)

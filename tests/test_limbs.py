@@ -353,3 +353,57 @@ def test_a_toe_stands_while_its_heel_lifts():
     np.testing.assert_allclose(np.ptp(b[5:40], axis=0), 0.0, atol=1e-9)
     assert np.linalg.norm(np.diff(a - ankle, axis=0), axis=1).max() < 0.015
     assert np.linalg.norm(np.diff(b - toe, axis=0), axis=1).max() < 0.015
+
+
+def torso_of_hinges(first, rest, signs):
+    """A torso with two arms of five hinges that all turn as far to both sides, with arms that hang or stretch out."""
+
+    def shifted(x, y, z):
+        place = np.eye(4)
+        place[:3, 3] = x, y, z
+        return place
+
+    range_of = sy.Interval(-2.8, 2.8)
+    joints = [
+        sy.Joint("torso_yaw", None, sy.Kind.HINGE, shifted(0.0, 0.0, 0.8), axis=(0, 0, 1), limit=range_of),
+        sy.Joint("head_yaw", "torso_yaw", sy.Kind.HINGE, shifted(0.0, 0.0, 0.55), axis=(0, 0, 1), limit=range_of),
+    ]
+    for side, y in (("left", 1.0), ("right", -1.0)):
+        out = np.array([0.0, 0.0, -1.0] if rest == "hanging" else [0.0, y, 0.0])
+        axes = {"pitch": [0, 1, 0] if rest == "hanging" else [0, 0, 1], "roll": [1, 0, 0]}
+        axes["yaw"] = [0, 0, 1] if rest == "hanging" else [0, 1, 0]
+        turn = signs if side == "right" else 1
+        above, place = "torso_yaw", shifted(0.0, 0.2 * y, 0.45)
+        for name in (*first, "yaw"):
+            axis = turn * np.array(axes[name])
+            joints.append(sy.Joint(f"{side}_shoulder_{name}", above, sy.Kind.HINGE, place, axis=axis, limit=range_of))
+            above, place = f"{side}_shoulder_{name}", np.eye(4)
+        for name, axis, length in (("elbow", "pitch", 0.28), ("wrist", "yaw", 0.25)):
+            joints.append(sy.Joint(f"{side}_{name}", above, sy.Kind.HINGE, shifted(*(length * out)),
+                                axis=turn * np.array(axes[axis]), limit=range_of))  # fmt: skip
+            above = f"{side}_{name}"
+        joints.append(sy.Joint(f"{side}_gripper", above, sy.Kind.FIXED, shifted(*(0.12 * out))))
+    return sy.Skeleton(joints, up="z", forward="x")
+
+
+@pytest.mark.parametrize("first", [("pitch", "roll"), ("roll", "pitch")])
+@pytest.mark.parametrize("rest", ["hanging", "stretched out"])
+@pytest.mark.parametrize("signs", [1, -1])
+def test_arms_that_could_turn_half_a_turn_further_are_alike(first, rest, signs):
+    """Elbows that bend to both sides, with a half turn at shoulder and wrist, reach the same directions."""
+    body = sy.bundled("humanoid").with_root("free")
+    q = np.tile(body.rest_q, (40, 1))
+    for t, u in enumerate(np.linspace(0.0, 2.0 * np.pi, len(q))):
+        for side, y in (("left", 1.0), ("right", -1.0)):
+            euler = [-y * (1.2 + 0.2 * np.sin(u)), 0.3 * y * np.sin(u), 0.3 * np.cos(u) - 0.3]
+            q[t, body.q_slice(f"{side}_upper_arm")] = Rotation.from_euler("zyx", euler).as_quat()
+            q[t, body.q_slice(f"{side}_lower_arm")] = 0.6 + 0.4 * np.sin(u)
+    answer = sy.retarget(sy.Motion(body, q, 30.0), torso_of_hinges(first, rest, signs))
+    assert answer.verdict == "good"
+    own = answer.motion.skeleton
+    sizes = {name: np.abs(answer.motion.q[:, own.q_slice(name)]).mean() for name in own.joint_names[:-1]
+             if own.joint(name).kind is sy.Kind.HINGE}  # fmt: skip
+    for name in ("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist"):
+        assert sizes[f"left_{name}"] == pytest.approx(sizes[f"right_{name}"], abs=0.05), name
+    assert max(sizes.values()) < 1.5
+    assert sizes["left_wrist"] < 0.1

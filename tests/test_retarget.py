@@ -310,8 +310,85 @@ def shifted(x, y, z):
 
 
 def test_what_is_no_body_is_refused(clip):
-    with pytest.raises(InputError, match="no joint for hips"):
+    with pytest.raises(InputError, match=r"no part of arm7 is recognised.*a map of some parts is enough"):
         sy.retarget(clip, sy.bundled("arm7"))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"hips": "hips"}, r"joint_map\['hips'\]: expected a pair \(joint of the source, joint of the target\)"),
+        ({"hips": ("hips",)}, "expected a pair"),
+        ({"hips": None}, "expected a pair"),
+        (["hips"], "expected a dict"),
+        ({"tail": ("hips", "hips")}, "no part of the body named 'tail' in the joint map"),
+        ({"left_uper_leg": ("left_upper_leg",) * 2}, "Did you mean 'left_upper_leg'"),
+        ({3: ("hips", "hips")}, "no part of the body named 3"),
+    ],
+)
+def test_maps_that_are_none(humanoid, clip, given, told):
+    with pytest.raises((InputError, UnknownNameError), match=told):
+        sy.retarget(clip, humanoid, given)
+    with pytest.raises((InputError, UnknownNameError), match=told):
+        sy.judge(clip, clip, given)
+
+
+def test_parts_of_a_map_may_have_their_other_names(humanoid, clip):
+    full = sy.retarget(clip, humanoid).joint_map()
+    other = {"left_knee" if role == "left_lower_leg" else role: pair for role, pair in full.items()}
+    assert sy.retarget(clip, humanoid, other).joint_map() == full
+    dog = sy.bundled("quadruped").with_root("free")
+    still = sy.Motion(dog, [dog.rest_q] * 5, 30.0)
+    assert "tail" in sy.retarget(still, dog, {"hips": ("hips",) * 2, "tail": ("tail",) * 2}).joint_map()
+
+
+@pytest.mark.parametrize("without", ["left_upper_leg", "left_lower_leg", "right_lower_leg"])
+@pytest.mark.parametrize("one_is", ["source", "target"])
+def test_a_body_without_a_leg_or_a_shin_takes_part(humanoid, clip, without, one_is):
+    def without_limb(body):
+        row = body.roles[without]
+        rows = [k for k in range(len(body)) if body.index(row) not in ancestors(body.parents, k)]
+        above = [None if body.parents[k] < 0 else rows.index(body.parents[k]) for k in rows]
+        joints = [dataclasses.replace(body.joints[k], parent=at) for k, at in zip(rows, above, strict=True)]
+        return sy.Skeleton(joints, up=body.up, forward=body.forward), [body.joint_names[k] for k in rows]
+
+    if one_is == "target":
+        answer = sy.retarget(clip, without_limb(humanoid)[0])
+    else:
+        body, names = without_limb(clip.skeleton)
+        q = np.concatenate([clip.q[:, clip.skeleton.q_slice(name)] for name in names], axis=1)
+        answer = sy.retarget(sy.Motion(body, q, clip.fps), humanoid)
+    assert not answer.moves
+    assert answer.verdict == "good"
+    assert {"right_upper_arm", "left_upper_arm"} <= {part.role for part in answer.parts}
+    assert any(one.cause == "not mapped" and without.replace("_", " ") in one.text for one in answer.findings)
+
+
+@pytest.mark.parametrize("limb", ["leg", "arm"])
+def test_a_limb_of_one_side_that_is_not_mapped_is_told_if_the_body_has_it(humanoid, clip, limb):
+    parts = [f"left_upper_{limb}", f"left_lower_{limb}"]
+    full = sy.retarget(clip, humanoid).joint_map()
+    answer = sy.retarget(clip, humanoid, {role: pair for role, pair in full.items() if role not in parts})
+    assert {one.limb for one in answer.findings if one.cause == "not mapped" and one.level == "look"} == set(parts)
+    both = {role: pair for role, pair in full.items() if not role.endswith(("_leg", "foot", "toes"))}
+    legs = [one for one in sy.retarget(clip, humanoid, both).findings if one.limb.endswith("leg")]
+    assert {one.level for one in legs if one.cause == "not mapped"} == {"look"}
+
+
+def test_a_body_that_lacks_an_arm_gets_a_note(humanoid, clip):
+    arm = [k for k in range(len(humanoid)) if humanoid.index("left_shoulder") in ancestors(humanoid.parents, k)]
+    rows = [k for k in range(len(humanoid)) if k not in arm]
+    above = [None if humanoid.parents[k] < 0 else rows.index(humanoid.parents[k]) for k in rows]
+    joints = [dataclasses.replace(humanoid.joints[k], parent=at) for k, at in zip(rows, above, strict=True)]
+    answer = sy.retarget(clip, sy.Skeleton(joints, up="y", forward="z"))
+    assert answer.verdict == "good"
+    assert {one.level for one in answer.findings if one.cause == "not mapped"} == {"note"}
+    strange = [dataclasses.replace(joint, name=f"x{k}" if k in arm else joint.name, parent=None if at < 0 else at,
+                                   role=None if k in arm else joint.role,
+                                   rest=joint.rest if k != humanoid.index("left_lower_arm") else shifted(0.5, 0.1, 0.0))
+               for k, (joint, at) in enumerate(zip(humanoid.joints, humanoid.parents, strict=True))]  # fmt: skip
+    told = sy.retarget(clip, sy.Skeleton(strange, up="y", forward="z"))
+    assert told.verdict == "look" or "left_upper_arm" in told.joint_map()
 
 
 def test_two_parts_in_one_joint_are_refused(clip):
@@ -340,8 +417,9 @@ def test_a_map_with_gaps_is_saved_to_be_filled_in(clip, tmp_path):
     sy.save_motion(clip, source)
     ran = run("retarget", source, "arm7", "--save-map", path)
     assert ran.code == 3
-    assert "Fill in hips, left_upper_leg, left_lower_leg, right_upper_leg, right_lower_leg and try again" in ran.err
-    assert "arm7 has no joint for hips" in ran.err
+    assert "Fill in hips, left_upper_leg, left_lower_leg, right_upper_leg, right_lower_leg, or the parts" in ran.err
+    assert "or the parts that both have, such as left_upper_arm and left_lower_arm, and try again" in ran.err
+    assert "no part of arm7 is recognised" in ran.err
     assert '\n# left_upper_leg = ["left_upper_leg", ""]\n' in path.read_text(encoding="utf-8")
     part = "left_upper_leg"
     joints = {role: (role, role) for role in NEEDED} | {part: (part, "")}
@@ -513,6 +591,18 @@ def test_a_judge_that_compared_nothing_is_not_pleased(humanoid, clip):
     found = sy.judge(clip, clip, {"hips": ("hips", "hips")})
     assert found.verdict == "look"
     assert any(one.cause == "part" for one in found.findings)
+
+
+def test_an_unlikely_rest_pose_of_the_target_is_told(humanoid, clip):
+    limbs = [("upper_leg", "upper_arm"), ("lower_leg", "lower_arm"), ("foot", "hand")]
+    known = {"hips": ("hips", "chest")}
+    for side in ("left", "right"):  # arms taken for legs, and legs for arms
+        for pair in limbs:
+            known |= {f"{side}_{a}": (f"{side}_{a}", f"{side}_{b}") for a, b in (pair, pair[::-1])}
+    answer = sy.retarget(clip, humanoid, known)
+    assert answer.target_rest.certainty < 0.5
+    assert [one.level for one in answer.findings if "rest pose of the target" in one.text] == ["look"]
+    assert not any("rest pose of the target" in one.text for one in sy.retarget(clip, humanoid).findings)
 
 
 def test_four_legs_are_told_beside_two(clip):

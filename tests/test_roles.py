@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -145,6 +146,59 @@ def test_limbs_without_names_are_found_by_their_shape(name):
     found, known = nameless(body).role_rows, body.role_rows
     assert {role: found[role] for role in LIMBS} == {role: known[role] for role in LIMBS}
     assert abs(found["head"] - known["head"]) <= 1  # the top of the head is a joint in some
+
+
+def posed(body, *, arms=1.0, hang=0.0, size=1.0, turn=None, up="y"):
+    """A body with longer arms that hang by some degrees, of another size, turned in its world."""
+    joints = []
+    for row, (joint, above) in enumerate(zip(body.joints, body.parents, strict=True)):
+        rest, limb = np.array(joint.rest), ROLES_OF_ROW.get((id(body), row), "")
+        rest[:3, 3] *= size * (arms if limb.endswith(("lower_arm", "hand")) else 1.0)
+        if limb.endswith("upper_arm"):
+            side = -1.0 if limb.startswith("left") else 1.0
+            rest[:3, :3] = sy.Rotation.from_euler("z", side * hang, degrees=True).as_matrix() @ rest[:3, :3]
+        if above < 0 and turn is not None:
+            rest[:3] = turn.as_matrix() @ rest[:3]
+        parent = above if above >= 0 else None
+        joints.append(
+            dataclasses.replace(joint, rest=rest, role=None, body=None, name=f"bone{row}", bind=None, parent=parent)
+        )
+    return sy.Skeleton(joints, up=up)
+
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+BODIES = {name: sy.bundled(name) for name in ("humanoid", "humanoid_hands")} | {
+    "character": sy.load_skeleton(EXAMPLES / "character.glb"),
+    "walk": sy.load_motion(EXAMPLES / "walk.bvh").skeleton,
+}
+ROLES_OF_ROW = {(id(body), row): role for body in BODIES.values() for role, row in body.role_rows.items()}
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("arms", [0.8, 1.0, 1.5])
+@pytest.mark.parametrize("hang", [0.0, 45.0, 80.0])
+@pytest.mark.parametrize("up", ["y", "z", "-x", None])
+def test_legs_are_the_limbs_that_stand_however_long_the_arms_are(name, arms, hang, up):
+    turns = {"z": ("x", 90.0), "-x": ("z", 90.0), None: ("z", 90.0)}
+    turn = sy.Rotation.from_euler(*turns[up], degrees=True) if up in turns else None
+    body = BODIES[name]
+    found = posed(body, arms=arms, hang=hang, size=100.0 if arms > 1.0 else 1.0, turn=turn, up=up).role_rows
+    parts = [f"{part}_{limb}" for limb in ("leg", "arm") for part in ("upper", "lower")]
+    sided = [f"{side}_{part}" for side in ("left", "right") for part in (*parts, "foot", "hand")]
+    known = {role: body.role_rows[role] for role in ("hips", "head", *sided)}
+    if up in ("-x", None) and found["left_upper_leg"] != known["left_upper_leg"]:
+        swap = {"left": "right", "right": "left"}  # such a file does not tell where the body faces
+        known = {"_".join([swap.get(role.split("_")[0], role.split("_")[0]), *role.split("_")[1:]]): row
+                 for role, row in known.items()}  # fmt: skip
+    assert {role: found.get(role) for role in known} == known
+
+
+def test_a_character_without_names_walks_upright():
+    walk = sy.load_motion(EXAMPLES / "walk.bvh")
+    answer = sy.retarget(walk, posed(BODIES["character"]))
+    assert answer.verdict == "good"
+    head, hips = (answer.motion.positions()[:, answer.target.roles[role], 1] for role in ("head", "hips"))
+    assert (head > hips).all()
 
 
 def test_knees_tell_what_is_in_front_of_a_robot():

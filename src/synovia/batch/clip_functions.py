@@ -27,6 +27,7 @@ from synovia.model.geometry import as_numbers
 from synovia.model.motion import Motion
 from synovia.retargeting import retarget
 from synovia.retargeting.body import Body
+from synovia.retargeting.joint_map import check_map
 
 _EMPTY: Final = {str: None, int: 0, float: float("nan")}  # figures of a row that failed
 
@@ -124,7 +125,7 @@ class Retarget(_ClipFunction):
         clip: Name or number of the clip in each file; None for the first.
 
     Raises:
-        InputError: If the body has no hips or legs.
+        InputError: If no part of the body is known, or the map has no pairs.
         UnknownNameError: If ``joint_map`` names a joint that the body does not have.
     """
 
@@ -143,11 +144,10 @@ class Retarget(_ClipFunction):
         """Read the model and check the settings."""
         self._target = skeleton if isinstance(skeleton, Skeleton) else target_of(str(skeleton))
         self.skeleton = self._target.skeleton if isinstance(self._target, Motion) else self._target
-        roles = None if joint_map is None else {role: self.skeleton.index(pair[1]) for role, pair in joint_map.items()}
-        body = Body.of(self.skeleton, roles)
-        if not body.roles:
-            body.required()
-        self._map, self._feet, self._reader = joint_map, feet, ClipReader(clip)
+        given = None if joint_map is None else check_map(joint_map)
+        roles = None if given is None else {role: self.skeleton.index(pair[1]) for role, pair in given.items()}
+        Body.of(self.skeleton, roles).recognised()
+        self._map, self._feet, self._reader = given, feet, ClipReader(clip)
 
     def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:
         """Return the motion of a row, its figures, and its notes."""

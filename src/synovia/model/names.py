@@ -42,12 +42,16 @@ ALIASES: Final = {"pelvis": "hips"} | {
     f"{side}_{a}": f"{side}_{part}" for side in SIDES for a, part in _ALIASES.items()
 }
 _FOUR_LEGS: Final = ("upper_leg", "lower_leg", "pastern", "paw")
-# All roles: those of VRM in snake case, and those of bodies with four legs.
-ROLES: Final = (
+# Roles of people: those of VRM in snake case.
+PERSON: Final = (
     "hips", "spine", "chest", "upper_chest", "neck", "head", "jaw",
     *(f"{side}_{part}" for side in SIDES for part in ("eye", "shoulder", "upper_arm", "lower_arm", "hand")),
     *(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg", "foot", "toes")),
     *(f"{side}_{finger}_{k}" for side in SIDES for finger in dict.fromkeys(FINGERS.values()) for k in (1, 2, 3)),
+)  # fmt: skip
+# All roles: those of people and those of bodies with four legs.
+ROLES: Final = (
+    *PERSON,
     *(f"{side}_{end}_{part}" for side in SIDES for end in ("fore", "hind") for part in _FOUR_LEGS),
     *(f"{side}_scapula" for side in SIDES), "tail",
 )  # fmt: skip
@@ -93,6 +97,13 @@ def finger_of(word: str) -> str | None:
     bare = _FINGER_BONE.sub("", word)
     finger = next((role for ending, role in FINGERS.items() if bare.endswith(ending)), None)
     return None if finger != "thumb" and _METACARPAL.search(word) else finger
+
+
+def is_finger(role: str) -> bool:
+    """Return whether a role is that of a joint of a finger, such as ``left_index_1``; fingers may have many joints."""
+    side, _, rest = role.partition("_")
+    finger, _, number = rest.rpartition("_")
+    return side in SIDES and finger in FINGERS.values() and number.isascii() and number.isdigit()
 
 
 def read_name(name: str, prefix: str = "") -> Word | None:

@@ -27,6 +27,7 @@ _SHORT: Final = 0.03  # difference of lengths that does not count, as a part of 
 _LIMB: Final = 0.4  # a shorter pair of branches, as a part of the longest, is no limb: eyes, ears, toes
 _STUMP: Final = 0.2  # the same for branches of a single bone: arms that end at the elbow
 _LONG: Final = 0.6  # a bone of a limb has at least this part of the length of its longest
+_HAND: Final = 0.75  # a hand up to the fingertips is shorter than this part of the forearm
 _WRIST: Final = 0.45  # hinges of one wrist, ankle or elbow are nearer than this part of the bone before or after
 _ACROSS: Final = 0.8  # cosine of the angle between a hinge that bends a limb and its bones, at most
 _NEAR_WRIST, _FAR_WRIST = 0.3, 1.4  # distance of a wrist from the elbow, as a part of the upper part's length
@@ -34,6 +35,7 @@ _POINT: Final = 0.01  # joints that are nearer are at one point, as a part of th
 _APART: Final = 0.2  # arms begin at least so far from the legs, as a part of a leg
 _ASKEW: Final = 0.5  # cosine above which the way from legs to arms leads to one side: fingers lie in a row
 _DOWN: Final = 0.7  # cosine of the angle from vertical within which a limb is a leg that stands
+_BESIDE: Final = -0.85  # cosine from the way to the shoulders below which arms hang, or all bones lie along one axis
 _GROUND: Final = 0.3  # of a leg: ends of limbs at one height, on the ground
 _MOST: Final = 60  # branches at one joint: more are the bodies of a scene
 _MOVES: Final = (Kind.HINGE, Kind.BALL, Kind.FREE)
@@ -70,22 +72,26 @@ class Shape:
         tree: The joints.
         frames: World frames of the rest pose, (n, 12).
         forward: Axis that the body faces according to its file; None if the file does not tell.
+        up: Axis that points up according to its file; None if the file does not tell.
     """
 
-    def __init__(self, tree: BodyTree, frames: Array, forward: str | None) -> None:
+    def __init__(self, tree: BodyTree, frames: Array, forward: str | None, up: str | None = None) -> None:
         """Store the arguments."""
         self._tree = tree
         self._frames = frames
         self._forward = forward
+        self._up = None if up is None else axis_vector(up)
         self._rest: Array = frames[:, 9:]
 
     def completed(self, known: Mapping[str, int], begins: Mapping[tuple[str, str], int]) -> dict[str, int]:
         """Return the rows of limbs and head by role, as far as the shape shows them, with those that are known.
 
-        Of the pairs of equal branches that no known part names, that with the longest bones is the legs, and the next
-        is the arms. Up is the direction from the feet to the joint where the legs meet. Forward is the direction of the
-        toes, else that in which a knee points when it bends, else the forward axis of the file, else that of its kind:
-        +z if y is up; if z is up, +x for robots and -y for characters.
+        Of the pairs of equal branches that no known part names, the two with the longest bones are legs and arms. Legs
+        point down, or else away from the arms, which point sideways or hang beside the trunk; where the rest pose does
+        not show it, legs meet above the arms in the tree, or are longer. Up is the direction from the feet to the joint
+        where the legs meet. Forward is the direction of the toes, else that in which a knee points when it bends, else
+        the forward axis of the file, else that of its kind: +z if y is up; if z is up, +x for robots and -y for
+        characters.
 
         Args:
             known: Rows of the parts that are known.
@@ -105,6 +111,7 @@ class Shape:
                 chosen.setdefault(kinds.pop(), pair)
         left: list[Pair] = [pair for pair, vote in zip(pairs, votes, strict=True) if vote == [None, None]]
         left = [pair for pair in left if not self._is_beside(pair, out) and not _has_other_parts(pair, out)]
+        guessed: list[str] = []
         for limb in PARTS:
             whole = all(f"{side}_{PARTS[limb][0]}" in out for side in SIDES)
             if limb not in chosen and not whole and left:
@@ -113,6 +120,9 @@ class Shape:
                     chosen[limb] = most[0]
                     used = _rows(most[0])
                     left = [pair for pair in left if used.isdisjoint(_rows(pair))]
+                    guessed.append(limb)
+        if len(guessed) == len(PARTS) and self._are_exchanged(*(chosen[limb] for limb in PARTS)):
+            chosen = dict(zip(PARTS, (chosen["arm"], chosen["leg"]), strict=True))
         if not told and not self._is_body(chosen):
             return out
         four = None if told else self._up_on_four(chosen)
@@ -189,6 +199,28 @@ class Shape:
     def _end(self, pair: Pair) -> Array:
         """Return the place between the ends of two limbs, (3,)."""
         return self._rest[[limb.parts[min(2, len(limb.parts) - 1)] for limb in pair.limbs]].mean(0)
+
+    def _are_exchanged(self, legs: Pair, arms: Pair) -> bool:
+        """Return whether the rest pose shows that of two pairs, taken for legs and arms, each is the other."""
+        if min(len(limb.parts) for limb in arms.limbs) < 3:  # legs have feet
+            return False
+        trunk = self._begin(arms) - self._begin(legs)
+        far = float(np.linalg.norm(trunk))
+        if far < _APART * min(self._bones(legs), self._bones(arms)):
+            return False
+        trunk = trunk / far
+        leg, arm = ((self._end(pair) - self._begin(pair)) / self._bones(pair) for pair in (legs, arms))
+        if self._up is not None and abs(height := float(trunk @ self._up)) > _DOWN:
+            lower = leg if height > 0.0 else arm
+            if float(lower @ self._up) < -_DOWN:
+                return height < 0.0
+        away = -float(leg @ trunk), float(arm @ trunk)  # from the other pair
+        for k, (one, other) in enumerate((away, away[::-1])):
+            if one > _DOWN and _BESIDE < other < _DOWN:
+                return k == 1
+        if away[0] > _DOWN and away[1] < _DOWN:
+            return False
+        return arms.meet in ancestors(self._tree.parents, legs.meet)[1:]
 
     def _up_on_four(self, chosen: Mapping[str, Pair]) -> Array | None:
         """Return the direction up, (3,), of a body whose arms reach down as far as its legs; None for other bodies."""
@@ -321,9 +353,21 @@ class Shape:
         if not lines:
             return {}
         best = max(lines, key=lambda line: sum(float(tree.lengths[row]) for row in line))
+        if len(best) > 2 and self._is_crown(best[-2], best[-1]):
+            best = best[:-1]
         ends = (row for row in best if sum(tree.joints[child].kind in _MOVES for child in tree.children[row]) > 1)
         head = next(ends, best[-1])  # the first with several children that move, such as eyes
         return {"head": head} if head == best[0] else {"neck": best[0], "head": head}
+
+    def _is_crown(self, head: int, top: int) -> bool:
+        """Return whether a joint is the top of a head: nothing is below it, and it is farther than a neck is long."""
+        tree = self._tree
+        return (
+            tree.joints[top].kind is not Kind.HINGE
+            and tree.parents[top] == head
+            and not tree.children[top]
+            and float(tree.lengths[top]) > float(tree.lengths[head])
+        )
 
     def _longest_line(self, row: int) -> list[int]:
         """Return the longest path outwards from a joint, by length."""
@@ -377,9 +421,9 @@ class Shape:
     def _parts(self, line: list[int]) -> list[int]:
         """Return the joints of a limb: upper part, lower part, end and, if there is one, the joint after it.
 
-        The last two long bones are the upper and the lower part: a collar bone is before them. In a group of hinges,
-        the last one has the part, because it carries the bone; see ``_parts_of_hinges`` for limbs of hinges alone. A
-        limb of one bone has no end.
+        The last two long bones are the upper and the lower part: a collar bone is before them, and a long hand after.
+        In a group of hinges, the last one has the part, because it carries the bone; see ``_parts_of_hinges`` for limbs
+        of hinges alone. A limb of one bone has no end.
         """
         hinged = self._parts_of_hinges(line)
         if hinged:
@@ -388,6 +432,8 @@ class Shape:
         bones = [row for row in line[1:] if joints[row].kind in _MOVES] if len(line) > 1 else []
         longest = max((float(sizes[row]) for row in bones), default=0.0)
         long = [row for row in bones if float(sizes[row]) >= _LONG * longest]
+        hand = len(long) > 2 and not self._tree.children[long[-1]] and sizes[long[-1]] < _HAND * sizes[long[-2]]
+        long = long[:-1] if hand else long
         if len(long) < 2:  # an end that does not move
             lengths = {row: float(sizes[row]) for row in line[1:] if sizes[row] > _POINT * self._tree.size}
             long = sorted(sorted(lengths, key=lambda row: -lengths[row])[:2], key=line.index)

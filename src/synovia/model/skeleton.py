@@ -510,7 +510,7 @@ class Skeleton(Pictured):
 
     def _shape(self) -> Shape:
         """Return the shape of the body at rest."""
-        return Shape(self, np.array(self.rest_pose().frames), self._forward)
+        return Shape(self, np.array(self.rest_pose().frames), self._forward, self.up)
 
     @cached_property
     def people(self) -> tuple[int, ...]:

@@ -24,7 +24,9 @@ NEXT: Final[Mapping[str, str]] = {
 LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side in SIDES)
 NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # required parts
 _APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for side in SIDES))  # one joint for each
+ARMS = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_arm", "lower_arm"))
 _MAP = "name them in a joint map: `synovia retarget SRC DST --save-map map.toml`, edit, `--map map.toml`"
+PART_MAP = f"{_MAP}; a map of some parts is enough, such as {ARMS[0]} and {ARMS[1]} for a single arm"
 _POINT: Final = 0.01  # a shorter bone has no end; as a part of the skeleton's size
 _NEAR_FIRST = 1e-6  # weight of the place of the first hinge beside the axes of all hinges
 
@@ -92,6 +94,17 @@ class Body:
                 expected="hips and two legs",
                 hint=_MAP,
             )
+        return self
+
+    def recognised(self) -> Body:
+        """Return this body.
+
+        Raises:
+            InputError: If no part of it is known.
+        """
+        if not self.roles:
+            what = f"no part of {self.skeleton.name} is recognised by name or shape"
+            raise InputError(what, expected="known names, or two legs and two arms", hint=PART_MAP)
         return self
 
     @cached_property

@@ -42,7 +42,7 @@ def bone(body: Body, role: str, frames: Array) -> Array | None:
     the place of the thigh joins it to the hips, and has no direction.
     """
     side, _, part = role.partition("_")
-    if part == "upper_leg" and _joins_leg(body, side):
+    if part == "upper_leg" and body.whole and _joins_leg(body, side):
         return None
     end = body.end(role, frames)
     if end is None:

@@ -6,25 +6,53 @@
     hips = ["Hips", "pelvis"]              # part of the body = [source, target]
     left_upper_leg = ["LeftUpLeg", "thigh.l"]
 
-Parts have the names of VRM in snake case; other parts may have any name. Only these parts are carried over. Without
-``hips`` and the upper and lower legs, the base stays where it is. An incomplete line, such as ``["LeftUpLeg", ""]``, is
-written as a comment, for the user to complete.
+Parts have the names of VRM in snake case, or those that the file of one of the bodies gives its joints as roles. Only
+these parts are carried over. Without ``hips`` and the upper and lower legs, the base stays where it is. An incomplete
+line, such as ``["LeftUpLeg", ""]``, is written as a comment, for the user to complete.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from synovia.errors import FormatError
+from synovia.errors import FormatError, InputError, unknown_name
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
+from synovia.model.names import ALIASES, PERSON, is_finger
 from synovia.retargeting.body import NEEDED
 from synovia.text import parse_toml, toml_key, toml_text
 
 SCHEMA: Final = "synovia.map/1"
+_EXPECTED_PAIR: Final = "a pair (joint of the source, joint of the target)"
+_EXPECTED: Final = f"a dict with {_EXPECTED_PAIR} for each part"
 _LARGEST: Final = 2**24  # bytes; a line has about fifty
+
+
+def check_map(joint_map: object, *bodies: Skeleton) -> dict[str, tuple[Any, Any]]:
+    """Return a joint map with the usual names of its parts, after a check of parts and pairs; joints are not checked.
+
+    Args:
+        joint_map: The map that a user gives.
+        bodies: Both bodies, whose own roles are parts too; without them, any part is accepted.
+
+    Raises:
+        InputError: If it is no mapping, or the value of a part is no pair.
+        UnknownNameError: If there is no such part.
+    """
+    if not isinstance(joint_map, Mapping):
+        raise InputError("joint_map", value=type(joint_map), expected=_EXPECTED)
+    out: dict[str, tuple[Any, Any]] = {}
+    known = dict.fromkeys((*PERSON, *(role for body in bodies for role in body.role_rows)))
+    for name, pair in cast("Mapping[str, Any]", joint_map).items():
+        part = ALIASES.get(name, name)
+        if bodies and part not in known and not is_finger(str(part)):
+            raise unknown_name("part of the body", name, [*known, *ALIASES], "the joint map")
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(cast("Sequence[Any]", pair)) != 2:
+            raise InputError(f"joint_map[{part!r}]", value=cast(object, pair), expected=_EXPECTED_PAIR)
+        out[part] = (pair[0], pair[1])
+    return out
 
 
 def draft_map(
@@ -40,8 +68,9 @@ def draft_map(
     if joint_map is None:
         ways = [(body, dict(body.role_rows)) for body in (source, target)]
     else:
+        given = check_map(joint_map, source, target)
         ways = [
-            (body, {part: body.index(pair[k]) for part, pair in joint_map.items()})
+            (body, {part: body.index(pair[k]) for part, pair in given.items()})
             for k, body in enumerate((source, target))
         ]
     parts = dict.fromkeys((*NEEDED, *ways[0][1], *ways[1][1]))
@@ -69,7 +98,7 @@ def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str
     known = {part: pair for part, pair in joints.items() if all(pair)}
     lines += [_line(part, pair) for part, pair in known.items()]
     if len(known) < len(joints):
-        lines += ["", "# Not found. Fill in the empty names and remove the #."]
+        lines += ["", "# Not found. Fill in the empty names and remove the #. What a body lacks stays a comment."]
         lines += [f"# {_line(part, pair)}" for part, pair in joints.items() if part not in known]
     write_text(as_path(path), "\n".join(lines) + "\n", force=force)
 

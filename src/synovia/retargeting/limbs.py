@@ -48,6 +48,7 @@ _CUT: Final = (0.5, 3.0)
 _ALONG: Final = 0.8  # cosine above which a hinge turns about the forearm rather than bends the elbow
 _ALIKE: Final = 0.7  # an elbow may bend to both sides if one range is at least this part of the other
 _BENT: Final = 0.3  # radians; an elbow that bends more at rest shows its side
+_AHEAD: Final = 0.3  # cosine beyond which a lower part that bends goes forwards or backwards
 _ELBOW: Final = (0.07, 0.2)  # sines of the bend: below, a limb is straight; above, its plane is clear
 _KNEE: Final = (0.2, 0.6)  # knees bend less than rest poses differ
 _SURE: Final = (0.42, 0.26)  # sines of bends that no limb has to its other side: 25°, or 15° if there are no others
@@ -82,8 +83,9 @@ class Limb:
 def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) -> list[Limb]:
     """Return the target's limbs whose lower part is turned by hinges.
 
-    Arms should have the directions of the source's bones. Legs keep the small differences of the rest poses, which are
-    those of the hip joints; so their bones follow the orientations of their parts.
+    Arms should have the directions of the source's bones, unless the source has none, as a forearm without a hand. Legs
+    keep the small differences of the rest poses, which are those of the hip joints; so their bones follow the
+    orientations of their parts.
 
     Args:
         source: The body that moves.
@@ -105,7 +107,9 @@ def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) ->
             if names[0] == "upper_arm":
                 places = [frames[:, source.joint_row(role), 9:] for role in (upper, lower)]
                 places.append(point_at(frames, *lower_end(source, lower, end)))
-                ways = unit(places[1] - places[0]) @ across.T, unit(places[2] - places[1]) @ across.T
+                lines = places[1] - places[0], places[2] - places[1]
+                if all(float(np.linalg.norm(line[0])) > _APART * source.skeleton.size for line in lines):
+                    ways = unit(lines[0]) @ across.T, unit(lines[1]) @ across.T
             out.append(Limb((upper, lower, end), bones, ways, row, offset))
     return out
 
@@ -113,7 +117,8 @@ def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) ->
 def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wanted: Array) -> None:
     """Turn upper and lower parts so that the hinge between them bends in the plane of both bones; change ``wanted``.
 
-    The hinge is normal to that plane, on the side where it bends farther. The angle about the upper bone from the
+    The hinge is normal to that plane, on the side where it bends farther; if it bends to both sides, on that where the
+    source bends, so that the upper part does not turn by half a turn. The angle about the upper bone from the
     source's own orientation to that plane is interpolated where the limb is straight.
 
     Args:
@@ -124,7 +129,7 @@ def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wante
     """
     number = {part.role: k for k, part in enumerate(parts)}
     for limb in limbs:
-        axis = bending_axis(target, limb)
+        axis, both = bending_axis(target, limb)
         if axis is None:
             continue
         rests = [target.rest[target.roles[role], :9].reshape(3, 3) for role in limb.roles[:2]]
@@ -138,20 +143,27 @@ def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wante
         if limb.ways is None and limb.roles[2] in number and end is not None and is_hinge(target.skeleton.joints[end]):
             foot = target.rest[end, :9].reshape(3, 3)  # the ankle cannot turn the foot ahead: the hip does
             own = wanted[:, number[limb.roles[2]]] @ foot.T @ axis
+        bend = float(np.sum(own * cross(*ways), axis=1).mean()) if both else 0.0
+        if bend < -clear[0]:  # bent as the source, the upper part turns least
+            axis, own = -axis, -own
         normal = _normals(own, *ways, *clear)
         for role, rest, bone, way in zip(limb.roles, rests, bones, ways, strict=False):
             wanted[:, number[role]] = _frames(way, normal) @ _frames(bone[None], axis[None])[0].T @ rest
 
 
-def bending_axis(target: Body, limb: Limb) -> Array | None:
-    """Return the axis about which a limb bends to the side where it bends farther, at rest, or None without a hinge."""
+def bending_axis(target: Body, limb: Limb) -> tuple[Array | None, bool]:
+    """Return the axis about which a limb bends to the side where it bends farther, at rest, or None without a hinge.
+
+    A limb that bends to both sides bends as at rest, or else a forearm goes forwards and a shin backwards; in the
+    latter case, the second value is True.
+    """
     skeleton = target.skeleton
     first, last = target.first_row(limb.roles[1]), target.roles[limb.roles[1]]
     rows = ancestors(skeleton.parents, last)[::-1]
     rows = rows[rows.index(first) :]
     joints = [skeleton.joints[row] for row in rows]
     if not all(joint.kind is Kind.FIXED or is_hinge(joint) for joint in joints):
-        return None
+        return None, False
     bone, lower = limb.bones
     for row, joint in zip(rows, joints, strict=True):
         axis = target.rest[row, :9].reshape(3, 3) @ joint.axis
@@ -160,9 +172,13 @@ def bending_axis(target: Body, limb: Limb) -> Array | None:
             bend = float(np.arctan2(cross(a, b) @ axis, a @ b))  # at rest
             at = skeleton.q_slice(row).start
             low, high = (float(limit[at] - skeleton.rest_q[at]) + bend for limit in skeleton.limits)
+            wide = high >= -low
             both = min(high, -low) >= _ALIKE * max(high, -low)
-            return axis if (bend > 0.0 if both and abs(bend) > _BENT else high >= -low) else -axis
-    return None
+            if both:
+                ahead = float(cross(axis, lower) @ target.basis[:, 2]) * (1.0 if "arm" in limb.roles[1] else -1.0)
+                wide = bend > 0.0 if abs(bend) > _BENT else ahead > 0.0 if abs(ahead) > _AHEAD else wide
+            return axis if wide else -axis, both and abs(bend) <= _BENT
+    return None, False
 
 
 def _normals(own: Array, upper: Array, lower: Array, straight: float, clear: float) -> Array:

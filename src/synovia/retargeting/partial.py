@@ -13,7 +13,8 @@ from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
-from synovia.retargeting.body import Body
+from synovia.retargeting.body import PART_MAP, Body
+from synovia.retargeting.joint_map import check_map
 from synovia.retargeting.judging import sides_of_clip
 
 
@@ -40,8 +41,8 @@ def match(motion: Motion, skeleton: Skeleton, joint_map: Mapping[str, tuple[Any,
     fewer parts have the others as they are recognised.
 
     Raises:
-        InputError: If the two have no part in common, or there are several people.
-        UnknownNameError: If the map names a joint that does not exist.
+        InputError: If the two have no part in common, there are several people, or the map has no pairs.
+        UnknownNameError: If the map names a part or a joint that does not exist.
     """
     source_skeleton, moving = motion.skeleton, skeleton.with_root("free")
     if joint_map is None:
@@ -49,12 +50,13 @@ def match(motion: Motion, skeleton: Skeleton, joint_map: Mapping[str, tuple[Any,
         source = Body(source_skeleton, sides_of_clip(motion, source.roles))
         roles = tuple(role for role in target.roles if role in source.roles)
     else:
-        rows = [{role: body.index(pair[k]) for role, pair in joint_map.items()}
+        given = check_map(joint_map, source_skeleton, skeleton)
+        rows = [{role: body.index(pair[k]) for role, pair in given.items()}
                 for k, body in enumerate((source_skeleton, moving))]  # fmt: skip
         source, target = (Body.of(body, own) for body, own in zip((source_skeleton, moving), rows, strict=True))
         if not (source.whole and target.whole):
             source, target = _completed(source), _completed(target)
-        roles = tuple(joint_map)
+        roles = tuple(given)
     moves = source.whole and target.whole and "hips" in roles
     if not moves:
         added = len(moving) - len(skeleton)
@@ -62,10 +64,11 @@ def match(motion: Motion, skeleton: Skeleton, joint_map: Mapping[str, tuple[Any,
         roles = tuple(role for role in roles if role != "hips" and role in target.roles)
     if not any(target.can_turn(role) for role in roles):
         if joint_map is None:
-            source.required()
-            target.required()
+            source.recognised()
+            target.recognised()
         names = source_skeleton.name, skeleton.name
-        raise InputError(f"{names[0]} and {names[1]} have no part in common that turns", expected="a joint map of both")
+        what = f"{names[0]} and {names[1]} have no part in common that turns"
+        raise InputError(what, expected="a joint map of both", hint=PART_MAP)
     return Match(source, target, roles, moves)
 
 

@@ -95,6 +95,10 @@ class RestPose:
         worst = max(self.checks, key=lambda name: self.checks[name] / _CHECKS[name][0])
         return _CHECKS[worst][1].format(self.checks[worst])
 
+    def described(self) -> str:
+        """Return the pose, its certainty and the doubt as words."""
+        return f"{self.name!r} was taken (certainty {100.0 * self.certainty:.0f} %: {self.doubt})"
+
 
 def own_up(body: Body, frames: Array) -> Array:
     """Return the direction from the ankles to the hips of a pose, (3,): the nearest axis if it is near one.

@@ -28,7 +28,7 @@ from synovia.retargeting.judging.findings import uncertain_rest
 from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.limbs import keep_velocity, largest_steps
 from synovia.retargeting.partial import match, still_rows
-from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
+from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
 from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
@@ -109,10 +109,16 @@ class Retargeted:
         }
         named = self.stance.up.name if self.stance.up.given else None
         judgement = judge(self.motion, self.original, shared, source_up=named, missed=self.missed_frames)
-        if self.stance.rest.certainty >= CERTAIN:
-            return judgement
-        rest = self.stance.rest
-        return judgement.with_finding(uncertain_rest(judgement.findings, rest.name, rest.certainty, rest.doubt))
+        found: list[Finding] = []
+        if (rest := self.stance.rest).certainty < CERTAIN:
+            pose = f"the source; {rest.described()}"
+            found.append(uncertain_rest(judgement.findings, pose, "--rest (rest=) sets another one"))
+        if self.moves and (rest := self.target_rest).certainty < CERTAIN:
+            pose, hint = f"the target; {rest.described()}", "check which joint is which, or give a clip of the target"
+            found.append(uncertain_rest(judgement.findings, pose, hint, hardly=rest.certainty < DOUBTFUL))
+        for one in found:
+            judgement = judgement.with_finding(one)
+        return judgement
 
     @cached_property
     def calibration(self) -> tuple[str, ...]:
@@ -200,8 +206,8 @@ def retarget(
         skeleton: The target body; a free joint is added above its root if it has none and its base moves. If no pose of
             its file is a rest pose, give a clip of the body instead, which shows it.
         joint_map: (source joint, target joint) by role instead of the automatic match: only these parts are carried
-            over. Roles have the names of VRM in snake case; other names are transferred too. Start from
-            ``Retargeted.joint_map()``.
+            over. Roles have the names of VRM in snake case; a role that the file of one of the bodies gives a joint,
+            such as a tail, is one too. Start from ``Retargeted.joint_map()``.
         rest: Pose of the source that means standing with the arms at the sides or stretched out: ``"file"``, ``"bind"``
             (that of the skin), ``"first"`` (frame), ``"tpose"`` (built from the clip), the number of a frame, a
             ``Pose`` or a pose file. By default the clip and its skeleton show which of these to take; see
@@ -214,9 +220,9 @@ def retarget(
         progress: Called with (steps done, all); a frame is two steps.
 
     Raises:
-        InputError: If the two have no part in common, there is no such rest pose, or the body of the clip is upside
-            down in most frames.
-        UnknownNameError: If the map names a joint that does not exist.
+        InputError: If the two have no part in common, the map has no pairs, there is no such rest pose, or the body of
+            the clip is upside down in most frames.
+        UnknownNameError: If the map names a part or a joint that does not exist.
 
     Example:
         >>> import synovia as sy

@@ -182,11 +182,15 @@ def retarget(
 def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) -> None:
     """Write the joint map with its gaps if they are the reason of the failure."""
     from synovia.retargeting import NEEDED, write_map
+    from synovia.retargeting.body import ARMS
 
     gaps = [part for part in NEEDED if not all(joints[part])]
     if gaps:
         write_map(joints, path, force=force)
-        talk(f"{path}: the parts that were found. Fill in {', '.join(gaps)} and try again with --map {path}")
+        fill = f"Fill in {', '.join(gaps)}"
+        if len(gaps) == len(NEEDED):
+            fill += f", or the parts that both have, such as {' and '.join(ARMS[:2])},"
+        talk(f"{path}: the parts that were found. {fill} and try again with --map {path}")
 
 
 def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:

@@ -6,15 +6,20 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from synovia.model.geometry import Array, unit
+from synovia.model import Kind
+from synovia.model.geometry import Array, matrix_to_quat, quat_product, unit
+from synovia.model.limits import SwingTwist
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES, read_name
 from synovia.model.roles import ORDER
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import NEEDED
 from synovia.retargeting.judging.actor import Actor, about_z, angles, best_rotation, best_turn, cosines, up_of_clip
+from synovia.retargeting.judging.steps import limbs_of_joints, swing_used
 
+Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]  # directions of each bone in the source and in the result, (T, 3)
 _HALF: Final = 0.5  # an explanation holds if at most this part of the angle is left
 _CLOSE: Final = np.radians(20.0)  # and at most this angle
@@ -22,6 +27,8 @@ _TILT: Final = np.radians(25.0)  # smallest tilt of a body that counts as a wron
 _STEADY: Final = np.radians(12.0)  # mean spread of a direction, seen from its joint, that is one constant offset
 _FACES: Final = 0.3  # mean cosine beyond which evidence about left and right counts
 _BACKWARDS: Final = -0.5  # the same cosine, if the names of joints say otherwise
+_AT_LIMIT: Final = 0.01  # of its range: a hinge that is nearer is at its limit
+_LOCKED: Final = 1e-5  # radians; the least distance that counts
 _BENT: Final = 0.05  # of a leg: a knee that is off the line from hip to ankle by less shows no direction
 
 
@@ -117,9 +124,12 @@ def _crossed_tree(actor: Actor, roles: Sequence[str]) -> list[str]:
 
 
 def _facing(actor: Actor) -> float:
-    """Return the mean cosine between forward, if left is left, and the directions of toes and bent knees."""
+    """Return the mean cosine between forward, if left is left, and the directions of toes and bent knees.
+
+    It is 0 for a body without two whole legs.
+    """
     hips = actor.across("upper_leg")
-    if hips is None:
+    if hips is None or any(f"{side}_lower_leg" not in actor.rows for side in SIDES):
         return 0.0
     left = unit(hips)
     feet = [actor.rows.get(f"{side}_foot", actor.rows[f"{side}_lower_leg"]) for side in SIDES]
@@ -194,6 +204,61 @@ def limb_cause(bone: str, pairs: Pairs, result: Actor) -> tuple[str, float] | No
         if float(np.mean(angles(seen, middle))) < min(_STEADY, _HALF * off):
             return "rest pose", float(angles(middle, unit(own.mean(0))))
     return None
+
+
+def held_by_limit(bone: str, pairs: Pairs, result: Actor, off: Bools) -> str | None:
+    """Return the joint whose limit holds a bone off its source; None without one.
+
+    In most of the frames the joint is at a limit, or cannot turn at all, and what would bring the bone to where the
+    source has it is beyond that limit.
+
+    Args:
+        bone: The bone.
+        pairs: Directions of the bones, those of the source turned about z already.
+        result: The clip.
+        off: In which frames the bone is off, (T,).
+    """
+    if bone not in result.rows or not off.any():
+        return None
+    skeleton = result.motion.skeleton
+    wanted, own = (v[off] for v in pairs[bone])
+    for row, part in limbs_of_joints(skeleton, dict(result.rows)).items():
+        joint = skeleton.joints[row]
+        if part != bone or joint.kind not in (Kind.HINGE, Kind.BALL):
+            continue
+        turns, values = result.turns(row)[off], result.motion.q[off, skeleton.q_slice(row)]
+        if joint.kind is Kind.HINGE:
+            held = _hinge_holds(turns @ joint.axis, values[:, 0], skeleton.value_range(row), own, wanted)
+        elif isinstance(joint.limit, SwingTwist):
+            there = np.stack([_carried(turns[:, :, k], own, wanted) for k in range(3)], axis=2)
+            more = matrix_to_quat(np.swapaxes(turns, 1, 2) @ there)
+            held = swing_used(joint.limit, values) >= 1.0 - _AT_LIMIT
+            held &= swing_used(joint.limit, quat_product(values, more)) > 1.0 + _AT_LIMIT
+        else:
+            continue
+        if float(held.mean()) > _HALF:
+            return skeleton.joint_names[row]
+    return None
+
+
+def _hinge_holds(axis: Array, value: Array, limits: tuple[float, float], own: Array, wanted: Array) -> Bools:
+    """Return in which frames (T,) a limit keeps a hinge from turning a bone to where it should be.
+
+    Args:
+        axis: Axes of the hinge, (T, 3), world.
+        value: Its angles, (T,), radians.
+        limits: Its lower and upper limit.
+        own: Directions of the bone, (T, 3).
+        wanted: Directions that it should have, (T, 3).
+    """
+    low, high = limits
+    along = np.sum(own * axis, axis=1, keepdims=True) * axis
+    flat = own - along, wanted - np.sum(wanted * axis, axis=1, keepdims=True) * axis
+    turn = np.arctan2(np.sum(np.cross(*flat) * axis, axis=1), np.sum(flat[0] * flat[1], axis=1))
+    slack = max(_AT_LIMIT * (high - low), _LOCKED) if np.isfinite(high - low) else _LOCKED
+    held: Bools = np.where(turn > 0.0, value > high - slack, value < low + slack)
+    turned = along + np.cos(turn)[:, None] * flat[0] + np.sin(turn)[:, None] * np.cross(axis, own)
+    return held & (angles(wanted, turned) < _HALF * angles(wanted, own))
 
 
 def inherited(bone: str, pairs: Pairs) -> bool:

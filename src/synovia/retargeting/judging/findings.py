@@ -16,6 +16,7 @@ from synovia.model.names import SIDES
 from synovia.retargeting.bones import between
 from synovia.retargeting.judging.actor import lean, stands_on_four
 from synovia.retargeting.judging.causes import (
+    held_by_limit,
     inherited,
     limb_cause,
     names_swapped,
@@ -146,21 +147,18 @@ def apart(distances: Array, figures: Figures) -> Finding | None:
     return Finding("body", "points", level, _frames(some), text)
 
 
-def uncertain_rest(findings: Sequence[Finding], name: str, certainty: float, doubt: str) -> Finding:
-    """Return the finding about a rest pose of the source that is not certain; worth a look if directions are off.
+def uncertain_rest(findings: Sequence[Finding], pose: str, hint: str, *, hardly: bool = False) -> Finding:
+    """Return the finding about a rest pose that is not certain; worth a look if directions are off.
 
     Args:
         findings: What is known about the clip already.
-        name: Name of the pose.
-        certainty: Its certainty, from 0 to 1.
-        doubt: What speaks most against it.
+        pose: The body whose pose it is, the pose, its certainty and what speaks most against it, as words.
+        hint: What the user can do.
+        hardly: Whether the pose is unlikely, and so worth a look in any case.
     """
     off = any(one.cause in ("rest pose", "direction", "up axis") and one.level != "note" for one in findings)
-    text = (
-        f"no pose certainly is the rest pose of the source; {name!r} was taken (certainty {100.0 * certainty:.0f} %:"
-        f" {doubt}), and --rest (rest=) sets another one"
-    )
-    return Finding("body", "rest pose", "look" if off else "note", (), text)
+    text = f"no pose certainly is the rest pose of {pose}; {hint}"
+    return Finding("body", "rest pose", "look" if off or hardly else "note", (), text)
 
 
 def _frames(flags: Any) -> tuple[int, ...]:
@@ -256,8 +254,14 @@ def _directions(figures: Figures) -> Iterator[Finding]:
     for bone in off:
         if not inherited(bone, turned) or bone.replace("lower_", "upper_") not in off:
             causes[bone] = limb_cause(bone, turned, figures.result) or ("direction", 0.0)
+    limits = {bone: joint for bone in causes if (joint := held_by_limit(bone, turned, figures.result, off[bone][1]))}
+    for bone, (cause, _) in causes.items():  # what hangs from a bone that is held is off with it
+        above = bone.replace("lower_", "upper_")
+        if above in limits and cause in ("rest pose", "direction"):
+            limits.setdefault(bone, limits[above])
+    causes = dict.fromkeys(limits, ("limits", 0.0)) | {k: v for k, v in causes.items() if k not in limits}
     far = [bone for bone, (level, _) in off.items() if level == "failed"]
-    if "trunk" in far and len(far) > _MANY:  # one mistake, not many
+    if "trunk" in far and len(far) > _MANY and not limits:  # one mistake, not many
         text = (
             f"trunk and limbs are far off the source ({', '.join(far).replace('_', ' ')}): a rest pose or an up axis is"
             " not what it was taken for"
@@ -275,6 +279,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
             "sides swapped": "; it moves as the other side of the source",
             "mirrored": "; it moves as a mirror image",
             "rest pose": f"; a constant {degrees(angle)}, so its rest pose is off",
+            "limits": f"; the limits of {limits.get(bone, '')} do not let it get nearer",
         }.get(cause, "")
         yield Finding(bone, cause, level, _frames(frames), what + why)
 
@@ -477,7 +482,10 @@ def _limits(figures: Figures) -> Iterator[Finding]:
 
 
 def _unmapped(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about parts without a match; a limb that is matched on one side only is worth a look."""
+    """Yield findings about parts without a match.
+
+    A limb that both bodies have is worth a look if only the other side is matched, as is a leg below hips that move.
+    """
     if figures.source is None or figures.result is None:
         return
     others: list[str] = []
@@ -485,8 +493,10 @@ def _unmapped(figures: Figures) -> Iterator[Finding]:
     for role in figures.unmapped:
         side, _, part = role.partition("_")
         lonely = side in SIDES and f"{SIDES[1 - SIDES.index(side)]}_{part}" in figures.mapped
-        if lonely and figures.whole and part in ("upper_arm", "lower_arm", "upper_leg", "lower_leg"):
-            text = "is not mapped, although the same part of the other side is"
+        stands = side in SIDES and part in ("upper_leg", "lower_leg")
+        limb = (lonely and part in ("upper_arm", "lower_arm")) or stands
+        if limb and "hips" in figures.mapped and figures.have(role):
+            text = "is not mapped, although the " + ("same part of the other side is" if lonely else "hips are")
             yield Finding(role, "not mapped", "look", (), text)
         elif part[-1:].isdigit():
             finger = f"{side}_{part[:-2]}"

@@ -128,7 +128,7 @@ def judge(
 
     Raises:
         InputError: If a clip has no frames, the two differ in length, or an axis is not known.
-        UnknownNameError: If the map names a joint that does not exist.
+        UnknownNameError: If the map names a part or a joint that does not exist.
 
     Returns:
         A ``Judgement``: a verdict (``"good"``, ``"look"`` or ``"failed"``) and its findings, the worst first.

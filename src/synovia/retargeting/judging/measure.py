@@ -19,6 +19,7 @@ from synovia.model.roles import ORDER
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import NEEDED
 from synovia.retargeting.bones import carrier_of
+from synovia.retargeting.joint_map import check_map
 from synovia.retargeting.judging.actor import (
     BONES,
     Actor,
@@ -46,6 +47,7 @@ from synovia.retargeting.judging.steps import (
 Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]
 _BESIDE: Final = 0.03  # of a leg: ankles are crossed from this distance on
+_SPARE: Final = 0.5  # of a limb: a branch without parts that is longer may be the other one of the pair
 _TRUNK: Final = ("spine", "chest", "upper_chest")
 _SEEN: Final = ("hips", "spine", "chest", "neck", "head", "upper_arm", "lower_arm", "upper_leg", "lower_leg")
 
@@ -126,6 +128,10 @@ class Figures:
             joint_map = {
                 role: (other.get(role, row), row) for role, row in own.items() if source is None or role in other
             }
+        elif source is not None:
+            joint_map = check_map(joint_map, source.skeleton, motion.skeleton)
+        else:
+            joint_map = check_map(joint_map, motion.skeleton)
         self.mapped = set(joint_map)
         skeletons = [(source or motion).skeleton, motion.skeleton]
         rows = [
@@ -287,6 +293,13 @@ class Figures:
         own, other = self.found
         return () if self.source is None else tuple(role for role in {**other, **own} if role not in self.mapped)
 
+    def have(self, role: str) -> bool:
+        """Return whether both bodies seem to have a limb: they have its part, or a branch that may be it."""
+        bodies = [(self.motion.skeleton, self.found[0])]
+        if self.source is not None:
+            bodies.append((self.source.skeleton, self.found[1]))
+        return all(role in found or _has_spare_limb(skeleton, found, role) for skeleton, found in bodies)
+
     @cached_property
     def paths(self) -> tuple[float, float] | None:
         """Extents of the paths of the hips in source and result, in lengths of a leg; None if there is none."""
@@ -311,6 +324,31 @@ def _actor(motion: Motion, rows: dict[str, int], up: Array | None, whole: bool) 
         return Actor(motion, rows, np.array([0.0, 0.0, 1.0]), carrier)
     actor = Actor(motion, rows, up_of_clip(motion, rows) if up is None else up)
     return actor if actor.leg > 0.0 else None
+
+
+def _has_spare_limb(skeleton: Skeleton, found: Mapping[str, int], role: str) -> bool:
+    """Return whether a branch without parts is about as long as the limb of the other side that a missing part is of.
+
+    Args:
+        skeleton: The skeleton.
+        found: Its parts.
+        role: A part that was not found.
+    """
+    side, _, part = role.partition("_")
+    other = f"{SIDES[1 - SIDES.index(side)]}_{part}"
+    if other not in found:
+        return False
+    limbs = {row for name, row in found.items() if name.startswith(SIDES) or name == "head"}
+    holds = {above for row in found.values() for above in ancestors(skeleton.parents, row)}
+    own, spare = 0.0, 0.0
+    for row in range(len(skeleton)):
+        line = ancestors(skeleton.parents, row)
+        if found[other] in line:
+            own = max(own, float(skeleton.lengths[line[: line.index(found[other])]].sum()))
+        elif limbs.isdisjoint(line):
+            free = [above for above in line if above not in holds]
+            spare = max(spare, float(skeleton.lengths[free].sum()))
+    return spare > _SPARE * own
 
 
 def _completed(skeleton: Skeleton, rows: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:

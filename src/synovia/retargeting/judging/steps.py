@@ -190,9 +190,14 @@ def at_limits(motion: Motion) -> dict[int, Bools]:
 
 def _at_swing_twist(limit: SwingTwist, quats: Array) -> Bools:
     """Return in which frames a ball joint (T, 4) is at the edge of its swing or its twist."""
-    swing, twist = limit.components(quats)
-    half = [np.where(swing[:, k] >= 0.0, pair[1], pair[0]) for k, pair in enumerate((limit.x, limit.y))]
-    inside = np.sum([(swing[:, k] / np.maximum(half[k], 1e-9)) ** 2 for k in (0, 1)], axis=0)
+    _, twist = limit.components(quats)
     low, high = limit.twist
     bounded = high - low < 2.0 * np.pi - _AT
-    return (inside >= 1.0 - 1e-4) | (bounded & ((twist <= low + 1e-5) | (twist >= high - 1e-5)))
+    return (swing_used(limit, quats) >= 1.0 - 1e-4) | (bounded & ((twist <= low + 1e-5) | (twist >= high - 1e-5)))
+
+
+def swing_used(limit: SwingTwist, quats: Array) -> Array:
+    """Return how far rotations (n, 4) swing, (n,): the left side of the limit's ellipse, 1 at its edge."""
+    swing, _ = limit.components(quats)
+    half = [np.where(swing[:, k] >= 0.0, pair[1], pair[0]) for k, pair in enumerate((limit.x, limit.y))]
+    return np.asarray(np.sum([(swing[:, k] / np.maximum(half[k], 1e-9)) ** 2 for k in (0, 1)], axis=0), np.float64)

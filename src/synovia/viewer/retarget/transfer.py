@@ -77,8 +77,7 @@ class Transfer:
 
     def _first_map(self) -> Map:
         """Return the given or the automatic map, with its gaps."""
-        given = draft_map(self.motion.skeleton, self.target, self.joint_map)
-        return given | {part: pair for part, pair in (self.joint_map or {}).items() if part not in given}
+        return draft_map(self.motion.skeleton, self.target, self.joint_map)
 
     @property
     def parts(self) -> tuple[str, ...]:
