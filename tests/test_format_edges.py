@@ -538,7 +538,7 @@ JOINT = '[[joint]]\nname = "a"\nkind = "{}"\n'
         (JOINT.format("ball") + "rpy = [0, 0, 0]\nrotation_xyzw = [0, 0, 0, 1]\n", "both"),
         (JOINT.format("ball") + "parent = true\n", "line 5.*parent is not a joint"),
         (JOINT.format("ball") + "parent = 1.5\n", "line 5.*parent is not a joint"),
-        (JOINT.format("ball") + 'parent = "x"\n', "line 5.*parent does not exist"),
+        (JOINT.format("ball") + 'parent = "x"\n', "line 5.*parent 'x' of joint .* does not exist"),
         (JOINT.format("ball") + "tip = 1\n", "line 5.*tip is not a boolean"),
         (JOINT.format("ball") + "body = 1\n", "line 5.*body is not text"),
         (JOINT.format("ball") + "channels = [1]\n", "line 5.*channels is not a list of texts"),

@@ -69,7 +69,7 @@ class Kinematics:
             if joint_names is None
             else list(joint_names)
         )
-        rows = [self.skeleton.value_index(name) for name in self.joint_names]
+        rows = list(self.skeleton.by_row([(name, name) for name in self.joint_names], "value"))
         for name, row in zip(self.joint_names, rows, strict=True):
             joint = joints[row]
             if joint.kind not in _MOVING or joint.mimic is not None:

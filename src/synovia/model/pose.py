@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from synovia.model.skeleton import Skeleton
 
 Numbers = NDArray[Any] | Sequence[float]
-JointValues = Mapping[str, float | Numbers]  # by joint; the others are at rest
+_Value = float | Numbers
+JointValues = Mapping[str, _Value] | Mapping[int, _Value] | Mapping[str | int, _Value]  # the others are at rest
 _CLOSE = 1e-6  # largest error of a mimic joint's value
 _ROUNDING = 1e-15  # error of a normalized length
 _DOUBLE = np.dtype(np.float64)
@@ -323,18 +324,21 @@ class Pose(Pictured):
             values: By joint: a number for a hinge or slide, four (xyzw) for a ball, seven for a free joint.
 
         Raises:
-            InputError: If a value has the wrong shape or is not finite, or a mimic joint contradicts its leader.
+            InputError: If a value has the wrong shape or is not finite, a joint is named twice, or a mimic joint
+                contradicts its leader.
         """
         q = self._q.copy()
-        for joint, value in values.items():
-            place = self.skeleton.q_slice(joint)
+        rows = self.skeleton.by_row(values, "values")
+        for row, value in rows.items():
+            place = self.skeleton.q_slice(row)
             numbers: Any = [value] if dimensions(value) == 0 else value
-            q[place] = as_numbers(numbers, (place.stop - place.start,), f"value of joint {joint!r}")
+            name = self.skeleton.joint_keys[row]
+            q[place] = as_numbers(numbers, (place.stop - place.start,), f"value of joint {name!r}")
         wanted = q.copy()
         with np.errstate(over="ignore"):  # infinity is refused below
             self.skeleton.follow(q)
-        for joint in values:
-            place = self.skeleton.q_slice(joint)
+        for row in rows:
+            place = self.skeleton.q_slice(row)
             q[place] = wanted[place]  # a value that contradicts the leader is refused below
         return Pose(self.skeleton, q)
 

@@ -250,7 +250,7 @@ def retarget(
         still = still_rows(target, roles)
     limits: Any = {row: joint.velocity for row, joint in enumerate(own.joints) if joint.velocity is not None}
     if isinstance(velocity, Mapping):
-        limits |= {own.value_index(joint): value for joint, value in cast("Mapping[Any, Any]", velocity).items()}
+        limits |= own.by_row(cast("Mapping[Any, Any]", velocity), "velocity")
     elif velocity is not None:
         limits = velocity
     most = joint_velocities(own, limits)
