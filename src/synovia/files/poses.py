@@ -89,6 +89,7 @@ def write_pose(
 ) -> list[str]:
     """Write a pose and return sentences about what the file does not show; see ``save_pose``."""
     check_kind("pose", pose, Pose, "skeleton.rest_pose() and solution.pose are poses")
+    pose.check_finite()
     where = as_path(path)
     fmt, doubtful = pose_format(where), verify
     if fmt is None or fmt.write_pose is None:

@@ -389,6 +389,7 @@ class CompiledProblem(ChecksArguments):
         """
         skeleton, given = self.skeleton, self.given
         if isinstance(start, Pose):
+            start.check_finite("start")
             if start.skeleton is skeleton:
                 return start
             if start.skeleton.joint_names not in (given.joint_names, skeleton.joint_names):

@@ -10,12 +10,13 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import InputError, SynoviaError
-from synovia.io.base import FLOAT_ROUNDING, SAME, Format, Shown, as_path, listed
+from synovia.io.base import FLOAT_ROUNDING, SAME, Format, Shown, as_path
 from synovia.io.load import clip_number, load_clips, load_model
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.root import root_of
+from synovia.text import listed
 
 _SAME_TIME: Final = 1e-6  # relative difference of rates, or of key times in frames, that counts as rounding
 
