@@ -422,7 +422,7 @@ def test_columns_of_a_table_in_any_order(tmp_path):
         ("time,a,a\n", "line 1.*repeated"),
         ("time,x\n", "line 1.*belongs to no joint"),
         ("time,a\n", "no frames"),
-        ("time,a\n0\n", "line 2.*1 cells"),
+        ("time,a\n0\n", "line 2.*1 cell:"),
         ("time,a\n0,1\n\n0.1,1,2\n", "line 4.*3 cells"),
         ("time,a\n0,1_0\n", "line 2.*not a number"),
         ("time,a\n0,\n", "line 2.*not a number"),

@@ -24,9 +24,22 @@ _LISTED: Final = 4  # names that one note lists
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, such as ``1 row`` and ``2 rows``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def counted(count: int, noun: str, plural: str | None = None, verb: tuple[str, str] | None = None) -> str:
+    """Return a count with its noun, and a verb if one is given.
+
+    Args:
+        count: The count.
+        noun: The noun for one.
+        plural: The noun for several; by default with an s.
+        verb: The verb for one and for several, ``("is", "are")``.
+
+    Example:
+        >>> counted(1, "row"), counted(2, "body", "bodies"), counted(1, "result", verb=("is", "are"))
+        ('1 row', '2 bodies', '1 result is')
+    """
+    one = count == 1
+    text = f"{count} {noun if one else plural or noun + 's'}"
+    return text if verb is None else f"{text} {verb[not one]}"
 
 
 def listed(names: Sequence[str]) -> str:

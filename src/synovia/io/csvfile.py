@@ -26,6 +26,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.root import root_of
+from synovia.text import counted
 
 _TURN: Final = ("qx", "qy", "qz", "qw")
 _PARTS: Final = {Kind.BALL: _TURN, Kind.FREE: ("x", "y", "z", *_TURN)}
@@ -210,7 +211,9 @@ def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str
             if not row:
                 continue
             if count and len(row) != count:
-                raise FormatError(f"row has {len(row)} cells", where=place, expected=f"{count}, one for each name")
+                raise FormatError(
+                    f"row has {counted(len(row), 'cell')}", where=place, expected=f"{count}, one for each name"
+                )
             count = len(row)
             yield place, [cell.strip() for cell in row]
     except csv.Error as error:
