@@ -171,13 +171,18 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 def _time_notes(times: Array) -> list[str]:
     """Return notes about times (T,), seconds, that a constant rate from 0 on does not keep."""
     steps = np.diff(times)
-    notes: list[str] = []
-    if len(steps) and np.abs(steps - steps.mean()).max() > _UNEVEN * steps.mean():
-        least, most = float(steps.min()), float(steps.max())
-        notes.append(f"Times are not evenly spaced ({least:.3g} to {most:.3g} s); frames have the mean rate.")
+    notes = uneven_notes(steps)
     if len(times) and abs(times[0]) > (0.5 * steps.mean() if len(steps) else 0.0):
         notes.append(f"Times begin at {float(times[0]):.6g} s; those of the clip begin at 0.")
     return notes
+
+
+def uneven_notes(steps: Array) -> list[str]:
+    """Return a note about times from frame to frame (T - 1,), seconds, that a constant rate does not keep."""
+    if not len(steps) or np.abs(steps - steps.mean()).max() <= _UNEVEN * steps.mean():
+        return []
+    least, most = float(steps.min()), float(steps.max())
+    return [f"Times are not evenly spaced ({least:.3g} to {most:.3g} s); frames have the mean rate."]
 
 
 def _with_root_of(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
