@@ -12,6 +12,8 @@ import synovia as sy
 from cli_runs import assert_refused, run
 from synovia.batch import Solve
 from synovia.clips.points import points_of
+from synovia.files.poses import load_poses
+from synovia.io.toml import write_skeleton
 from synovia.lerobot import Arm, Kinematics
 from synovia.retargeting.joint_map import draft_map
 
@@ -135,6 +137,79 @@ def test_a_value_always_means_the_joint(arm: sy.Skeleton) -> None:
         still = np.repeat(arm.rest_pose().position("jaw")[None], 3, axis=0)
         assert sy.IK(arm, sy.PositionGoal("jaw")).track({"jaw": still}, velocity={name: 1.0}).reached.all()
     assert arm.value_index("link:gripper") == 3  # said with all letters, it is the joint that carries the link
+
+
+OTHER_NAMES = {"elbow": ("joint:elbow", "link:fore"), "gripper": ("joint:gripper", "link:jaw", "jaw", "body:jaw")}
+
+
+@pytest.mark.parametrize(("own", "other"), [(own, other) for own, names in OTHER_NAMES.items() for other in names])
+def test_tables_and_files_take_every_name_of_a_joint(
+    arm: sy.Skeleton, arm_file: Path, tmp_path: Path, own: str, other: str
+) -> None:
+    pose, clip, poses = tmp_path / "pose.json", tmp_path / "clip.csv", tmp_path / "poses.json"
+    pose.write_text(f'{{"schema": "synovia.pose/1", "q": {{"{other}": 0.3}}}}', encoding="utf-8")
+    poses.write_text(f'{{"schema": "synovia.poses/1", "poses": {{"a": {{"{other}": 0.3}}}}}}', encoding="utf-8")
+    clip.write_text(f"time,{other}\n0,0.3\n1,0.4\n", encoding="utf-8")
+    wanted = sy.Pose(arm, {own: 0.3})
+    assert np.array_equal(sy.load_pose(pose, arm).q, wanted.q)
+    assert np.array_equal(load_poses(poses, arm)["a"].q, wanted.q)
+    assert np.array_equal(sy.read_csv(clip, arm).q[0], wanted.q)
+    there = wanted.position("link:jaw")
+    rows = {**{f"link:jaw.{axis}": [value] for axis, value in zip("xyz", there, strict=True)}}
+    answer = [Solve(arm_file, solver="lm")({**rows, f"start.{name}": [0.3]}) for name in (own, other)]
+    assert np.array_equal(answer[0][own], answer[1][own])
+    assert answer[0][own][0] == pytest.approx(0.3, abs=1e-9)
+
+
+def test_balls_and_free_roots_in_tables_may_have_other_names(tmp_path: Path) -> None:
+    body = sy.bundled("humanoid")
+    name = body.roles["left_hand"]
+    header = [f"{what}.{part}" for what in ("left_hand", "joint:hips") for part in ("qx", "qy", "qz", "qw")]
+    path = tmp_path / "clip.csv"
+    path.write_text(f"time,{','.join(header)}\n0,0.6,0,0,0.8,0,0,0,1\n", encoding="utf-8")
+    clip = sy.read_csv(path, body)
+    assert clip.pose(0)[name].tolist() == [0.6, 0.0, 0.0, 0.8]
+
+
+TWICE = {
+    "pose": lambda s, v: sy.Pose(s, v),
+    "with_values": lambda s, v: s.rest_pose().with_values(v),
+    "start": lambda s, v: sy.solve(s, sy.PositionGoal("link:jaw", (0.1, 0.1, 0.1)), start=v),
+    "start of many": lambda s, v: sy.IK(s, sy.PositionGoal("link:jaw")).solve_many([(0.1, 0.1, 0.1)], v),
+    "limits": lambda s, v: s.with_limits({name: (-value, value) for name, value in v.items()}),
+    "rest goal": lambda s, v: sy.solve(s, [sy.PositionGoal("link:jaw", (0.1, 0.1, 0.1)), sy.RestGoal(v)]),
+    "factors": lambda s, v: sy.solve(s, [sy.PositionGoal("link:jaw", (0.1, 0.1, 0.1)), sy.RestGoal(joints=v)]),
+    "largest_move": lambda s, v: sy.solve(
+        s, sy.PositionGoal("link:jaw", (0.1, 0.1, 0.1)), sy.FullBody(attempts=1, largest_move=v)
+    ),
+    "velocity": lambda s, v: sy.IK(s, sy.PositionGoal("link:jaw")).track([(0.1, 0.1, 0.1)] * 2, velocity=v, fps=30),
+    "columns of an arm": lambda s, v: Arm(s, "link:jaw", {f"{i}.pos": name for i, name in enumerate(v)}),
+    "kinematics": lambda s, v: Kinematics(s, "link:jaw", list(v)),
+}
+
+
+@pytest.mark.parametrize("way", TWICE)
+@pytest.mark.parametrize("names", [("elbow", "joint:elbow"), ("link:jaw", "gripper"), ("roll", 2)])
+def test_a_joint_has_one_value_under_all_its_names(arm: sy.Skeleton, way: str, names: tuple[str | int, ...]) -> None:
+    if names[1] == 2:
+        names = ("roll", next(row for row, name in enumerate(arm.joint_names) if name == "roll"))
+    with pytest.raises(sy.InputError, match="each joint once") as caught:
+        TWICE[way](arm, dict(zip(names, (0.1, 0.4), strict=True)))
+    assert repr(names[0]) in str(caught.value)
+    assert repr(names[1]) in str(caught.value)
+
+
+def test_files_and_tables_have_a_joint_once(arm: sy.Skeleton, arm_file: Path, tmp_path: Path) -> None:
+    pose, clip = tmp_path / "pose.json", tmp_path / "clip.csv"
+    pose.write_text('{"schema": "synovia.pose/1", "q": {"elbow": 0.1, "joint:elbow": 0.4}}', encoding="utf-8")
+    clip.write_text("time,elbow,link:fore\n0,0.3,0.4\n", encoding="utf-8")
+    with pytest.raises(sy.FormatError, match=r"pose\.json: values of joint 'elbow': expected each joint once"):
+        sy.load_pose(pose, arm)
+    with pytest.raises(sy.FormatError, match="'elbow', 'link:fore'"):
+        sy.read_csv(clip, arm)
+    rows = {f"link:jaw.{axis}": [0.1] for axis in "xyz"}
+    with pytest.raises(sy.InputError, match=r"'start\.elbow', 'start\.link:fore'"):
+        Solve(arm_file)({**rows, "start.elbow": [0.1], "start.link:fore": [0.2]})
 
 
 def test_names_that_mean_one_frame_need_no_prefix(arm: sy.Skeleton, sited: sy.Skeleton) -> None:
@@ -315,6 +390,20 @@ def test_targets_take_the_name_of_a_site_and_of_nothing_else_on_its_body(sited: 
     assert np.abs(sy.targets_from(clip, ["tcp"])["tcp"] - paths[:, :3, 3]).max() == 0.0
 
 
+def test_a_target_belongs_to_the_goal_whose_joint_is_written_so(arm: sy.Skeleton) -> None:
+    pose = sy.Pose(arm, {"shoulder": 0.3, "elbow": 0.5, "roll": -0.4})
+    place, axis = pose.position("link:gripper"), pose.matrix("link:gripper")[:, 0]
+    goals = [sy.PositionGoal("link:gripper"), sy.DirectionGoal("joint:roll", (1, 0, 0))]  # one frame under two names
+    ik = sy.IK(arm, goals)
+    targets = {"link:gripper": place, "joint:roll": axis}
+    assert ik.solve(targets, start=pose).reached
+    assert ik.solve_many({key: value[None] for key, value in targets.items()}, starts=pose).reached.all()
+    with pytest.raises(sy.UnknownNameError, match="'roll' means 2 goals"):  # neither is written so
+        ik.solve({"roll": place})
+    named = sy.IK(arm, [goals[0], sy.DirectionGoal("joint:roll", (1, 0, 0), name="link:gripper")])
+    assert named.solve({"link:gripper": axis}, start=pose).reached  # the name of a goal comes first
+
+
 def test_sites_change_nothing_else(sited: sy.Skeleton) -> None:
     bare = plain(sited)
     assert sited.joint_names == bare.joint_names
@@ -366,6 +455,51 @@ def test_a_site_is_checked() -> None:
         sy.Site("")
     with pytest.raises(sy.InputError, match="sites"):
         sy.Joint("a", sites=["tcp"])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("parent", "row"),
+    [
+        ("link:gripper", "roll"),
+        ("joint:gripper", "gripper"),
+        ("gripper", "gripper"),  # as for values, the joint of this name comes before the link
+        ("fore", "elbow"),
+        ("body:jaw", "gripper"),
+        ("mount", "mount"),
+    ],
+)
+def test_a_parent_may_be_named_by_its_link(arm: sy.Skeleton, tmp_path: Path, parent: str, row: str) -> None:
+    tool = sy.Skeleton(
+        [sy.Joint("tcp", parent=parent), *[replace(each, parent=_name(arm, each)) for each in arm.joints]]
+    )
+    assert tool.joint_names[tool.parents[tool.value_index("tcp")]] == row
+    path = tmp_path / "arm.toml"
+    write_skeleton(arm, path)
+    path.write_text(
+        path.read_text(encoding="utf-8") + f'\n[[joint]]\nname = "tcp"\nkind = "fixed"\nparent = "{parent}"\n',
+        encoding="utf-8",
+    )
+    read = sy.load_skeleton(path)
+    assert read.joint_names[read.parents[read.value_index("tcp")]] == row
+
+
+def _name(skeleton: sy.Skeleton, joint: sy.Joint) -> str | None:
+    """The name of a joint's parent."""
+    above = skeleton.parents[skeleton.joint_names.index(joint.name)]
+    return skeleton.joint_names[above] if above >= 0 else None
+
+
+def test_a_link_of_several_joints_is_carried_by_the_last(sited: sy.Skeleton) -> None:
+    tool = sy.Skeleton([*sited.joints, sy.Joint("more", parent="link:hand")])
+    assert tool.joint_names[tool.parents[-1]] == "last"
+
+
+def test_an_unknown_parent_is_told_with_the_nearest_names(arm: sy.Skeleton, sited: sy.Skeleton) -> None:
+    with pytest.raises(sy.InputError, match=r"parent 'fort' of joint 'tcp' does not exist.* 'fore'"):
+        sy.Skeleton([*arm.joints, sy.Joint("tcp", parent="fort")])
+    for name in ("tcp", "site:tcp"):
+        with pytest.raises(sy.InputError, match="It is a site: use its joint 'last'"):
+            sy.Skeleton([*sited.joints, sy.Joint("more", parent=name)])
 
 
 def test_a_name_of_the_file_comes_before_a_role(sited: sy.Skeleton) -> None:

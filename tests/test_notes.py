@@ -70,6 +70,29 @@ def test_a_table_tells_of_resting_joints_and_of_times_that_it_loses(robot: Path,
     assert sy.read_csv(path, skeleton).notes == ()
 
 
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        ((0, 0.1, 0.2, 0.3), None),
+        ((0, 0.033, 0.067, 0.1), None),  # rounded
+        ((0, 0.1, 0.3, 0.4), None),  # a frame is left out
+        ((0, 0.1, 0.15, 0.5), "0.05 to 0.35 s"),
+    ],
+)
+@pytest.mark.parametrize("form", ["wide", "long", "long in milliseconds"])
+def test_a_table_of_points_tells_of_uneven_times(
+    tmp_path: Path, times: tuple[float, ...], told: str | None, form: str
+) -> None:
+    path, clock = tmp_path / "points.csv", [1000 * time for time in times] if "milli" in form else times
+    rows = [f"{time:g},{k},2,3" for k, time in enumerate(clock)]
+    if form != "wide":
+        head = "time_ms,landmark,x,y,z" if "milli" in form else "time,landmark,x,y,z"
+        rows = [row.replace(",", ",hand,", 1) for row in rows]
+    path.write_text("\n".join(["time,hand.x,hand.y,hand.z" if form == "wide" else head, *rows]))
+    notes = read_points(path).notes
+    assert notes == () if told is None else (f"Times are not evenly spaced ({told}); frames have the mean rate.",)
+
+
 def test_mimic_joints_without_a_column_follow(tmp_path: Path) -> None:
     path = tmp_path / "robot.urdf"
     path.write_text(URDF.replace('<limit lower="-1" upper="1"/>', '<limit/><mimic joint="j1" multiplier="-2"/>'))

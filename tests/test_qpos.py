@@ -171,7 +171,42 @@ def test_mimic_joints_may_be_in_the_model_or_not(tmp_path: Path) -> None:
     values[1, at] += 0.25
     motion = sy.from_qpos(skeleton, values, plain, fps=10)
     np.testing.assert_allclose(motion.q[0], motion.q[1], atol=NEAR)
-    assert motion.notes == ("Mimic joints follow their leaders; their own values, up to 0.25 away, were not kept.",)
+    assert motion.notes == ("Mimic joints follow their leaders; values of 'c_follow', up to 0.25 away, were not kept.",)
+    with pytest.warns(UserWarning, match="values of 'c_follow', up to 0.25 away, were not kept") as caught:
+        one = sy.from_qpos(skeleton, values[1], plain)
+    assert len(caught) == 1
+    assert np.array_equal(one.q, motion.q[1])
+    short = sy.from_qpos(skeleton, np.tile(q, (2, 1)), model, fps=10)  # without values of the follower
+    assert short.notes == ()
+
+
+def test_an_equality_of_mujoco_that_is_not_kept_is_told(tmp_path: Path) -> None:
+    text = """<mujoco><worldbody><body name="A"><joint name="a" axis="0 1 0"/><geom size=".05"/>
+      <body name="B" pos=".1 0 0"><joint name="b" axis="0 1 0"/><geom size=".05"/></body></body></worldbody>
+      <equality><joint joint1="b" joint2="a" polycoef="0.1 2 0 0 0"/></equality></mujoco>"""
+    skeleton, model = load(tmp_path, text, "two.xml"), mujoco.MjModel.from_xml_string(text)
+    with pytest.warns(UserWarning, match="values of 'b', up to 1.2 away"):
+        assert sy.from_qpos(skeleton, [0.2, -0.7], model)["b"] == pytest.approx(0.5)
+    assert sy.from_qpos(skeleton, [0.2, 0.5], model)["b"] == pytest.approx(0.5)  # as it follows: no warning
+
+
+@pytest.mark.parametrize("model", ["mujoco", "pinocchio"])
+def test_only_poses_and_motions_are_converted(model: str) -> None:
+    arm = sy.bundled("arm7")
+    solution = sy.solve(arm, sy.PositionGoal("tool", (0.4, 0.1, 0.5)))
+    with pytest.raises(InputError, match=r"content: expected a Pose or a Motion, got Solution\. Pass its \.pose"):
+        sy.to_qpos(solution, model)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected a Pose or a Motion, got ndarray"):
+        sy.to_qpos(solution.q, model)  # type: ignore[arg-type]
+    body = sy.bundled("humanoid")
+    moved = sy.retarget(sy.Motion(body, [body.rest_pose().q] * 3, 30.0), body)
+    with pytest.raises(InputError, match=r"expected a Pose or a Motion, got \w+\. Pass its \.motion"):
+        sy.to_qpos(moved, model)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="skeleton: expected a Skeleton, got str"):
+        sy.from_qpos("arm7", solution.q, model)  # type: ignore[arg-type]
+    many = sy.IK(arm, sy.PositionGoal("tool")).solve_many([(np.nan,) * 3], on_error="skip")
+    with pytest.raises(InputError, match="row 0 of the batch is invalid"):
+        sy.to_qpos(many[0].pose, model)
 
 
 def test_motions_are_converted_frame_by_frame(tmp_path: Path) -> None:

@@ -225,8 +225,12 @@ def test_a_pose_keeps_the_file_and_unknown_endings_are_refused(tmp_path):
             sy.load_pose(tmp_path / name, body)
     with pytest.raises(InputError, match="Pass into="):
         sy.save_pose(sy.Skeleton.chain([(0, 0, 0), (0, 1, 0)]).rest_pose(), tmp_path / "other.glb")
-    with pytest.raises(InputError, match="another skeleton"):
+    with pytest.raises(InputError, match="pose belongs to another skeleton"):
         sy.save_pose(sy.bundled("arm7").rest_pose(), tmp_path / "other.glb", into=path)
+    with pytest.raises(InputError, match="pose belongs to another skeleton"):
+        sy.load_pose(path, sy.bundled("arm7"))
+    with pytest.raises(InputError, match=r"pose: expected a Pose, got Solution\. Pass its \.pose"):
+        sy.save_pose(sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5))), tmp_path / "s.json")
     assert not (tmp_path / "other.glb").exists()
 
 

@@ -52,20 +52,24 @@ class ChecksArguments:
         return object.__new__(cls)
 
 
-def check_kind(name: str, value: object, kind: type, hint: str) -> None:
+def check_kind(name: str, value: object, kind: type | tuple[type, ...], hint: str) -> None:
     """Check that an argument is an object of a class of this package.
 
     Args:
         name: The argument.
         value: Its value.
-        kind: The class.
+        kind: The class, or several.
         hint: How such an object is made.
 
     Raises:
-        InputError: If it is something else.
+        InputError: If it is something else. If it has such an object, as a solution has a pose, the message says so.
     """
-    if not isinstance(value, kind):
-        raise InputError(name, value=type(value), expected=f"a {kind.__name__}", hint=hint)
+    if isinstance(value, kind):
+        return
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    parts = [each.__name__.lower() for each in kinds if isinstance(getattr(value, each.__name__.lower(), None), each)]
+    expected = " or ".join(f"a {each.__name__}" for each in kinds)
+    raise InputError(name, value=type(value), expected=expected, hint=f"pass its .{parts[0]}" if parts else hint)
 
 
 def warn(text: str) -> None:

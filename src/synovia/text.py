@@ -9,6 +9,7 @@ import json
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from synovia.errors import FormatError
@@ -19,12 +20,37 @@ _PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
 _BITS: Final = 10_000  # of a whole number; Python prints up to 4300 digits
 _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
+_LISTED: Final = 4  # names that one note lists
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, such as ``1 row`` and ``2 rows``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def counted(count: int, noun: str, plural: str | None = None, verb: tuple[str, str] | None = None) -> str:
+    """Return a count with its noun, and a verb if one is given.
+
+    Args:
+        count: The count.
+        noun: The noun for one.
+        plural: The noun for several; by default with an s.
+        verb: The verb for one and for several, ``("is", "are")``.
+
+    Example:
+        >>> counted(1, "row"), counted(2, "body", "bodies"), counted(1, "result", verb=("is", "are"))
+        ('1 row', '2 bodies', '1 result is')
+    """
+    one = count == 1
+    text = f"{count} {noun if one else plural or noun + 's'}"
+    return text if verb is None else f"{text} {verb[not one]}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names in quotes and the number of the others, for a note."""
+    return first_few([repr(name) for name in names])
+
+
+def first_few(texts: Sequence[str]) -> str:
+    """Return the first few texts and the number of the others, for a note."""
+    more = len(texts) - _LISTED
+    return ", ".join(texts[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def parse_json(text: str, where: str, *, finite: bool = True) -> object:

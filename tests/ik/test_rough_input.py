@@ -360,3 +360,52 @@ def test_values_that_are_no_degrees_bring_no_warning():
         lambda: pickle.loads(pickle.dumps(sy.Pose(wide, np.zeros(4)))),
     ):
         assert warned(call)[0] == []
+
+
+USES = {
+    "save_pose": lambda ik, pose, folder: sy.save_pose(pose, folder / "pose.json"),
+    "picture": lambda ik, pose, folder: sy.picture(pose),
+    "picture of several": lambda ik, pose, folder: sy.picture([pose, ARM.rest_pose()]),
+    "start": lambda ik, pose, folder: ik.solve((0.4, 0.1, 0.5), start=pose),
+    "start of another problem": lambda ik, pose, folder: sy.solve(ARM, sy.PositionGoal("joint5"), start=pose),
+    "starts": lambda ik, pose, folder: ik.solve_many([(0.4, 0.1, 0.5)], pose),
+    "track": lambda ik, pose, folder: ik.track([(0.4, 0.1, 0.5)], start=pose),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_the_pose_of_a_row_that_was_skipped_is_refused_with_the_reason(use, tmp_path):
+    ik = sy.IK(ARM, sy.PositionGoal("tool"))
+    many = ik.solve_many([(0.4, 0.1, 0.5), (0.4, NAN, 0.5), (0.4, 0.2, 0.5)], on_error="skip")
+    USES[use](ik, many[0].pose, tmp_path)
+    (tmp_path / "pose.json").unlink(missing_ok=True)
+    assert np.isnan(many[1].pose.q).all()
+    with pytest.raises(InputError, match=r"row 1 of the batch is invalid: targets\[1\]: target of 'tool'"):
+        USES[use](ik, many[1].pose, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_picture_of_a_solution_that_was_skipped(tmp_path):
+    one = sy.IK(ARM, sy.PositionGoal("tool")).solve_many([(NAN,) * 3], on_error="skip")[0]
+    with pytest.raises(InputError, match="solution: row 0 of the batch is invalid"):
+        sy.picture(one)
+    assert one._repr_png_() is None  # notebooks show the text
+    assert pickle.loads(pickle.dumps(one.pose)).q.shape == (7,)
+
+
+@pytest.mark.parametrize(
+    ("settings", "hint"),
+    [
+        ({"x": (103, 17), "y": (0.4, 0.4)}, r"Did you mean degrees, \(1.798, 0.2967\)\?"),
+        ({"x": (0.4, 0.4), "y": (0.2, 90)}, r"Did you mean degrees, \(0.003491, 1.571\)\?"),
+        ({"x": (0.4, 0.4), "y": (0.4, 0.4), "twist": (-45, 45)}, r"Did you mean degrees, \(-0.7854, 0.7854\)\?"),
+    ],
+)
+def test_limits_of_balls_in_degrees(settings, hint):
+    with pytest.raises(InputError, match=hint):
+        sy.SwingTwist(**settings)
+    with pytest.raises(InputError, match=hint):
+        sy.SwingTwist.about((0, 1, 0), **settings)
+    with pytest.raises(InputError) as caught:
+        sy.SwingTwist(x=(-1.0, 0.4), y=(0.4, 0.4))
+    assert "degrees" not in str(caught.value)

@@ -253,6 +253,23 @@ def test_the_arm_follows_the_mouse(arm: Visit) -> None:
     follows(arm, arm.session.editors[0].key)
 
 
+def test_a_long_message_can_be_read_whole(arm: Visit) -> None:
+    text = "Joint 'left_index_intermediate' is far from its place in the file. " * 4 + "a/path/without/spaces" * 6
+    arm.page.notify(text)
+    box = arm.tab.locator(".synovia-status > div")
+    arm.wait(lambda: "left_index" in (box.text_content() or ""), "the message was not shown")
+    seen = "e => [e.clientHeight >= e.scrollHeight, e.clientWidth >= e.scrollWidth]"
+    assert box.evaluate(seen) == [True, True]
+    line = box.evaluate("e => e.parentElement.clientHeight")
+    assert box.evaluate("e => e.clientHeight") > 2 * line  # it covers what is below, which does not move
+    box.dispatch_event("click")
+    arm.wait(lambda: box.evaluate("e => e.clientHeight") <= line, "a click does not fold it")
+    box.dispatch_event("click")
+    assert box.evaluate(seen) == [True, True]
+    arm.page.message.withdraw(arm.page.message.mark)
+    arm.wait(lambda: "left_index" not in (box.text_content() or ""), "the message did not go")
+
+
 def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     session = arm.session
     arm.click("Add goal")

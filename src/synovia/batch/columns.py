@@ -10,7 +10,8 @@ lists; the answer has the same form. The columns of a goal begin with its name, 
     tool.transform                       transform as a list of 16, row by row, or of four lists of four
 
 The name can be left out if there is only one goal. ``start.NAME`` is a joint value of the pose to start from, with the
-name of q in CSV files, such as ``start.joint1`` or ``start.hip.qx``; joints without a column start at rest.
+name of q in CSV files, such as ``start.joint1`` or ``start.hip.qx``, or another name of the joint; joints without a
+column start at rest, and mimic joints follow their leaders.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError, UnknownNameError, did_you_mean
+from synovia.errors import InputError
 from synovia.goals.base import POSITION, ROTATION
-from synovia.io.csvfile import columns as joint_columns
+from synovia.io.csvfile import JointColumns
 from synovia.model import Skeleton
 from synovia.model.geometry import ROUNDED, UNIT_SLACK, Array, quat_to_matrix
 from synovia.model.joint import LONGEST
@@ -407,13 +408,11 @@ class StartColumns:
         """Return the columns of starts among the names of columns.
 
         Raises:
-            UnknownNameError: If a column belongs to no joint.
+            InputError: If two columns mean the same number.
+            UnknownNameError: If a column belongs to no joint, or several joints have its name.
         """
-        known = {f"{START}{name}": place for place, name in enumerate(joint_columns(skeleton))}
-        for name in names:
-            if name not in known:
-                raise UnknownNameError(f"column {name!r} belongs to no joint", hint=did_you_mean(name, list(known)))
-        return StartColumns(skeleton, {known[name]: name for name in names})
+        places = JointColumns(skeleton).places([name.removeprefix(START) for name in names], START)
+        return StartColumns(skeleton, dict(zip(places, names, strict=True)))
 
     def read(self, batch: Batch, wrong: NDArray[np.int32], reasons: list[str]) -> Array | None:
         """Return the start of each row, (B, nq), None without columns; give rows that cannot start a reason.

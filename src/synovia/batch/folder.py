@@ -24,6 +24,7 @@ from synovia.batch.summary import write_summary
 from synovia.batch.work import DONE, FAILED, GONE, Job, Outcome, Task
 from synovia.errors import FileError, SynoviaError
 from synovia.io.base import write_bytes
+from synovia.text import counted
 
 _PAUSE: Final = 10.0  # seconds between two writes of the ledger
 _SHARE: Final = 20.0  # least ratio of the time between two writes and that of one
@@ -220,7 +221,7 @@ class _Plan:
             unchanged = row is not None and row.status != GONE and ledger.is_unchanged(item.output, item.path)
             if item.output in others or (held.get(item.output) and not unchanged):
                 unread.append(item.path)
-        self._refuse(*strangers, why="exist that this ledger does not name")
+        self._refuse(*strangers, verb=("exists", "exist"), why="that this ledger does not name")
         if not force:
             self._refuse_commands()
         contents = contents_of(unread, cores())
@@ -239,7 +240,7 @@ class _Plan:
                     same.append((item, content))
             else:
                 found.append(item)
-        self._refuse(*foreign, why="were made from other inputs")
+        self._refuse(*foreign, verb=("was", "were"), why="made from other inputs")
         for item, content in same:  # so that the next run need not read them; the inputs of some rows are back
             ledger.record(replace(ledger.rows[item.output], status=self._status(item)), item.path, content.stamps, {})
         return found
@@ -265,14 +266,15 @@ class _Plan:
         except (OSError, ValueError):
             return True
 
-    def _refuse(self, *outputs: str, why: str) -> None:
+    def _refuse(self, *outputs: str, verb: tuple[str, str], why: str) -> None:
         """Refuse a run that would replace outputs, if there are any.
 
         Raises:
             FileError: If there are.
         """
         if outputs:
-            what = f"{len(outputs)} outputs {why}: {first_names([escaped(name) for name in outputs])}"
+            told = counted(len(outputs), "output", verb=verb)
+            what = f"{told} {why}: {first_names([escaped(name) for name in outputs])}"
             hint = "give another folder, or --force to replace them"
             raise FileError(what, where=str(self._output), hint=hint)
 

@@ -256,8 +256,11 @@ def run_items(task: Task, items: Sequence[Item], options: Options, text: str) ->
                 retry_failed=options.retry_failed, fail_fast=options.fail_fast, notice=notice,
             )  # fmt: skip
         except KeyboardInterrupt:
-            after = f" after {ended[0]} of {ended[1]}" if ended[1] else ""
-            talk(f"stopped{after}; the same command goes on where it ended ({options.folder()})")
+            if ended[1]:
+                again = f"the same command goes on where it ended ({options.folder()})"
+                talk(f"stopped after {ended[0]} of {ended[1]}; {again}")
+            else:
+                talk("stopped before the first input")
             raise
     for line in _report(run, of_rows=task.name == "solve"):
         talk(line)
@@ -307,7 +310,8 @@ def _report(run: Run, *, of_rows: bool) -> list[str]:
         what = "rows" if of_rows else "frames"
         lines.append(f"goals are missed in {count} of {of} {what}, in {len(missed)} of {inputs}")
     if run.gone:
-        lines.append(f"of inputs that were deleted, {counted(len(run.gone), 'result')} are kept ('gone' in the ledger)")
+        kept = counted(len(run.gone), "result", verb=("is", "are"))
+        lines.append(f"of inputs that were deleted, {kept} kept ('gone' in the ledger)")
     noted = sum("notes" in row.figures for row in run.rows)
     if noted:
         lines.append(f"the ledger has notes on {counted(noted, 'input')}")

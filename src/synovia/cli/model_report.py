@@ -10,11 +10,10 @@ from click import style
 from synovia.cli.output import number, printable, unit_name
 from synovia.clips import find_ends
 from synovia.ik.compiled import checked_tolerance, reach_of_tips
-from synovia.io.base import listed
 from synovia.io.load import Clips
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
-from synovia.text import counted
+from synovia.text import counted, listed
 
 SCHEMA: Final = "synovia.inspect/1"
 

@@ -99,7 +99,7 @@ def read_points(path: Path) -> PointFile:
     ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
         table = read_point_table(path)
-        return PointFile(table.positions, table.names, None, table.confidence, table.fps)
+        return PointFile(table.positions, table.names, None, table.confidence, table.fps, notes=tuple(table.notes))
     if ending in (".trc", ".c3d"):
         markers = read_trc(path) if ending == ".trc" else read_c3d(path)
         return PointFile(

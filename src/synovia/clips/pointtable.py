@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import FormatError
 from synovia.io.base import most_numbers, read_text
-from synovia.io.csvfile import frame_rate, number_of, text_rows
+from synovia.io.csvfile import frame_rate, number_of, text_rows, uneven_notes
 from synovia.model.geometry import Array
 
 SECONDS: Final = {"time": 1.0, "t": 1.0, "time_s": 1.0, "seconds": 1.0, "timestamp": 1.0, "time_ms": 1e-3,
@@ -54,12 +54,13 @@ _APART: Final = re.compile(rf"^(.+)[._ :-](x|y|z|{'|'.join(CONFIDENCE)})$", re.I
 
 
 class PointTable(NamedTuple):
-    """Points of a table: names, positions (T, K, 3), confidence (T, K), frames per second (None if unknown)."""
+    """Points of a table: names, positions (T, K, 3), confidence (T, K), frames per second (None if unknown), notes."""
 
     names: list[str]
     positions: Array
     confidence: Array
     fps: float | None
+    notes: list[str]
 
 
 def read_point_table(path: Path) -> PointTable:
@@ -92,6 +93,11 @@ def _rate(times: Array, factor: float, last: int, path: Path) -> float | None:
     """
     rate = frame_rate(times, path)
     return None if rate is None or not factor else rate / factor * (last / (len(times) - 1))
+
+
+def _time_notes(times: Array, factor: float, frames: NDArray[np.intp]) -> list[str]:
+    """Return a note if times (T,) of frames (T,) are not evenly spaced; factor as in ``_rate``."""
+    return uneven_notes(np.diff(times) * factor / np.diff(frames)) if factor else []
 
 
 def _frames_of(numbers: Array) -> NDArray[np.intp]:
@@ -134,7 +140,9 @@ def _wide(head: list[str], place: str, rows: Iterator[tuple[str, list[str]]], pa
     for k, parts in enumerate(columns.values()):
         places[frames, k] = values[:, [parts[axis] for axis in "xyz"]]
         weights[frames, k] = values[:, parts["confidence"]] if "confidence" in parts else 1.0
-    return PointTable(list(columns), places, weights, _rate(values[:, at], SECONDS.get(small[at], 0.0), last, path))
+    times, factor = values[:, at], SECONDS.get(small[at], 0.0)
+    fps = _rate(times, factor, last, path)
+    return PointTable(list(columns), places, weights, fps, _time_notes(times, factor, frames))
 
 
 def _wide_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
@@ -230,6 +238,7 @@ def _long(head: list[str], rows: Iterator[tuple[str, list[str]]], path: Path, mo
     places[cells], weights[cells] = values[:, 2:5], values[:, 5]
     times = np.full(len(frames), np.nan)
     times[which] = values[:, 1]
-    fps = _rate(times, SECONDS[small[time]] if time >= 0 else 0.0, last, path)
+    factor = SECONDS[small[time]] if time >= 0 else 0.0
+    fps, notes = _rate(times, factor, last, path), _time_notes(times, factor, numbers_of)
     shape = (last + 1, len(names))
-    return PointTable(list(names), places.reshape(*shape, 3), weights.reshape(shape), fps)
+    return PointTable(list(names), places.reshape(*shape, 3), weights.reshape(shape), fps, notes)

@@ -97,9 +97,12 @@ def picture(
     pixels = checked_size(size)
     marks = _items(targets, Mark, "synovia.draw.Mark")
     if isinstance(subject, Solution):
+        subject.pose.check_finite("solution")
         marks = [*marks_of(subject), *marks]
         subject = subject.pose
     poses = _poses(subject)
+    for pose in poses:
+        pose.check_finite("picture")
     skins = skins_of([pose.skeleton for pose in poses], look)
     scene = build_scene(poses, marks, colours, joint_names=joint_names, look=look, skins=skins)
     if not isinstance(view, Camera):

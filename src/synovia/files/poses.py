@@ -20,7 +20,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.arguments import check_kind
-from synovia.errors import FormatError, InputError, restated, unknown_name
+from synovia.errors import FormatError, InputError, UnknownNameError, restated
 from synovia.io.base import Format, as_path, read_text, write_text
 from synovia.io.load import endings, formats
 from synovia.io.save import source_of
@@ -89,6 +89,7 @@ def write_pose(
 ) -> list[str]:
     """Write a pose and return sentences about what the file does not show; see ``save_pose``."""
     check_kind("pose", pose, Pose, "skeleton.rest_pose() and solution.pose are poses")
+    pose.check_finite()
     where = as_path(path)
     fmt, doubtful = pose_format(where), verify
     if fmt is None or fmt.write_pose is None:
@@ -236,18 +237,14 @@ def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str, *, led: bo
     """
     if not isinstance(values, dict):
         raise FormatError(field, where=where, value=values, expected=f'joint values, "{field}": {{joint: value}}')
-    keys = skeleton.joint_keys
-    rows = {key: row for row, key in enumerate(keys)}
-    by_row: dict[Any, Any] = {}
-    for key, value in cast(dict[str, Any], values).items():
-        if key not in rows:
-            raise restated(unknown_name("joint", key, keys, skeleton.name), FormatError, where)
-        if not (led and skeleton.joints[rows[key]].mimic is not None):
-            by_row[rows[key]] = value
-        _check(value, skeleton.joints[rows[key]].kind.q_size, f"{where}: joint {key!r}")
+    joints = skeleton.joints
     try:
-        return skeleton.rest_pose().with_values(by_row)
-    except InputError as error:
+        by_row = skeleton.by_row(cast("dict[str, Any]", values), "values")
+        for row, value in by_row.items():
+            _check(value, joints[row].kind.q_size, f"{where}: joint {skeleton.joint_keys[row]!r}")
+        given = {row: value for row, value in by_row.items() if not (led and joints[row].mimic is not None)}
+        return skeleton.rest_pose().with_values(given)
+    except (InputError, UnknownNameError) as error:
         raise restated(error, FormatError, where) from error
 
 

@@ -155,8 +155,8 @@ class RestGoal(Goal):
         if self.parts is None:
             shares[:] = [joint.kind is not Kind.FREE for joint in skeleton.joints]
         else:
-            for joint, part in self.parts.items():
-                shares[skeleton.value_index(joint)] = part
+            for row, part in skeleton.by_row(self.parts, "factors").items():
+                shares[row] = part
             held = [skeleton.joints[row].kind is Kind.FIXED for row in np.flatnonzero(shares).tolist()]
             if held and all(held):
                 names = ", ".join(repr(joint) for joint in self.parts)

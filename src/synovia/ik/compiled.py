@@ -389,6 +389,7 @@ class CompiledProblem(ChecksArguments):
         """
         skeleton, given = self.skeleton, self.given
         if isinstance(start, Pose):
+            start.check_finite("start")
             if start.skeleton is skeleton:
                 return start
             if start.skeleton.joint_names not in (given.joint_names, skeleton.joint_names):
@@ -464,8 +465,8 @@ class CompiledProblem(ChecksArguments):
 
     def _without_followers(self, values: JointValues) -> JointValues:
         """Return values by joint without those of mimic joints, which follow their leader; names are checked."""
-        joints = self.skeleton.joints
-        return {name: value for name, value in values.items() if joints[self.skeleton.value_index(name)].mimic is None}
+        rows, joints = self.skeleton.by_row(values, "start"), self.skeleton.joints
+        return {row: value for row, value in rows.items() if joints[row].mimic is None}
 
     def _led(self, q: Array, what: str) -> Array:
         """Return joint values (..., nq) of starts after all checks; mimic joints get the value that follows.

@@ -18,6 +18,7 @@ from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WIN
 from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.model.notebook import Pictured
+from synovia.model.pose import SkippedPose
 from synovia.text import counted
 
 _EVERY_STATUS = tuple(Status)
@@ -157,6 +158,8 @@ class Solution(Pictured):
     def pose(self) -> Pose:
         """The solution, or the best pose that was found. It is inside the limits; all NaN if the status is INVALID."""
         pose = self._pose
+        if pose is None and self.refusal is not None:
+            self._pose = pose = SkippedPose(self.ik.skeleton, self._b, self.refusal)
         if pose is None:
             skeleton = self.ik.skeleton
             q = self._rows[self._b, self.ik.places]

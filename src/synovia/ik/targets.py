@@ -352,19 +352,23 @@ def parts_of(value: Any, *, many: bool = False) -> int:
 
 
 def _index_by_key(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
-    """Return the goals by each key of a table of targets: the goal's name, or any name of its frame on row rows[i]."""
+    """Return the goals by each key of a table of targets.
+
+    A key means the goals of this name, else those whose joint is written so, else those on a frame of this name; the
+    frame of goal i is on row rows[i].
+    """
+    taking = [(i, goal) for i, goal in enumerate(goals) if goal.takes]
+    framed = [(i, goal) for i, goal in taking if rows[i] >= 0]
+    meanings: list[list[tuple[Any, int]]] = [
+        [(goal.name, i) for i, goal in enumerate(goals) if goal.name is not None],
+        [(goal.joint if rows[i] >= 0 else goal.label, i) for i, goal in taking],
+        [(name, i) for i, goal in framed for name in dict.fromkeys(skeleton.names_at(rows[i], goal.place(0)))],
+    ]
     book: dict[str | int, list[int]] = {}
-    for i, goal in enumerate(goals):
-        if goal.name is not None:
-            book.setdefault(goal.name, []).append(i)
-    for i, goal in enumerate(goals):
-        if not goal.takes:
-            continue
-        keys: set[Any] = {goal.label}
-        if rows[i] >= 0:
-            keys = {goal.joint, *skeleton.names_at(rows[i], goal.place(0))}
-        for key in keys - {None, goal.name}:
-            if all(goals[j].name != key for j in book.get(key, [])):
+    for pairs in meanings:
+        known = set(book)
+        for key, i in pairs:
+            if key is not None and key not in known:
                 book.setdefault(key, []).append(i)
     return book
 

@@ -17,11 +17,11 @@ from synovia.errors import FileError, FormatError, InputError, MissingExtraError
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.text import first_few, listed
 
 SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
 FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
-_LISTED: Final = 4  # names that one note lists
 FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB
 NUMBERS_A_BYTE: Final = 4  # further numbers that a file may describe, for each of its bytes
 
@@ -240,17 +240,6 @@ def resting_notes(skeleton: Skeleton, given: Sequence[int], q: Array) -> list[st
     joints = enumerate(zip(skeleton.joint_names, skeleton.joints, strict=True))
     still = [name for row, (name, joint) in joints if joint.mimic is None and missing[skeleton.q_slice(row)].any()]
     return [f"Joints without values in the file stay at rest: {listed(still)}."] if still else []
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first few names in quotes and the number of the others, for a note."""
-    return first_few([repr(name) for name in names])
-
-
-def first_few(texts: Sequence[str]) -> str:
-    """Return the first few texts and the number of the others, for a note."""
-    more = len(texts) - _LISTED
-    return ", ".join(texts[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:

@@ -1,8 +1,9 @@
 """Joint values over time as comma-separated text, for robots and spreadsheets.
 
 The first row names the columns: ``time`` in seconds, then one column for each number of q. A hinge or slide has the
-name of its joint; a ball has ``NAME.qx .qy .qz .qw``; a free joint has ``NAME.x .y .z`` before these. Numbers have
-enough digits to be read back exactly. A file does not hold its skeleton, but it does tell how the root moves.
+name of its joint; a ball has ``NAME.qx .qy .qz .qw``; a free joint has ``NAME.x .y .z`` before these. Files that are
+read may have other names of the joints, such as ``link:NAME``. Numbers have enough digits to be read back exactly. A
+file does not hold its skeleton, but it does tell how the root moves.
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ import math
 import os
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from synovia.errors import FormatError, InputError, did_you_mean, restated
+from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean, restated
 from synovia.io.base import Format, as_path, read_text, resting_notes, write_text
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.root import root_of
+from synovia.text import counted
 
 _TURN: Final = ("qx", "qy", "qz", "qw")
 _PARTS: Final = {Kind.BALL: _TURN, Kind.FREE: ("x", "y", "z", *_TURN)}
@@ -39,6 +41,59 @@ def columns(skeleton: Skeleton) -> list[str]:
         parts = _PARTS.get(joint.kind)
         names += [f"{key}.{part}" for part in parts] if parts else [key] * joint.kind.q_size
     return names
+
+
+class JointColumns:
+    """Which numbers of q columns mean: by the names that ``columns`` gives them, or by any other name of their joints.
+
+    Args:
+        skeleton: The skeleton.
+    """
+
+    def __init__(self, skeleton: Skeleton) -> None:
+        """Collect the names."""
+        self._skeleton = skeleton
+        self._known = {name: at for at, name in enumerate(columns(skeleton))}
+
+    def place(self, column: str) -> int | None:
+        """Return the place in q of a column; None if it belongs to no joint.
+
+        Raises:
+            UnknownNameError: If several joints have this name.
+        """
+        at = self._known.get(column)
+        if at is not None:
+            return at
+        for name, part in ((column, None), column.rpartition(".")[::2]):
+            if name and self._skeleton.knows_value(name):
+                row = self._skeleton.value_index(name)
+                kind = self._skeleton.joints[row].kind
+                parts = _PARTS.get(kind, (None,) * kind.q_size)
+                if part in parts:
+                    return self._skeleton.q_slice(row).start + parts.index(part)
+        return None
+
+    def places(self, names: Sequence[str], before: str = "") -> list[int]:
+        """Return the place in q of each column.
+
+        Args:
+            names: The names of the columns.
+            before: What stands before each name in the file, for messages.
+
+        Raises:
+            InputError: If two columns mean the same number.
+            UnknownNameError: If a column belongs to no joint, or several joints have its name.
+        """
+        found: dict[int, str] = {}
+        for name in names:
+            at = self.place(name)
+            if at is None:
+                hint = did_you_mean(before + name, [before + known for known in self._known])
+                raise UnknownNameError(f"column {before + name!r} belongs to no joint", hint=hint)
+            if at in found:
+                raise InputError("columns", value=[before + found[at], before + name], expected="one for each number")
+            found[at] = name
+        return list(found)
 
 
 def write_csv(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -86,12 +141,13 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     for name, count in Counter(names).items():
         if count > 1:
             raise FormatError(f"column {name!r} is repeated", where=place, expected="each column once")
-    given = dict.fromkeys(columns(skeleton))
-    skeleton = _with_root_of(skeleton, [name for name in names[1:] if name not in given])
-    known = {name: at for at, name in enumerate(columns(skeleton))}
-    for name in names[1:]:
-        if name not in known:
-            raise FormatError(f"column {name!r} belongs to no joint", where=place, hint=did_you_mean(name, given))
+    given = JointColumns(skeleton)
+    try:
+        unknown = [name for name in names[1:] if given.place(name) is None]
+        skeleton = _with_root_of(skeleton, unknown)
+        at = JointColumns(skeleton).places(names[1:])
+    except (InputError, UnknownNameError) as error:
+        raise restated(error, FormatError, place) from error
     numbers = array("d")
     for place, row in rows:
         parsed = [number_of(cell, place) for cell in row]
@@ -103,9 +159,9 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     if not len(values):
         raise FormatError("file has no frames", where=str(where))
     q = np.repeat(skeleton.rest_q[None], len(values), axis=0)
-    q[:, [known[name] for name in names[1:]]] = values[:, 1:]
+    q[:, at] = values[:, 1:]
     rate = frame_rate(values[:, 0], where)
-    notes = [*resting_notes(skeleton, [known[name] for name in names[1:]], q), *_time_notes(values[:, 0])]
+    notes = [*resting_notes(skeleton, at, q), *_time_notes(values[:, 0])]
     try:
         return Motion(skeleton, q, rate or 30.0, name=where.stem, notes=notes)
     except InputError as error:
@@ -115,13 +171,18 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 def _time_notes(times: Array) -> list[str]:
     """Return notes about times (T,), seconds, that a constant rate from 0 on does not keep."""
     steps = np.diff(times)
-    notes: list[str] = []
-    if len(steps) and np.abs(steps - steps.mean()).max() > _UNEVEN * steps.mean():
-        least, most = float(steps.min()), float(steps.max())
-        notes.append(f"Times are not evenly spaced ({least:.3g} to {most:.3g} s); frames have the mean rate.")
+    notes = uneven_notes(steps)
     if len(times) and abs(times[0]) > (0.5 * steps.mean() if len(steps) else 0.0):
         notes.append(f"Times begin at {float(times[0]):.6g} s; those of the clip begin at 0.")
     return notes
+
+
+def uneven_notes(steps: Array) -> list[str]:
+    """Return a note about times from frame to frame (T - 1,), seconds, that a constant rate does not keep."""
+    if not len(steps) or np.abs(steps - steps.mean()).max() <= _UNEVEN * steps.mean():
+        return []
+    least, most = float(steps.min()), float(steps.max())
+    return [f"Times are not evenly spaced ({least:.3g} to {most:.3g} s); frames have the mean rate."]
 
 
 def _with_root_of(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
@@ -131,7 +192,8 @@ def _with_root_of(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
     if root is None:
         return skeleton
     rooted = skeleton.with_root(root)
-    return rooted if set(unknown) <= set(columns(rooted)) else skeleton
+    known = JointColumns(rooted)
+    return rooted if all(known.place(name) is not None for name in unknown) else skeleton
 
 
 def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str, list[str]]]:
@@ -154,7 +216,9 @@ def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str
             if not row:
                 continue
             if count and len(row) != count:
-                raise FormatError(f"row has {len(row)} cells", where=place, expected=f"{count}, one for each name")
+                raise FormatError(
+                    f"row has {counted(len(row), 'cell')}", where=place, expected=f"{count}, one for each name"
+                )
             count = len(row)
             yield place, [cell.strip() for cell in row]
     except csv.Error as error:

@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError
-from synovia.io.base import Contents, Format, as_path, as_utf8, listed, most_numbers, read_bytes, write_bytes
+from synovia.io.base import Contents, Format, as_path, as_utf8, most_numbers, read_bytes, write_bytes
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.text import listed
 
 SCHEMA: Final = "synovia.motion/1"
 _MARK: Final = b"PK\x03\x04"  # a zip archive

@@ -36,6 +36,7 @@ from synovia.model.geometry import (
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.robot import Order, Robot, body_name, floating, free_slice, mounted, robot_of
+from synovia.text import counted
 
 _MUJOCO: Final = ".mujoco.npz"
 _ENDINGS: Final = (".isaac.npz", _MUJOCO)
@@ -216,7 +217,9 @@ def _values(
             )
     else:
         if len(bodies) != poses.shape[1]:
-            raise FormatError(f"file names {len(bodies)} bodies", where=str(where), expected=f"{poses.shape[1]}")
+            raise FormatError(
+                f"file names {counted(len(bodies), 'body', 'bodies')}", where=str(where), expected=f"{poses.shape[1]}"
+            )
         known = {body_name(skeleton, row): row for row in reversed(range(len(skeleton)))}
         carried = [known.get(name, -1) for name in bodies]  # bodies of no joint, such as sensors, may be missing
     if robot.base not in carried:

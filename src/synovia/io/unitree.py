@@ -13,11 +13,12 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import FormatError
-from synovia.io.base import Format, as_path, listed, read_text, write_text
+from synovia.io.base import Format, as_path, read_text, write_text
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, quat_to_matrix, same_side
 from synovia.model.motion import Motion
 from synovia.model.robot import floating, free_slice, mounted, robot_of
+from synovia.text import counted, listed
 
 FPS: Final = 30.0
 _RATE: Final = f"The file does not say its rate; it counts as {FPS:g} frames per second, as Unitree's motions have."
@@ -93,7 +94,7 @@ def _rows(where: Path, joints: list[str]) -> Array:
             raise FormatError("line is not a row of numbers", where=f"{where}, line {line}", value=text[:40])
         if len(numbers) != size:
             raise FormatError(
-                f"row has {len(numbers)} numbers",
+                f"row has {counted(len(numbers), 'number')}",
                 where=f"{where}, line {line}",
                 expected=f"{size}: 7 of the base and one for each of {len(joints)} joints, {listed(joints)}",
                 hint="is it a motion of this model?",

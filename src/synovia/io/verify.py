@@ -10,12 +10,13 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import InputError, SynoviaError
-from synovia.io.base import FLOAT_ROUNDING, SAME, Format, Shown, as_path, listed
+from synovia.io.base import FLOAT_ROUNDING, SAME, Format, Shown, as_path
 from synovia.io.load import clip_number, load_clips, load_model
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.root import root_of
+from synovia.text import counted, listed
 
 _SAME_TIME: Final = 1e-6  # relative difference of rates, or of key times in frames, that counts as rounding
 
@@ -84,7 +85,7 @@ def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> F
         return FileCheck(where, np.inf, 0.0, problems=(f"The file cannot be read back: {error}.",))
     problems = list(shown.problems)
     if len(shown.places) != len(motion):
-        problems.append(f"The file has {len(shown.places)} frames instead of {len(motion)}.")
+        problems.append(f"The file has {counted(len(shown.places), 'frame')} instead of {len(motion)}.")
     elif shown.times is not None and len(motion) > 1:
         off = (shown.times - shown.times[0] - motion.times) * motion.fps
         slack = _SAME_TIME * len(motion) + FLOAT_ROUNDING * motion.fps * float(np.abs(shown.times).max())

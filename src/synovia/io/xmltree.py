@@ -16,6 +16,7 @@ from typing import Any, Final
 from xml.parsers import expat
 
 from synovia.errors import FormatError
+from synovia.text import counted
 
 MAX_DEPTH: Final = 1000  # nested elements; no real file has more
 MAX_ELEMENTS: Final = 200_000  # half a second and a hundred megabytes; a humanoid has two thousand
@@ -121,7 +122,7 @@ class Element:
         except ValueError:
             raise self.error(f"{what} is not numeric", value=text, expected=wanted) from None
         if len(numbers) != count:
-            raise self.error(f"{what} has {len(numbers)} numbers", value=text, expected=wanted)
+            raise self.error(f"{what} has {counted(len(numbers), 'number')}", value=text, expected=wanted)
         if any(math.isnan(number) for number in numbers) or (bounded and max(map(abs, numbers)) > HUGE):
             raise self.error(f"{what} cannot be used", value=text, expected=f"finite numbers up to {HUGE:g}")
         return numbers

@@ -53,8 +53,8 @@ class Arm:
         prefix: Start of the names of the end effector's numbers; another one for a second arm in the same column.
 
     Raises:
-        InputError: If a joint does not exist, or is neither a hinge nor a slide.
-        UnknownNameError: If the tip does not exist.
+        InputError: If a joint is neither a hinge nor a slide, or is named twice.
+        UnknownNameError: If the tip or a joint does not exist.
     """
 
     skeleton: Skeleton
@@ -70,10 +70,12 @@ class Arm:
         row, place = self.skeleton.locate(self.tip)
         object.__setattr__(self, "row", row)
         object.__setattr__(self, "place", np.eye(4) if place is None else place)
-        for name, joint in (self.joints or {}).items():
-            found = self.skeleton.joint(joint)
-            if found.kind not in (Kind.HINGE, Kind.SLIDE):
-                raise InputError(f"joint {joint!r} for {name!r}", value=found.kind.name, expected="a hinge or slide")
+        named = [(joint, name) for name, joint in (self.joints or {}).items()]
+        for own, name in self.skeleton.by_row(named, "number").items():
+            kind = self.skeleton.joints[own].kind
+            if kind not in (Kind.HINGE, Kind.SLIDE):
+                joint = (self.joints or {})[name]
+                raise InputError(f"joint {joint!r} for {name!r}", value=kind.name, expected="a hinge or slide")
 
     def used(self, names: tuple[str, ...], where: str) -> dict[str, int]:
         """Return the row of the joint for each name of a column that moves the tip.

@@ -20,6 +20,7 @@ from synovia.io.load import load_model
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.solver import FullBody
+from synovia.text import counted
 
 _MOVING: Final = (Kind.HINGE, Kind.SLIDE)
 
@@ -69,7 +70,7 @@ class Kinematics:
             if joint_names is None
             else list(joint_names)
         )
-        rows = [self.skeleton.value_index(name) for name in self.joint_names]
+        rows = list(self.skeleton.by_row([(name, name) for name in self.joint_names], "value"))
         for name, row in zip(self.joint_names, rows, strict=True):
             joint = joints[row]
             if joint.kind not in _MOVING or joint.mimic is not None:
@@ -84,7 +85,7 @@ class Kinematics:
         """Return the pose of joint values, and all values as numbers; those after the joints are left alone."""
         given = as_numbers(values, (-1,), "joint values")
         if len(given) < len(self._places):
-            raise InputError("joint values", value=len(given), expected=f"{len(self._places)} numbers")
+            raise InputError("joint values", value=len(given), expected=counted(len(self._places), "number"))
         q = self.skeleton.rest_q.copy()
         q[self._places] = given[: len(self._places)] / self._scale
         return Pose(self.skeleton, self.skeleton.follow(q)), given

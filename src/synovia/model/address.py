@@ -27,6 +27,12 @@ SITE: Final = "site"
 _KINDS: Final = {JOINT: JOINT, LINK: LINK, "body": LINK, SITE: SITE}  # by the word before the colon
 
 
+def kind_and_name(name: str) -> tuple[str | None, str]:
+    """Return the kind before the colon of a name and the part after it; None and the name if it has no such prefix."""
+    word, colon, rest = name.partition(":")
+    return (_KINDS[word], rest) if colon and word in _KINDS else (None, name)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Meaning:
     """One meaning of a name.
@@ -117,8 +123,8 @@ class AddressBook:
     def _named(self, name: str, kind: str) -> list[Meaning]:
         """Return the meanings of one kind: of the whole name, and of the part after ``kind:``."""
         found = self._book[kind].get(name, [])
-        word, colon, rest = name.partition(":")
-        return found + self._book[kind].get(rest, []) if colon and _KINDS.get(word) == kind else found
+        said, rest = kind_and_name(name)
+        return found + self._book[kind].get(rest, []) if said == kind else found
 
     def _fixed_place(self, meaning: Meaning) -> tuple[int, Array]:
         """Return a frame as a place on the nearest joint that moves, or on the root: the same for equal frames."""

@@ -144,7 +144,7 @@ class Joint(ChecksArguments):
 
     Args:
         name: Its own name.
-        parent: Name of the parent joint or its index in the list, None for a root.
+        parent: Name of the parent joint, or of the link that it carries, or its index in the list; None for a root.
         kind: How it moves.
         rest: Rigid 4x4 transform from this joint's frame, at motion zero, to the parent joint's frame.
         axis: Axis of a hinge or slide in this joint's frame; made unit length.

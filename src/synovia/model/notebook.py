@@ -7,13 +7,13 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any, Final
 
-from synovia.errors import MissingExtraError
+from synovia.errors import InputError, MissingExtraError
 
 _SIZE: Final = (720, 540)  # pixels
 
 
 class Pictured:
-    """Base of classes that notebooks show as pictures, or as text if the packages for pictures are missing."""
+    """Base of classes that notebooks show as pictures, or as text if they cannot be drawn."""
 
     __slots__ = ()
 
@@ -40,6 +40,6 @@ def _png(thing: Any) -> bytes | None:
     out = BytesIO()
     try:
         draw.picture(thing, size=_SIZE).save(out, "PNG")
-    except MissingExtraError:
+    except (MissingExtraError, InputError):  # it cannot be drawn: NaN, or too far away
         return None
     return out.getvalue()

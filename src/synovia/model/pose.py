@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError
+from synovia.errors import InputError, SynoviaError
 from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, TURN
 from synovia.model.degrees import FAR, warn_of_degrees
 from synovia.model.geometry import UNIT_SLACK, Array, as_numbers, dimensions, frames_to_transforms
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from synovia.model.skeleton import Skeleton
 
 Numbers = NDArray[Any] | Sequence[float]
-JointValues = Mapping[str, float | Numbers]  # by joint; the others are at rest
+_Value = float | Numbers
+JointValues = Mapping[str, _Value] | Mapping[int, _Value] | Mapping[str | int, _Value]  # the others are at rest
 _CLOSE = 1e-6  # largest error of a mimic joint's value
 _ROUNDING = 1e-15  # error of a normalized length
 _DOUBLE = np.dtype(np.float64)
@@ -227,6 +228,23 @@ class Pose(Pictured):
         """World positions of all joints, (n, 3), length units of the file; read-only."""
         return self.frames[:, 9:]
 
+    def check_finite(self, what: str = "pose") -> None:
+        """Refuse values that are not finite, as those of a problem that ``solve_many`` skipped.
+
+        Args:
+            what: The argument, for the message.
+
+        Raises:
+            InputError: If a value is not finite.
+        """
+        if not np.isfinite(self._q).all():
+            raise self._not_finite(what)
+
+    def _not_finite(self, what: str) -> InputError:
+        """Return the error for values that are not finite."""
+        expected = "finite joint values"
+        return InputError(what, where=self.skeleton.name, value=self._q, expected=expected)
+
     def position(self, joint: str | int) -> Array:
         """Return the world position of a joint, link or site, (3,), length units of the file."""
         row, place = self.skeleton.locate(joint)
@@ -323,18 +341,21 @@ class Pose(Pictured):
             values: By joint: a number for a hinge or slide, four (xyzw) for a ball, seven for a free joint.
 
         Raises:
-            InputError: If a value has the wrong shape or is not finite, or a mimic joint contradicts its leader.
+            InputError: If a value has the wrong shape or is not finite, a joint is named twice, or a mimic joint
+                contradicts its leader.
         """
         q = self._q.copy()
-        for joint, value in values.items():
-            place = self.skeleton.q_slice(joint)
+        rows = self.skeleton.by_row(values, "values")
+        for row, value in rows.items():
+            place = self.skeleton.q_slice(row)
             numbers: Any = [value] if dimensions(value) == 0 else value
-            q[place] = as_numbers(numbers, (place.stop - place.start,), f"value of joint {joint!r}")
+            name = self.skeleton.joint_keys[row]
+            q[place] = as_numbers(numbers, (place.stop - place.start,), f"value of joint {name!r}")
         wanted = q.copy()
         with np.errstate(over="ignore"):  # infinity is refused below
             self.skeleton.follow(q)
-        for joint in values:
-            place = self.skeleton.q_slice(joint)
+        for row in rows:
+            place = self.skeleton.q_slice(row)
             q[place] = wanted[place]  # a value that contradicts the leader is refused below
         return Pose(self.skeleton, q)
 
@@ -345,3 +366,28 @@ class Pose(Pictured):
     def __repr__(self) -> str:
         """Return the skeleton's name and the first values."""
         return f"Pose({self.skeleton.name!r}, q={np.array2string(self._q, precision=4, threshold=8)})"
+
+
+class SkippedPose(Pose):
+    """The pose of a problem of a batch that was skipped: all NaN, and refused where a pose is used.
+
+    Args:
+        skeleton: The skeleton.
+        row: The problem.
+        why: Why it was skipped.
+    """
+
+    __slots__ = ("_row", "_why")
+
+    def __init__(self, skeleton: Skeleton, row: int, why: SynoviaError) -> None:
+        """Keep the reason."""
+        self.skeleton = skeleton
+        self._q = np.full(skeleton.nq, np.nan)
+        self._frames = None
+        self._inside = None
+        self.ready = None
+        self._row, self._why = row, why
+
+    def _not_finite(self, what: str) -> InputError:
+        """Return the error with the reason."""
+        return InputError(f"row {self._row} of the batch is invalid: {self._why}", where=what)

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, NamedTuple, overload
 
 import numpy as np
 
+from synovia.arguments import check_kind, warn
 from synovia.errors import InputError, UnsupportedError, did_you_mean
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import (
@@ -33,6 +34,7 @@ from synovia.model.pose import world_frames
 from synovia.model.robot import base_of, floating, mounted
 from synovia.model.root import root_of
 from synovia.model.tree import ancestors, unused_name
+from synovia.text import listed
 
 Layout = Literal["mujoco", "pinocchio"]
 _WXYZ: Final = [3, 0, 1, 2]  # places of w, x, y, z in xyzw
@@ -95,6 +97,9 @@ def to_qpos(content: Pose | Motion, model: Any) -> Array:
         >>> sy.to_qpos(body.rest_pose(), "mujoco")[3:7].tolist()  # the rotation of the base, w x y z
         [1.0, 0.0, 0.0, 0.0]
     """
+    check_kind("content", content, (Pose, Motion), "sy.Pose(skeleton, q) and sy.Motion(skeleton, q, fps) take arrays")
+    if isinstance(content, Pose):
+        content.check_finite()
     skeleton, values = content.skeleton, np.atleast_2d(content.q)
     parts = _parts(skeleton, model)
     _check_rest(skeleton, values, parts)
@@ -137,7 +142,8 @@ def from_qpos(
         name: Name of a motion.
 
     Returns:
-        A pose without ``fps``, else a motion. Its notes tell how far mimic joints were from their leaders.
+        A pose without ``fps``, else a motion. If mimic joints were elsewhere than their leaders say, by more than 1e-6,
+        a ``UserWarning`` for a pose and the notes of a motion tell how far.
 
     Raises:
         InputError: If a joint of the model is not in the skeleton, or the values have the wrong shape or no unit
@@ -152,6 +158,7 @@ def from_qpos(
         >>> bool(abs(again.positions - pose.positions).max() < 1e-12)
         True
     """
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     rooted = _rooted(skeleton, model)
     parts = _parts(rooted, model)
     moves = fps is not None
@@ -180,9 +187,13 @@ def from_qpos(
             place = rooted.q_slice(row)
             q[:, place] = own[:, at : at + place.stop - place.start]
             at += place.stop - place.start
-    notes = _follow(rooted, q)
+    notes = _follow(rooted, q, [row for part in parts.joints for row in part.rows if part.origin is None])
     body, q = mounted(skeleton, rooted, q, _STILL)
-    return Pose(body, q[0]) if fps is None else Motion(body, q, fps, name=name, notes=notes)
+    if fps is not None:
+        return Motion(body, q, fps, name=name, notes=notes)
+    for note in notes:  # a pose has none
+        warn(note)
+    return Pose(body, q[0])
 
 
 def mujoco_names(model: Any) -> tuple[list[str], list[str]]:
@@ -445,11 +456,16 @@ def _units(quats: Array, skeleton: Skeleton, row: int) -> Array:
     return quats / lengths[:, None]
 
 
-def _follow(skeleton: Skeleton, q: Array) -> Iterable[str]:
-    """Set mimic joints in place, and return a note if they were elsewhere."""
+def _follow(skeleton: Skeleton, q: Array, given: Iterable[int]) -> Iterable[str]:
+    """Set mimic joints in place, and return a note if one of those whose values are given (rows) was elsewhere."""
     before = q.copy()
     skeleton.follow(q)
-    off = np.abs(q - before).max(initial=0.0)
-    if off <= _OFF:
+    off = np.abs(q - before).max(0, initial=0.0)
+    moved = {skeleton.joint_names[row]: float(off[skeleton.q_slice(row)].max(initial=0.0)) for row in given}
+    lost = {name: most for name, most in moved.items() if most > _OFF}
+    if not lost:
         return ()
-    return (f"Mimic joints follow their leaders; their own values, up to {off:.2g} away, were not kept.",)
+    most = max(lost.values())
+    return (
+        f"Mimic joints follow their leaders; values of {listed(list(lost))}, up to {most:.2g} away, were not kept.",
+    )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +36,7 @@ from synovia.text import counted
 
 MAX_JOINTS: Final = 20_000  # far above any body; protects against files that exhaust memory
 LONGEST_COUPLING: Final = 100  # mimic joints in a row
+_V = TypeVar("_V")
 
 
 class Skeleton(Pictured):
@@ -174,15 +175,10 @@ class Skeleton(Pictured):
             (array([0.]), array([1.5]))
         """
         joints = list(self.joints)
-        changed: set[int] = set()
-        for name, given in limits.items():
-            row = self.value_index(name)
-            if row in changed:
-                raise InputError(f"limits of joint {name!r}", where=self.name, expected="each joint once")
-            changed.add(row)
+        for row, given in self.by_row(limits, "limits").items():
             limit = given
             if limit is not None and not isinstance(limit, Limit):
-                lower, upper = as_numbers(limit, (2,), f"limit of joint {name!r}", finite=False).tolist()
+                lower, upper = as_numbers(limit, (2,), f"limit of joint {joints[row].name!r}", finite=False).tolist()
                 limit = Interval(lower, upper)
             if isinstance(limit, Interval) and self.joints[row].kind is Kind.HINGE:
                 warn_of_limit_in_degrees(joints[row].name, (limit.lower, limit.upper), self.value_range(row))
@@ -346,7 +342,7 @@ class Skeleton(Pictured):
         else the one with this role. Values, limits and velocities are looked up so.
 
         Args:
-            joint: Name, body, role or row of the joint; ``joint:NAME`` and ``link:NAME`` too.
+            joint: Name, body, role or row of the joint; ``joint:NAME``, ``link:NAME`` and those of ``joint_keys`` too.
 
         Raises:
             InputError: If it is a site.
@@ -357,9 +353,34 @@ class Skeleton(Pictured):
             row = self._valued[str(joint)] = self._value_index(str(joint))
         return row
 
+    def by_row(self, values: Mapping[Any, _V] | Iterable[tuple[str | int, _V]], what: str) -> dict[int, _V]:
+        """Return values by joint as values by row.
+
+        Args:
+            values: By name, body, role or row of the joint (see ``value_index``), or pairs of a joint and its value.
+            what: What the values are, for the message: ``"limits"``.
+
+        Raises:
+            InputError: If two names mean the same joint, or a name is a site.
+            UnknownNameError: If there is no such joint.
+        """
+        pairs = list(cast("Mapping[str | int, _V]", values).items() if isinstance(values, Mapping) else values)
+        rows = [self.value_index(joint) for joint, _ in pairs]
+        out = {row: value for row, (_, value) in zip(rows, pairs, strict=True)}
+        if len(out) < len(rows):
+            row = next(row for row in rows if rows.count(row) > 1)
+            same = [joint for at, (joint, _) in zip(rows, pairs, strict=True) if at == row]
+            what = f"{what} of joint {self.joint_keys[row]!r}"
+            raise InputError(what, where=self.name, value=same, expected="each joint once")
+        return out
+
     def knows(self, name: object, *, roles: bool = True) -> bool:
         """Return whether a name means anything here: one frame or several, with or without roles."""
         return isinstance(name, str) and bool(self._book.frames(name) or (roles and self._rows_of_role(name)))
+
+    def knows_value(self, name: str) -> bool:
+        """Return whether a name means the value of a joint, or of several; see ``value_index``."""
+        return bool(self._book.joints(name)) or name in self._row_of_key or bool(self._rows_of_role(name))
 
     def address(self, row: int) -> str | int:
         """Return the shortest name that means a joint's frame in goals, targets and files; the row if there is none.
@@ -425,6 +446,8 @@ class Skeleton(Pictured):
         found = self._book.joints(joint)
         if not found and (rows := self._rows_of_role(joint)):
             found = [Meaning(JOINT, joint, row) for row in rows]
+        if not found and joint in self._row_of_key:
+            return self._row_of_key[joint]
         if not found:
             if sites := self._book.sites(joint):
                 own = f"use its joint, {self.joint_names[sites[0].row]!r}"
@@ -554,6 +577,11 @@ class Skeleton(Pictured):
         counts = Counter(self.joint_names)
         named = enumerate(self.joint_names)
         return tuple(name if counts[name] == 1 else f"{name} (joint {row})" for row, name in named)
+
+    @cached_property
+    def _row_of_key(self) -> dict[str, int]:
+        """Rows of the joints by their names in files."""
+        return {key: row for row, key in enumerate(self.joint_keys)}
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:

@@ -9,7 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from synovia.errors import InputError
+from synovia.errors import InputError, did_you_mean
+from synovia.model.address import JOINT, LINK, kind_and_name
 from synovia.model.geometry import Array
 from synovia.model.joint import Joint
 
@@ -48,10 +49,8 @@ def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...],
     Raises:
         InputError: If a parent does not exist or is ambiguous, or joints form a cycle.
     """
-    rows: dict[str, list[int]] = {}
-    for i, joint in enumerate(joints):
-        rows.setdefault(joint.name, []).append(i)
-    above = [_parent(joint, joints, rows, where) for joint in joints]
+    rows = rows_by_name(joints)
+    above = [parent_row(joint, joints, rows, where) for joint in joints]
     place: dict[int, int] = {-1: -1}
     order: list[int] = []
     for i in range(len(joints)):
@@ -85,24 +84,66 @@ def unused_name(name: str, taken: set[str]) -> str:
     return name
 
 
-def _parent(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]], where: str) -> int:
-    """Return the index of a joint's parent in the list, -1 for a root."""
-    if joint.parent is None:
+def rows_by_name(joints: Sequence[Joint]) -> dict[str, list[int]]:
+    """Return the indices of the joints of each name."""
+    rows: dict[str, list[int]] = {}
+    for i, joint in enumerate(joints):
+        rows.setdefault(joint.name, []).append(i)
+    return rows
+
+
+def parent_row(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]], where: str | None = None) -> int:
+    """Return the index of a joint's parent in the list, -1 for a root.
+
+    A name means the joint of this name, else the joint that carries the link of this name.
+
+    Args:
+        joint: The joint.
+        joints: The list.
+        rows: Indices by name, as from ``rows_by_name``.
+        where: Skeleton or file, for messages.
+
+    Raises:
+        InputError: If the parent does not exist or is ambiguous.
+    """
+    parent = joint.parent
+    if parent is None:
         return -1
-    if isinstance(joint.parent, str):
-        found = rows.get(joint.parent, [])
-        if len(found) > 1:
-            raise InputError(
-                f"parent {joint.parent!r} of joint {joint.name!r} means several joints",
-                where=where,
-                value=found,
-                hint="use the index of the parent in the list",
-            )
-        if found:
-            return found[0]
-    elif isinstance(joint.parent, int | np.integer) and 0 <= joint.parent < len(joints):
-        return int(joint.parent)
-    raise InputError(f"parent {joint.parent!r} of joint {joint.name!r} does not exist", where=where)
+    found: list[int] = []
+    if isinstance(parent, str):
+        found = rows.get(parent) or _carriers(parent, joints, rows)
+    elif isinstance(parent, int | np.integer) and 0 <= parent < len(joints):
+        found = [int(parent)]
+    if len(found) == 1:
+        return found[0]
+    what = f"parent {parent!r} of joint {joint.name!r}"
+    if found:
+        hint = "use the index of the parent in the list"
+        raise InputError(f"{what} means several joints", where=where, value=found, hint=hint)
+    if not isinstance(parent, str):
+        raise InputError(f"{what} does not exist", where=where)
+    sited = next(
+        (other.name for other in joints for site in other.sites if parent in (site.name, f"site:{site.name}")), None
+    )
+    hint = did_you_mean(parent, dict.fromkeys([*rows, *(other.body for other in joints if other.body)]))
+    if sited is not None:
+        hint = f"it is a site: use its joint {sited!r}, and rest= for the place on it"
+    raise InputError(f"{what} does not exist", where=where, hint=hint)
+
+
+def _carriers(name: str, joints: Sequence[Joint], rows: dict[str, list[int]]) -> list[int]:
+    """Return the joints of ``joint:NAME``, or those that carry a link: the last one of several on the same link."""
+    kind, bare = kind_and_name(name)
+    if kind == JOINT and bare in rows:
+        return rows[bare]
+    links = (name, bare) if kind == LINK else (name,)
+    found = [i for i, joint in enumerate(joints) if joint.body in links]
+    above = {
+        parent if not isinstance(parent, str) else rows.get(parent, [-1])[0]
+        for i in found
+        if (parent := joints[i].parent) is not None
+    }
+    return [i for i in found if i not in above] or found
 
 
 def _under(joint: Joint, row: int) -> Joint:

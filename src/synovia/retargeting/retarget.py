@@ -158,7 +158,7 @@ class Retargeted:
         scale = f"scale {self.scale:.4g} (length of the legs)" if self.moves else "the base stays where it is"
         lines.append(f"{scale}, {counted(len(self.motion), 'frame')} at {self.motion.fps:g} fps")
         for role, spans in self.contacts.items():
-            lines.append(f"{role}: {len(spans)} contacts, {sum(b - a for a, b in spans)} frames")
+            lines.append(f"{role}: {counted(len(spans), 'contact')}, {counted(sum(b - a for a, b in spans), 'frame')}")
         if slow := [(name, share) for name, share in self.held_back.items() if share >= _OFTEN][:_NAMED]:
             names = self.target.skeleton.joint_names
             told = [f"{name} ({self.velocity[names.index(name)]:.3g} rad/s) in {100.0 * share:.0f} %"
@@ -256,7 +256,7 @@ def retarget(
         still = still_rows(target, roles)
     limits: Any = {row: joint.velocity for row, joint in enumerate(own.joints) if joint.velocity is not None}
     if isinstance(velocity, Mapping):
-        limits |= {own.value_index(joint): value for joint, value in cast("Mapping[Any, Any]", velocity).items()}
+        limits |= own.by_row(cast("Mapping[Any, Any]", velocity), "velocity")
     elif velocity is not None:
         limits = velocity
     most = joint_velocities(own, limits)

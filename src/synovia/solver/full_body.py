@@ -112,6 +112,7 @@ class FullBody(IteratingSolver):
         """Return how far each variable of a skeleton may move in one solve; a mimic joint restricts its leader.
 
         Raises:
+            InputError: If a joint is named twice.
             UnknownNameError: If a joint does not exist.
         """
         if not self.bounds_motion:
@@ -120,8 +121,8 @@ class FullBody(IteratingSolver):
         lengths = (t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] == 0.0)
         if isinstance(self.largest_move, tuple):
             rows = np.full(len(skeleton), np.inf)
-            for joint, value in self.largest_move:
-                rows[skeleton.value_index(joint)] = value
+            for row, value in skeleton.by_row(self.largest_move, "largest_move").items():
+                rows[row] = value
             moves = rows[t.owner]
         else:
             one = float(cast("float", self.largest_move))

@@ -17,6 +17,7 @@ from synovia.io.gltf.container import read_document
 from synovia.io.gltf.scene import parents_of
 from synovia.model.geometry import Array
 from synovia.surface.base import MOST_FACES, Colour, Faces, colour_of
+from synovia.text import counted
 
 _LARGEST: Final = 2**28  # bytes of a mesh file
 _PART: Final = 1000  # numbers as which each part of a GLB counts at least: trimesh takes as long for it
@@ -56,7 +57,7 @@ def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
     except Exception as error:
         raise FormatError(f"mesh cannot be read ({error or type(error).__name__})", where=str(path)) from error
     if not 0 < len(faces) <= MOST_FACES:
-        raise FormatError(f"mesh has {len(faces)} triangles", where=str(path), expected=f"1 to {MOST_FACES}")
+        raise FormatError(f"mesh has {counted(len(faces), 'triangle')}", where=str(path), expected=f"1 to {MOST_FACES}")
     if not np.isfinite(vertices).all():
         raise FormatError("mesh has vertices that are not finite", where=str(path))
     return vertices, faces, colour

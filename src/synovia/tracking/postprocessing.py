@@ -154,13 +154,12 @@ def joint_velocities(skeleton: Skeleton, limits: Any) -> Array:
     A mimic joint moves only with its leader, so its velocity limits the leader.
 
     Raises:
-        InputError: If one is not positive.
+        InputError: If one is not positive, or a joint is named twice.
         UnknownNameError: If a joint does not exist.
     """
     most = np.full(len(skeleton), np.inf)
     if isinstance(limits, Mapping):
-        for joint, value in cast("Mapping[Any, Any]", limits).items():
-            row = skeleton.value_index(joint)
+        for row, value in skeleton.by_row(cast("Mapping[Any, Any]", limits), "velocity").items():
             most[row] = _velocity(value, f"velocity of {skeleton.joint_names[row]!r}")
     else:
         most[:] = _velocity(limits, "velocity")

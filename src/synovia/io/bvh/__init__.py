@@ -8,6 +8,7 @@ from synovia.io.base import Format, Shown
 from synovia.io.bvh.read import looks_like, read
 from synovia.io.bvh.write import rows_in_order, write_bvh
 from synovia.model.motion import Motion
+from synovia.text import counted
 
 
 def _shown(path: Path, motion: Motion) -> Shown:
@@ -16,7 +17,9 @@ def _shown(path: Path, motion: Motion) -> Shown:
     (back,) = read(path).motions()
     joints = back.skeleton.joints
     last = [row for row, joint in enumerate(joints) if joint.body is None or joint.channels is not None]
-    problems = () if len(last) == len(rows) else (f"The file has {len(last)} joints instead of {len(rows)}.",)
+    problems = (
+        () if len(last) == len(rows) else (f"The file has {counted(len(last), 'joint')} instead of {len(rows)}.",)
+    )
     count = min(len(last), len(rows))
     return Shown(rows[:count], back.positions()[:, last[:count]], back.times, problems)
 

@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 from synovia.errors import FormatError
 from synovia.io.base import read_text
 from synovia.model.skeleton import MAX_JOINTS
+from synovia.text import counted
 
 CHANNELS: Final = ("Xposition", "Yposition", "Zposition", "Xrotation", "Yrotation", "Zrotation")
 _CHANNEL: Final = {name.lower(): name for name in CHANNELS}
@@ -184,7 +185,7 @@ def _read_channels(source: Source, node: Node) -> None:
         source.fail(f"unknown channel of {_called(node)}", value=word, expected="one of " + ", ".join(CHANNELS))
     if len(names) != int(count):
         source.fail(
-            f"CHANNELS of {_called(node)} has {len(names)} names, but announces {count}",
+            f"CHANNELS of {_called(node)} has {counted(len(names), 'name')}, but announces {count}",
             at=at,
             value=names,
             expected=count,

@@ -8,13 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from synovia.io.base import FLOAT_ROUNDING, SAME, listed
+from synovia.io.base import FLOAT_ROUNDING, SAME
 from synovia.io.gltf.animation import Animation
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.scene import Rest, Scene, node_places, over_time
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, rigid, same_side
 from synovia.model.motion import Motion
+from synovia.text import listed
 
 # Translation that makes a joint free, as a part of the skeleton's size. Exporters bake a translation for every bone,
 # with errors up to 3e-5 if scale is animated too. Inverse kinematics leaves free joints alone, so noise must not count.

@@ -11,13 +11,13 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import FileError, FormatError, UnsupportedError
-from synovia.io.base import listed
 from synovia.io.gltf.accessors import read_accessor
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.fields import Element
 from synovia.io.gltf.vrm import read_table
 from synovia.model import MAX_JOINTS
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.text import listed
 
 UNIFORM: Final = 1e-4  # relative spread of the components of a scale that counts as an exporter's rounding
 # Extensions that constrain joints: the name of the constraints, and the field of a node that has them.

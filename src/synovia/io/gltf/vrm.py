@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from synovia.io.base import listed
 from synovia.io.gltf.fields import Element
 from synovia.model.names import FINGERS
+from synovia.text import listed
 
 _CAPITAL: Final = re.compile(r"(?=[A-Z])")
 _ENDS: Final = {"metacarpal": 1, "proximal": 1, "intermediate": 2, "distal": 3}  # bones of a finger, from the hand

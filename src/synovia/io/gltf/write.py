@@ -97,7 +97,7 @@ def write_gltf_pose(
     source, target = as_path(into), as_path(path)
     document = read_document(source)
     scene = read_scene(document)
-    tracks = node_tracks(Motion(pose.skeleton, pose.q[None], 1.0, name="pose"), scene)
+    tracks = node_tracks(Motion(pose.skeleton, pose.q[None], 1.0, name="pose"), scene, what="pose")
     content, chunk = _parts(document)
     nodes = {row: node for node, row in scene.row_of.items()}
     for (row, what), values in tracks.items():
@@ -120,7 +120,7 @@ def read_gltf_pose(path: Path, skeleton: Skeleton) -> Pose:
     """
     scene = read_scene(read_document(path))
     rest = Rest(scene)
-    rows, extra = _same_joints(skeleton, scene, str(path)), len(skeleton) - len(scene.names)
+    rows, extra = _same_joints(skeleton, scene, str(path), what="pose"), len(skeleton) - len(scene.names)
     local = np.tile(np.eye(4), (len(scene.names), 1, 1))
     for row in range(len(local)):
         local[row, :3, :3] = quat_to_matrix(rest.conjugated(row, scene.rotation[row]))
@@ -145,7 +145,7 @@ def read_gltf_pose(path: Path, skeleton: Skeleton) -> Pose:
 def shown_pose(path: Path, skeleton: Skeleton) -> tuple[list[int], Array]:
     """Return the rows of a skeleton that a file has, and the places of their nodes, (rows, 3), when no clip plays."""
     scene = read_scene(read_document(path))
-    return _same_joints(skeleton, scene, str(path)), node_places(scene, {}, 1)[0]
+    return _same_joints(skeleton, scene, str(path), what="pose"), node_places(scene, {}, 1)[0]
 
 
 def shown_clip(path: Path, motion: Motion) -> Shown:
@@ -155,7 +155,7 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
     clip = [each for each in read_animations(document, scene.row_of) if each.written][-1]
     times = np.unique(np.concatenate([track.times for track in clip.tracks.values()]))
     local = {key: track.sample(times) for key, track in clip.tracks.items()}
-    rows = _same_joints(motion.skeleton, scene, str(path))
+    rows = _same_joints(motion.skeleton, scene, str(path), what="motion")
     return Shown(rows, node_places(scene, local, len(times)), times)
 
 
@@ -189,7 +189,7 @@ def _write(content: dict[str, Any], chunk: bytes, source: Path, target: Path, *,
     write_bytes(target, _packed(content, chunk) if binary else (json.dumps(content) + "\n").encode(), force=force)
 
 
-def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
+def node_tracks(motion: Motion, scene: Scene, *, what: str = "motion") -> dict[tuple[int, str], Array]:
     """Return local translations (T, 3), rotations (T, 4) and scales (T, 3) of the nodes that a motion moves, by row.
 
     This is the inverse of reading. The rotation of a rigid joint is that of the node, conjugated by the signs of the
@@ -198,7 +198,7 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
     world matrix of the parent's node in that frame.
     """
     rest = Rest(scene)
-    rows = _same_joints(motion.skeleton, scene, motion.name)
+    rows = _same_joints(motion.skeleton, scene, motion.name, what=what)
     extra = len(motion.skeleton) - len(scene.names)
     # scale of an added root, which no node can have, is kept in all places likewise
     scaled_root = bool(extra and motion.stretch is not None and np.any(motion.stretch[:, 0] != 1.0))
@@ -245,7 +245,7 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
     return {key: np.broadcast_to(values, (len(motion), values.shape[-1])) for key, values in out.items()}
 
 
-def _same_joints(skeleton: Skeleton, scene: Scene, where: str) -> list[int]:
+def _same_joints(skeleton: Skeleton, scene: Scene, where: str, *, what: str) -> list[int]:
     """Return the row of a skeleton for each joint of a file; the skeleton may have a free root above them.
 
     Raises:
@@ -260,10 +260,10 @@ def _same_joints(skeleton: Skeleton, scene: Scene, where: str) -> list[int]:
         or (extra and skeleton.joints[0].kind is not Kind.FREE)
     ):
         raise InputError(
-            "motion belongs to another skeleton",
+            f"{what} belongs to another skeleton",
             where=where,
             value=skeleton.name,
-            expected=f"the {len(scene.names)} joints of the file it goes into",
+            expected=f"the {len(scene.names)} joints of the file",
         )
     same = names[extra:] == scene.names
     rows = [row + extra if same else number[name] for row, name in enumerate(scene.names)]
@@ -271,7 +271,7 @@ def _same_joints(skeleton: Skeleton, scene: Scene, where: str) -> list[int]:
         above = skeleton.parents[rows[row]]
         if (above if above >= extra else -1) != (rows[parent] if parent >= 0 else -1):
             raise InputError(
-                f"joint {scene.names[row]!r} hangs from another joint than in the file it goes into",
+                f"joint {scene.names[row]!r} hangs from another joint than in the file",
                 where=where,
                 value=names[above] if above >= extra else None,
                 expected=repr(scene.names[parent]) if parent >= 0 else "no joint above it",

@@ -168,7 +168,7 @@ def _nested(element: Element, home: Path, folders: set[Path], value: str) -> lis
         except (OSError, ValueError, RuntimeError):  # a null byte, a name too long, links in a circle
             continue
     if not found:
-        raise element.error(f"file of <{element.tag}> does not exist", value=value, expected=f"a file beside {home}")
+        raise element.error(f"file of <{element.tag}> does not exist", value=value, expected=f"a file in {home}")
     return [*found]
 
 

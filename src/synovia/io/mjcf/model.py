@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError
-from synovia.io.base import immovable_note, listed, optional_package
+from synovia.io.base import immovable_note, optional_package
 from synovia.io.mjcf.files import Files, check_files
 from synovia.io.mjcf.stand_ins import Shape, stand_ins
 from synovia.io.xmltree import HUGE
@@ -46,6 +46,7 @@ from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.limits import Interval, SwingTwist
 from synovia.model.simulators import mujoco_names
 from synovia.model.tree import unused_name
+from synovia.text import listed
 
 _Mujoco = Any  # the package and its model have no types
 _KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint

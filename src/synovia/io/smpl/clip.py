@@ -16,13 +16,14 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import FormatError
-from synovia.io.base import Format, as_path, listed, resting_notes
+from synovia.io.base import Format, as_path, resting_notes
 from synovia.io.npz import numbers_of, read_arrays, unread_notes
 from synovia.io.smpl.model import NAMES
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, same_side, times_exp
 from synovia.model.motion import Motion
 from synovia.model.robot import floating, free_slice
+from synovia.text import listed
 
 _RATES: Final = ("mocap_framerate", "mocap_frame_rate", "fps")
 _EXPECTED: Final = "a clip of AMASS as .npz"

@@ -9,12 +9,13 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean
+from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.io.base import read_bytes
 from synovia.io.toml.table import AXES, SCHEMA, Table
 from synovia.model import Joint, Kind, Mimic, Site, Skeleton
 from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix, rigid
 from synovia.model.limits import Interval, Limit, SwingTwist
+from synovia.model.tree import parent_row, rows_by_name
 from synovia.text import parse_toml
 
 _LARGEST: Final = 2**25  # bytes: twice the size of a file with the most joints allowed; tomllib is slow
@@ -62,11 +63,12 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
         for number, entry in enumerate(entries)
     ]
     joints = [_joint(table) for table in tables]
-    names = dict.fromkeys(joint.name for joint in joints)
+    rows = rows_by_name(joints)
     for joint, table in zip(joints, tables, strict=True):
-        if isinstance(joint.parent, str) and joint.parent not in names:
-            hint = did_you_mean(joint.parent, names)
-            raise table.error("parent does not exist", "parent", value=joint.parent, hint=hint)
+        try:
+            parent_row(joint, joints, rows)
+        except InputError as error:
+            raise table.at(error) from error
     try:
         return Skeleton(
             joints,

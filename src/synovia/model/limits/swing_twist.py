@@ -63,10 +63,20 @@ class SwingTwist(Limit):
             pair = tuple(as_numbers(getattr(self, name), (2,), f"limit {name}").tolist())
             object.__setattr__(self, name, pair)
             if name != "twist" and not all(0.0 <= angle <= math.pi + 1e-12 for angle in pair):
-                raise InputError(f"swing limit {name}", value=pair, expected="two half-angles from 0 to pi radians")
+                raise InputError(
+                    f"swing limit {name}",
+                    value=pair,
+                    expected="two half-angles from 0 to pi radians",
+                    hint=_degrees(pair),
+                )
         low, high = self.twist
         if not -math.pi - 1e-12 <= low <= high <= math.pi + 1e-12:
-            raise InputError("twist limit", value=self.twist, expected="-pi <= lower <= upper <= pi radians")
+            raise InputError(
+                "twist limit",
+                value=self.twist,
+                expected="-pi <= lower <= upper <= pi radians",
+                hint=_degrees(self.twist),
+            )
         if self.frame is not None:
             matrix = as_matrix(self.frame, "limit frame")  # without rounding, since kernels read a quaternion
             object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
@@ -139,3 +149,10 @@ class SwingTwist(Limit):
         """Return the half-angles and the twist in degrees."""
         x, y, t = (tuple(round(math.degrees(angle), 1) for angle in pair) for pair in (self.x, self.y, self.twist))
         return f"swing x -{x[0]:g}/+{x[1]:g}, y -{y[0]:g}/+{y[1]:g}, twist {t[0]:g} to {t[1]:g} deg"
+
+
+def _degrees(pair: tuple[float, ...]) -> str | None:
+    """Return a hint if two angles are out of range in radians, but not in degrees."""
+    if math.pi < max(abs(angle) for angle in pair) <= 180.0:
+        return f"did you mean degrees, ({', '.join(f'{math.radians(angle):.4g}' for angle in pair)})?"
+    return None

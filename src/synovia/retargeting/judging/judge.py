@@ -13,6 +13,7 @@ from synovia.model.motion import Motion
 from synovia.retargeting.judging.findings import LEVELS, Finding, apart, degrees, find, flipped
 from synovia.retargeting.judging.findings import missed as goals_missed
 from synovia.retargeting.judging.measure import Figures
+from synovia.text import counted
 
 VERDICTS: Final = dict(zip(LEVELS, ("good", "look", "failed"), strict=True))
 _SAID: Final = {"good": "good", "look": "look at it", "failed": "failed"}
@@ -89,7 +90,7 @@ class Judgement:
 
     def __repr__(self) -> str:
         """Return verdict, clip and number of warnings."""
-        return f"Judgement({self.verdict!r}, {self.figures.motion!r}, {len(self.warnings)} warnings)"
+        return f"Judgement({self.verdict!r}, {self.figures.motion!r}, {counted(len(self.warnings), 'warning')})"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -337,6 +337,10 @@
     input.files = one.files;
     input.dispatchEvent(new Event("change", { bubbles: true }));
   };
+  // A click folds a long message, or unfolds it.
+  document.addEventListener("click", (event) => {
+    event.target.closest?.(".synovia-status > div")?.toggleAttribute("data-folded");
+  });
   // A person hears at once that a file is too large. Others go in parts as fast as the server takes them from a browser:
   // viser sends them without a pause, and the server would end the connection.
   const tell = (text) => {

@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from synovia.errors import SynoviaError
-
-SHOWN: Final = 8.0  # seconds that a message is shown
+from synovia.viewer.page.style import reading_time
 
 
 class Message:
@@ -28,7 +27,7 @@ class Message:
     def text(self) -> str:
         """The text, empty if it was shown long enough."""
         text, when = self._now
-        return text if time.monotonic() - when < SHOWN else ""
+        return text if time.monotonic() - when < reading_time(text) else ""
 
     @property
     def mark(self) -> tuple[str, float]:
@@ -38,7 +37,7 @@ class Message:
     def show(self, text: str) -> None:
         """Show a text."""
         self._now = (text, time.monotonic())
-        self._wake(SHOWN)
+        self._wake(reading_time(text))
 
     def withdraw(self, mark: tuple[str, float]) -> None:
         """Remove the message if it is still the marked one."""

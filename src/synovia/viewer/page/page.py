@@ -17,7 +17,7 @@ from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.worker import Worker
 from synovia.viewer.page.control import Message, connect
-from synovia.viewer.page.style import BAD, BRANDS, DIM, GOOD, WARN, note, safe, style
+from synovia.viewer.page.style import BAD, BRANDS, DIM, GOOD, WARN, note, safe, status_line, style
 from synovia.viewer.scene.scene import Scene
 from synovia.viewer.serving.view import Host
 
@@ -291,7 +291,7 @@ class Page:
     def _show_text(self, frame: Frame) -> None:
         """Show the status and the text of the tabs."""
         state = f'data-joint="{"" if self.joint is None else self.joint}" data-searches="{self._searches}"'
-        text = f'<div class="synovia-status" {state}>{self._status_note(frame)}</div>'  # of constant height
+        text = status_line(self._status_note(frame), state)
         if text != self._status_text:
             self._status.content = self._status_text = text
         if self.session.edited and self._hint.visible:  # whoever has changed something needs no hint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from importlib.resources import files
 from typing import Final
 
@@ -19,20 +20,29 @@ INKS: Final[dict[bool, dict[str, str]]] = {
 
 PRIMARY: Final = "teal"  # colour of the one button of a tab that is filled; the rules below name it
 
+_SHORTEST: Final = 8.0  # seconds that a message is shown
+_READING: Final = 14.0  # letters that a person reads in a second
+
 LARGEST_FILE: Final = 2**28  # bytes of a file that a browser sends
 # Bytes a second, and at first, that a browser sends of a file: less than what the server takes before it cuts one off.
 UPLOAD: Final = {"rate": 3 * 2**20, "burst": 8 * 2**20}
 
 GOOD, BAD, WARN, DIM = (f"var(--synovia-{name})" for name in INKS[False])
 
-# Slider labels go below the track. The status line has a constant height, so that a message moves no control. One
-# button of a tab is filled; the others are outlined, unless they have a colour of their own. On a phone the panel is as
-# wide as the screen and leaves the upper half to the body. While a file is dragged over the page, a frame shows that it
-# may be dropped.
+# Slider labels go below the track. The status line has a constant height, so that a message moves no control. A long
+# message unfolds over what is below until it can have been read, and then under the mouse; a click folds it. One button
+# of a tab is filled; the others are outlined, unless they have a colour of their own. On a phone the panel is as wide
+# as the screen and leaves the upper half to the body. While a file is dragged over the page, a frame shows that it may
+# be dropped.
 _RULES: Final = (
     ".mantine-Slider-markLabel{margin-top:7px}.mantine-Slider-mark{display:none}"
     ".mantine-Slider-root{padding-bottom:.9em}"
-    ".synovia-status{height:3.1em;overflow-y:auto;scrollbar-width:thin}"
+    ".synovia-status{position:relative;height:3.1em;z-index:9}"
+    ".synovia-status>div{position:absolute;inset:0 0 auto;min-height:100%;max-height:100%;overflow-y:auto;"
+    "scrollbar-width:thin;overflow-wrap:anywhere;background:var(--mantine-color-body);"
+    "animation:synovia-unfold 8s step-end}"
+    ".synovia-status>div:hover:not([data-folded]){max-height:50vh}.synovia-status>div[data-folded]{animation:none}"
+    "@keyframes synovia-unfold{from{max-height:50vh;box-shadow:0 .6em .6em -.5em #0006}}"
     ".synovia-code{white-space:pre-wrap;overflow-wrap:anywhere;overflow-y:auto;max-height:50vh;font-size:.84em}"
     '[role="tablist"]>[role="tab"]{padding-inline:.48em!important}'
     '.mantine-Button-root[data-block]:not([style*="--button-bg"])'
@@ -95,5 +105,24 @@ def safe(text: object) -> str:
 def note(text: str, colour: str = "inherit") -> str:
     """Return a small paragraph of HTML; ``text`` must be safe HTML."""
     return (
-        f'<div style="padding:0.15em 0.6em 0.45em 0.6em;font-size:0.86em;line-height:1.45;color:{colour}">{text}</div>'
+        '<div style="padding:0.15em 0.6em 0.45em 0.6em;font-size:0.86em;line-height:1.45;overflow-wrap:anywhere;'
+        f'color:{colour}">{text}</div>'
     )
+
+
+def status_line(content: str, attributes: str = "") -> str:
+    """Return the status line of a page, which unfolds if its content is long.
+
+    Args:
+        content: Safe HTML.
+        attributes: Attributes for the scripts of the page.
+    """
+    seconds = reading_time(re.sub("<[^>]*>", "", content))
+    return (
+        f'<div class="synovia-status" {attributes}><div style="animation-duration:{seconds:.0f}s">{content}</div></div>'
+    )
+
+
+def reading_time(text: str) -> float:
+    """Return how long a message is shown, seconds, so that slow readers can read it."""
+    return max(_SHORTEST, len(text) / _READING)

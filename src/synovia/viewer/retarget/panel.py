@@ -15,7 +15,7 @@ from synovia.model import Kind
 from synovia.model.motion import Motion
 from synovia.retargeting import NEEDED, write_map
 from synovia.viewer.page.control import connect
-from synovia.viewer.page.style import DIM, note, style
+from synovia.viewer.page.style import DIM, note, status_line, style
 from synovia.viewer.retarget.limbs import BAD, FAIR, TRUNK, Limb
 from synovia.viewer.scene.skin import SHOWN
 
@@ -329,7 +329,7 @@ class Panel:
 
     def show(self) -> None:
         """Update status and time."""
-        self._status.content = f'<div class="synovia-status">{self.page.status()}</div>'
+        self._status.content = status_line(self.page.status())
         play = self.page.play
         self._playing.value = play.playing
         now = min(max(round(play.time, 3), 0.0), self._time.max)

@@ -1,0 +1,37 @@
+"""Counts with their nouns and verbs, in messages too."""
+
+from pathlib import Path
+
+import pytest
+
+import synovia as sy
+from cli_runs import assert_refused, run
+from synovia.text import counted
+
+
+@pytest.mark.parametrize(
+    ("count", "more", "text"),
+    [
+        (1, {}, "1 input"),
+        (0, {}, "0 inputs"),
+        (2, {"verb": ("is", "are")}, "2 inputs are"),
+        (1, {"verb": ("is", "are"), "plural": "boxes"}, "1 input is"),
+        (3, {"plural": "boxes"}, "3 boxes"),
+    ],
+)
+def test_counts_have_the_right_noun_and_verb(count: int, more: dict[str, object], text: str) -> None:
+    assert counted(count, "input", **more) == text
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_run_says_how_many_outputs_are_in_the_way(tmp_path: Path, count: int) -> None:
+    body = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0)])
+    motion = sy.Motion(body, [body.rest_pose().q] * 2, 30.0)
+    for k in range(2):
+        sy.save_motion(motion, tmp_path / f"clip{k}.bvh")
+    out = tmp_path / "out"
+    out.mkdir()
+    for k in range(count):
+        (out / f"clip{k}.npz").write_bytes(b"mine")
+    ran = run("convert", tmp_path / "clip0.bvh", tmp_path / "clip1.bvh", "-o", out, "--format", "npz")
+    assert_refused(ran, "1 output exists that" if count == 1 else "2 outputs exist that")
