@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 from enum import EnumMeta
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,3 +149,32 @@ def test_arguments_that_are_missing_or_misspelt_are_told_with_the_name_of_ik():
         sy.IK()
     with pytest.raises(sy.UnknownNameError, match=r"IK has no argument 'tolerence'. Did you mean 'tolerance'"):
         sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"), tolerence=(1, 1))
+
+
+OBJECTS = ("skeleton", "motion", "pose", "tracked", "content")
+DOORS = [
+    (name, what)
+    for name in sy.__all__
+    if inspect.isfunction(found := getattr(sy, name))
+    for what in inspect.signature(found).parameters
+    if what in OBJECTS and (name, what) != ("make_problems", "pose")  # a bool
+]
+
+
+@pytest.mark.parametrize(("name", "what"), DOORS)
+def test_functions_say_which_object_they_take(name: str, what: str, tmp_path: Path) -> None:
+    arm = sy.bundled("arm7")
+    path = tmp_path / {"read_csv": "a.csv", "load_pose": "a.json"}.get(name, "a.png")
+    given: dict[str, Any] = {
+        "skeleton": arm, "motion": sy.Motion(arm, [arm.rest_pose().q] * 3, 30.0), "pose": arm.rest_pose(), "path": path,
+        "goals": sy.PositionGoal("tool"), "model": "mujoco", "qpos": arm.rest_pose().q, "joints": ["tool"],
+        "joint": "tool", "positions": np.zeros((2, 9, 3)),
+    }  # fmt: skip
+    needed = inspect.signature(getattr(sy, name)).parameters.values()
+    arguments = {each.name: given.get(each.name) for each in needed if each.default is each.empty}
+    with pytest.raises(sy.InputError, match=rf"{what}: expected a \w+.*, got Plain"):
+        getattr(sy, name)(**{**arguments, what: Plain()})
+
+
+class Plain:
+    """No object of the package."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.arguments import check_kind
 from synovia.clips import guess, prior
 from synovia.clips.points import Points, pieces_of, points_of
 from synovia.errors import InputError
@@ -124,6 +125,7 @@ def fit_positions(
     References:
         Kabsch (1976), *A solution for the best rotation to relate two sets of vectors*, for the guess.
     """
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     body = skeleton.with_root("free")
     before = len(body) - len(skeleton)
     points = points_of(skeleton, positions, joints, offsets, confidence)

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.goals import Goal, PoseGoal, PositionGoal
 from synovia.ik.targets import targets_from
@@ -88,6 +89,7 @@ def make_problems(
         >>> len(problems.goals)
         2
     """
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     for name, value, least in (("count", count, 1), ("frames", frames, 3), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{name} is out of range", value=value, expected=f"a whole number from {least}")

@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, UnknownNameError, UnsupportedError, restated
 from synovia.files.rotations import ROTATION_FORMS, RotationSpec, to_matrix
 from synovia.files.typed import read_typed_file
@@ -115,6 +116,8 @@ def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -
         >>> body = sy.bundled("humanoid")
         >>> sy.solve(body, sy.read_goals("goals.toml", body))  # doctest: +SKIP
     """
+    if skeleton is not None:
+        check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     file = read_typed_file(
         as_path(path),
         GoalFile,

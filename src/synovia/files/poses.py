@@ -167,6 +167,7 @@ def load_start(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
 
 def _load(path: str | os.PathLike[str], skeleton: Skeleton, *, led: bool) -> Pose:
     """Read the pose of a file; ``led``: without the values of mimic joints."""
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     path = as_path(path)
     fmt = pose_format(path)
     if fmt is None or fmt.read_pose is None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
-from synovia.errors import InputError
+from synovia.arguments import check_kind
 from synovia.files.poses import verify_pose
 from synovia.io.save import verify_motion
 from synovia.io.verify import FileCheck, check_skeleton
@@ -37,7 +36,5 @@ def verify_file(content: Motion | Pose | Skeleton, path: str | os.PathLike[str])
         return verify_motion(content, path)
     if isinstance(content, Pose):
         return verify_pose(content, path)
-    other: Any = content
-    if isinstance(other, Skeleton):
-        return check_skeleton(other, path)
-    raise InputError("content", value=type(other).__name__, expected="a Motion, a Pose or a Skeleton")
+    check_kind("content", content, (Motion, Pose, Skeleton), "give what was written")
+    return check_skeleton(content, path)

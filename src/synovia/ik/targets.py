@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.errors import InputError, SynoviaError, UnknownNameError, restated, unknown_name
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
@@ -318,6 +319,7 @@ def targets_from(
         >>> ik.track(sy.targets_from(motion, ["left_hand"], rotations=True)).reached.all().item()
         True
     """
+    check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     if isinstance(joints, str):
         joints = [joints]
     pairs = dict(cast("Mapping[str, str]", joints)) if isinstance(joints, Mapping) else {name: name for name in joints}

@@ -20,6 +20,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean, restated
 from synovia.io.base import Format, as_path, read_text, resting_notes, write_text
 from synovia.model import Kind, Skeleton
@@ -133,6 +134,7 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         >>> import synovia as sy
         >>> sy.read_csv("robot.csv", sy.load_skeleton("robot.urdf"))  # doctest: +SKIP
     """
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     where = as_path(path)
     rows = text_rows(read_text(where), where)
     place, names = next(rows, (f"{where}, line 1", [""]))

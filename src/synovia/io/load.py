@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.errors import (
     FileError,
     FormatError,
@@ -227,6 +228,8 @@ def load_motion(
         >>> walk = sy.load_motion("walk.bvh")  # doctest: +SKIP
         >>> walk.skeleton.joint_names, walk.fps, walk.q.shape  # doctest: +SKIP
     """
+    if skeleton is not None and not isinstance(skeleton, str | os.PathLike):
+        check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one; its path may be given too")
     where = as_path(path)
     fmt = format_of(where)
     if not fmt.holds_motions:

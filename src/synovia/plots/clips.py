@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.clips.feet import ground_contacts, runs
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
@@ -62,6 +63,7 @@ def plot_joints(
         >>> import synovia as sy
         >>> sy.plot_joints(sy.load_motion("walk.bvh"), "joints.png", ["left_hip", "left_knee"])  # doctest: +SKIP
     """
+    check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     where = check_plot(path, force=force)
     skeleton = motion.skeleton
     if not len(motion):
@@ -149,6 +151,7 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
         >>> import synovia as sy
         >>> sy.plot_feet(sy.load_motion("walk.bvh"), "feet.png")  # doctest: +SKIP
     """
+    check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     where = check_plot(path, force=force)
     body = Body.of(motion.skeleton).required()
     feet = [leg[2] for leg in LEGS if leg[2] in body.roles]
@@ -195,6 +198,7 @@ def plot_errors(tracked: Tracked, path: str | os.PathLike[str], *, force: bool =
         >>> tracked = sy.IK(body, goals).track(targets)  # doctest: +SKIP
         >>> sy.plot_errors(tracked, "errors.png")  # doctest: +SKIP
     """
+    check_kind("tracked", tracked, Tracked, "ik.track(targets) returns one")
     where = check_plot(path, force=force)
     from matplotlib.colors import TwoSlopeNorm
 

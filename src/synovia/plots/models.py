@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.comparison import Comparison, Row
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
@@ -123,6 +124,7 @@ def plot_reach(
         >>> import synovia as sy
         >>> sy.plot_reach(sy.bundled("arm7"), "tool", "reach.png")  # doctest: +SKIP
     """
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     where = check_plot(path, force=force)
     row, place = skeleton.locate(joint)
     name = joint if isinstance(joint, str) else skeleton.joint_names[row]

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers
@@ -53,6 +54,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
     References:
         de Leva (1996), *Adjustments to Zatsiorsky-Seluyanov's segment inertia parameters*, Table 4, males.
     """
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     whole = float(as_numbers(mass, (), "mass"))
     if whole <= 0.0:
         raise InputError("mass is not positive", value=mass, expected="kilograms above 0")

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.arguments import check_kind
 from synovia.draw.camera import direction
 from synovia.draw.scene import bone_lengths, up_of
 from synovia.draw.theme import THEMES
@@ -59,6 +60,7 @@ def write_page(
         >>> walk = sy.retarget(sy.load_motion("walk.bvh"), sy.bundled("humanoid")).motion  # doctest: +SKIP
         >>> sy.write_page(walk, "walk.html")  # doctest: +SKIP
     """
+    check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     write_bytes(as_path(path), page_text(motion, targets).encode(), force=force)
 
 

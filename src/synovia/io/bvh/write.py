@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.io.base import as_path, write_bytes
 from synovia.io.bvh.euler import AXES, from_quat
 from synovia.io.bvh.read import row_groups
@@ -72,6 +73,7 @@ def write_bvh(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
         >>> import synovia as sy
         >>> sy.write_bvh(sy.load_motion("walk.glb"), "walk.bvh")  # doctest: +SKIP
     """
+    check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     where = as_path(path)
     nodes = _nodes(motion)
     _fill_angles(nodes.values())

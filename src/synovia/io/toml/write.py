@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.io.base import as_path, write_text
 from synovia.io.toml.table import SCHEMA
 from synovia.model import Joint, Mimic, Site, Skeleton
@@ -33,6 +34,7 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
         >>> import synovia as sy
         >>> sy.write_skeleton(sy.load_skeleton("robot.urdf"), "robot.toml")  # doctest: +SKIP
     """
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     write_text(as_path(path), skeleton_text(skeleton), force=force)
 
 
