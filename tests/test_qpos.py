@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import mujoco
 import numpy as np
-import pinocchio
 import pytest
 
 import synovia as sy
@@ -13,6 +11,8 @@ from synovia.errors import InputError, UnsupportedError
 from synovia.io.load import load_model
 from synovia.model.geometry import frames_to_transforms
 
+mujoco = pytest.importorskip("mujoco")
+pinocchio = pytest.importorskip("pinocchio")
 NEAR = 1e-9  # metres, and of the entries of rotations
 
 MJCF = """<mujoco><compiler angle="radian"/><worldbody>
