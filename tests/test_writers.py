@@ -173,7 +173,7 @@ def test_clips_by_name_and_number(tmp_path):
     for clip, message in (("sit", "no clip named 'sit'"), (1, "no clip 1"), (0.0, "clip: expected the name or the nu")):
         with pytest.raises(InputError, match=message):
             sy.load_motion(tmp_path / "out.glb", clip)
-    with pytest.raises(InputError, match="path is not a path"):
+    with pytest.raises(InputError, match="skeleton: expected a Skeleton, got int"):
         sy.load_motion(tmp_path / "out.glb", skeleton=3)
 
 

@@ -210,7 +210,7 @@ def test_files_of_others_are_not_replaced(clips, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "a.csv").write_text("mine")
-    with pytest.raises(sy.FileError, match=r"1 outputs exist .* a\.csv.*--force"):
+    with pytest.raises(sy.FileError, match=r"1 output exists .* a\.csv.*--force"):
         convert(clips, out)
     assert (out / "a.csv").read_text() == "mine"
     convert(clips, out, force=True)
