@@ -7,6 +7,7 @@ import pytest
 
 import synovia as sy
 from synovia.kernels.compiler import compiled
+from synovia.kernels.layout import WINNER
 
 COUNT = 40 if compiled() else 3
 SOLVERS = ["lm", "dls", "pinv", "transpose", "sdls", "full-body", "fabrik", "ccd", "particles", "two-bone"]
@@ -153,6 +154,26 @@ def test_many_at_once_are_the_same_as_one_by_one(made):
         targets = np.array([foot(body, R, np.random.default_rng(k), "left").target[:3, 3] for k in range(8)])
         alone = [ik.solve(target).pose.q for target in targets]
         np.testing.assert_array_equal(ik.solve_many(targets).q, alone)
+
+
+def test_a_row_without_straight_limbs_is_not_solved_again():
+    """Else an answer depended on the rows beside it: a restart counts as bent to any side."""
+    body, _ = straight()
+    ik = sy.IK(body, sy.PoseGoal("left_hand"), sy.JacobianTranspose(attempts=20))
+    bent = np.arange(40) % 4 > 0
+    starts = np.array([body.random_pose(k).q if b else body.rest_pose().q for k, b in enumerate(bent)])
+    targets = np.array([body.random_pose(100 + k).transform("left_hand") for k in range(40)])
+    many = ik.solve_many(targets, starts)
+    np.testing.assert_array_equal(many.q, [ik.solve(t, q).pose.q for t, q in zip(targets, starts, strict=True)])
+    rows, again = np.array(many._rows), []
+    rows[:, WINNER] = 1.0
+
+    def solve(_, at):
+        again.extend(at.tolist())
+        return np.array(many._rows)[at]
+
+    ik.bend_well(starts, rows, solve)
+    assert set(again) == set(np.flatnonzero(~bent))
 
 
 @bodies

@@ -353,6 +353,8 @@ class CompiledProblem(ChecksArguments):
             bent = self.bends.bent(given, size, (shares[at] < 1.0).astype(np.float64))
             if bent is None:
                 return
+            other = (bent != given).any(axis=1)  # the rest have no limb to bend: each row is as it is alone
+            at, given, bent = at[other], given[other], bent[other]
             found = solve(bent, at)
             now = self.bends.shares(given, found[:, self.places])
             good = found[:, STATUS] == Status.REACHED
