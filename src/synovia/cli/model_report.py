@@ -136,8 +136,11 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
     unit = unit_name(skeleton.meters_per_unit)
     known = unit if skeleton.meters_per_unit is not None else "unknown"
     tolerance, _ = checked_tolerance(None, reach_of_tips(skeleton))
+    limits = [joint.limit for joint in skeleton.joints if isinstance(joint.limit, Interval) and joint.mimic is None]
+    locked = sum(limit.lower == limit.upper for limit in limits)
+    freedom = f"degrees of freedom {_degrees_of_freedom(skeleton)}" + (f" ({locked} locked)" if locked else "")
     facts = [
-        f"joints {len(skeleton)}, degrees of freedom {_degrees_of_freedom(skeleton)}, tips {len(skeleton.tips)}",
+        f"joints {len(skeleton)}, {freedom}, tips {len(skeleton.tips)}",
         f"unit {known}, up {skeleton.up or 'unknown'}, forward {skeleton.forward or 'unknown'}",
         f"longest chain {number(skeleton.size)} {unit}, tolerance of a goal {number(tolerance)} {unit}",
     ]
@@ -214,6 +217,8 @@ def _limit_text(joint: Joint, unit: str) -> str:
     """Return a limit in degrees, or in length units for a slide."""
     if not isinstance(joint.limit, Interval):
         return cast(SwingTwist, joint.limit).describe()
+    if joint.limit.lower == joint.limit.upper:
+        return f"locked at {_ends((joint.limit.lower, joint.limit.upper), joint.kind, unit).split(' to ')[1]}"
     return _ends((joint.limit.lower, joint.limit.upper), joint.kind, unit)
 
 

@@ -18,6 +18,7 @@ from synovia.ik.status import Status
 from synovia.kernels.layout import COLUMN, GOAL_ROW, PARENT, TRANSLATION_COLUMN
 from synovia.model import Kind
 from synovia.model.geometry import Array
+from synovia.model.limits import Interval
 from synovia.model.tree import ancestors
 from synovia.problem.structure import freedoms
 from synovia.text import counted
@@ -60,8 +61,11 @@ def explain(solution: Solution) -> list[str]:
     lines = [*_ending(solution, causes, joints), *misses]
     if hint := unit_hint(solution):
         lines.append(hint)
-    if joints and solution.status is not Status.LIMITED:
-        lines.append(f"At a limit: {_listed(joints)}.")
+    locked = [name for name in joints if _is_locked(solution, name)]
+    if (others := [name for name in joints if name not in locked]) and solution.status is not Status.LIMITED:
+        lines.append(f"At a limit: {_listed(others)}.")
+    if locked:
+        lines.append(f"Locked by limits that leave one value: {_listed(locked)}.")
     lines += causes
     lines += _reason_sentences(solution, reasons)
     lines += solution.notes
@@ -99,7 +103,9 @@ def _ending(solution: Solution, causes: Sequence[str], joints: Sequence[str]) ->
         steps = counted(solution.steps, "step")
         return [_SPENT if solution.ik.solver.bounds_motion else f"{status.meaning} It took {steps}."]
     if status is Status.LIMITED and (closed or joints):
-        held = f"Limited: {_listed(joints)} at a limit. No small step within the limits lowers the error."
+        free = [name for name in joints if not _is_locked(solution, name)]
+        held = "Limited: " + (f"{_listed(free)} at a limit. No" if free else "no")
+        held += " small step within the limits lowers the error."
         return [_CUT if closed else held]
     if status is Status.CONFLICT and solution.missed:
         names = _listed([solution.goals[i].label for i in solution.missed])
@@ -161,6 +167,13 @@ def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> list[st
     }
     names |= {limit.name for reason in reasons for limit in reason.limits}
     return [name for name in solution.active_limits if name in names]
+
+
+def _is_locked(solution: Solution, name: str) -> bool:
+    """Return whether the limits of a joint leave it one value."""
+    skeleton = solution.ik.skeleton
+    limit = skeleton.joints[skeleton.joint_names.index(name)].limit
+    return isinstance(limit, Interval) and limit.lower == limit.upper
 
 
 def _too_few(solution: Solution) -> list[str]:

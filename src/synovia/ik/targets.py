@@ -33,6 +33,7 @@ from synovia.model.geometry import (
 )
 from synovia.model.joint import LONGEST
 from synovia.model.motion import Motion
+from synovia.text import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -272,8 +273,12 @@ class TargetWriter:
             raise unknown_name("goal on a joint", key, [str(name) for name in self._goals_by_key])
         if len(places) > 1:
             fitting = [i for i in places if goals[i].takes == parts]
+            if len(fitting) > 1:  # the others have names of their own
+                fitting = [i for i in fitting if goals[i].name is None]
             if len(fitting) != 1:
-                raise UnknownNameError(f"{key!r} means {len(places)} goals", hint="give the goals names, and use those")
+                named = [str(goals[i].name) for i in places if goals[i].name is not None]
+                hint = "give each of them a name, and use those" + (f" (there is {listed(named)})" if named else "")
+                raise UnknownNameError(f"{key!r} means {len(places)} goals", hint=hint)
             return fitting[0]
         return places[0]
 

@@ -13,7 +13,18 @@ import numpy as np
 
 from synovia.goals import Goal
 from synovia.goals.base import ROTATION
-from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, COLUMN, KIND, PARENT, SCALAR, TRANSLATION_COLUMN, VARIABLE
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_COLUMN,
+    COLUMN,
+    KIND,
+    LOWER,
+    PARENT,
+    SCALAR,
+    TRANSLATION_COLUMN,
+    UPPER,
+    VARIABLE,
+)
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.tables import Ints
@@ -34,15 +45,22 @@ def above(reduced: Reduced, row: int) -> list[int]:
 
 
 def freedoms(reduced: Reduced, row: int) -> int:
-    """Return the degrees of freedom that move a row: the structurally non-zero columns of its Jacobian."""
+    """Return the degrees of freedom that move a row: the non-zero columns of its Jacobian, without locked joints."""
     columns: set[int] = set()
     for r in above(reduced, row):
         turn, shift, variable = reduced.rows[r, [COLUMN, TRANSLATION_COLUMN, VARIABLE]].tolist()
-        if turn >= 0:
+        if turn >= 0 and not is_locked(reduced, variable):
             columns.update(range(turn, turn + (3 if variable >= 0 and reduced.variables[variable, BLOCK] else 1)))
         if shift >= 0:
             columns.update(range(shift, shift + 3))
     return len(columns)
+
+
+def is_locked(reduced: Reduced, variable: int) -> bool:
+    """Return whether the limits of a hinge or slide leave it one value; False for variable -1."""
+    if variable < 0 or reduced.variables[variable, BLOCK] != SCALAR:
+        return False
+    return bool(reduced.limits[variable, LOWER] == reduced.limits[variable, UPPER])
 
 
 def kinds(reduced: Reduced, rows: Sequence[int]) -> list[Kind]:
