@@ -200,6 +200,7 @@ def test_formats_that_others_read_are_named_with_a_cure(name: str, cure: str, tm
 
 def test_an_unknown_command_names_the_nearest() -> None:
     assert_refused(run("sove", "arm7"), "expected a command, got 'sove'. Did you mean 'solve'?", code=2)
+    assert_refused(run("info", "arm7"), "expected a command, got 'info'. Did you mean 'inspect'?", code=2)
 
 
 def test_a_folder_that_does_not_exist_names_the_nearest(tmp_path: Path) -> None:

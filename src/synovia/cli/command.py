@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
@@ -13,6 +13,14 @@ from click.core import ParameterSource
 from synovia.errors import did_you_mean
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+# Names that other programs have for a command
+_ALIKE: Final = {"info": "inspect", "show": "view", "play": "view", "picture": "render", "draw": "render"} | {
+    "save": "convert",
+    "export": "convert",
+    "track": "animate",
+    "follow": "animate",
+}
 
 
 class Commands(click.Group):
@@ -46,7 +54,9 @@ class Commands(click.Group):
             click.UsageError: If there is no such command; the message has the nearest ones.
         """
         if args[0] not in self._homes and not ctx.resilient_parsing:
-            raise click.UsageError(f"expected a command, got {args[0]!r}. {did_you_mean(args[0], self._homes)}", ctx)
+            meant = _ALIKE.get(args[0])
+            hint = f"Did you mean {meant!r}?" if meant in self._homes else did_you_mean(args[0], self._homes)
+            raise click.UsageError(f"expected a command, got {args[0]!r}. {hint}", ctx)
         return super().resolve_command(ctx, args)
 
 
