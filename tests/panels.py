@@ -106,7 +106,7 @@ def make_page(session, monkeypatch):
     gui = Gui()
     client = SimpleNamespace(gui=gui, flush=lambda: None)
     page = Page(client, session, "arm7", make_host(), Surface(), TABS, Keys, SimpleNamespace())
-    engine = Engine(session)
+    engine = Engine(session.state)
 
     def step():
         frame, _ = engine.step(1.0)
@@ -118,7 +118,7 @@ def make_page(session, monkeypatch):
 
 def settled(session):
     """Return the frame in which the body of a session has come to rest."""
-    engine = Engine(session)
+    engine = Engine(session.state)
     for _ in range(300):
         frame, moving = engine.step(1.0 / 60.0)
         if not moving:

@@ -38,7 +38,7 @@ def test_a_page_shows_the_area_of_support_and_the_line_of_sight(nodes):
     lines = Sketches(SimpleNamespace(scene=nodes), session, THEMES["light"], scale=2.0, size=3.4)
     frame = settled(session)
     lines.show(frame)
-    balance = next(editor for editor in session.editors if editor.label == "balance")
+    balance = next(editor for editor in session.goals.editors if editor.label == "balance")
     drawn = nodes.by_name["/sketches/reached"]
     assert drawn.visible
     corners = 2.0 * np.asarray(balance.values["polygon"])
@@ -47,7 +47,7 @@ def test_a_page_shows_the_area_of_support_and_the_line_of_sight(nodes):
     plumb = ends[-2] - ends[-1]
     np.testing.assert_allclose(plumb[[0, 2]], 0.0, atol=1e-6)
     np.testing.assert_allclose(ends[-2], 2.0 * frame.pose.center_of_mass(), atol=1e-5)
-    gaze = next(editor for editor in session.editors if editor.label == "gaze")
+    gaze = next(editor for editor in session.goals.editors if editor.label == "gaze")
     sight = nodes.by_name["/sketches/quiet"].points[0]
     np.testing.assert_allclose(sight, 2.0 * np.array([frame.pose.position("head"), gaze.position]), atol=0.2)
     lines.shown = False
@@ -58,18 +58,18 @@ def test_a_page_shows_the_area_of_support_and_the_line_of_sight(nodes):
 def test_the_path_of_a_joint_goes_through_its_keys(nodes):
     session = opening("humanoid").make()
     path = ClipPath(SimpleNamespace(scene=nodes), session, scale=1.0, size=1.7)
-    hand = session.editors[0]
+    hand = session.goals.editors[0]
     path.show(hand.row)
     assert not nodes.by_name["/path"].visible
     path.shown = True
-    session.new_clip(1.0)
-    first = session.pose.position("left_hand")
-    session.set_play(time=1.0)
+    session.animation.new_clip(1.0)
+    first = session.body.pose.position("left_hand")
+    session.animation.set_play(time=1.0)
     settled(session)
-    session.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.0)))
+    session.goals.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.0)))
     settled(session)
-    last = session.pose.position("left_hand")
-    session.key()
+    last = session.body.pose.position("left_hand")
+    session.animation.key()
     path.show(hand.row)
     line = nodes.by_name["/path"]
     assert line.visible

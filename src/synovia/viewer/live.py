@@ -138,18 +138,18 @@ def opening(
     def make() -> Session:
         session = Session(skeleton, clips, settings, mode, tolerance)
         if start is not None:
-            session.put(with_root_values(start.q, session.rooted))
+            session.body.put(with_root_values(start.q, session.body.rooted))
         if wanted is None:
-            first_goals(session)
+            first_goals(session.goals)
         if playing is not None:
-            session.set_clip(playing)  # after the first goals, which then follow the clip
-            session.set_play(playing=True)
+            session.animation.set_clip(playing)  # after the first goals, which then follow the clip
+            session.animation.set_play(playing=True)
         if wanted is not None:
-            add_goals(session, wanted)
-        session.mark_first()
+            add_goals(session.goals, wanted)
+        session.history.mark_first()
         return session
 
-    rest = make().pose  # raises errors of the arguments now, not in the browser
+    rest = make().body.pose  # raises errors of the arguments now, not in the browser
     inside_limits(rest.skeleton, rest.q[None])  # so that what moves a body before its solver is ready is compiled now
     surface = surface_with(skeleton)
     if playing is not None:

@@ -39,7 +39,7 @@ class Keys:
     def __init__(self, page: Page) -> None:
         """Register the commands."""
         self._page, self._session = page, page.session
-        self._smallest = 10.0 ** round(math.log10(_STEP * page.session.size))
+        self._smallest = 10.0 ** round(math.log10(_STEP * page.session.body.size))
         self._add("Move the target", "G", lambda: self._use("move"))
         self._add("Turn the target or the joint", "R", lambda: self._use("turn"))
         self._add("Undo", "Z", page.undo, "cmd/ctrl")
@@ -85,7 +85,7 @@ class Keys:
 
     def _targets(self) -> list[GoalEditor]:
         """Return the goals whose targets are in the scene."""
-        return [editor for editor in self._session.editors if editor.has_target]
+        return [editor for editor in self._session.goals.editors if editor.has_target]
 
     def _chosen(self) -> GoalEditor:
         """Return the selected goal, which has a target in the scene.
@@ -93,7 +93,7 @@ class Keys:
         Raises:
             InputError: If there is none.
         """
-        editor = self._session.find(self._page.selected)
+        editor = self._session.goals.find(self._page.selected)
         if editor is None:
             raise InputError("no target is selected", hint="Tab, or a click on a ball, selects one")
         if not editor.has_target:
@@ -106,15 +106,17 @@ class Keys:
             if gizmo == "turn":
                 self._page.scene.rings.toggle(self._page.joint)
                 return
-            self._page.select(self._session.add("position", self._page.joint).key)
+            self._page.select(self._session.goals.add("position", self._page.joint).key)
         editor, targets = self._chosen(), self._page.scene.targets
         if gizmo == "turn" and editor.kind == "position":
-            self._session.change(editor.key, kind="pose")  # a rotation to turn; it begins as the joint is turned now
+            self._session.goals.change(
+                editor.key, kind="pose"
+            )  # a rotation to turn; it begins as the joint is turned now
             self._page.refresh()
         if not (editor.has_position if gizmo == "move" else editor.has_rotation):
             raise InputError(f"the target of this goal does not {gizmo}", value=editor.label)
         targets.gizmo = "" if targets.gizmo == gizmo else gizmo
-        self._session.touch()
+        self._session.state.touch()
 
     def _nudge(self, axis: int, sign: float) -> None:
         """Move the selected target a step along an axis of the view, or turn it about that axis."""
@@ -123,45 +125,45 @@ class Keys:
             self._nudge_joint(self._page.joint, axis, sign, axes)
             return
         editor = self._chosen()
-        self._session.remember(("nudge", editor.key))
+        self._session.history.remember(("nudge", editor.key))
         if editor.has_rotation and (self._page.scene.targets.gizmo == "turn" or not editor.has_position):
-            self._session.move(editor.key, turn=_turn(axis, sign * self._angle, axes) @ editor.rotation)
+            self._session.goals.move(editor.key, turn=_turn(axis, sign * self._angle, axes) @ editor.rotation)
         else:
-            self._session.move(editor.key, place=editor.position + sign * self._step * axes[axis])
-        self._session.finish_edit()
+            self._session.goals.move(editor.key, place=editor.position + sign * self._step * axes[axis])
+        self._session.animation.finish_edit()
 
     def _nudge_joint(self, row: int, axis: int, sign: float, axes: tuple[Array, Array, Array]) -> None:
         """Turn a joint of the given skeleton a step about an axis of the view; a hinge about its own axis."""
-        with self._session.lock:
-            at, kind = row + self._session.rooted.added, self._session.given.joints[row].kind
-            values = self._session.pose.q[self._session.skeleton.q_slice(at)]
+        with self._session.state.lock:
+            at, kind = row + self._session.body.rooted.added, self._session.body.given.joints[row].kind
+            values = self._session.body.pose.q[self._session.body.skeleton.q_slice(at)]
             if kind in (Kind.HINGE, Kind.SLIDE):
                 values = values + sign * (self._angle if kind is Kind.HINGE else self._step)
             elif kind is not Kind.FIXED:
-                frame = self._session.pose.frames[at, :9].reshape(3, 3)
+                frame = self._session.body.pose.frames[at, :9].reshape(3, 3)
                 values = turned_values(values, frame, _turn(axis, sign * self._angle, axes))
-            self._session.set_joint(at, values)
-        self._session.finish_edit()
+            self._session.body.set_joint(at, values)
+        self._session.animation.finish_edit()
 
     def _play(self) -> None:
         """Let the clip run or stand still."""
-        if self._session.play.motion is None:
+        if self._session.animation.play.motion is None:
             raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model, and begins one")
-        self._session.set_play(playing=not self._session.play.playing)
+        self._session.animation.set_play(playing=not self._session.animation.play.playing)
 
     def _mirror(self) -> None:
-        self._session.mirror()
+        self._session.poses.mirror()
         self._page.refresh()
 
     def _pin(self) -> None:
         """Pin the joint of the selected goal, or let it go."""
-        held = self._session.pin(self._page.selected)
+        held = self._session.goals.pin(self._page.selected)
         self._page.refresh()
-        label = self._session.editor(self._page.selected).label
+        label = self._session.goals.editor(self._page.selected).label
         self._page.notify(f"{label} is held where it is." if held else f"{label} is free.")
 
     def _remove(self) -> None:
-        self._session.remove(self._page.selected)
+        self._session.goals.remove(self._page.selected)
         self._page.refresh()
 
     @property

@@ -124,11 +124,11 @@ class Page:
         """Add the scene and the controls, and start to solve."""
         self.client, self.session, self.command, self.dark = client, session, command, host.dark
         self.host, self.background, self.surface, self.navigation = host, host.background, surface, navigation
-        self.selected: int | None = session.editors[0].key if session.editors else None
-        self.joint: int | None = session.editors[0].row if session.editors else None
+        self.selected: int | None = session.goals.editors[0].key if session.goals.editors else None
+        self.joint: int | None = session.goals.editors[0].row if session.goals.editors else None
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
-        self.unit = unit_of(session.given.meters_per_unit)
+        self.unit = unit_of(session.body.given.meters_per_unit)
         self.message = Message(self.wake)
         self._updates: list[float] = []  # times of updates of the text that are due without a change
         self._last = 0.0  # time of the last update of the text
@@ -143,7 +143,7 @@ class Page:
         self._tabs: list[Tab] = []
         self._panel(tabs)
         self.keys = keys(self)
-        self.worker = Worker(session, self._show, host.background, self._next_update)
+        self.worker = Worker(session.state, self._show, host.background, self._next_update)
 
     def _theme(self) -> None:
         """Set the page's colours."""
@@ -158,8 +158,8 @@ class Page:
     def _panel(self, tabs: Sequence[tuple[str, type[Tab]]]) -> None:
         """Add the controls."""
         gui = self.client.gui
-        gui.set_panel_label(f"Synovia: {self.session.given.name}"[:60])
-        gui.add_html(style(f"{self.session.given.name} · Synovia"))
+        gui.set_panel_label(f"Synovia: {self.session.body.given.name}"[:60])
+        gui.add_html(style(f"{self.session.body.given.name} · Synovia"))
         self._status = gui.add_html("")
         self._hint = gui.add_html(note(_HINT, DIM))
         group = gui.add_tab_group()
@@ -171,12 +171,12 @@ class Page:
 
     def select(self, key: int | None) -> None:
         """Select a goal, or none, and its joint."""
-        editor = self.session.find(key)
+        editor = self.session.goals.find(key)
         self._select(key, None if editor is None else editor.row)
 
     def select_joint(self, row: int) -> None:
         """Select a joint, a row of the given skeleton, and the goal that it has, if any."""
-        goals = (editor.key for editor in self.session.editors if editor.row == row and editor.has_target)
+        goals = (editor.key for editor in self.session.goals.editors if editor.row == row and editor.has_target)
         self._select(next(goals, None), row)
 
     def _select(self, key: int | None, row: int | None) -> None:
@@ -187,43 +187,45 @@ class Page:
         self.joint = self.scene.joint = row
         for tab in self._tabs:
             tab.select(key)
-        self.session.touch()
+        self.session.state.touch()
 
     def refresh(self) -> None:
         """Update the tabs after a change that may have replaced the goals."""
-        keys = {editor.key for editor in self.session.editors}
+        keys = {editor.key for editor in self.session.goals.editors}
         if self.selected not in keys and (self.selected is not None or self.joint is None):
             self.select(min(keys, default=None))
         for tab in self._tabs:
             tab.select(self.selected)
-        self.session.touch()
+        self.session.state.touch()
 
     def undo(self) -> None:
         """Take the last change back."""
-        if not self.session.undo():
+        if not self.session.history.undo():
             self.notify("No change to undo.")
         self.refresh()
 
     def redo(self) -> None:
         """Make the change again that was taken back last."""
-        if not self.session.redo():
+        if not self.session.history.redo():
             self.notify("No change to redo.")
         self.refresh()
 
     def key(self) -> None:
         """Keep the present pose at the present frame of the clip."""
-        made = self.session.key()
+        made = self.session.animation.key()
         self.notify(f"Keyed frame {made.frame}. The targets follow the clip again.")
 
     def find_joint(self) -> None:
         """Open the tree of joints at its search; ``browser.js`` does so when the number of searches changes."""
         self._searches += 1
-        self.session.touch()
+        self.session.state.touch()
 
     def switch_auto_key(self) -> None:
         """Key the pose at the end of each edit, or only on request again."""
-        self.session.auto_key = not self.session.auto_key
-        self.notify("Each edit of a clip becomes a key." if self.session.auto_key else "K keys an edit of a clip.")
+        self.session.animation.auto_key = not self.session.animation.auto_key
+        self.notify(
+            "Each edit of a clip becomes a key." if self.session.animation.auto_key else "K keys an edit of a clip."
+        )
 
     def clear_joint(self) -> None:
         """Set the selected joint to its rest value.
@@ -233,20 +235,20 @@ class Page:
         """
         if self.joint is None:
             raise InputError("no joint is selected", hint="a click on a joint selects it")
-        self.session.clear_joint(self.joint)
-        self.session.finish_edit()
+        self.session.body.clear_joint(self.joint)
+        self.session.animation.finish_edit()
 
     def copy_pose(self) -> None:
         """Keep the present pose for ``paste_pose``."""
-        self.session.copy_pose()
+        self.session.poses.copy()
         self.notify("Copied the pose.")
 
     def paste_pose(self, *, mirror: bool = False) -> None:
         """Set the pose that was copied last, or its mirror image; on a clip, key it."""
-        self.session.paste_pose(mirror=mirror)
+        self.session.poses.paste(mirror=mirror)
         self.refresh()
-        if self.session.play.motion is not None:
-            self.notify(f"Keyed the copied pose at frame {self.session.play.frame}.")
+        if self.session.animation.play.motion is not None:
+            self.notify(f"Keyed the copied pose at frame {self.session.animation.play.frame}.")
 
     def notify(self, text: str) -> None:
         """Show a message for a few seconds."""
@@ -255,7 +257,7 @@ class Page:
     def wake(self, seconds: float) -> None:
         """Update the text now, and once more after some seconds."""
         self._updates.append(time.monotonic() + seconds)
-        self.session.touch()
+        self.session.state.touch()
 
     def _next_update(self) -> float | None:
         """Return the seconds until the next update of the text, None to wait for a change."""
@@ -269,14 +271,14 @@ class Page:
         self.dark = dark
         self._theme()
         self.scene.set_theme(dark)
-        self.session.touch()
+        self.session.state.touch()
 
     def _show(self, frame: Frame) -> None:
         """Show a frame: the scene every time, the text a few times a second and at rest."""
         if self.closed:
             return
         self.frame = frame
-        if frame.still and not frame.busy and (made := self.session.key_if_due()) is not None:
+        if frame.still and not frame.busy and (made := self.session.animation.key_if_due()) is not None:
             self.notify(f"Keyed frame {made.frame}.")
         now = time.monotonic()
         with suppress(RuntimeError):  # a control was removed meanwhile
@@ -294,7 +296,7 @@ class Page:
         text = status_line(self._status_note(frame), state)
         if text != self._status_text:
             self._status.content = self._status_text = text
-        if self.session.edited and self._hint.visible:  # whoever has changed something needs no hint
+        if self.session.history.edited and self._hint.visible:  # whoever has changed something needs no hint
             self._hint.visible = False
         self.keys.show()
         for tab in self._tabs:
@@ -318,7 +320,7 @@ class Page:
         spent = f", {frame.milliseconds:.2f} ms" if frame.milliseconds > 0.0 else ""
         return note(
             f'<b style="color:{colour}">{name}</b> in {steps}{spent} '
-            f'<span style="color:{DIM}">({safe(self.session.solver.name)})</span>'
+            f'<span style="color:{DIM}">({safe(self.session.solving.solver.name)})</span>'
         )
 
     def close(self) -> None:
@@ -349,7 +351,7 @@ def _compiling_note(words: str, spent: float, usual: float) -> str:
 def _labels(session: Session) -> dict[str, int]:
     """Return the row of each joint by its label; equal names get the row as a suffix."""
     out: dict[str, int] = {}
-    for row, name in enumerate(session.given.joint_names):
+    for row, name in enumerate(session.body.given.joint_names):
         label = name if name not in out else f"{name} (joint {row})"
         out[label] = row
     return out

@@ -27,7 +27,7 @@ from synovia.model.motion import Motion
 from synovia.model.root import root_of
 from synovia.solver import Solver
 from synovia.viewer.editing.root import changed_root
-from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.state import State
 
 RATE: Final = 30.0  # frames per second of a recording
 _MOST: Final = 30 * 60 * 10  # frames of a recording: ten minutes
@@ -35,27 +35,27 @@ _RIGID: Final = "Animated scale was not kept: the saved motion has rigid bones."
 _LONGEST: Final = 40  # largest factor by which a slow clip may grow when it is saved
 
 
-def goals_of(session: Session) -> list[Goal]:
+def goals_of(state: State) -> list[Goal]:
     """Return the enabled goals on the given skeleton, with their targets."""
-    with session.lock:
-        return [editor.goal(session.given.address, kept=True) for editor in session.editors if editor.enabled]
+    with state.lock:
+        return [editor.goal(state.given.address, kept=True) for editor in state.editors if editor.enabled]
 
 
-def goal_file(session: Session) -> bytes:
+def goal_file(state: State) -> bytes:
     """Return the enabled goals as a goal file.
 
     Raises:
         UnsupportedError: If no goal is enabled, or a goal file cannot hold one of them.
     """
-    goals = goals_of(session)
+    goals = goals_of(state)
     if not goals:
         raise UnsupportedError("no goal is enabled, so there is no goal to save")
     return goals_text(goals).encode(errors="replace")
 
 
-def command_line(session: Session, model: str) -> str:
+def command_line(state: State, model: str) -> str:
     """Return the command that solves the saved goals from the saved pose. Comments list settings without an option."""
-    settings, root = session.solver, _root_of(session)
+    settings, root = state.solver, _root_of(state)
     words = ["synovia", "solve", model, "--goals", "goals.toml", "--start", "pose.json", "--solver", settings.name]
     if root != "fixed":
         words += ["--root", root]
@@ -63,13 +63,13 @@ def command_line(session: Session, model: str) -> str:
     for name in ("attempts", "seed"):
         if name in changed:
             words += [f"--{name}", str(changed.pop(name))]
-    if session.tolerance is not None:
-        words += ["--tol", f"{session.tolerance[0]!r},{math.degrees(session.tolerance[1])!r}"]
+    if state.tolerance is not None:
+        words += ["--tol", f"{state.tolerance[0]!r},{math.degrees(state.tolerance[1])!r}"]
     lines = [shlex.join(words)]
     if changed:
         listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
         lines.append(f"# the command has no option for {listed}; the Python code above sets it")
-    if (moved := _moved_root(session)) is not None:
+    if (moved := _moved_root(state)) is not None:
         lines.append(f"# {moved}")
     return "\n".join(lines)
 
@@ -81,36 +81,36 @@ def _changed(settings: Solver) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in names if getattr(settings, name) != getattr(plain, name)}
 
 
-def _root_of(session: Session) -> str:
+def _root_of(state: State) -> str:
     """Return the root mode of the saved problem: free if the page, or the clip, has moved the root of the file."""
-    by_clip = session.mode == "fixed" and root_of(session.given.joint_names[:1]) == "free"
-    return "free" if by_clip or session.rooted.base is not None else session.mode
+    by_clip = state.mode == "fixed" and root_of(state.given.joint_names[:1]) == "free"
+    return "free" if by_clip or state.rooted.base is not None else state.mode
 
 
-def _moved_root(session: Session) -> str | None:
+def _moved_root(state: State) -> str | None:
     """Return a remark if the page has moved the root from its place in the file, else None."""
-    if session.rooted.base is None:
+    if state.rooted.base is None:
         return None
-    held = "held" if session.mode == "fixed" else f"moved along {session.mode} only"
+    held = "held" if state.mode == "fixed" else f"moved along {state.mode} only"
     return f"on the page the root is {held}, away from its place in the file; here it starts at the same place, free"
 
 
-def python_text(session: Session, model: str) -> str:
+def python_text(state: State, model: str) -> str:
     """Return Python code that solves the goals from the present pose, with the same result."""
-    with session.lock:
-        goals, pose = goals_of(session), _own_pose(session)
+    with state.lock:
+        goals, pose = goals_of(state), _own_pose(state)
     if not goals:
         return "# no goal is enabled\n"
     opened = f"sy.bundled({model!r})" if is_bundled(model) else f"sy.load_skeleton({model!r})"
     lines = ["import synovia as sy", "", f"body = {opened}", "goals = ["]
     lines += [f"    sy.{type(goal).__name__}({', '.join(_arguments(goal))})," for goal in goals]
-    changed = ", ".join(f"{name}={value!r}" for name, value in _changed(session.solver).items())
-    root = _root_of(session)
+    changed = ", ".join(f"{name}={value!r}" for name, value in _changed(state.solver).items())
+    root = _root_of(state)
     options = "" if root == "fixed" else f", root={root!r}"
-    if session.tolerance is not None:
-        options += f", tolerance={session.tolerance!r}"
-    lines += ["]", f"solver = sy.{type(session.solver).__name__}({changed})"]
-    if (moved := _moved_root(session)) is not None:
+    if state.tolerance is not None:
+        options += f", tolerance={state.tolerance!r}"
+    lines += ["]", f"solver = sy.{type(state.solver).__name__}({changed})"]
+    if (moved := _moved_root(state)) is not None:
         lines.append(f"# {moved}")
     lines.append(f"ik = sy.IK(body, goals, solver{options})")
     values = _start_values(pose)
@@ -158,18 +158,18 @@ def _python(value: Any) -> str:
     return repr(cast("object", value))
 
 
-def _own_pose(session: Session) -> Pose:
+def _own_pose(state: State) -> Pose:
     """Return the pose with the root that ``_root_of`` names."""
-    if session.rooted.base is None:
-        return session.pose
-    to, q = changed_root(session.pose.q, session.rooted, session.given, "free")
+    if state.rooted.base is None:
+        return state.pose
+    to, q = changed_root(state.pose.q, state.rooted, state.given, "free")
     return Pose(to.skeleton, q)
 
 
-def pose_file(session: Session) -> bytes:
+def pose_file(state: State) -> bytes:
     """Return the pose as a pose file, with the values of the root mode of ``command_line``."""
-    with session.lock:
-        pose = _own_pose(session)
+    with state.lock:
+        pose = _own_pose(state)
     return _written("pose.json", lambda path: save_pose(pose, path))
 
 
@@ -202,27 +202,27 @@ def _written(name: str, write: Callable[[Path], None]) -> bytes:
         return path.read_bytes()
 
 
-def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
+def solved_clip(state: State, recorded: Sequence[Array]) -> Motion:
     """Return the motion of a page: the recording, else the clip solved with the goals, else two frames of the pose.
 
     Args:
-        session: The session.
+        state: The state.
         recorded: Recorded joint values, each (nq,), 30 frames per second.
     """
     from synovia.viewer.editing.engine import Engine
 
-    with session.lock:
-        session = copy(session)  # what somebody changes from now on does not change the motion
-        session.editors = [editor.copy() for editor in session.editors]
-        play = session.play = replace(session.play)
-    skeleton, clip, pace = session.skeleton, play.motion, abs(play.speed)
+    with state.lock:
+        state = copy(state)  # what somebody changes from now on does not change the motion
+        state.editors = [editor.copy() for editor in state.editors]
+        play = state.play = replace(state.play)
+    skeleton, clip, pace = state.skeleton, play.motion, abs(play.speed)
     if len(recorded) > 1:
         return Motion(skeleton, np.array(recorded), RATE, name="recorded")
     if clip is None or pace == 0.0:
-        return Motion(skeleton, np.array([session.pose.q, session.pose.q]), RATE, name="pose")
-    for editor in session.editors:
+        return Motion(skeleton, np.array([state.pose.q, state.pose.q]), RATE, name="pose")
+    for editor in state.editors:
         editor.snap()
-    engine = Engine(session)
+    engine = Engine(state)
     engine.prepare()
     rows: list[Array] = []
     first, last = play.span
@@ -231,9 +231,9 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
         raise UnsupportedError("the clip plays too slowly to be saved", value=play.speed, expected="a higher speed")
     for frame in range(frames):
         seconds = min(first + frame * pace / clip.fps, last)
-        start = session.start(seconds if play.speed > 0.0 else first + last - seconds)
-        session.place(session.editors, start)
-        solved = start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(session.editors), start))
+        start = state.start(seconds if play.speed > 0.0 else first + last - seconds)
+        state.place(state.editors, start)
+        solved = start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(state.editors), start))
         rows.append(solved.q)
     notes = clip.notes if clip.stretch is None else (*clip.notes, _RIGID)
     return Motion(skeleton, np.array(rows), clip.fps, name=clip.name, notes=notes)

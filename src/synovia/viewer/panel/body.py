@@ -39,11 +39,11 @@ class Body(Tab):
         self._root = self.connect(
             gui.add_dropdown(
                 "Root",
-                tuple(dict.fromkeys((*ROOTS, self.session.mode))),
-                initial_value=self.session.mode,
+                tuple(dict.fromkeys((*ROOTS, self.session.body.mode))),
+                initial_value=self.session.body.mode,
                 hint="Fixed, free, or moving along and about axes.",
             ),
-            self.session.set_root,
+            self.session.body.set_root,
         )
         self.connect(
             gui.add_dropdown("Limits", ("selected", "all", "off"), hint="Joints whose limits are drawn as arcs."),
@@ -61,7 +61,7 @@ class Body(Tab):
         for line in self.page.surface.notes:
             gui.add_html(note(safe(line), WARN))
         self._dark = self.connect(gui.add_checkbox("Dark", self.page.dark), self.page.set_dark)
-        skeleton = self.session.given
+        skeleton = self.session.body.given
         self._rows = [row for row, joint in enumerate(skeleton.joints) if joint.kind.q_size]
         simple = [row for row in self._rows if joint_is_simple(skeleton.joints[row].kind)]
         self._many = len(self._rows) > _FEW or len(simple) < len(self._rows)
@@ -92,7 +92,7 @@ class Body(Tab):
         gui = self.gui
         self._name = gui.add_text("Name", "", hint="Of the present pose, to be kept.")
         self.connect(
-            gui.add_button("Keep this pose"), lambda _: self.session.keep_pose(str(self._name.value)), click=True
+            gui.add_button("Keep this pose"), lambda _: self.session.poses.keep(str(self._name.value)), click=True
         )
         self._kept: Any = gui.add_dropdown("Kept", (_NO_POSE,), hint="Applied on a clip, a pose becomes a key.")
         self._use = gui.add_button_group("", ("Apply", "Mirrored", "Delete"))
@@ -102,19 +102,19 @@ class Body(Tab):
 
     def _use_pose(self, button: str) -> None:
         name = str(self._kept.value)
-        if name == _NO_POSE and name not in self.session.library:
+        if name == _NO_POSE and name not in self.session.poses.library:
             raise InputError("no pose was kept", hint="type a name, then press 'Keep this pose'")
         if button == "Delete":
-            self.session.drop_pose(name)
+            self.session.poses.drop(name)
         else:
-            self.session.apply_pose(name, mirror=button == "Mirrored")
+            self.session.poses.apply(name, mirror=button == "Mirrored")
             self.page.refresh()
 
     def _save_poses(self, _: Any) -> None:
-        if not self.session.library:
+        if not self.session.poses.library:
             raise InputError("no pose was kept", hint="type a name, then press 'Keep this pose'")
         self.page.client.send_file_download(
-            "poses.json", poses_text(self.session.library).encode(), save_immediately=True
+            "poses.json", poses_text(self.session.poses.library).encode(), save_immediately=True
         )
 
     def _pressed(self, button: str) -> None:
@@ -122,10 +122,10 @@ class Body(Tab):
         actions: dict[str, Callable[[], object]] = {
             "Undo": page.undo,
             "Redo": page.redo,
-            "Reset": session.reset,
-            "Rest pose": session.rest,
+            "Reset": session.history.reset,
+            "Rest pose": session.body.rest,
             "Rest joint": page.clear_joint,
-            "Mirror": session.mirror,
+            "Mirror": session.poses.mirror,
             "Copy": page.copy_pose,
             "Paste": page.paste_pose,
             "Paste mirrored": partial(page.paste_pose, mirror=True),
@@ -135,11 +135,11 @@ class Body(Tab):
 
     def _draw_arcs(self, which: str) -> None:
         self.page.scene.arcs = which
-        self.session.touch()
+        self.session.state.touch()
 
     def _draw_sketches(self, on: bool) -> None:
         self.page.scene.sketches.shown = bool(on)
-        self.session.touch()
+        self.session.state.touch()
 
     def select(self, key: int | None) -> None:
         """Show the sliders of the selected joint."""
@@ -160,10 +160,10 @@ class Body(Tab):
 
     def _add_sliders(self, row: int) -> None:
         """Add the sliders of a joint, with the range of its limits."""
-        gui, given = self.gui, self.session.given
+        gui, given = self.gui, self.session.body.given
         joint = given.joints[row]
         limit = Interval(*given.value_range(row)) if joint_is_simple(joint.kind) else joint.limit
-        for part, (name, low, high, step) in enumerate(ranges(joint.kind, limit, self.session.size)):
+        for part, (name, low, high, step) in enumerate(ranges(joint.kind, limit, self.session.body.size)):
             title = name if self._many else f"{short_label(joint.name)} {name.removeprefix('angle ')}".strip()
             if not name.endswith("°"):
                 title = f"{title} {self.page.unit}".strip()
@@ -174,27 +174,29 @@ class Body(Tab):
 
     def _values(self, row: int) -> Array:
         """Return the slider values of a joint: degrees, length units."""
-        joint = self.session.given.joints[row]
-        with self.session.lock:  # a change of the root mode changes pose and rows together
-            value = self.session.pose[row + self.session.rooted.added]
+        joint = self.session.body.given.joints[row]
+        with self.session.state.lock:  # a change of the root mode changes pose and rows together
+            value = self.session.body.pose[row + self.session.body.rooted.added]
         return to_sliders(joint.kind, joint.limit, np.atleast_1d(value))
 
     def _slide(self, row: int, part: int, number: float) -> None:
-        joint = self.session.given.joints[row]
-        with self.session.lock:
+        joint = self.session.body.given.joints[row]
+        with self.session.state.lock:
             values = self._values(row)
             values[part] = number
-            self.session.set_joint(row + self.session.rooted.added, from_sliders(joint.kind, joint.limit, values))
-        self.session.finish_edit()
+            self.session.body.set_joint(
+                row + self.session.body.rooted.added, from_sliders(joint.kind, joint.limit, values)
+            )
+        self.session.animation.finish_edit()
 
     def show(self, frame: Frame) -> None:
         """Update the sliders from the pose."""
-        if self._rows and self._kept.options != (names := tuple(self.session.library) or (_NO_POSE,)):
+        if self._rows and self._kept.options != (names := tuple(self.session.poses.library) or (_NO_POSE,)):
             chosen = self._kept.value
             self._kept.options = names
             added = [name for name in names if name == str(self._name.value).strip()]
             self._kept.value = added[0] if added else chosen if chosen in names else names[0]
-        self._root.value = self.session.mode
+        self._root.value = self.session.body.mode
         self._held.visible = any(row in frame.moved for row, _, _ in self._sliders)
         shown: dict[int, Array] = {}
         for row, part, slider in self._sliders:

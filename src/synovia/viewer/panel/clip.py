@@ -31,16 +31,16 @@ class Clip(Tab):
         self._frames: tuple[int, ...] = ()  # those of the list
         self._length = _SECONDS
         self._told: tuple[str, ...] = ()  # the notes that are shown
-        self._empty = gui.add_html(note(_EMPTY), visible=not self.session.clips)
+        self._empty = gui.add_html(note(_EMPTY), visible=not self.session.animation.clips)
         self._names = self._labels()
         self._pick = self.connect(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
         self._notes: Any = gui.add_html("", visible=False)
         self._playing = self.connect(
-            gui.add_checkbox("Play", False), lambda on: self.session.set_play(playing=bool(on))
+            gui.add_checkbox("Play", False), lambda on: self.session.animation.set_play(playing=bool(on))
         )
         self._time = self.connect(
             gui.add_slider("Time s", 0.0, 1.0, 0.001, 0.0),
-            lambda seconds: self.session.set_play(time=float(seconds), playing=False),
+            lambda seconds: self.session.animation.set_play(time=float(seconds), playing=False),
         )
         self._frame = Field(self, "Frame", (0.0,), self._go, digits=0)
         self._span = Field(
@@ -60,15 +60,16 @@ class Clip(Tab):
             self._part: Any = gui.add_dropdown(
                 "Keys of", (_BODY,), hint="The whole body, or the limb of a goal, whose keys move by themselves."
             )
-            self.connect(self._part, lambda _: self.session.touch())
+            self.connect(self._part, lambda _: self.session.state.touch())
         self._speed = self.connect(
-            gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
+            gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0),
+            lambda speed: self.session.animation.set_play(speed=float(speed)),
         )
         self._weight = self.connect(
             gui.add_slider(
                 "Weight", 0.0, 1.0, 0.01, 1.0, hint="Share of the clip in the blend with the pose without it."
             ),
-            lambda weight: self.session.set_play(weight=min(max(float(weight), 0.0), 1.0)),
+            lambda weight: self.session.animation.set_play(weight=min(max(float(weight), 0.0), 1.0)),
         )
         path = gui.add_checkbox("Path", False, hint="Show where the selected joint goes in the clip, and its keys.")
         self._path = self.connect(path, self._show_path)
@@ -79,14 +80,14 @@ class Clip(Tab):
         self._every = Field(
             self, "Ghosts every", (5.0,), self._set_every, digits=0, hint="Frames between two poses of the onion skin."
         )
-        with gui.add_folder("New clip", expand_by_default=not self.session.clips):
+        with gui.add_folder("New clip", expand_by_default=not self.session.animation.clips):
             self._seconds = Field(self, "Length s", (_SECONDS,), self._set_length)
             button = gui.add_button(
                 "Begin a clip",
-                color=None if self.session.clips else PRIMARY,
+                color=None if self.session.animation.clips else PRIMARY,
                 hint="A clip of the present pose, to be moved by keys.",
             )
-            self._begin = self.connect(button, lambda _: self.session.new_clip(self._length), click=True)
+            self._begin = self.connect(button, lambda _: self.session.animation.new_clip(self._length), click=True)
         self._help = gui.add_html(
             note(
                 "Drag a target to change the pose, then key it. The layer goes smoothly from key to key, and fades"
@@ -97,7 +98,7 @@ class Clip(Tab):
     def _labels(self) -> list[str]:
         """Return the options of the dropdown."""
         out = [_NONE]
-        for motion in self.session.clips:
+        for motion in self.session.animation.clips:
             out.append(free_label(motion.name, out))
         return out
 
@@ -107,48 +108,52 @@ class Clip(Tab):
 
     def _set_auto(self, on: bool) -> None:
         """Key each edit, or only on request."""
-        self.session.auto_key = bool(on)
+        self.session.animation.auto_key = bool(on)
 
     def _show_path(self, on: bool) -> None:
         """Show or hide the path of the selected joint."""
         self.page.scene.path.shown = bool(on)
-        self.session.touch()
+        self.session.state.touch()
 
     def _set_onion(self, mode: str) -> None:
         """Choose the poses of the onion skin."""
         self.page.scene.onion.mode = mode
-        self.session.touch()
+        self.session.state.touch()
 
     def _set_every(self, values: tuple[float, ...]) -> None:
         """Set the frames from one pose of the onion skin to the next."""
         self.page.scene.onion.every = int(above_zero("frames", float(whole("frames", values[0]))))
-        self.session.touch()
+        self.session.state.touch()
 
     def _picked(self, name: str) -> None:
         number = self._names.index(name) - 1
-        self.session.set_clip(None if number < 0 else number)
-        self.session.set_play(playing=number >= 0)
+        self.session.animation.set_clip(None if number < 0 else number)
+        self.session.animation.set_play(playing=number >= 0)
 
     def _go(self, values: tuple[float, ...]) -> None:
         """Go to a frame."""
-        motion = self.session.play.motion
+        motion = self.session.animation.play.motion
         if motion is not None:
             frame = min(max(whole("frame", values[0]), 0), len(motion) - 1)
-            self.session.set_play(time=frame / motion.fps, playing=False)
+            self.session.animation.set_play(time=frame / motion.fps, playing=False)
 
     def _cut(self, values: tuple[float, ...]) -> None:
         """Set the frames that play."""
-        self.session.set_span(whole("first frame", values[0]), whole("last frame", values[1]))
+        self.session.animation.set_span(whole("first frame", values[0]), whole("last frame", values[1]))
 
     def _show_keys(self) -> None:
         """Show the sheet of keys by goal, and a row for each key of the chosen part of the body."""
-        session, keys = self.session, self.session.play.keys
+        session, keys = self.session, self.session.animation.play.keys
         self._folder.visible = bool(keys)
         if not keys:
             return
-        parts = {editor.label: session.part_of(editor.key) for editor in session.editors if editor.row is not None}
+        parts = {
+            editor.label: session.goals.part_of(editor.key)
+            for editor in session.goals.editors
+            if editor.row is not None
+        }
         labels = (_BODY, *parts)
-        state = (keys, labels, self._part.value, session.play.motion)
+        state = (keys, labels, self._part.value, session.animation.play.motion)
         if state == self._keyed:
             return
         self._keyed = state
@@ -157,7 +162,7 @@ class Clip(Tab):
         if self._part.value not in labels:
             self._part.value = _BODY
         chosen = parts.get(str(self._part.value))
-        last = max(len(session.play.motion or ()) - 1, 1)
+        last = max(len(session.animation.play.motion or ()) - 1, 1)
         self._sheet.show(keys, {_BODY: None, **parts}, last)
         frames = tuple(key.frame for key in keys if key.of(chosen) != frozenset())
         if frames != self._frames:
@@ -175,12 +180,12 @@ class Clip(Tab):
                 self._rows.append(row)
 
     def _at_key(self, button: str, frame: int) -> None:
-        named = next((one for one in self.session.editors if one.label == self._part.value), None)
-        part = None if named is None else self.session.part_of(named.key)
+        named = next((one for one in self.session.goals.editors if one.label == self._part.value), None)
+        part = None if named is None else self.session.goals.part_of(named.key)
         if button == "Delete":
-            self.session.unkey(frame, part)
+            self.session.animation.unkey(frame, part)
         elif button in ("Move", "Copy"):
-            self.session.move_key(frame, copy=button == "Copy", part=part)
+            self.session.animation.move_key(frame, copy=button == "Copy", part=part)
         else:
             self._go((float(frame),))
 
@@ -193,14 +198,14 @@ class Clip(Tab):
 
     def show(self, frame: Frame) -> None:
         """Update the controls from the clip."""
-        if len(self._names) != 1 + len(self.session.clips):
+        if len(self._names) != 1 + len(self.session.animation.clips):
             self._names = self._labels()
             self._pick.options = tuple(self._names)
             self._empty.visible, self._begin.color = False, None
-        play = self.session.play
+        play = self.session.animation.play
         number = 0
         if play.motion is not None:
-            number = 1 + next(i for i, motion in enumerate(self.session.clips) if motion is play.motion)
+            number = 1 + next(i for i, motion in enumerate(self.session.animation.clips) if motion is play.motion)
             self._tell(play.motion.notes)
             length = max(round(play.motion.duration, 3), 0.001)
             if self._time.max != length:
@@ -211,7 +216,7 @@ class Clip(Tab):
         self._playing.value = play.playing
         chosen = number > 0
         onion = self.page.scene.onion
-        self._auto.value, self._onion.value = self.session.auto_key, onion.mode
+        self._auto.value, self._onion.value = self.session.animation.auto_key, onion.mode
         self._every.show((float(onion.every),))
         self._every.visible = chosen and onion.mode == "frames"
         controls = (self._playing, self._time, self._speed, self._weight, self._key, self._auto, self._path)

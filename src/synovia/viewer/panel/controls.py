@@ -163,7 +163,7 @@ class Span:
     def __init__(self, tab: Tab, editor: GoalEditor, action: Callable[[float, float], None]) -> None:
         """Add the controls."""
         self._action = action
-        skeleton, row = tab.session.given, editor.row or 0
+        skeleton, row = tab.session.body.given, editor.row or 0
         slides = skeleton.joints[row].kind is Kind.SLIDE
         self.unit = tab.page.unit if slides else "°"
         self._per = 1.0 if slides else 180.0 / math.pi

@@ -40,7 +40,7 @@ class Keep(Tab):
         for title, name, content in (("Save goals", "goals.toml", goal_file), ("Save pose", "pose.json", pose_file)):
             self.connect(
                 gui.add_button(title),
-                lambda _, name=name, content=content: self._send(name, content(self.session)),
+                lambda _, name=name, content=content: self._send(name, content(self.session.state)),
                 click=True,
             )
         self.connect(gui.add_checkbox("Record", False, hint="30 frames per second, at most ten minutes."), self._switch)
@@ -63,10 +63,10 @@ class Keep(Tab):
 
     def _switch(self, on: Any) -> None:
         if on:
-            self._recording.start(self.session.pose, time.monotonic())
+            self._recording.start(self.session.body.pose, time.monotonic())
         else:
             self._recording.stop(time.monotonic())
-        self.session.touch()
+        self.session.state.touch()
 
     def record(self, frame: Frame, now: float) -> None:
         """Record a frame if the recording is on."""
@@ -77,22 +77,22 @@ class Keep(Tab):
             film = Path(f"motion{ending}")
             check_film(film, force=True)  # a missing package is told before the work
             self.page.notify("Drawing the film. This takes a moment.")
-            clip, look = solved_clip(self.session, self._kept()), self.page.scene.look
+            clip, look = solved_clip(self.session.state, self._kept()), self.page.scene.look
             self._send(film.name, film_file(clip, look, dark=self.page.dark))
             return
-        self._send(f"motion{ending}", motion_file(solved_clip(self.session, self._kept()), ending))
+        self._send(f"motion{ending}", motion_file(solved_clip(self.session.state, self._kept()), ending))
 
     def _page(self, _: Any) -> None:
-        with self.session.lock:
-            editors = [editor for editor in self.session.editors if editor.enabled and editor.has_position]
+        with self.session.state.lock:
+            editors = [editor for editor in self.session.goals.editors if editor.enabled and editor.has_position]
             targets = np.array([editor.position for editor in editors]).reshape(-1, 3)
-        text = page_text(solved_clip(self.session, self._kept()), targets)
-        self._send(f"{_file_name(self.session.given.name)}.html", text.encode())
+        text = page_text(solved_clip(self.session.state, self._kept()), targets)
+        self._send(f"{_file_name(self.session.body.given.name)}.html", text.encode())
 
     def _kept(self) -> list[Array]:
         """Return the recorded joint values, an empty list if the root mode has changed since."""
         rows = self._recording.rows(time.monotonic())
-        return [row for row in rows if len(row) == self.session.skeleton.nq]
+        return [row for row in rows if len(row) == self.session.body.skeleton.nq]
 
     def _picture(self, _: Any) -> None:
         from PIL import Image
@@ -104,12 +104,12 @@ class Keep(Tab):
             )
         except RuntimeError:  # the browser has gone
             raise UnsupportedError("the browser sent no picture") from None
-        self._send(f"{_file_name(self.session.given.name)}.png", png(Image.fromarray(picture)))
+        self._send(f"{_file_name(self.session.body.given.name)}.png", png(Image.fromarray(picture)))
 
     def _python(self, _: Any) -> None:
         model = self.page.command
-        text = python_text(self.session, model)
-        command = safe(command_line(self.session, model))
+        text = python_text(self.session.state, model)
+        command = safe(command_line(self.session.state, model))
         copy = (
             "navigator.clipboard.writeText(this.parentElement.querySelector('pre').innerText);this.innerText='Copied'"
         )

@@ -59,8 +59,8 @@ class Open(Tab):
         path = Path(folder) / name
         path.write_bytes(file.content)
         if path.suffix.lower() == ".json":
-            poses = load_poses(path, self.session.given)
-            self.session.add_poses(poses)
+            poses = load_poses(path, self.session.body.given)
+            self.session.poses.add(poses)
             self.page.notify(f"Added to the poses, under Pose: {', '.join(poses)[:200] or 'none'}.")
             return
         kind = format_of(path)
@@ -71,7 +71,7 @@ class Open(Tab):
 
     def _ask(self, path: Path) -> None:
         """Ask what to do with a clip."""
-        name = self.session.given.name
+        name = self.session.body.given.name
         self._close()
         choices: tuple[tuple[str, Callable[[], None]], ...] = (
             (f"Play it on {name}", lambda: self.page.navigation.play(path)),

@@ -48,14 +48,14 @@ class Sheet:
             numbers: Row of the sheet, frame of the key, frame where it was let go, 1 for a copy, and a number that
                 makes each use a change. After a click, both frames are the same.
         """
-        motion = self._session.play.motion
+        motion = self._session.animation.play.motion
         if len(numbers) != 5 or numbers[0] >= len(self._parts) or motion is None:
             return
         row, frame, to, copy, _ = numbers
         if frame == to:
-            self._session.set_play(time=min(to, len(motion) - 1) / motion.fps, playing=False)
+            self._session.animation.set_play(time=min(to, len(motion) - 1) / motion.fps, playing=False)
         else:
-            self._session.move_key(frame, to, copy=copy == 1, part=self._parts[row])
+            self._session.animation.move_key(frame, to, copy=copy == 1, part=self._parts[row])
 
 
 def sheet_html(keys: Sequence[Key], parts: Mapping[str, Part], last: int, uuid: str) -> str:

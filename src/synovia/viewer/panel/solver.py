@@ -24,7 +24,8 @@ class SolverTab(Tab):
         self._fields: list[Any] = []
         self._shown: Any = None
         self._pick = self.connect(
-            gui.add_dropdown("Solver", tuple(solvers), initial_value=self.session.solver.name), self.session.set_solver
+            gui.add_dropdown("Solver", tuple(solvers), initial_value=self.session.solving.solver.name),
+            self.session.solving.set_solver,
         )
         self._about = gui.add_html("")
         self._folder = gui.add_folder("Settings")
@@ -32,7 +33,7 @@ class SolverTab(Tab):
 
     def _fill(self) -> None:
         """Add a control for each setting of the present solver."""
-        settings = self.session.solver
+        settings = self.session.solving.solver
         self._shown = settings
         for handle, _ in self._fields:
             handle.remove()
@@ -60,11 +61,11 @@ class SolverTab(Tab):
         most = _MOST.get(name)
         if most is not None and value > most:
             raise InputError("too large for a live page", where=name, value=value, expected=f"at most {most}")
-        self.session.set_solver(self.session.solver.replace(**{name: value}))
+        self.session.solving.set_solver(self.session.solving.solver.replace(**{name: value}))
 
     def show(self, frame: Frame) -> None:
         """Show the solver and its settings."""
-        settings = self.session.solver
+        settings = self.session.solving.solver
         self._pick.value = settings.name
         if type(settings) is not type(self._shown):
             self._fill()

@@ -23,12 +23,12 @@ def add_tree(tab: Tab) -> None:
 
     def choose(numbers: list[int]) -> None:
         """Select a joint: its row, and a number that makes each choice a change."""
-        if numbers and numbers[0] < len(tab.session.given):
+        if numbers and numbers[0] < len(tab.session.body.given):
             tab.page.select_joint(numbers[0])
 
     names = {row: label for label, row in tab.page.joint_labels.items()}
     uuid = hidden_field(tab, "Joint of the tree", choose)
-    tab.gui.add_html(tree_html(tab.session.given, names, uuid))
+    tab.gui.add_html(tree_html(tab.session.body.given, names, uuid))
 
 
 def tree_html(skeleton: Skeleton, names: dict[int, str], uuid: str) -> str:

@@ -15,13 +15,12 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import SynoviaError
-from synovia.facade import IK
 from synovia.goals import Goal
 from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers
 from synovia.viewer.editing.engine import Frame
-from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.solving import Solving
 from synovia.viewer.page.page import Tab
 from synovia.viewer.page.style import DIM, PRIMARY, note, safe
 
@@ -59,21 +58,11 @@ class Run:
     without: tuple[str, ...] = ()
 
 
-def problem_of(session: Session, *, priorities: bool = True) -> list[Goal]:
-    """Return the enabled goals on the given skeleton, with or without priorities."""
-    with session.lock:
-        called = session.given.address
-        editors = [editor.copy() for editor in session.editors if editor.enabled]
-        for editor in editors:
-            editor.priority *= priorities
-        return [editor.goal(called, eased=False) for editor in editors]
-
-
-def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
+def trace(solving: Solving, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
     """Return the result of one solver, in one attempt from a start, without the limits on the motion in a frame."""
-    whole, rooted = settings.for_diagnosis(), session.rooted
+    whole = settings.for_diagnosis()
     try:
-        ik = IK(rooted.held, goals, whole, tolerance=session.tolerance, root=rooted.mode)
+        ik = solving.problem(goals, whole)
         final = ik.solve(start=start)
     except SynoviaError as error:
         return Run(settings.name, np.zeros(0), np.zeros(0), None, "", error.what)
@@ -90,24 +79,24 @@ def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose
     return Run(settings.name, np.array(steps, float), np.minimum.accumulate(errors), final.pose, name)
 
 
-def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
+def race(solving: Solving, names: Sequence[str]) -> Iterator[Run]:
     """Yield the results of several solvers on the same targets, from the rest pose; a first use compiles a solver.
 
     A solver goes without the priorities and the goals that it does not support, if any goal is left.
 
     Args:
-        session: The session.
+        solving: The solver of the page, and its problem.
         names: Names of the solvers. The page's own solver keeps its settings.
     """
-    start = session.skeleton.rest_pose()
+    start = solving.rest()
     for name in names:
-        settings = session.solver if session.solver.name == name else as_solver(name)
-        goals = problem_of(session, priorities=settings.supports_priorities)
+        settings = solving.solver if solving.solver.name == name else as_solver(name)
+        goals = solving.goals(priorities=settings.supports_priorities)
         kept = [goal for goal in goals if _supports(settings, goal)]
         without = [goal.label for goal in goals if all(goal is not one for one in kept)]
-        if not settings.supports_priorities and any(editor.priority for editor in session.editors if editor.enabled):
+        if not settings.supports_priorities and solving.has_priorities:
             without.insert(0, "priorities")
-        yield replace(trace(session, settings, kept or goals, start), without=tuple(without if kept else ()))
+        yield replace(trace(solving, settings, kept or goals, start), without=tuple(without if kept else ()))
 
 
 def _supports(settings: Solver, goal: Goal) -> bool:
@@ -147,7 +136,7 @@ class Why(Tab):
 
     def show(self, frame: Frame) -> None:
         """Show the status; at rest, start the explanation and the plot, which take many solves."""
-        problem = _problem_key(self.session, frame)
+        problem = _problem_key(self.session.solving, frame)
         if self._raced is not None and problem != self._raced:
             self._raced = None
             self._clear()
@@ -179,10 +168,10 @@ class Why(Tab):
                     lines = frame.solution.explain()
                     if frame is self.page.frame:  # still the present one
                         self._show_lines(lines)
-                goals = problem_of(self.session)
+                goals = self.session.solving.goals()
                 if goals and self._raced is None:
-                    start = self.session.skeleton.rest_pose()
-                    self._draw([trace(self.session, self.session.solver, goals, start)])
+                    start = self.session.solving.rest()
+                    self._draw([trace(self.session.solving, self.session.solving.solver, goals, start)])
                 self.page.client.flush()
             except (SynoviaError, RuntimeError):  # the session has changed, or the page is gone
                 return
@@ -204,14 +193,14 @@ class Why(Tab):
             with self._busy:
                 names = [name for name, box in self._racers.items() if box.value]
                 begun = self.page.frame
-                problem = None if begun is None else _problem_key(self.session, begun)
+                problem = None if begun is None else _problem_key(self.session.solving, begun)
                 runs: list[Run] = []
-                for run in race(self.session, names):
+                for run in race(self.session.solving, names):
                     if self.page.closed:
                         return
                     runs.append(run)
                     self._show_progress(f"{len(runs)} of {len(names)} solvers have run …")
-                if self.page.frame is None or _problem_key(self.session, self.page.frame) != problem:
+                if self.page.frame is None or _problem_key(self.session.solving, self.page.frame) != problem:
                     self._show_progress("The targets have moved. Start the race again.")
                     return
                 self._draw(runs)
@@ -266,12 +255,12 @@ class Why(Tab):
             )
 
 
-def _problem_key(session: Session, frame: Frame) -> tuple[Any, ...]:
+def _problem_key(solving: Solving, frame: Frame) -> tuple[Any, ...]:
     """Return a key that changes with the goals and the targets."""
     targets = [
         (editor.key, editor.position.tobytes(), editor.rotation.tobytes()) for editor in frame.editors if editor.enabled
     ]
-    return (session.version, *targets)
+    return (solving.version, *targets)
 
 
 def _colour(number: int) -> str:

@@ -104,8 +104,8 @@ class Onion:
     def show(self) -> None:
         """Show the poses around the present one; send them only if they have changed."""
         session = self._session
-        with session.lock:
-            play = session.play
+        with session.state.lock:
+            play = session.animation.play
             loose = None if play.loose is None else play.loose.tobytes()
             state = (self.mode, self.every, play.time, play.playing, play.motion, play.keys, play.weight, loose)
             if state == self._drawn:
@@ -113,11 +113,11 @@ class Onion:
             self._drawn = state
             frames = self.frames()
             fps = 1.0 if play.motion is None else play.motion.fps
-            poses = {which: session.start(frame / fps) for which, frame in frames.items()}
+            poses = {which: session.animation.start(frame / fps) for which, frame in frames.items()}
         for which in [which for which in self._ghosts if which not in poses]:
             self._ghosts[which].hide()
         for which, pose in poses.items():
-            positions = pose.positions[session.rooted.added :] * self._scale
+            positions = pose.positions[session.body.rooted.added :] * self._scale
             if which in self._ghosts:
                 self._ghosts[which].move(positions)
             else:
@@ -128,7 +128,7 @@ class Onion:
 
     def frames(self) -> dict[tuple[str, int], int]:
         """Return the frame of each ghost, by its side and its number from the present pose."""
-        play = self._session.play
+        play = self._session.animation.play
         if play.motion is None or play.playing or self.mode == ONION[0]:
             return {}
         now, last = play.frame, len(play.motion) - 1

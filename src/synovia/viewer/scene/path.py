@@ -42,9 +42,9 @@ class ClipPath:
     def show(self, joint: int | None) -> None:
         """Show the path of a joint, a row of the given skeleton; send it only if it is another one."""
         session = self._session
-        with session.lock:
-            play, row = session.play, joint if self.shown else None
-            state = (row, play.motion, play.keys, play.weight, play.first, play.end, session.rooted)
+        with session.state.lock:
+            play, row = session.animation.play, joint if self.shown else None
+            state = (row, play.motion, play.keys, play.weight, play.first, play.end, session.body.rooted)
             if row is None or play.motion is None:
                 self._line.visible = False
                 self._drawn = None
@@ -64,5 +64,5 @@ class ClipPath:
     def _places(self, row: int, times: list[float]) -> Array:
         """Return where a joint is at some times of the clip, (n, 3), scene units."""
         session = self._session
-        places = [session.start(time).positions[row + session.rooted.added] for time in times]
+        places = [session.animation.start(time).positions[row + session.body.rooted.added] for time in times]
         return np.reshape(places, (-1, 3)) * self._scale

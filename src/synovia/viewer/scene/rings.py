@@ -74,11 +74,11 @@ class Rings:
         Raises:
             InputError: If the joint does not move.
         """
-        joint = self._session.given.joints[row]
+        joint = self._session.body.given.joints[row]
         if not joint.kind.q_size:
             raise InputError("this joint does not move", value=joint.name)
         self.shown = not self.shown
-        self._session.touch()
+        self._session.state.touch()
 
     def show(self, frame: Frame, row: int | None) -> None:
         """Show the gizmo of a joint, a row of the given skeleton; None for no joint."""
@@ -88,7 +88,7 @@ class Rings:
                 world = frame.pose.frames[row + frame.added]
                 self._place = world[9:] * self._scale
                 self._turn = self._axes(row, world[:9].reshape(3, 3))
-            if self.shown and self._session.given.joints[row].kind.q_size:
+            if self.shown and self._session.body.given.joints[row].kind.q_size:
                 shape = row, self._handles.local
         if shape != self._gizmo_of:
             if self._gizmo is not None:
@@ -103,14 +103,14 @@ class Rings:
         if self._gizmo is not None and self._grab is None:
             move_node(self._gizmo, self._place, wxyz(self._turn))
         move_node(self._label, self._place + self._above)
-        self._label.text = self._session.given.joint_names[row]
+        self._label.text = self._session.body.given.joint_names[row]
 
     def _axes(self, row: int, turn: Array) -> Array:
         """Return the axes of the gizmo as columns, (3, 3), for a joint whose frame is turned by ``turn``.
 
         A ring is a quarter of a circle between the positive halves of two axes: the one that is nearest to the camera.
         """
-        joint = self._session.given.joints[row]
+        joint = self._session.body.given.joints[row]
         near = np.asarray(self._client.camera.position) - self._place
         if joint.kind in (Kind.HINGE, Kind.SLIDE):
             return _facing(align_z(turn @ np.asarray(joint.axis)), near)
@@ -119,7 +119,7 @@ class Rings:
 
     def _add(self, row: int) -> Any:
         """Make the gizmo: a ring for a hinge, an arrow for a slide, three rings for a ball, all for a free joint."""
-        kind = self._session.given.joints[row].kind
+        kind = self._session.body.given.joints[row].kind
         gizmo = self._client.scene.add_transform_controls(
             "/rings",
             scale=_SIZE * self._size,
@@ -139,7 +139,7 @@ class Rings:
                     self._drag(row, event.phase, *to)
             if event.phase == "end":
                 self._grab = None
-                self._session.finish_edit()
+                self._session.animation.finish_edit()
 
         gizmo.on_update(on_update)
         return gizmo
@@ -147,20 +147,20 @@ class Rings:
     def _drag(self, row: int, phase: str, place: Array, turn: Array) -> None:
         """Set the joint while its gizmo is dragged to a position (3,), scene units, and a rotation (3, 3)."""
         session = self._session
-        with session.lock:
-            at = row + session.rooted.added
+        with session.state.lock:
+            at = row + session.body.rooted.added
             if phase == "start" or self._grab is None:
-                session.remember()
-                values = session.pose.q[session.skeleton.q_slice(at)].copy()
-                self._grab = _Grab(self._turn, self._place, session.pose.frames[at].copy(), values)
+                session.history.remember()
+                values = session.body.pose.q[session.body.skeleton.q_slice(at)].copy()
+                self._grab = _Grab(self._turn, self._place, session.body.pose.frames[at].copy(), values)
             grab = self._grab
-            session.set_joint(at, self._values(row, grab, turn, place), step=False)
+            session.body.set_joint(at, self._values(row, grab, turn, place), step=False)
 
     def _values(self, row: int, grab: _Grab, turn: Array, place: Array) -> Array:
         """Return the values of a joint for the rotation and the position of its gizmo."""
         from scipy.spatial.transform import Rotation
 
-        joint, frame = self._session.given.joints[row], grab.joint[:9].reshape(3, 3)
+        joint, frame = self._session.body.given.joints[row], grab.joint[:9].reshape(3, 3)
         vector = Rotation.from_matrix(turn @ grab.turn.T).as_rotvec()
         if joint.kind is Kind.HINGE:
             angle = float(vector @ (frame @ np.asarray(joint.axis)))

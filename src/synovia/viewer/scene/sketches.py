@@ -51,8 +51,8 @@ class Sketches:
 
     def show(self, frame: Frame) -> None:
         """Show the lines of a frame."""
-        if self._version != self._session.version:
-            self._version = self._session.version
+        if self._version != self._session.state.version:
+            self._version = self._session.state.version
             self._free.clear()
         paths: dict[str, list[Array]] = {state: [] for state in STATES}
         if frame.solution is not None and self.shown and not frame.busy:
@@ -67,7 +67,7 @@ class Sketches:
         """Return the lines of a goal that is off until its target is moved, in length units."""
         if editor.key not in self._free:
             with suppress(SynoviaError):
-                self._free[editor.key] = editor.goal(self._session.given.address)
+                self._free[editor.key] = editor.goal(self._session.body.given.address)
         goal = self._free.get(editor.key)
         if goal is None:
             return []

@@ -120,7 +120,7 @@ class Targets:
         async def on_click(_: Any) -> None:
             self.gizmo = "" if self.gizmo and self.selected == key else "both"
             self._select(key)
-            self.session.touch()
+            self.session.state.touch()
 
         async def on_drag(event: Any) -> None:
             self.drag(f"target {key}", event, lambda: key)
@@ -162,7 +162,7 @@ class Targets:
         move_node(self._label, place * self.scale + 2.2 * _BALL * self.size * self._up)
         text = editor.label
         if editor.key in frame.missed:
-            text += f"  missed by {miss_text(frame.errors[editor.key], self.session.given.meters_per_unit)}"
+            text += f"  missed by {miss_text(frame.errors[editor.key], self.session.body.given.meters_per_unit)}"
         self._label.text = text
         self._label.visible = True
 
@@ -183,14 +183,14 @@ class Targets:
 
         async def on_update(event: Any) -> None:
             if event.phase == "start" or self._held is None:
-                self.session.remember()
+                self.session.history.remember()
                 self._held = self._axes, editor.position, editor.rotation
             if (to := dragged_to(event.target)) is not None:
                 with suppress(SynoviaError, ValueError):
                     self._drag_gizmo(key, to[0] / self.scale, to[1])
             if event.phase == "end":
                 self._held = None
-                self.session.finish_edit()
+                self.session.animation.finish_edit()
 
         gizmo.on_update(on_update)
         return gizmo
@@ -199,10 +199,10 @@ class Targets:
         """Move a target with its gizmo, to a position (3,) and a rotation (3, 3) of the gizmo."""
         from scipy.spatial.transform import Rotation
 
-        editor = self.session.editor(key)
+        editor = self.session.goals.editor(key)
         axes, start, rotation = self._held or (self._axes, editor.position, editor.rotation)
         about = self._handles.turned(Rotation.from_matrix(turn @ axes.T).as_rotvec())
-        self.session.move(
+        self.session.goals.move(
             key,
             self._handles.moved(start, place, axes) if editor.has_position else None,
             Rotation.from_rotvec(about).as_matrix() @ rotation if editor.has_rotation else None,
@@ -226,17 +226,17 @@ class Targets:
             if what in self._grab:
                 key, offset, start = self._grab[what]
                 held = event.modifier == SNAPS
-                self.session.move(key, self._handles.moved(start, pointer + offset, np.eye(3), held=held))
+                self.session.goals.move(key, self._handles.moved(start, pointer + offset, np.eye(3), held=held))
         if event.phase == "end":
             self._grab.pop(what, None)
-            self.session.finish_edit()
+            self.session.animation.finish_edit()
 
     def _begin_drag(self, what: str, event: Any, key_of: Callable[[], int]) -> None:
         """Grab a target, if its goal has a position; the arguments are those of ``drag``."""
         self._grab.pop(what, None)
-        with self.session.one_step():  # ``key_of`` may add a goal: undo removes it with the drag
+        with self.session.history.one_step():  # ``key_of`` may add a goal: undo removes it with the drag
             key = key_of()
-        editor = self.session.editor(key)
+        editor = self.session.goals.editor(key)
         if editor.has_position:
             self.gizmo = ""
             grabbed = np.array(event.start_position, float) / self.scale
