@@ -11,6 +11,7 @@ from panels import settled
 from synovia.draw.theme import THEMES
 from synovia.viewer.editing.session import Session
 from synovia.viewer.scene.bodies import wxyz
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.rings import Rings
 from synovia.viewer.scene.targets import SNAPS, Targets
@@ -64,9 +65,9 @@ def client():
 def make(client, body, **options):
     session = Session(sy.bundled(body) if isinstance(body, str) else body, **options)
     handles = Handles(0.05)
-    more = {"scale": 1.0, "size": 1.7, "up": np.array((0.0, 1.0, 0.0))}
-    targets = Targets(client, session, THEMES["light"], handles, on_select=lambda key: None, **more)
-    return session, handles, Rings(client, session, handles, **more), targets
+    canvas = Canvas(client, THEMES["light"], 1.0, 1.7, np.array((0.0, 1.0, 0.0)), session.state.touch)
+    targets = Targets(canvas, session.goals, session.hand, handles, lambda key: None)
+    return session, handles, Rings(canvas, session.body, session.hand, handles), targets
 
 
 @pytest.mark.parametrize("local", [True, False])

@@ -13,6 +13,7 @@ from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session
 from synovia.viewer.page.saving import motion_file, solved_clip
 from synovia.viewer.scene.bodies import build
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Onion
 from synovia.viewer.scene.scene import viewpoint
 
@@ -355,7 +356,9 @@ def test_the_onion_skin_shows_poses_around_the_present_one(session, monkeypatch)
     scene = SimpleNamespace(
         add_batched_meshes_simple=lambda name, *_, **props: names.append(name) or SimpleNamespace(visible=True, **props)
     )
-    onion = Onion(SimpleNamespace(scene=scene), session, build(session.body.given, THEMES["light"], 1.0), scale=1.0)
+    client, up = SimpleNamespace(scene=scene), np.array((0.0, 1.0, 0.0))
+    canvas = Canvas(client, THEMES["light"], 1.0, 1.0, up, session.state.touch)
+    onion = Onion(canvas, session.animation, build(session.body.given, THEMES["light"], 1.0))
     session.animation.set_play(time=0.7, playing=False)
     onion.show()
     assert not names

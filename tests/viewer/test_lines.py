@@ -10,6 +10,7 @@ pytest.importorskip("viser")
 from panels import settled
 from synovia.draw.theme import THEMES
 from synovia.viewer.live import opening
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.path import ClipPath
 from synovia.viewer.scene.sketches import Sketches
 
@@ -28,6 +29,11 @@ class Nodes:
         return add
 
 
+def _canvas(nodes, session, scale, size):
+    up = np.array((0.0, 1.0, 0.0))
+    return Canvas(SimpleNamespace(scene=nodes), THEMES["light"], scale, size, up, session.state.touch)
+
+
 @pytest.fixture
 def nodes():
     return Nodes()
@@ -35,7 +41,7 @@ def nodes():
 
 def test_a_page_shows_the_area_of_support_and_the_line_of_sight(nodes):
     session = opening("humanoid").make()
-    lines = Sketches(SimpleNamespace(scene=nodes), session, THEMES["light"], scale=2.0, size=3.4)
+    lines = Sketches(_canvas(nodes, session, 2.0, 3.4), session.goals)
     frame = settled(session)
     lines.show(frame)
     balance = next(editor for editor in session.goals.editors if editor.label == "balance")
@@ -57,7 +63,7 @@ def test_a_page_shows_the_area_of_support_and_the_line_of_sight(nodes):
 
 def test_the_path_of_a_joint_goes_through_its_keys(nodes):
     session = opening("humanoid").make()
-    path = ClipPath(SimpleNamespace(scene=nodes), session, scale=1.0, size=1.7)
+    path = ClipPath(_canvas(nodes, session, 1.0, 1.7), session.animation)
     hand = session.goals.editors[0]
     path.show(hand.row)
     assert not nodes.by_name["/path"].visible

@@ -17,7 +17,7 @@ from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.viewer.editing.clip import Key, Play, change_between, still_clip
 from synovia.viewer.editing.history import History
-from synovia.viewer.editing.root import without_root_values
+from synovia.viewer.editing.root import Rooted, without_root_values
 from synovia.viewer.editing.state import State
 
 
@@ -50,9 +50,9 @@ class Animation:
         return self._state.play
 
     @property
-    def added(self) -> int:
-        """Number of root rows in front of the rows of the given skeleton."""
-        return self._state.rooted.added
+    def rooted(self) -> Rooted:
+        """The skeleton with its root mode."""
+        return self._state.rooted
 
     def start(self, seconds: float | None = None) -> Pose:
         """Return the pose that the solver starts from, see ``State.start``."""

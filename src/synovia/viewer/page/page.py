@@ -18,7 +18,7 @@ from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.worker import Worker
 from synovia.viewer.page.control import Message, connect
 from synovia.viewer.page.style import BAD, BRANDS, DIM, GOOD, WARN, note, safe, status_line, style
-from synovia.viewer.scene.scene import Scene
+from synovia.viewer.scene.scene import Look, Scene
 from synovia.viewer.serving.view import Host
 
 if TYPE_CHECKING:
@@ -136,9 +136,7 @@ class Page:
         self._searches = 0  # for a joint, in the tree
         self.closed = False
         self._theme()
-        self.scene = Scene(
-            client, session, self.select, self.select_joint, surface, dark=host.dark, shadows=host.shadows
-        )
+        self.scene = Scene(client, session, Look(surface, host.dark, host.shadows), self.select, self.select_joint)
         self.scene.targets.selected, self.scene.joint = self.selected, self.joint
         self._tabs: list[Tab] = []
         self._panel(tabs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.state import State
 from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Ghost, Onion
 from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.lines import add_lines
@@ -47,34 +49,44 @@ _FILLED: Final = 0.9  # of the width and the height, on a phone of the upper hal
 _PHONE: Final = 0.7  # width over height; a page below this is that of a phone
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """How a body looks.
+
+    Args:
+        surface: Its surface.
+        dark: Whether the background is dark.
+        shadows: Whether the body casts a shadow.
+    """
+
+    surface: Surface
+    dark: bool = False
+    shadows: bool = True
+
+
 class Scene:
     """One browser's scene of one session.
 
     Args:
         client: The browser.
         session: The session.
+        look: How its body looks.
         on_select: Function that gets the key of a target that is clicked or grabbed.
         on_joint: Function that gets the joint that is clicked, a row of the given skeleton.
-        surface: The surface of the body.
-        dark: Whether the background is dark.
-        shadows: Whether the body casts a shadow.
     """
 
     def __init__(
         self,
         client: ClientHandle,
         session: Session,
+        look: Look,
         on_select: Callable[[int], None],
         on_joint: Callable[[int], None],
-        surface: Surface,
-        *,
-        dark: bool = False,
-        shadows: bool = True,
     ) -> None:
         """Add the body, the floor and the camera."""
-        self.client, self.session = client, session
+        self.client, self._state, self._body, self._goals = client, session.state, session.body, session.goals
         self.scale = scene_scale(session.state)
-        self.theme: Theme = THEMES["dark" if dark else "light"]
+        self.theme: Theme = THEMES["dark" if look.dark else "light"]
         self.arcs = "selected"
         self.joint: int | None = None  # the selected one, a row of the given skeleton
         self._select_joint = on_joint
@@ -85,19 +97,11 @@ class Scene:
         self._runners: list[Ghost] = []
         self._rims: dict[int, Array] = {}
         self.handles = Handles(first_length(session.body.size, session.body.given.meters_per_unit))
-        self.targets = Targets(
-            client,
-            session,
-            self.theme,
-            self.handles,
-            scale=self.scale,
-            size=self.size,
-            up=self._up,
-            on_select=on_select,
-        )
-        self.rings = Rings(client, session, self.handles, scale=self.scale, size=self.size, up=self._up)
-        self.ranges = Ranges(client, session.body.given, self.theme, scale=self.scale, size=self.size)
-        self.sketches = Sketches(client, session, self.theme, scale=self.scale, size=self.size)
+        canvas = Canvas(client, self.theme, self.scale, self.size, self._up, session.state.touch)
+        self.targets = Targets(canvas, session.goals, session.hand, self.handles, on_select)
+        self.rings = Rings(canvas, session.body, session.hand, self.handles)
+        self.ranges = Ranges(canvas, session.body.given)
+        self.sketches = Sketches(canvas, session.goals)
         positions = session.animation.start().positions[session.body.rooted.added :] * self.scale
         self._make_floor(positions)
         self._meshes = BodyMeshes(client.scene, "/body", self._build, positions)
@@ -105,14 +109,14 @@ class Scene:
         self._joints.on_drag("left")(self._on_joint)
         self._joints.on_drag("left", modifier=SNAPS)(self._on_joint)
         self._joints.on_click(self._on_click)
-        self.path = ClipPath(client, session, scale=self.scale, size=self.size)
-        self.onion = Onion(client, session, self._build, scale=self.scale)
+        self.path = ClipPath(canvas, session.animation)
+        self.onion = Onion(canvas, session.animation, self._build)
         self._limits = add_lines(client, "/limits", _LIMIT, 1.5)
         self._aspect, self._viewpoint = 1.0, viewpoint(session.state, 1.0)
         client.camera.on_update(self._look)
         world = session.animation.start().frames[session.body.rooted.added :]
-        self.look = first_look(session.body.given, surface)
-        self._skin = Skin(client, surface, scale=self.scale, world=world, shadows=shadows, shown=self.look)
+        self.look = first_look(session.body.given, look.surface)
+        self._skin = Skin(client, look.surface, scale=self.scale, world=world, shadows=look.shadows, shown=self.look)
         self.choose_look(self.look)
 
     def _make_floor(self, positions: Array) -> None:
@@ -140,7 +144,7 @@ class Scene:
     def set_theme(self, dark: bool) -> None:
         """Change to the colours of the dark or the light page."""
         self.theme = THEMES["dark" if dark else "light"]
-        self._build = build(self.session.body.given, self.theme, self.scale)
+        self._build = build(self._body.given, self.theme, self.scale)
         self._bones.batched_colors = self._build.bone_colours
         self._joints.batched_colors = self._build.joint_colours
         self._grid.cell_color = self._grid.section_color = self.theme.grid
@@ -155,7 +159,7 @@ class Scene:
         self._bones.visible = shown != "surface"
         # Joints stay below an opaque surface, small enough not to be seen, so that the mouse can still take them.
         self._joints.batched_scales = (self._build.round * (_UNDER if shown == "surface" else 1.0)).astype(np.float32)
-        self.session.state.touch()  # update a surface that was hidden
+        self._state.touch()  # update a surface that was hidden
 
     def show_runners(self, runners: Sequence[tuple[Pose, str]]) -> None:
         """Show poses as translucent bodies, each in its colour (#rrggbb), and remove the previous ones."""
@@ -163,7 +167,7 @@ class Scene:
             ghost.remove()
         self._runners = []
         for number, (pose, colour) in enumerate(runners):
-            positions = pose.positions[len(pose.skeleton) - len(self.session.body.given) :] * self.scale
+            positions = pose.positions[len(pose.skeleton) - len(self._body.given) :] * self.scale
             ghost = Ghost(
                 self.client, f"/runners/{number}", self._build, positions, tuple(bytes.fromhex(colour[1:])), _RUNNER
             )
@@ -186,7 +190,7 @@ class Scene:
 
     def _show_limits(self, world: Array) -> None:
         """Show the limits of the selected joint and its nearest ancestors, or of all joints."""
-        skeleton = self.session.body.given
+        skeleton = self._body.given
         rows: list[int] = []
         if self.arcs == "all":
             rows = list(range(len(skeleton)))
@@ -220,10 +224,10 @@ class Scene:
                 sight.
         """
         camera = self.client.camera
-        positions = self.session.body.pose.positions[self.session.body.rooted.added :] * self.scale
+        positions = self._body.pose.positions[self._body.rooted.added :] * self.scale
         way = np.asarray(camera.position) - np.asarray(camera.look_at)
         if side is not None:
-            ahead = ahead_of(self.session.body.given)
+            ahead = ahead_of(self._body.given)
             sides = {"front": ahead, "left": np.cross(self._up, ahead), "top": self._up + _TILT * ahead}
             way = sides[side]
         far = float(np.linalg.norm(way))
@@ -236,7 +240,7 @@ class Scene:
         away = np.asarray(camera.look_at) - np.asarray(camera.position)
         away = away - (away @ self._up) * self._up
         if np.linalg.norm(away) < 1e-9:  # from above
-            away = -ahead_of(self.session.body.given)
+            away = -ahead_of(self._body.given)
         place = int(np.argmax(np.abs(away) - 2.0 * np.linalg.norm(away) * np.abs(self._up)))
         ahead: Array = math.copysign(1.0, float(away[place])) * np.eye(3)[place]
         return np.cross(ahead, self._up), self._up, ahead
@@ -246,7 +250,7 @@ class Scene:
         aspect = camera.image_width / max(camera.image_height, 1)
         there = np.abs(np.asarray(camera.position) - self._viewpoint[0]).max() < 1e-3 * self.size
         if there and abs(aspect - self._aspect) > 0.02:
-            self._aspect, self._viewpoint = aspect, viewpoint(self.session.state, aspect)
+            self._aspect, self._viewpoint = aspect, viewpoint(self._state, aspect)
             camera.position, camera.look_at = self._viewpoint
 
     def _row(self, index: Any) -> int | None:
@@ -262,7 +266,7 @@ class Scene:
             return
         if row == self.joint and self.targets.selected is None:
             self.rings.shown = not self.rings.shown
-            self.session.state.touch()
+            self._state.touch()
         else:
             self.rings.shown = True
             self._select_joint(row)
@@ -274,10 +278,10 @@ class Scene:
             return
 
         def key() -> int:
-            for editor in self.session.goals.editors:
+            for editor in self._goals.editors:
                 if editor.row == row and editor.has_position and editor.enabled:
                     return editor.key
-            return self.session.goals.add("position", row).key
+            return self._goals.add("position", row).key
 
         self.targets.drag(f"joint {row}", event, key)
 
