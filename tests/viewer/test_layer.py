@@ -11,7 +11,7 @@ from panels import make_page, settled
 from synovia.draw.theme import THEMES
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session
-from synovia.viewer.page.saving import motion_file, solved_clip
+from synovia.viewer.page.saving import Files, motion_file
 from synovia.viewer.scene.bodies import build
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Onion
@@ -110,7 +110,7 @@ def test_between_two_keys_the_layer_goes_from_one_to_the_other(session):
 def test_the_key_is_in_the_saved_file(session, tmp_path, ending):
     place = _keyed(session)
     path = tmp_path / f"clip{ending}"
-    path.write_bytes(motion_file(solved_clip(session.state, []), ending))
+    path.write_bytes(motion_file(Files(session.state).solved_clip([]), ending))
     read = sy.load_motion(path)
     assert read.duration == pytest.approx(4.0)
     unit = np.linalg.norm(read.pose(0).position("left_foot") - read.pose(0).position("left_hand")) / np.linalg.norm(
@@ -143,7 +143,7 @@ def test_the_clip_loops_between_its_first_and_last_frame(session):
     session.animation.set_play(playing=True)
     session.animation.play.advance(1.25)
     assert session.animation.play.time == pytest.approx(1.25)
-    assert len(solved_clip(session.state, [])) == 11
+    assert len(Files(session.state).solved_clip([])) == 11
     for span in ((20, 10), (-1, 5), (0, 41)):
         with pytest.raises(sy.SynoviaError, match="frames that play"):
             session.animation.set_span(*span)
@@ -280,7 +280,7 @@ def test_a_clip_is_made_from_nothing_but_keys(still, tmp_path):
     low = still.body.pose.position("left_hand").copy()
     still.animation.key()
     saved = tmp_path / "made.npz"
-    saved.write_bytes(motion_file(solved_clip(still.state, []), ".npz"))
+    saved.write_bytes(motion_file(Files(still.state).solved_clip([]), ".npz"))
     back = sy.load_motion(saved)
     np.testing.assert_allclose(back.pose(0).position("left_hand"), raised.position("left_hand"), atol=2e-3)
     np.testing.assert_allclose(back.pose(60).position("left_hand"), low, atol=2e-3)

@@ -13,10 +13,10 @@ from panels import make_page
 from synovia.viewer.editing.mirror import mirrored
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.undo import Undo
-from synovia.viewer.page.saving import pose_file, python_text
+from synovia.viewer.page.saving import Files
 from synovia.viewer.page.style import BRANDS, INKS, safe, style
 from synovia.viewer.panel import controls
-from synovia.viewer.panel.body import Body
+from synovia.viewer.panel.body import BodyTab
 from synovia.viewer.panel.controls import angles_of, numbers, turn_of, written
 from synovia.viewer.panel.tree import tree_html
 from synovia.viewer.panel.why import Run, Why
@@ -153,7 +153,7 @@ def test_a_range_is_set_by_its_slider_or_by_numbers(arm):
         assert word in arm.page.message.text
         assert editor.values["upper"] == pytest.approx(np.radians(-110.5))
     typed.type("-inf, -90")
-    assert "sy.RangeGoal('joint4', upper=-1.57" in python_text(arm.session.state, "arm7")
+    assert "sy.RangeGoal('joint4', upper=-1.57" in Files(arm.session.state, "arm7").python_text()
     assert arm.session.history.undo()
     assert arm.session.goals.editor(editor.key).values["upper"] == limit.upper
     with pytest.raises(sy.InputError, match="HINGE, SLIDE or BALL"):
@@ -226,7 +226,7 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
         Run("dls", x, np.array([0.5, 0.3]), None, "reached"),
     ]
     monkeypatch.setattr("synovia.viewer.panel.why.race", lambda *_: iter(runs))
-    monkeypatch.setattr(arm.page.background, "start", lambda name, action: action() if "race" in name else None)
+    monkeypatch.setattr(arm.page.host.background, "start", lambda name, action: action() if "race" in name else None)
     arm.page.frame = arm.step()
     why._start()
     table = why._legend.content
@@ -250,7 +250,7 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
 def test_what_comes_to_rest_during_a_race_is_explained_after_it(arm, monkeypatch):
     why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
     monkeypatch.setattr("synovia.viewer.panel.why.trace", lambda *_: Run("lm", np.ones(1), np.ones(1), None, "reached"))
-    monkeypatch.setattr(arm.page.background, "start", lambda _name, action: action())
+    monkeypatch.setattr(arm.page.host.background, "start", lambda _name, action: action())
 
     def race(*_):
         arm.session.goals.move(arm.editor.key, (0.3, 0.0, 9.0))
@@ -368,13 +368,13 @@ def test_poses_are_kept_applied_mirrored_saved_and_read_again(name, mode, monkey
     step()
     assert (at["Kept"].options, at["Kept"].value) == (("wave",), "wave")
     session.body.rest()
-    body = next(tab for tab in page._tabs if isinstance(tab, Body))
+    body = next(tab for tab in page._tabs if isinstance(tab, BodyTab))
     body._use.type("Apply")
     np.testing.assert_allclose(step().pose.q, kept.q, atol=1e-9)
     body._use.type("Mirrored")
     inside = sy.Pose(session.body.skeleton, mirrored(kept)).inside[0]
     np.testing.assert_allclose(step().pose.positions, sy.Pose(session.body.skeleton, inside).positions, atol=1e-6)
-    page.undo()
+    page.actions.undo()
     np.testing.assert_allclose(step().pose.q, kept.q, atol=1e-9)
     at["Save poses"].type(None)
     body._use.type("Delete")
@@ -382,12 +382,12 @@ def test_poses_are_kept_applied_mirrored_saved_and_read_again(name, mode, monkey
     assert at["Kept"].options == ("(none)",)
     body._use.type("Apply")
     assert "no pose was kept" in page.message.text
-    page.undo()
+    page.actions.undo()
     assert set(session.poses.library) == {"wave"}
     session.history.reset()
     assert set(session.poses.library) == {"wave"}, "poses that were kept are no part of the first state"
-    page.undo()
-    page.redo()
+    page.actions.undo()
+    page.actions.redo()
     assert set(session.poses.library) == {"wave"}
     step()
     body._use.type("Delete")
@@ -396,7 +396,7 @@ def test_poses_are_kept_applied_mirrored_saved_and_read_again(name, mode, monkey
     at["Open a file"].type(SimpleNamespace(name="poses.json", content=sent["poses.json"]))
     assert "wave" in page.message.text
     np.testing.assert_allclose(session.poses.library["wave"].q, q, atol=1e-12)
-    at["Open a file"].type(SimpleNamespace(name="p.json", content=pose_file(Session(session.body.given).state)))
+    at["Open a file"].type(SimpleNamespace(name="p.json", content=Files(Session(session.body.given).state).pose_file()))
     assert set(session.poses.library) == {"wave", "p"}
     for wrong in (
         b"{}",

@@ -21,7 +21,7 @@ from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.undo import Undo
 from synovia.viewer.editing.worker import SESSION, Background, Worker
 from synovia.viewer.live import opening
-from synovia.viewer.page.saving import Recording, command_line, goal_file, pose_file, python_text, solved_clip
+from synovia.viewer.page.saving import Files, Recording
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
 from synovia.viewer.panel.why import _legend, race, trace
 from synovia.viewer.scene.bodies import build, from_z
@@ -364,7 +364,7 @@ def test_a_clip_plays_underneath_and_goals_hold_on_top() -> None:
     session.goals.move(1, GOOD)
     frame = settled(session)
     np.testing.assert_allclose(frame.pose.position("tool"), GOOD, atol=1e-3)
-    saved = solved_clip(session.state, [])
+    saved = Files(session.state).solved_clip([])
     assert len(saved) == 2
     np.testing.assert_allclose(saved.pose(0).position("tool"), GOOD, atol=1e-3)
 
@@ -394,7 +394,7 @@ def test_goals_come_back_as_they_were(tmp_path: Path) -> None:
     session = Session(sy.bundled("arm7"))
     add_goals(session.goals, goals)
     path = tmp_path / "goals.toml"
-    path.write_bytes(goal_file(session.state))
+    path.write_bytes(Files(session.state).goal_file())
     tomllib.loads(path.read_text(encoding="utf-8"))
     from synovia.files.goals import read_goals
 
@@ -419,13 +419,13 @@ def test_saved_goals_give_the_same_pose_on_the_command_line_and_in_python(tmp_pa
     session.goals.add("distance", "tool")
     frame = settled(session)
     goals, start, out = tmp_path / "goals.toml", tmp_path / "pose.json", tmp_path / "out.json"
-    goals.write_bytes(goal_file(session.state))
-    start.write_bytes(pose_file(session.state))
+    goals.write_bytes(Files(session.state).goal_file())
+    start.write_bytes(Files(session.state).pose_file())
     result = run("solve", "arm7", "--goals", str(goals), "--start", str(start), "-o", str(out))
     assert result.code == 0
     np.testing.assert_allclose(load_pose(out, session.body.given).q, frame.pose.q, atol=1e-9)
     space: dict = {}
-    exec(python_text(session.state, "arm7"), space)
+    exec(Files(session.state, "arm7").python_text(), space)
     np.testing.assert_allclose(space["solution"].pose.q, frame.pose.q, atol=1e-9)
 
 
@@ -444,9 +444,9 @@ def test_a_root_that_slid_is_kept(mode: str, tmp_path: Path) -> None:
     session.body.set_root(mode)
     frame = settled(session)
     goals, start, out = tmp_path / "goals.toml", tmp_path / "pose.json", tmp_path / "out.json"
-    goals.write_bytes(goal_file(session.state))
-    start.write_bytes(pose_file(session.state))
-    lines = command_line(session.state, "arm7").splitlines()
+    goals.write_bytes(Files(session.state).goal_file())
+    start.write_bytes(Files(session.state).pose_file())
+    lines = Files(session.state, "arm7").command_line().splitlines()
     words = shlex.split(lines[0])[1:]
     assert "error_damping=1e-05" in lines[1]
     assert words[words.index("--seed") + 1] == "5"
@@ -456,9 +456,9 @@ def test_a_root_that_slid_is_kept(mode: str, tmp_path: Path) -> None:
     again = load_pose(out, session.body.given.with_root(root))
     np.testing.assert_allclose(again.position("tool"), frame.pose.position("tool"), atol=1e-9)
     assert len(lines) == (2 if mode == "x,y" else 3)
-    assert f"root={root!r}" in python_text(session.state, "arm7")
+    assert f"root={root!r}" in Files(session.state, "arm7").python_text()
     space: dict = {}
-    exec(python_text(session.state, "arm7"), space)
+    exec(Files(session.state, "arm7").python_text(), space)
     same = [frame.pose.position(name) for name in session.body.given.joint_names]
     np.testing.assert_allclose(
         [space["solution"].pose.position(name) for name in session.body.given.joint_names], same, atol=1e-9
@@ -471,7 +471,7 @@ def test_a_saved_motion_is_the_one_that_is_seen() -> None:
     session = Session(arm, [motion])
     session.animation.set_clip(0)
     session.animation.set_play(weight=0.25, speed=-0.5)
-    saved = solved_clip(session.state, [])
+    saved = Files(session.state).solved_clip([])
     assert len(saved) == 5
     assert saved.fps == 2.0
     for frame, seconds in enumerate((1.0, 0.75, 0.5, 0.25, 0.0)):
@@ -495,7 +495,7 @@ def test_what_changes_while_a_motion_is_saved_does_not_change_it(monkeypatch: py
         return plain(*given, **more)
 
     monkeypatch.setattr(sy.IK, "solve", solve)
-    saved = solved_clip(session.state, [])
+    saved = Files(session.state).solved_clip([])
     assert saved.q.shape == (4, arm.nq)
     for frame in range(4):
         np.testing.assert_allclose(saved.pose(frame).position("tool"), GOOD, atol=1e-3)
@@ -503,8 +503,8 @@ def test_what_changes_while_a_motion_is_saved_does_not_change_it(monkeypatch: py
 
 def test_numbers_of_numpy_are_written_as_plain_ones() -> None:
     session = _arm(tolerance=np.array([0.01, 0.02]))
-    assert "tolerance=(0.01, 0.02)" in python_text(session.state, "arm7")
-    assert "--tol 0.01," in command_line(session.state, "arm7")
+    assert "tolerance=(0.01, 0.02)" in Files(session.state, "arm7").python_text()
+    assert "--tol 0.01," in Files(session.state, "arm7").command_line()
     with pytest.raises(sy.InputError, match="tolerance"):
         _arm(tolerance=(0.01, -1.0))
 

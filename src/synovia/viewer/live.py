@@ -118,8 +118,8 @@ def opening(
     """Return how live pages of a model are made; the arguments are those of ``view``."""
     optional_package("viser", "the live page needs viser", "view")
     from synovia.viewer.page.keys import Keys
-    from synovia.viewer.page.page import Page
-    from synovia.viewer.panel import TABS
+    from synovia.viewer.page.page import Model, Page
+    from synovia.viewer.panel import tabs
     from synovia.viewer.scene.scene import first_aim
 
     own, start, (clips, playing), name = _opened(model)
@@ -157,8 +157,12 @@ def opening(
         said = [note for note in (*played.notes, *find_ends(played).notes) if note not in surface.notes]
         surface = replace(surface, notes=(*surface.notes, *carried, *(f"{played.name}: {note}" for note in said)))
 
+    def keys(page: Page) -> Keys:
+        session = page.session
+        return Keys(page, page.actions, session.goals, session.body, session.hand)
+
     def give(client: Any, session: Session, host: Host) -> Page:
-        return Page(client, session, name, host, surface, TABS, Keys, _Navigation(host, own))
+        return Page(client, session, Model(name, surface, _Navigation(host, own)), host, tabs, keys)
 
     return Opening(make, give, first_aim, surface.notes)
 

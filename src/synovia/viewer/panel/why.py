@@ -21,8 +21,8 @@ from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.solving import Solving
-from synovia.viewer.page.page import Tab
 from synovia.viewer.page.style import DIM, PRIMARY, note, safe
+from synovia.viewer.page.tab import Desk, Tab
 
 _COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d",
             "#868e96", "#f06595", "#e0a800", "#2f9e44", "#495057")  # fmt: skip
@@ -114,7 +114,17 @@ def _total(errors: Array, reach: float) -> float:
 
 
 class Why(Tab):
-    """Explains the status, plots the error, and runs a race of solvers on the same targets."""
+    """Explains the status, plots the error, and runs a race of solvers on the same targets.
+
+    Args:
+        page: The page.
+        solving: The solver of the page, and its problem.
+    """
+
+    def __init__(self, page: Desk, solving: Solving) -> None:
+        """Store what is explained."""
+        super().__init__(page)
+        self._solving = solving
 
     def build(self) -> None:
         """Add the controls."""
@@ -136,7 +146,7 @@ class Why(Tab):
 
     def show(self, frame: Frame) -> None:
         """Show the status; at rest, start the explanation and the plot, which take many solves."""
-        problem = _problem_key(self.session.solving, frame)
+        problem = _problem_key(self._solving, frame)
         if self._raced is not None and problem != self._raced:
             self._raced = None
             self._clear()
@@ -152,7 +162,7 @@ class Why(Tab):
         self._show_lines([frame.solution.status.meaning])
         if frame.still:
             self._explained, self._due = now, frame
-            self.page.background.start("synovia-trace", self._explain)
+            self.page.host.background.start("synovia-trace", self._explain)
 
     def _clear(self) -> None:
         """Remove the ghosts and the table of a race."""
@@ -168,10 +178,10 @@ class Why(Tab):
                     lines = frame.solution.explain()
                     if frame is self.page.frame:  # still the present one
                         self._show_lines(lines)
-                goals = self.session.solving.goals()
+                goals = self._solving.goals()
                 if goals and self._raced is None:
-                    start = self.session.solving.rest()
-                    self._draw([trace(self.session.solving, self.session.solving.solver, goals, start)])
+                    start = self._solving.rest()
+                    self._draw([trace(self._solving, self._solving.solver, goals, start)])
                 self.page.client.flush()
             except (SynoviaError, RuntimeError):  # the session has changed, or the page is gone
                 return
@@ -185,7 +195,7 @@ class Why(Tab):
     def _start(self) -> None:
         """Start a race, unless one is under way."""
         if self._racing.acquire(blocking=False):
-            self.page.background.start("synovia-race", self._run_race)
+            self.page.host.background.start("synovia-race", self._run_race)
 
     def _run_race(self) -> None:
         """Run the race in a background thread; a first use compiles a solver."""
@@ -193,14 +203,14 @@ class Why(Tab):
             with self._busy:
                 names = [name for name, box in self._racers.items() if box.value]
                 begun = self.page.frame
-                problem = None if begun is None else _problem_key(self.session.solving, begun)
+                problem = None if begun is None else _problem_key(self._solving, begun)
                 runs: list[Run] = []
-                for run in race(self.session.solving, names):
+                for run in race(self._solving, names):
                     if self.page.closed:
                         return
                     runs.append(run)
                     self._show_progress(f"{len(runs)} of {len(names)} solvers have run …")
-                if self.page.frame is None or _problem_key(self.session.solving, self.page.frame) != problem:
+                if self.page.frame is None or _problem_key(self._solving, self.page.frame) != problem:
                     self._show_progress("The targets have moved. Start the race again.")
                     return
                 self._draw(runs)

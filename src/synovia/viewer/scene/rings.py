@@ -14,7 +14,7 @@ from synovia.model import Kind
 from synovia.model.geometry import Array, align_z, matrix_to_quat, quat_to_matrix
 from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.engine import Frame
-from synovia.viewer.editing.session import Hand
+from synovia.viewer.editing.hand import Hand
 from synovia.viewer.scene.bodies import wxyz
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.handles import Handles, dragged_to, move_node

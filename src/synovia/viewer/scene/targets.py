@@ -18,7 +18,7 @@ from synovia.viewer.editing.editor import GoalEditor, bounds_of
 from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.engine import Frame, miss_text
 from synovia.viewer.editing.goals import Goals
-from synovia.viewer.editing.session import Hand
+from synovia.viewer.editing.hand import Hand
 from synovia.viewer.scene.bodies import wxyz
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.handles import Handles, dragged_to, move_node
