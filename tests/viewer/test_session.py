@@ -1,5 +1,6 @@
 """The model under the live page: no browser, no thread."""
 
+import re
 import threading
 import tomllib
 from pathlib import Path
@@ -715,3 +716,66 @@ def test_a_head_looks_where_it_is_sent():
     assert not frame.missed
     way = gaze.position - frame.pose.position("head")
     assert frame.pose.matrix("head")[:, 2] @ way > 0.999 * np.linalg.norm(way)
+
+
+def test_the_parts_of_a_session_refer_to_each_other_in_one_direction() -> None:
+    session = _arm()
+    parts = vars(session)
+    below = {
+        name: {other for other, one in parts.items() if any(one is value for value in vars(part).values())}
+        for name, part in parts.items()
+        if name != "state"
+    }
+    assert set(below) == {"history", "body", "goals", "animation", "poses", "solving", "hand"}
+    assert not any(
+        session is value for part in parts.values() if hasattr(part, "__dict__") for value in vars(part).values()
+    )
+    done = {"state"}
+    while rest := {name for name in below if name not in done}:
+        free = {name for name in rest if below[name] <= done}
+        assert free, f"these refer to each other in a circle: {rest}"
+        done |= free
+
+
+def test_only_what_hands_out_the_parts_of_a_session_sees_all_of_it() -> None:
+    from synovia import viewer
+
+    folder = Path(viewer.__file__).parent
+    seeing = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.py")
+        if {"editing.session", "Session", ".session"}
+        & set(re.findall(r"editing\.session|\bSession\b|\.session\b", path.read_text("utf-8")))
+    }
+    roots = {"live.py", "editing/session.py", "page/page.py", "panel/__init__.py", "scene/scene.py"}
+    assert seeing == roots
+
+
+def test_all_parts_change_one_state_under_one_lock() -> None:
+    """A change from another thread waits for who holds the lock of any part, and undo takes every part back."""
+    session = _arm()
+    before = session.state.snapshot()
+    changes = [
+        lambda: session.body.set_joint(2, [0.4]),
+        lambda: session.goals.move(1, GOOD),
+        lambda: session.goals.change(1, priority=1),
+        lambda: session.animation.new_clip(1.0),
+        lambda: session.poses.keep("here"),
+        lambda: session.solving.set_solver("dls"),
+    ]
+    for change in changes:
+        done = threading.Event()
+        thread = threading.Thread(target=lambda change=change, done=done: (change(), done.set()))
+        with session.body.lock, session.animation.lock:
+            thread.start()
+            assert not done.wait(0.05)
+        assert done.wait(300.0)
+        thread.join()
+    while session.history.undo():
+        pass
+    after = session.state.snapshot()
+    np.testing.assert_array_equal(after.q, before.q)
+    assert (after.solver, after.library, after.play.motion) == (before.solver, before.library, before.play.motion)
+    assert [(one.priority, one.enabled) for one in after.editors] == [
+        (one.priority, one.enabled) for one in before.editors
+    ]
