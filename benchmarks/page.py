@@ -151,9 +151,9 @@ def drag(browser, asked):
         page, poses = visit.page, []
         show = page.scene.show
         page.scene.show = lambda frame: (poses.append(frame.pose), show(frame))
-        hand = page.session.editors[0]
+        hand = page.session.goals.editors[0]
         x, y = visit.at(hand.position)
-        middle = np.array(visit.at(page.session.pose.positions.mean(axis=0)))
+        middle = np.array(visit.at(page.session.body.pose.positions.mean(axis=0)))
         radius = 1.2 * np.hypot(x - middle[0], y - middle[1])
         mouse, first = visit.tab.mouse, np.arctan2(y - middle[1], x - middle[0])
         mouse.move(x, y)
@@ -178,7 +178,7 @@ def drag(browser, asked):
             for foot in ("left_foot", "right_foot")
             for pose in poses
         )
-        given = page.session.given
+        given = page.session.body.given
         corners = soles(given, [given.index("left_foot"), given.index("right_foot")])
         out = max(outside(pose.center_of_mass()[[0, 2]], corners[:, [0, 2]]) for pose in poses)
         reached = np.ptp([pose.position("left_hand") for pose in poses], axis=0)
@@ -206,9 +206,9 @@ def files(browser, asked):
         visit.drop(asked.model)
         visit.next_page(first)
         character = visit.page
-        print(f"dropped {asked.model.name}: the page shows {character.session.given.name}")
+        print(f"dropped {asked.model.name}: the page shows {character.session.body.given.name}")
         visit.drop(WALK)
-        visit.press(f"Map it to {character.session.given.name}")
+        visit.press(f"Map it to {character.session.body.given.name}")
         mapped = visit.next_page(character, "transfer")
         visit.wait(lambda: mapped.transfer.outcome.answer is not None)
         print(f"mapped {len(mapped.transfer.outcome.answer.parts)} parts")
@@ -216,11 +216,11 @@ def files(browser, asked):
         visit.open("Save")
         visit.press("Animate")
         page = visit.next_page(mapped)
-        visit.wait(lambda: page.session.play.playing and page.session.play.time > 0.5)
+        visit.wait(lambda: page.session.animation.play.playing and page.session.animation.play.time > 0.5)
         visit.shot("clip")
         visit.tab.keyboard.press("Space")
-        visit.wait(lambda: not page.session.play.playing)
-        page.session.set_play(time=1.0)
+        visit.wait(lambda: not page.session.animation.play.playing)
+        page.session.animation.set_play(time=1.0)
         visit.settle()
         key_over(visit, Path(folder), lambda: mouse_key(visit), lambda: export(visit))
         visit.shot("export")
@@ -231,7 +231,7 @@ def files(browser, asked):
 
 def mouse_key(visit):
     """Drag the first hand up by the mouse and key the pose by a press."""
-    hand, mouse = visit.page.session.editors[0], visit.tab.mouse
+    hand, mouse = visit.page.session.goals.editors[0], visit.tab.mouse
     for _ in range(4):  # a browser without graphics may not have drawn yet what is to be grabbed
         visit.drawn()
         x, y = visit.at(hand.position)
@@ -248,7 +248,7 @@ def mouse_key(visit):
             break
     visit.settle()
     visit.open("Animation")
-    posed = visit.page.session.pose
+    posed = visit.page.session.body.pose
     visit.press("Key the pose")
     return posed
 
@@ -261,18 +261,18 @@ def export(visit):
 def key_over(visit, folder, key, press):
     """Key a pose over the clip, take the GLB, and compare it with the clip at the key and far from it."""
     page, session = visit.page, visit.page.session
-    joint = session.editors[0].label
+    joint = session.goals.editors[0].label
     posed = key()
-    visit.wait(lambda: session.play.keys)
-    frame = session.play.keys[0].frame
+    visit.wait(lambda: session.animation.play.keys)
+    frame = session.animation.play.keys[0].frame
     path = visit.take(folder, press)
     back = sy.load_motion(path)
-    clip = session.play.motion
+    clip = session.animation.play.motion
     far = len(clip) - 1 if frame < len(clip) / 2 else 0
     moved = np.linalg.norm(posed.position(joint) - clip.pose(frame).position(joint))
     kept = np.linalg.norm(back.pose(frame).position(joint) - posed.position(joint))
     same = np.linalg.norm(back.pose(far).position(joint) - clip.pose(far).position(joint))
-    unit = page.session.given.meters_per_unit or 1.0
+    unit = page.session.body.given.meters_per_unit or 1.0
     print(f"{path.name}: {len(back)} frames; the key at frame {frame} moves {joint} by {1e3 * unit * moved:.0f} mm,")
     print(f"the file keeps it to {1e3 * unit * kept:.2f} mm, and frame {far} of the clip to {1e3 * unit * same:.2f} mm")
     if not (kept < 0.05 * moved and moved * unit > 0.03):
@@ -286,9 +286,9 @@ def keys(browser, asked):
     with sy.view(body, clip=clip, port=0, shadows=False) as running, tempfile.TemporaryDirectory() as folder:
         visit = Visit(browser, running, asked)
         page, board = visit.page, visit.tab.keyboard
-        visit.wait(lambda: page.session.play.time > 0.3)
+        visit.wait(lambda: page.session.animation.play.time > 0.3)
         board.press("Space")
-        visit.wait(lambda: not page.session.play.playing)
+        visit.wait(lambda: not page.session.animation.play.playing)
         first = page.selected
         board.press("Tab")
         visit.wait(lambda: page.selected != first)
@@ -299,14 +299,14 @@ def keys(browser, asked):
         def key():
             for _ in range(12):
                 board.press("ArrowUp")
-            visit.wait(lambda: page.session.editors[0].enabled)
+            visit.wait(lambda: page.session.goals.editors[0].enabled)
             visit.settle()
-            posed = page.session.pose
+            posed = page.session.body.pose
             board.press("k")
             return posed
 
         key_over(visit, Path(folder), key, lambda: by_keyboard(visit))
-        print(f"target {page.session.editor(first).label}; mistakes in the console: {visit.mistakes}")
+        print(f"target {page.session.goals.editor(first).label}; mistakes in the console: {visit.mistakes}")
         visit.tab.close()
         return not visit.mistakes
 

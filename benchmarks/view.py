@@ -159,7 +159,7 @@ def run(page, seconds, ready=None):
     if ready is not None:
         ready()
     time.sleep(1.0)
-    client.stdin.write(f"{owner} {page.pages[owner].session.editors[0].key}\n")
+    client.stdin.write(f"{owner} {page.pages[owner].session.goals.editors[0].key}\n")
     client.stdin.flush()
     client.stdout.readline()
     kept, ended = [], threading.Event()

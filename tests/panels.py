@@ -12,8 +12,8 @@ from synovia.surface import Surface
 from synovia.viewer.editing.engine import Engine
 from synovia.viewer.editing.worker import Background
 from synovia.viewer.page.keys import Keys
-from synovia.viewer.page.page import Page
-from synovia.viewer.panel import TABS
+from synovia.viewer.page.page import Model, Page
+from synovia.viewer.panel import tabs
 from synovia.viewer.scene.handles import Handles
 from synovia.viewer.serving.view import Host
 
@@ -85,6 +85,12 @@ def make_host():
     return Host(Background(), dark=False, shadows=True, folder=folder, show=lambda opening: None)
 
 
+def keys_of(page):
+    """Return the keys of a page."""
+    session = page.session
+    return Keys(page, page.actions, session.goals, session.body, session.hand)
+
+
 def make_page(session, monkeypatch):
     """Return a page without scene and thread, its controls by label, and what shows a step of its engine."""
     targets = SimpleNamespace(selected=None, gizmo="")
@@ -105,8 +111,8 @@ def make_page(session, monkeypatch):
     monkeypatch.setattr("synovia.viewer.page.page.Worker", lambda *_: None)
     gui = Gui()
     client = SimpleNamespace(gui=gui, flush=lambda: None)
-    page = Page(client, session, "arm7", make_host(), Surface(), TABS, Keys, SimpleNamespace())
-    engine = Engine(session)
+    page = Page(client, session, Model("arm7", Surface(), SimpleNamespace()), make_host(), tabs, keys_of)
+    engine = Engine(session.state)
 
     def step():
         frame, _ = engine.step(1.0)
@@ -118,7 +124,7 @@ def make_page(session, monkeypatch):
 
 def settled(session):
     """Return the frame in which the body of a session has come to rest."""
-    engine = Engine(session)
+    engine = Engine(session.state)
     for _ in range(300):
         frame, moving = engine.step(1.0 / 60.0)
         if not moving:

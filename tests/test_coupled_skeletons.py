@@ -342,34 +342,37 @@ def test_the_live_page(body):
     from synovia.viewer.editing.standin import follow
 
     session = Session(body, [sy.Motion(body, way(body), FPS)])
-    session.set_clip(0)
+    session.animation.set_clip(0)
     for name in TIPS:
-        session.add("position", name)
-    engine = Engine(session)
+        session.goals.add("position", name)
+    engine = Engine(session.state)
 
     def check():
         engine.step(0.1)
-        assert gap(session.skeleton, session.pose.q) < 1e-9
-        assert gap(session.skeleton, follow(session.pose, session.editors, session.rooted.added).q) < 1e-9
+        assert gap(session.body.skeleton, session.body.pose.q) < 1e-9
+        assert (
+            gap(session.body.skeleton, follow(session.body.pose, session.goals.editors, session.body.rooted.added).q)
+            < 1e-9
+        )
 
-    for row, joint in enumerate(session.skeleton.joints):
+    for row, joint in enumerate(session.body.skeleton.joints):
         if joint.kind in {sy.Kind.HINGE, sy.Kind.SLIDE}:
-            session.set_joint(row, [0.11])
+            session.body.set_joint(row, [0.11])
             check()
-    session.key()
-    session.set_play(time=0.5)
-    session.move(session.editors[0].key, (0.3, 0.2, 0.4))
+    session.animation.key()
+    session.animation.set_play(time=0.5)
+    session.goals.move(session.goals.editors[0].key, (0.3, 0.2, 0.4))
     check()
-    session.key()
-    session.mirror()
+    session.animation.key()
+    session.poses.mirror()
     check()
-    session.undo()
+    session.history.undo()
     check()
-    session.set_clip(None)
-    session.set_joint(0, [0.2]) if session.skeleton.joints[0].kind is sy.Kind.HINGE else session.rest()
+    session.animation.set_clip(None)
+    session.body.set_joint(0, [0.2]) if session.body.skeleton.joints[0].kind is sy.Kind.HINGE else session.body.rest()
     check()
-    session.set_root("free")
-    session.move(session.editors[0].key, (0.3, 0.2, 0.4))
+    session.body.set_root("free")
+    session.goals.move(session.goals.editors[0].key, (0.3, 0.2, 0.4))
     check()
 
 

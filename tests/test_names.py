@@ -528,12 +528,12 @@ def test_goals_on_sites_and_on_names_of_two_frames_come_to_the_page(sited: sy.Sk
     pose = sited.random_pose(2)
     session = Session(sited)
     given = [sy.PoseGoal("tcp"), sy.DistanceGoal("tcp", "upper_mid", maximum=0.1, other_offset=(0, 0, 0.1))]
-    add_goals(session, given)
-    for goal, editor in zip(given, session.editors, strict=True):
+    add_goals(session.goals, given)
+    for goal, editor in zip(given, session.goals.editors, strict=True):
         made = editor.goal(sited.address)
         assert np.abs(np.array(points(goal)) - points(made)).max() < 1e-12
     session = Session(arm)
-    first_goals(session)
-    for editor in session.editors:
+    first_goals(session.goals)
+    for editor in session.goals.editors:
         if editor.row is not None:
             assert arm.index(editor.goal(arm.address).joint) == editor.row

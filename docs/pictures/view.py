@@ -33,9 +33,9 @@ def main():
                 page = next(iter(running.pages.values()))
                 why = next(part for part in page._tabs if hasattr(part, "_racers"))
                 tab.locator(".mantine-Notification-closeButton").first.click()
-                for editor in page.session.editors:
+                for editor in page.session.goals.editors:
                     if editor.label in ASKED:
-                        page.session.move(editor.key, ASKED[editor.label])
+                        page.session.goals.move(editor.key, ASKED[editor.label])
                 if dark:
                     tab.get_by_role("tab", name="Why", exact=True).click()
                     for name in set(sy.solvers) - set(RACERS):

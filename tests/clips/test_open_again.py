@@ -162,9 +162,11 @@ def test_the_page_plays_what_is_written(written, ending):
     for model, clip in pages:
         with view(model, clip=clip, port=0) as page:
             session = page._opening.make()
-            assert session.play.playing
+            assert session.animation.play.playing
             np.testing.assert_allclose(
-                session.start(session.play.motion.duration).position("head"), wanted[_row(written, "head")], atol=1e-5
+                session.animation.start(session.animation.play.motion.duration).position("head"),
+                wanted[_row(written, "head")],
+                atol=1e-5,
             )
 
 

@@ -11,7 +11,7 @@ from probes import Probe, random_q
 from synovia.draw.marks import marks_of
 from synovia.viewer.editing.first_goals import add_goals
 from synovia.viewer.editing.session import Session
-from synovia.viewer.page.saving import goals_of, python_text
+from synovia.viewer.page.saving import Files
 from trees import random_tree
 
 BODY = sy.bundled("humanoid")
@@ -102,13 +102,13 @@ def test_files_and_the_page_keep_it(tmp_path):
     goals = [sy.DirectionGoal("head", AXIS, WAY, weight=2.0, priority=1), sy.DirectionGoal("left_hand")]
     sy.write_goals(goals, tmp_path / "goals.toml")
     session = Session(BODY)
-    add_goals(session, goals)
-    for again in (sy.read_goals(tmp_path / "goals.toml", BODY), goals_of(session)):
+    add_goals(session.goals, goals)
+    for again in (sy.read_goals(tmp_path / "goals.toml", BODY), Files(session.state).goals()):
         np.testing.assert_allclose([goal.offset for goal in again], [goal.offset for goal in goals], atol=1e-12)
         np.testing.assert_allclose(again[0].target, goals[0].target, atol=1e-12)
         assert (again[0].weight, again[0].priority) == (2.0, 1)
-    assert "sy.DirectionGoal('head', axis=(" in python_text(session, "humanoid")
-    editor = session.add("direction", BODY.index("right_hand"))
+    assert "sy.DirectionGoal('head', axis=(" in Files(session.state, "humanoid").python_text()
+    editor = session.goals.add("direction", BODY.index("right_hand"))
     np.testing.assert_allclose(editor.values["direction"], BODY.rest_pose().matrix("right_hand")[:, 2])
-    session.change(editor.key, values={**editor.values, "direction": (0.0, 2.0, 0.0)})
-    np.testing.assert_allclose(goals_of(session)[-1].target[:3, 3], (0, 1, 0))
+    session.goals.change(editor.key, values={**editor.values, "direction": (0.0, 2.0, 0.0)})
+    np.testing.assert_allclose(Files(session.state).goals()[-1].target[:3, 3], (0, 1, 0))

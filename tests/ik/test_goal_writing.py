@@ -100,18 +100,18 @@ def test_every_kind_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_page_keeps_every_kind_as_it_was() -> None:
     session = Session(BODY)
-    add_goals(session, GOALS)
-    asked = [editor.goal(int) for editor in session.editors]  # what the page solves
+    add_goals(session.goals, GOALS)
+    asked = [editor.goal(int) for editor in session.goals.editors]  # what the page solves
     assert [type(goal) for goal in asked] == [type(goal) for goal in GOALS]
-    saved = [wish.goal(int, kept=True) for wish in session.editors]
+    saved = [wish.goal(int, kept=True) for wish in session.goals.editors]
     for before, after in zip(GOALS, saved, strict=True):
         assert type(after) is type(before)
         _same(_by_row(before), _by_row(after))
         assert before.name == after.name
-    session.move(session.editors[1].key, PLACE)
-    moved = session.editors[1].goal(int, kept=True)
+    session.goals.move(session.goals.editors[1].key, PLACE)
+    moved = session.goals.editors[1].goal(int, kept=True)
     np.testing.assert_allclose(moved.target[:3, 3], PLACE)
-    assert session.editors[0].goal(int, kept=True).offset[2, 3] == 0.1
+    assert session.goals.editors[0].goal(int, kept=True).offset[2, 3] == 0.1
 
 
 def _by_row(goal: Goal) -> dict[str, object]:

@@ -73,7 +73,7 @@ class Visit:
         self.go(running, come)
         self.session, self.host = self.page.session, self.page.host
         self.wait(lambda: self.page.frame is not None and not self.page.frame.busy)
-        self.wait(lambda: all(f"/targets/{editor.key}" in self.heard.nodes for editor in self.session.editors))
+        self.wait(lambda: all(f"/targets/{editor.key}" in self.heard.nodes for editor in self.session.goals.editors))
 
     def go(self, running: View, come: Callable[[], object]) -> None:
         """Come to a page, and wait until it is there."""
@@ -136,7 +136,7 @@ class Visit:
     def still(self) -> None:
         """Wait until the eased targets have arrived."""
         self.wait(
-            lambda: all(np.array_equal(editor.position, editor.eased_position) for editor in self.session.editors)
+            lambda: all(np.array_equal(editor.position, editor.eased_position) for editor in self.session.goals.editors)
         )
         frames = -1
         while frames != self.page.worker.frames:
@@ -199,20 +199,20 @@ class Visit:
 
 def follows(visit: Visit, key: int) -> None:
     """Dragging a target by the mouse moves target and body, in the browser's own scene."""
-    editor = visit.session.editor(key)
+    editor = visit.session.goals.editor(key)
     before = editor.position.copy()
     for _ in range(5):  # a busy machine without graphics may not have drawn yet what is to be grabbed
         visit.drawn()
-        hand, root = np.array(visit.at(before)), np.array(visit.at(visit.session.pose.positions.mean(axis=0)))
+        hand, root = np.array(visit.at(before)), np.array(visit.at(visit.session.body.pose.positions.mean(axis=0)))
         by = 0.35 * (root - hand)
         visit.drag(tuple(hand), tuple(by))
-        if np.linalg.norm(editor.position - before) > 0.02 * visit.session.size:
+        if np.linalg.norm(editor.position - before) > 0.02 * visit.session.body.size:
             break
     else:
         raise AssertionError("the target did not move")
     visit.still()
     assert math.hypot(*(visit.at(editor.position) - hand - by)) < 6.0, "the target is not under the pointer"
-    unit = visit.session.given.meters_per_unit or 1.7 / visit.session.size
+    unit = visit.session.body.given.meters_per_unit or 1.7 / visit.session.body.size
     ball, hand = visit.shown(f"/targets/{key}"), visit.joints()[editor.row]
     assert np.linalg.norm(ball - editor.position) * unit < 0.001
     assert np.linalg.norm(hand - ball) * unit < 0.01, "the end effector is not within 1 cm of its target"
@@ -228,11 +228,11 @@ def solves_to_the_same_pose(visit: Visit, model: object, folder: Path) -> None:
     visit.open("Export")
     goals, pose = visit.take("Save goals", folder), visit.take("Save pose", folder)
     out = folder / "out.json"
-    root = ["--root", "free"] if visit.session.mode == "free" else []
-    solver = ["--solver", visit.session.solver.name]
+    root = ["--root", "free"] if visit.session.body.mode == "free" else []
+    solver = ["--solver", visit.session.solving.solver.name]
     ran = run("solve", model, "-g", goals, "--start", pose, "-o", out, "--json", *root, *solver)
     assert ran.code == 0, ran.err
-    np.testing.assert_allclose(load_pose(out, visit.session.skeleton).q, visit.session.pose.q, atol=1e-3)
+    np.testing.assert_allclose(load_pose(out, visit.session.body.skeleton).q, visit.session.body.pose.q, atol=1e-3)
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +250,7 @@ def arm(visit: Visit) -> Visit:
 
 
 def test_the_arm_follows_the_mouse(arm: Visit) -> None:
-    follows(arm, arm.session.editors[0].key)
+    follows(arm, arm.session.goals.editors[0].key)
 
 
 def test_a_long_message_can_be_read_whole(arm: Visit) -> None:
@@ -273,8 +273,8 @@ def test_a_long_message_can_be_read_whole(arm: Visit) -> None:
 def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     session = arm.session
     arm.click("Add goal")
-    arm.wait(lambda: len(session.editors) == 2, "no goal was added")
-    editor = session.editors[1]
+    arm.wait(lambda: len(session.goals.editors) == 2, "no goal was added")
+    editor = session.goals.editors[1]
     arm.tick("Enabled", False)
     arm.wait(lambda: not editor.enabled, "the goal is still enabled")
     arm.put("Weight", 2.5)
@@ -292,27 +292,27 @@ def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     arm.wait(lambda: editor.kind == "pose", "the kind did not change")
     arm.put("Turn °", "30, 0, 0")
     arm.wait(lambda: editor.rotation[2, 1] == pytest.approx(0.5), "the target did not turn")
-    session.change(editor.key, enabled=False)
-    bent = session.add("range", "joint4")
+    session.goals.change(editor.key, enabled=False)
+    bent = session.goals.add("range", "joint4")
     arm.page.select(bent.key)
     arm.put("Lower, upper", "-inf, -60")
-    arm.wait(lambda: math.degrees(session.pose["joint4"]) < -59.9, "the joint is not within its range")
+    arm.wait(lambda: math.degrees(session.body.pose["joint4"]) < -59.9, "the joint is not within its range")
     arm.wait(lambda: len(arm.heard.nodes["/ranges/reached"]["points"]) > 24 * 60, "its arc is not in the scene")
     arm.click("Remove")
     arm.page.select(editor.key)
     arm.click("Remove")
-    arm.wait(lambda: len(session.editors) == 1, "the goal is still there")
+    arm.wait(lambda: len(session.goals.editors) == 1, "the goal is still there")
     arm.open("Pose")
     arm.click("Undo")
-    arm.wait(lambda: len(session.editors) == 2, "nothing was undone")
+    arm.wait(lambda: len(session.goals.editors) == 2, "nothing was undone")
     arm.click("Reset")
-    arm.wait(lambda: len(session.editors) == 1, "nothing was reset")
+    arm.wait(lambda: len(session.goals.editors) == 1, "nothing was reset")
 
 
 def test_the_keyboard_alone_moves_a_target_and_reaches_the_controls(arm: Visit) -> None:
     session, keys = arm.session, arm.tab.keyboard
-    other = session.add("position", "joint4")
-    arm.page.select(session.editors[0].key)
+    other = session.goals.add("position", "joint4")
+    arm.page.select(session.goals.editors[0].key)
     arm.wait(lambda: not arm.page.keys._next.disabled, "Tab has nowhere to go")
 
     # The browser learns later than the server that Tab is enabled, so it may take several; the last target stays.
@@ -332,13 +332,13 @@ def test_the_keyboard_alone_moves_a_target_and_reaches_the_controls(arm: Visit) 
     arm.tab.wait_for_timeout(300)
     np.testing.assert_array_equal(arm.page.client.camera.position, camera)
     keys.press("Control+z")
-    arm.wait(lambda: session.find(other.key).position[2] == place[2], "Ctrl-Z undoes nothing")
+    arm.wait(lambda: session.goals.find(other.key).position[2] == place[2], "Ctrl-Z undoes nothing")
     keys.press("Control+Shift+z")
-    arm.wait(lambda: session.find(other.key).position[2] > place[2], "Shift-Ctrl-Z redoes nothing")
+    arm.wait(lambda: session.goals.find(other.key).position[2] > place[2], "Shift-Ctrl-Z redoes nothing")
     keys.press("r")
-    arm.wait(lambda: session.find(other.key).kind == "pose", "R does not turn")
+    arm.wait(lambda: session.goals.find(other.key).kind == "pose", "R does not turn")
     keys.press("p")
-    arm.wait(lambda: session.find(other.key).free, "P does not let go")
+    arm.wait(lambda: session.goals.find(other.key).free, "P does not let go")
     assert arm.tab.evaluate("document.activeElement.tagName") == "BODY"
     for _ in range(60):
         keys.press("Tab")
@@ -348,12 +348,12 @@ def test_the_keyboard_alone_moves_a_target_and_reaches_the_controls(arm: Visit) 
         raise AssertionError("Tab never reaches the tabs")
     keys.press("ArrowRight")
     arm.wait(lambda: arm.tab.get_by_role("tab", name="Pose", exact=True).get_attribute("aria-selected") == "true")
-    place = session.find(other.key).position.copy()
+    place = session.goals.find(other.key).position.copy()
     arm.tab.wait_for_timeout(300)
-    np.testing.assert_array_equal(session.find(other.key).position, place)  # an arrow on a tab is the tab's
+    np.testing.assert_array_equal(session.goals.find(other.key).position, place)  # an arrow on a tab is the tab's
     keys.press("Escape")
     keys.press("Delete")
-    arm.wait(lambda: len(session.editors) == 1, "Delete removes nothing")
+    arm.wait(lambda: len(session.goals.editors) == 1, "Delete removes nothing")
     arm.open("Targets")
     assert not arm.mistakes
 
@@ -362,30 +362,30 @@ def test_body_and_solver_are_set(arm: Visit) -> None:
     session = arm.session
     arm.open("Pose")
     arm.pick("Root", "x,z")
-    arm.wait(lambda: session.mode == "x,z", "the root is still held")
+    arm.wait(lambda: session.body.mode == "x,z", "the root is still held")
     arm.pick("Root", "fixed")
     arm.pick("Limits", "all")
     arm.wait(lambda: len(arm.heard.nodes["/limits"]["points"]) > 1000, "the limits are not drawn")
     arm.tick("Dark", True)
     arm.wait(lambda: arm.page.dark, "the page is still light")
     arm.tick("Dark", False)
-    session.change(session.editors[0].key, enabled=False)
+    session.goals.change(session.goals.editors[0].key, enabled=False)
     arm.put("joint4 °", -90)
-    arm.wait(lambda: session.pose["joint4"] == pytest.approx(-np.pi / 2, abs=1e-6), "the joint did not turn")
+    arm.wait(lambda: session.body.pose["joint4"] == pytest.approx(-np.pi / 2, abs=1e-6), "the joint did not turn")
     arm.open("Solver")
     arm.put("error damping", "0.5")
-    arm.wait(lambda: session.solver.error_damping == 0.5, "the setting did not change")
+    arm.wait(lambda: session.solving.solver.error_damping == 0.5, "the setting did not change")
     arm.put("max steps", 10**9)
     arm.tab.get_by_text("too large").wait_for()
     arm.pick("Solver", "dls")
-    arm.wait(lambda: session.solver.name == "dls", "the solver is another")
+    arm.wait(lambda: session.solving.solver.name == "dls", "the solver is another")
     arm.open("Pose")
     arm.click("Reset")
-    arm.wait(lambda: session.solver.name == "lm", "nothing was reset")
+    arm.wait(lambda: session.solving.solver.name == "lm", "nothing was reset")
 
 
 def test_what_is_saved_solves_to_the_same_pose(arm: Visit, tmp_path: Path) -> None:
-    arm.session.move(arm.session.editors[0].key, (0.35, 0.1, 0.7))
+    arm.session.goals.move(arm.session.goals.editors[0].key, (0.35, 0.1, 0.7))
     solves_to_the_same_pose(arm, "arm7", tmp_path)
     arm.click("Copy as Python")
     code = arm.tab.locator("pre").inner_text()
@@ -414,8 +414,8 @@ def test_a_race_shows_each_solver_as_a_ghost_and_all_in_one_plot(arm: Visit) -> 
 
 def test_keys_are_dragged_on_their_sheet(arm: Visit) -> None:
     session = arm.session
-    session.new_clip(2.0)  # the present pose is its first key
-    frames = lambda: [key.frame for key in session.play.keys]  # noqa: E731
+    session.animation.new_clip(2.0)  # the present pose is its first key
+    frames = lambda: [key.frame for key in session.animation.play.keys]  # noqa: E731
     try:
         arm.open("Animation")
         bar = arm.tab.locator(".synovia-sheet span").first
@@ -440,10 +440,10 @@ def test_keys_are_dragged_on_their_sheet(arm: Visit) -> None:
         arm.tab.keyboard.up("Control")
         arm.wait(lambda: frames() == [30, 45], "the key was not copied")
         arm.tab.mouse.click(box["x"] + 0.25 * box["width"], middle[1])
-        arm.wait(lambda: session.play.frame == 15, "a click does not go to the frame")
+        arm.wait(lambda: session.animation.play.frame == 15, "a click does not go to the frame")
     finally:
-        session.set_clip(None)
-        session.clips = ()
+        session.animation.set_clip(None)
+        session.state.clips = ()
         arm.open("Targets")
     assert arm.mistakes == []
 
@@ -454,18 +454,18 @@ def test_a_joint_is_found_in_the_tree_turned_by_its_ring_and_cleared(arm: Visit)
     keys.press("j")
     arm.wait(lambda: arm.tab.evaluate("document.activeElement.matches('.synovia-tree input')"), "no search")
     keys.type("nt 1")
-    assert arm.tab.locator(".synovia-tree li:visible").count() < len(session.given)
+    assert arm.tab.locator(".synovia-tree li:visible").count() < len(session.body.given)
     keys.press("Enter")
-    row = session.given.index("joint1")
+    row = session.body.given.index("joint1")
     arm.wait(lambda: arm.page.joint == row, "the joint is not selected")
     current = arm.tab.locator(".synovia-tree button[aria-current]")
     arm.wait(lambda: current.count() == 1 and current.inner_text() == "joint1", "it is not marked in the tree")
     keys.press("Escape")
     arm.wait(lambda: "/rings" in arm.heard.nodes, "it has no ring")
     arm.drawn()
-    tool = session.find(session.editors[0].key)
-    before, place = float(session.pose["joint1"]), tool.position.copy()
-    past = session._undo._past
+    tool = session.goals.find(session.goals.editors[0].key)
+    before, place = float(session.body.pose["joint1"]), tool.position.copy()
+    past = session.history._undo._past
     steps = len(past)
     rings, scale = arm.page.scene.rings, arm.page.scene.scale
     size = rings._gizmo.scale
@@ -473,19 +473,22 @@ def test_a_joint_is_found_in_the_tree_turned_by_its_ring_and_cleared(arm: Visit)
         ends = [rings._turn @ (np.cos(a), np.sin(a), 0.0) * share * size + rings._place for a in (0.8, 0.3)]
         start, end = (np.array(arm.at(end / scale)) for end in ends)
         arm.drag(tuple(start), tuple(end - start))
-        if abs(session.pose["joint1"] - before) > 0.1:
+        if abs(session.body.pose["joint1"] - before) > 0.1:
             break
     else:
         raise AssertionError("the ring does not turn the joint")
     arm.still()
     assert np.linalg.norm(tool.position - place) > 1e-3, "the target does not go with the joint"
-    assert np.linalg.norm(session.pose.position("tool") - tool.position) < 1e-3
+    assert np.linalg.norm(session.body.pose.position("tool") - tool.position) < 1e-3
     keys.press("Alt+r")
-    arm.wait(lambda: abs(session.pose["joint1"] - session.given.rest_pose()["joint1"]) < 1e-3, "Alt-R clears nothing")
+    arm.wait(
+        lambda: abs(session.body.pose["joint1"] - session.body.given.rest_pose()["joint1"]) < 1e-3,
+        "Alt-R clears nothing",
+    )
     for left in reversed(range(steps, len(past))):  # quick edits of one joint are one step, slow ones are several
         keys.press("Control+z")
         arm.wait(lambda left=left: len(past) == left, "Ctrl-Z undoes nothing")
-    arm.wait(lambda: abs(session.pose["joint1"] - before) < 1e-3, "Ctrl-Z leads elsewhere")
+    arm.wait(lambda: abs(session.body.pose["joint1"] - before) < 1e-3, "Ctrl-Z leads elsewhere")
     arm.open("Targets")
     assert not arm.mistakes
 
@@ -493,7 +496,7 @@ def test_a_joint_is_found_in_the_tree_turned_by_its_ring_and_cleared(arm: Visit)
 def test_a_page_is_replaced_while_the_browser_is_busy(arm: Visit) -> None:
     arm.tab.evaluate("setTimeout(() => { const end = Date.now() + 800; while (Date.now() < end); }, 0)")
     time.sleep(0.2)
-    arm.session.move(arm.session.editors[0].key, (0.35, 0.1, 0.7))
+    arm.session.goals.move(arm.session.goals.editors[0].key, (0.35, 0.1, 0.7))
     time.sleep(0.2)
     arm.arrive(arm.view, lambda: arm.page.navigation.open("arm7"))
     arm.tab.get_by_role("tab", name="Targets", exact=True).wait_for()
@@ -516,10 +519,10 @@ def test_an_update_of_a_control_that_is_gone_is_no_mistake(arm: Visit) -> None:
 
 def test_two_browsers_have_a_body_each(browser: object, arm: Visit) -> None:
     other = Visit(browser, arm.view)
-    place = arm.session.editors[0].position.copy()
+    place = arm.session.goals.editors[0].position.copy()
     ball = arm.shown("/targets/1").copy()
     follows(other, 1)
-    np.testing.assert_array_equal(arm.session.editors[0].position, place)
+    np.testing.assert_array_equal(arm.session.goals.editors[0].position, place)
     np.testing.assert_array_equal(arm.shown("/targets/1"), ball)
     other.tab.close()
     arm.wait(lambda: len(arm.view.pages) == 1, "the page of a browser that went is still there")
@@ -542,7 +545,7 @@ def man(visit: Visit, shared_data: Path) -> Visit:
 
 
 def test_a_character_and_its_skin_follow_the_mouse(man: Visit) -> None:
-    follows(man, man.session.editors[0].key)
+    follows(man, man.session.goals.editors[0].key)
     part, rows, (skin, mesh) = man.page.surface.parts[0], man.joints(), man.skin()
     moved = 0
     for bone, row in enumerate(part.rows.tolist()):
@@ -568,7 +571,7 @@ def test_a_robot_follows_the_mouse(visit: Visit, shared_data: Path) -> None:
     robot = opening(shared_data / "robot" / "g1_29dof.urdf")
     assert "not found" in robot.notes[0]
     visit.show(robot)
-    follows(visit, visit.session.editors[0].key)
+    follows(visit, visit.session.goals.editors[0].key)
     visit.open("Pose")
     visit.tab.get_by_text("some meshes are not shown").wait_for()
 
@@ -627,18 +630,18 @@ def test_a_clip_plays_with_goals_on_top_and_as_a_page_without_a_network(
     walk = sy.load_motion(shared_data / "motion" / "bvhtoolbox_walk01.bvh")
     visit.show(opening(sy.Motion(walk.skeleton, walk.q, walk.fps, name='</script><script>alert("x")</script>')))
     session = visit.session
-    before = session.play.time
-    visit.wait(lambda: session.play.time != before, "the clip stands still")
+    before = session.animation.play.time
+    visit.wait(lambda: session.animation.play.time != before, "the clip stands still")
     visit.open("Animation")
     visit.tick("Play", False)
-    visit.wait(lambda: not session.play.playing, "the clip plays on")
+    visit.wait(lambda: not session.animation.play.playing, "the clip plays on")
     visit.tab.wait_for_timeout(500)  # until the slider stands still
     visit.put("Time s", 1.5)
-    visit.wait(lambda: session.play.time == 1.5, "the clip was not scrubbed")
+    visit.wait(lambda: session.animation.play.time == 1.5, "the clip was not scrubbed")
     visit.put("Speed", 2)
-    visit.wait(lambda: session.play.speed == 2.0, "the speed did not change")
+    visit.wait(lambda: session.animation.play.speed == 2.0, "the speed did not change")
     visit.put("Weight", 0.5)
-    visit.wait(lambda: session.play.weight == 0.5, "the weight did not change")
+    visit.wait(lambda: session.animation.play.weight == 0.5, "the weight did not change")
     visit.put("Weight", 1)
     visit.open("Export")
     saved = visit.take("Save page (HTML)", tmp_path)

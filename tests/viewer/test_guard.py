@@ -304,9 +304,9 @@ def test_a_flood_is_cut_off_while_a_good_page_goes_on(page: View) -> None:
             mine = max(set(page.pages) - before)
             await _until(lambda: page.pages[mine].worker.frames > 0, "nothing was solved")
             session = page.pages[mine].session
-            key = session.editors[0].key
+            key = session.goals.editors[0].key
             await asyncio.sleep(0.5)
-            place = session.editors[0].position.copy()
+            place = session.goals.editors[0].position.copy()
             stranger = asyncio.create_task(flood())
             await good.send(_drag(mine, key, 0.0, "start"))
             for i in range(1, 21):
@@ -315,7 +315,9 @@ def test_a_flood_is_cut_off_while_a_good_page_goes_on(page: View) -> None:
             assert await stranger in (1006, 1008)  # the reason is lost where the stranger's system resets first
             await good.send(_drag(mine, key, 0.1, "end"))
             dragged = place + np.array((0.1, 0.0, 0.0))
-            await _until(lambda: np.allclose(session.editors[0].position, dragged, atol=1e-6), "the drag was cut off")
+            await _until(
+                lambda: np.allclose(session.goals.editors[0].position, dragged, atol=1e-6), "the drag was cut off"
+            )
             reading.cancel()
 
     asyncio.run(go())
@@ -380,10 +382,10 @@ def test_two_browsers_keep_their_own_state(page: View) -> None:
                 await socket.send(_camera())
             await _until(lambda: len(set(page.pages) - before) == 2, "the pages did not open")
             a, b = (page.pages[key].session for key in sorted(set(page.pages) - before))
-            a.add("pose", "joint4")
-            a.set_root("free")
-            assert len(b.editors) == 1
-            assert b.mode == "fixed"
+            a.goals.add("pose", "joint4")
+            a.body.set_root("free")
+            assert len(b.goals.editors) == 1
+            assert b.body.mode == "fixed"
 
     asyncio.run(go())
 
@@ -454,10 +456,10 @@ def test_quick_visits_leave_no_session_and_no_thread(page: View) -> None:
 def test_a_session_that_waits_for_the_compiler_can_be_called_off() -> None:
     """One thread compiles; the others would wait for it for as long as it takes, though their browsers have gone."""
     session = Session(sy.bundled("arm7"))
-    session.add("position", "tool")
+    session.goals.add("position", "tool")
     background = Background()
     with engine._FIRST_PACK:
-        workers = [Worker(session, lambda frame: None, background) for _ in range(3)]
+        workers = [Worker(session.state, lambda frame: None, background) for _ in range(3)]
         assert background.running(SESSION) == 3
         for worker in workers:
             worker.stop()

@@ -11,6 +11,7 @@ from panels import settled
 from synovia.draw.theme import THEMES
 from synovia.viewer.editing.session import Session
 from synovia.viewer.scene.bodies import wxyz
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.rings import Rings
 from synovia.viewer.scene.targets import SNAPS, Targets
@@ -64,9 +65,9 @@ def client():
 def make(client, body, **options):
     session = Session(sy.bundled(body) if isinstance(body, str) else body, **options)
     handles = Handles(0.05)
-    more = {"scale": 1.0, "size": 1.7, "up": np.array((0.0, 1.0, 0.0))}
-    targets = Targets(client, session, THEMES["light"], handles, on_select=lambda key: None, **more)
-    return session, handles, Rings(client, session, handles, **more), targets
+    canvas = Canvas(client, THEMES["light"], 1.0, 1.7, np.array((0.0, 1.0, 0.0)), session.state.touch)
+    targets = Targets(canvas, session.goals, session.hand, handles, lambda key: None)
+    return session, handles, Rings(canvas, session.body, session.hand, handles), targets
 
 
 @pytest.mark.parametrize("local", [True, False])
@@ -74,40 +75,40 @@ def make(client, body, **options):
 def test_rings_turn_a_ball_in_the_world_by_the_angle_of_the_drag(client, local, snap, degrees):
     session, handles, rings, _ = make(client, "humanoid", mode="free")
     handles.local, handles.snap = local, snap
-    row = session.given.index("left_upper_arm")
-    at = row + session.rooted.added
-    session.set_joint(at, sy.Rotation.from_rotvec((0.1, 0.2, 0.1)).as_quat())
+    row = session.body.given.index("left_upper_arm")
+    at = row + session.body.rooted.added
+    session.body.set_joint(at, sy.Rotation.from_rotvec((0.1, 0.2, 0.1)).as_quat())
     frame = settled(session)
     rings.show(frame, row)
-    before = session.pose.frames[at, :9].reshape(3, 3).copy()
+    before = session.body.pose.frames[at, :9].reshape(3, 3).copy()
     gizmo = client.nodes["/rings"]
     axes = sy.Rotation.from_quat(np.roll(gizmo.wxyz, -1)).as_matrix()
     assert np.allclose(np.abs(axes), np.eye(3)) != local
     gizmo.drag(gizmo.position, sy.Rotation.from_rotvec(np.radians(20.0) * axes[:, 2]))
-    turned = sy.Rotation.from_matrix(session.pose.frames[at, :9].reshape(3, 3) @ before.T).as_rotvec(degrees=True)
+    turned = sy.Rotation.from_matrix(session.body.pose.frames[at, :9].reshape(3, 3) @ before.T).as_rotvec(degrees=True)
     np.testing.assert_allclose(turned, degrees * axes[:, 2], atol=1e-6)
-    session.undo()
-    np.testing.assert_allclose(session.pose.frames[at, :9].reshape(3, 3), before, atol=1e-9)
+    session.history.undo()
+    np.testing.assert_allclose(session.body.pose.frames[at, :9].reshape(3, 3), before, atol=1e-9)
 
 
 def test_a_hinge_has_one_ring(client):
     session, handles, rings, _ = make(client, "arm7")
     frame = settled(session)
-    row = session.given.index("joint2")
+    row = session.body.given.index("joint2")
     rings.show(frame, row)
     gizmo = client.nodes["/rings"]
     assert gizmo.active_axes == (True, True, False)
-    axis = session.pose.frames[row, :9].reshape(3, 3) @ session.given.joints[row].axis
+    axis = session.body.pose.frames[row, :9].reshape(3, 3) @ session.body.given.joints[row].axis
     gizmo.drag(gizmo.position, sy.Rotation.from_rotvec(np.radians(-33.0) * axis))
-    assert np.degrees(session.pose["joint2"]) == pytest.approx(-33.0)
+    assert np.degrees(session.body.pose["joint2"]) == pytest.approx(-33.0)
     handles.snap = True
     rings.show(settled(session), row)
     gizmo.drag(gizmo.position, sy.Rotation.from_rotvec(np.radians(50.0) * axis))
-    assert np.degrees(session.pose["joint2"]) == pytest.approx(12.0)  # three steps of 15 degrees
+    assert np.degrees(session.body.pose["joint2"]) == pytest.approx(12.0)  # three steps of 15 degrees
     rings.toggle(row)
     rings.show(settled(session), row)
     assert rings._gizmo is None
-    fixed = next(i for i, joint in enumerate(session.given.joints) if joint.kind.q_size == 0)
+    fixed = next(i for i, joint in enumerate(session.body.given.joints) if joint.kind.q_size == 0)
     with pytest.raises(sy.InputError, match="does not move"):
         rings.toggle(fixed)
 
@@ -122,8 +123,8 @@ def test_a_slide_has_an_arrow_along_its_axis(client):
         sy.Joint(name="tip", parent=2, kind=sy.Kind.FIXED, rest=above),
     ]
     session, handles, rings, _ = make(client, sy.Skeleton(joints, name="crane"))
-    session.set_joint(session.given.index("turn") + session.rooted.added, np.array([0.7]))
-    row = session.given.index("slide")
+    session.body.set_joint(session.body.given.index("turn") + session.body.rooted.added, np.array([0.7]))
+    row = session.body.given.index("slide")
 
     def dragged(along: float, across: float = 0.0) -> float:
         rings.show(settled(session), row)
@@ -131,7 +132,7 @@ def test_a_slide_has_an_arrow_along_its_axis(client):
         axis = sy.Rotation.from_rotvec((0.0, 0.0, 0.7)).apply(own)
         side = np.cross((0.0, 0.0, 1.0), axis)
         gizmo.drag(gizmo.position + along * axis + across * side, sy.Rotation.identity())
-        return session.pose["slide"]
+        return session.body.pose["slide"]
 
     assert dragged(0.12, across=0.04) == pytest.approx(0.12)
     gizmo = client.nodes["/rings"]
@@ -142,16 +143,16 @@ def test_a_slide_has_an_arrow_along_its_axis(client):
     handles.snap = False
     assert dragged(1.0) == pytest.approx(0.3)  # its limit
     assert dragged(-0.1) == pytest.approx(0.2)
-    session.undo()
-    assert session.pose["slide"] == pytest.approx(0.3)
+    session.history.undo()
+    assert session.body.pose["slide"] == pytest.approx(0.3)
 
 
 def test_a_target_goes_in_steps_along_the_axes_of_the_gizmo(client):
     session, handles, _, targets = make(client, "humanoid", mode="free")
-    editor = session.add("pose", "left_hand")
+    editor = session.goals.add("pose", "left_hand")
     targets.selected, targets.gizmo, handles.snap = editor.key, "both", True
     turn = sy.Rotation.from_rotvec((0.0, 0.0, 0.5)).as_matrix()
-    session.move(editor.key, turn=turn)
+    session.goals.move(editor.key, turn=turn)
     start = editor.position.copy()
     targets.show(settled(session))
     gizmo = client.nodes["/gizmo"]
@@ -166,7 +167,7 @@ def test_a_target_goes_in_steps_along_the_axes_of_the_gizmo(client):
 
 def test_ctrl_snaps_a_free_drag(client):
     session, _, _, targets = make(client, "arm7")
-    editor = session.add("position", "tool")
+    editor = session.goals.add("position", "tool")
     start = editor.position.copy()
     for modifier, by in ((None, 0.07), (SNAPS, 0.05)):
         event = SimpleNamespace(
@@ -178,7 +179,7 @@ def test_ctrl_snaps_a_free_drag(client):
         targets.drag("ball", event, lambda: editor.key)
         targets.drag("ball", SimpleNamespace(**{**vars(event), "phase": "end"}), lambda: editor.key)
         np.testing.assert_allclose(editor.position, start + np.array((by, 0.0, 0.0)), atol=1e-9)
-        session.move(editor.key, start)
+        session.goals.move(editor.key, start)
 
 
 @pytest.mark.parametrize(
@@ -190,8 +191,8 @@ def test_the_first_step_fits_the_body(size, unit, step):
 
 def test_the_marker_of_a_tip_has_axes_once_its_goal_has_a_rotation(client):
     session, _, _, targets = make(client, "arm7")
-    key = session.add("position", "tool").key
+    key = session.goals.add("position", "tool").key
     for kind, axes in (("position", False), ("pose", True), ("position", False)):
-        session.change(key, kind=kind)
+        session.goals.change(key, kind=kind)
         targets.show(settled(session))
         assert client.nodes[f"/ghosts/{key}"].show_axes is axes

@@ -19,8 +19,8 @@ from synovia.viewer.scene.rings import turned_values
 @pytest.fixture
 def body(monkeypatch):
     session = Session(sy.bundled("humanoid"), mode="free")
-    first_goals(session)
-    session.mark_first()
+    first_goals(session.goals)
+    session.history.mark_first()
     page, by_label, step = make_page(session, monkeypatch)
     step()
 
@@ -29,7 +29,7 @@ def body(monkeypatch):
         step()
         return page.message.text
 
-    editors = {editor.label: editor for editor in session.editors}
+    editors = {editor.label: editor for editor in session.goals.editors}
     return SimpleNamespace(page=page, session=session, press=press, at=by_label, editors=editors)
 
 
@@ -43,11 +43,11 @@ def test_arrows_move_the_selected_target_and_undo_and_redo_follow(body):
     assert hand.enabled
     np.testing.assert_allclose(hand.position - before, (0.01, 0.0, 0.01), atol=1e-12)
     body.press("Undo")
-    undone = body.session.find(hand.key)
+    undone = body.session.goals.find(hand.key)
     np.testing.assert_allclose(undone.position, before, atol=1e-12)
     assert not undone.enabled
     body.press("Redo")
-    np.testing.assert_allclose(body.session.find(hand.key).position - before, (0.01, 0.0, 0.01), atol=1e-12)
+    np.testing.assert_allclose(body.session.goals.find(hand.key).position - before, (0.01, 0.0, 0.01), atol=1e-12)
     assert body.press("Redo") == "No change to redo."
 
 
@@ -77,7 +77,7 @@ def test_r_gives_a_position_a_rotation_which_arrows_turn(body):
 
 
 def test_tab_goes_through_the_targets_and_on_to_the_controls(body):
-    keys = [editor.key for editor in body.session.editors if editor.has_position]
+    keys = [editor.key for editor in body.session.goals.editors if editor.has_position]
     body.page.select(keys[0])
     body.page.keys.show()
     assert body.at["Previous target"].disabled
@@ -96,13 +96,13 @@ def test_p_pins_a_joint_where_it_is_and_lets_it_go(body):
     body.page.select(hand.key)
     assert "held" in body.press("Pin the joint, or let it go")
     assert hand.enabled
-    np.testing.assert_allclose(hand.position, body.session.pose.position("right_hand"), atol=1e-9)
+    np.testing.assert_allclose(hand.position, body.session.body.pose.position("right_hand"), atol=1e-9)
     assert "free" in body.press("Pin the joint, or let it go")
     assert hand.free
 
 
 def test_keys_that_have_nothing_to_act_on_say_so(body):
-    body.page.select(body.session.add("rest", None).key)
+    body.page.select(body.session.goals.add("rest", None).key)
     assert "no target" in body.press("Move the target")
     assert "no clip" in body.press("Play or pause")
     body.page.select(None)
@@ -111,21 +111,23 @@ def test_keys_that_have_nothing_to_act_on_say_so(body):
 
 def test_m_mirrors_the_pose_and_the_goals(body):
     session = body.session
-    skeleton = session.skeleton
+    skeleton = session.body.skeleton
     turn = np.sin(0.3), np.cos(0.3)
-    q = session.pose.q.copy()
+    q = session.body.pose.q.copy()
     q[skeleton.q_slice("left_upper_arm")] = (turn[0], 0.0, 0.0, turn[1])
-    session.put(q)
+    session.body.put(q)
     hand = body.editors["left_hand"]
-    session.move(hand.key, session.pose.position("left_hand"))
-    before = {side: session.pose.position(f"{side}_hand") for side in ("left", "right")}
-    session.mirror()
+    session.goals.move(hand.key, session.body.pose.position("left_hand"))
+    before = {side: session.body.pose.position(f"{side}_hand") for side in ("left", "right")}
+    session.poses.mirror()
     for side, other in (("left", "right"), ("right", "left")):
-        np.testing.assert_allclose(session.pose.position(f"{side}_hand"), before[other] * (-1.0, 1.0, 1.0), atol=1e-9)
+        np.testing.assert_allclose(
+            session.body.pose.position(f"{side}_hand"), before[other] * (-1.0, 1.0, 1.0), atol=1e-9
+        )
     assert hand.free
     other = body.editors["right_hand"]
     assert other.enabled
-    np.testing.assert_allclose(other.position, session.pose.position("right_hand"), atol=1e-9)
+    np.testing.assert_allclose(other.position, session.body.pose.position("right_hand"), atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["humanoid", "quadruped", "arm7"])
@@ -157,50 +159,56 @@ def test_hands_of_different_kinds_are_no_counterparts():
 def test_a_joint_that_is_turned_keeps_its_value_and_its_targets_go_with_it(name, joint):
     session = opening(name).make()
     settled(session)
-    row = session.given.index(joint)
-    at = row + session.rooted.added
-    turn = (0.2, 0.0, 0.0, np.sqrt(0.96)) if len(session.given.rest_q[session.given.q_slice(row)]) == 4 else (-0.4,)
-    before = [session.pose.q.copy(), *(editor.position for editor in session.editors)]
-    session.set_joint(at, turn)
+    row = session.body.given.index(joint)
+    at = row + session.body.rooted.added
+    turn = (
+        (0.2, 0.0, 0.0, np.sqrt(0.96))
+        if len(session.body.given.rest_q[session.body.given.q_slice(row)]) == 4
+        else (-0.4,)
+    )
+    before = [session.body.pose.q.copy(), *(editor.position for editor in session.goals.editors)]
+    session.body.set_joint(at, turn)
     frame = settled(session)
     assert frame.solution.reached
-    np.testing.assert_allclose(session.pose.q[session.skeleton.q_slice(at)], turn, atol=1e-3)
-    moved = [one for one in session.editors if one.enabled and one.row is not None]
-    assert all(np.linalg.norm(tip_of(session.pose, one, at - row)[0] - one.position) < 1e-3 for one in moved)
-    session.clear_joint(row)
+    np.testing.assert_allclose(session.body.pose.q[session.body.skeleton.q_slice(at)], turn, atol=1e-3)
+    moved = [one for one in session.goals.editors if one.enabled and one.row is not None]
+    assert all(np.linalg.norm(tip_of(session.body.pose, one, at - row)[0] - one.position) < 1e-3 for one in moved)
+    session.body.clear_joint(row)
     settled(session)
     np.testing.assert_allclose(
-        session.pose.q[session.skeleton.q_slice(at)], session.given.rest_q[session.given.q_slice(row)], atol=1e-3
+        session.body.pose.q[session.body.skeleton.q_slice(at)],
+        session.body.given.rest_q[session.body.given.q_slice(row)],
+        atol=1e-3,
     )
-    session.undo()
-    session.undo()
+    session.history.undo()
+    session.history.undo()
     settled(session)
-    after = [session.pose.q, *(editor.position for editor in session.editors)]
+    after = [session.body.pose.q, *(editor.position for editor in session.goals.editors)]
     for a, b in zip(before, after, strict=True):
         np.testing.assert_allclose(a, b, atol=2e-3)
 
 
 def test_r_and_arrows_turn_a_joint_without_a_goal_and_alt_r_clears_it(body):
     session, page = body.session, body.page
-    page.select_joint(session.given.index("left_lower_arm"))
+    page.select_joint(session.body.given.index("left_lower_arm"))
     assert page.selected is None
-    rest = session.pose["left_lower_arm"]
+    rest = session.body.pose["left_lower_arm"]
     body.press("Target: up")
-    assert session.pose["left_lower_arm"] == pytest.approx(rest + np.radians(5.0), abs=1e-3)
-    page.select_joint(session.given.index("spine"))
+    assert session.body.pose["left_lower_arm"] == pytest.approx(rest + np.radians(5.0), abs=1e-3)
+    page.select_joint(session.body.given.index("spine"))
     body.press("Target: right")
-    assert session.pose["spine"][3] == pytest.approx(np.cos(np.radians(2.5)), abs=1e-3)
+    assert session.body.pose["spine"][3] == pytest.approx(np.cos(np.radians(2.5)), abs=1e-3)
     body.press("Set the joint to its rest value")
-    np.testing.assert_allclose(session.pose["spine"], (0.0, 0.0, 0.0, 1.0), atol=1e-6)
+    np.testing.assert_allclose(session.body.pose["spine"], (0.0, 0.0, 0.0, 1.0), atol=1e-6)
     body.press("Undo")
-    assert page.joint == session.given.index("spine")
-    page.select_joint(session.given.index("left_hand"))
+    assert page.joint == session.body.given.index("spine")
+    page.select_joint(session.body.given.index("left_hand"))
     assert page.selected == body.editors["left_hand"].key
     page.select(None)
     assert "no joint is selected" in body.press("Set the joint to its rest value")
-    page.select_joint(session.given.index("spine"))
+    page.select_joint(session.body.given.index("spine"))
     body.press("Move the target")
-    assert session.editor(page.selected).row == session.given.index("spine")
+    assert session.goals.editor(page.selected).row == session.body.given.index("spine")
 
 
 def test_values_of_a_turned_joint_turn_it_in_world_axes():

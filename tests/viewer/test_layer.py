@@ -11,8 +11,9 @@ from panels import make_page, settled
 from synovia.draw.theme import THEMES
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session
-from synovia.viewer.page.saving import motion_file, solved_clip
+from synovia.viewer.page.saving import Files, motion_file
 from synovia.viewer.scene.bodies import build
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Onion
 from synovia.viewer.scene.scene import viewpoint
 
@@ -25,53 +26,53 @@ def session():
     q = np.tile(body.rest_q, (41, 1))
     q[:, 2] = np.linspace(0.0, 2.0, 41)  # it glides ahead
     one = Session(body, [sy.Motion(body, q, FPS, name="glide")], mode="free")
-    first_goals(one)
-    one.set_clip(0)
-    one.mark_first()
+    first_goals(one.goals)
+    one.animation.set_clip(0)
+    one.history.mark_first()
     return one
 
 
 def _keyed(session, frame=20):
     """Raise the left hand at a frame and key it; where the hand is then."""
-    session.set_play(time=frame / FPS, playing=False)
+    session.animation.set_play(time=frame / FPS, playing=False)
     settled(session)
-    hand = next(editor for editor in session.editors if editor.label == "left_hand")
-    session.move(hand.key, hand.position + np.array((-0.1, 0.3, 0.1)))
+    hand = next(editor for editor in session.goals.editors if editor.label == "left_hand")
+    session.goals.move(hand.key, hand.position + np.array((-0.1, 0.3, 0.1)))
     assert settled(session).solution.reached
-    place = session.pose.position("left_hand").copy()
-    assert session.key().frame == frame
+    place = session.body.pose.position("left_hand").copy()
+    assert session.animation.key().frame == frame
     return place
 
 
 def test_goals_that_were_there_first_do_not_pin_the_clip(session):
-    feet = [editor for editor in session.editors if editor.label.endswith("_foot")]
+    feet = [editor for editor in session.goals.editors if editor.label.endswith("_foot")]
     assert len(feet) == 2
     for time in (1.0, 3.0):
-        session.set_play(time=time)
+        session.animation.set_play(time=time)
         frame = settled(session)
-        np.testing.assert_allclose(frame.pose.q, session.clips[0].q[round(time * FPS)], atol=1e-6)
+        np.testing.assert_allclose(frame.pose.q, session.animation.clips[0].q[round(time * FPS)], atol=1e-6)
         assert not frame.missed
     foot = feet[0]
     place = foot.position.copy()
-    session.move(foot.key, place + np.array((0.0, 0.1, 0.0)))
-    session.set_play(time=3.2)
+    session.goals.move(foot.key, place + np.array((0.0, 0.1, 0.0)))
+    session.animation.set_play(time=3.2)
     np.testing.assert_allclose(
         settled(session).pose.position("left_foot"), place + np.array((0.0, 0.1, 0.0)), atol=2e-3
     )
-    session.set_clip(None)
+    session.animation.set_clip(None)
     assert all(editor.enabled and not editor.follows for editor in feet)
 
 
 def test_the_first_view_sees_where_the_clip_leads(session):
-    still = Session(session.given, mode="free")
-    wide, near = viewpoint(session, 1.0), viewpoint(still, 1.0)
+    still = Session(session.body.given, mode="free")
+    wide, near = viewpoint(session.state, 1.0), viewpoint(still.state, 1.0)
     assert np.linalg.norm(wide[0] - wide[1]) > 1.05 * np.linalg.norm(near[0] - near[1])
     np.testing.assert_allclose(wide[1] - near[1], (0.0, 0.0, 1.0), atol=0.1)  # the middle of its way
     for aspect, low in ((1.6, -1.0), (0.46, -0.1)):  # on a phone, the panel covers the lower part
-        camera, target = viewpoint(session, aspect)
+        camera, target = viewpoint(session.state, aspect)
         away = (target - camera) / np.linalg.norm(target - camera)
         right = np.cross(away, (0.0, 1.0, 0.0)) / np.linalg.norm(np.cross(away, (0.0, 1.0, 0.0)))
-        joints = np.concatenate([session.start(time).positions for time in (0.0, 2.0, 4.0)]) - camera
+        joints = np.concatenate([session.animation.start(time).positions for time in (0.0, 2.0, 4.0)]) - camera
         depth = np.tan(0.4) * (joints @ away)
         assert np.abs(joints @ right / depth / aspect).max() < 1.0
         assert (joints @ np.cross(right, away) / depth).max() < 1.0
@@ -80,28 +81,28 @@ def test_the_first_view_sees_where_the_clip_leads(session):
 
 def test_a_key_changes_its_surroundings_and_nothing_else(session):
     place = _keyed(session)
-    session.set_play(time=0.0)
-    clip = session.clips[0]
+    session.animation.set_play(time=0.0)
+    clip = session.animation.clips[0]
     np.testing.assert_allclose(settled(session).pose.q, clip.q[0], atol=1e-6)
-    session.set_play(time=2.0)
+    session.animation.set_play(time=2.0)
     np.testing.assert_allclose(settled(session).pose.position("left_hand"), place, atol=1e-3)
-    session.set_play(time=2.3)
+    session.animation.set_play(time=2.3)
     away = np.abs(settled(session).pose.q - clip.q[23]).max()
-    session.set_play(time=2.4)
+    session.animation.set_play(time=2.4)
     assert away > np.abs(settled(session).pose.q - clip.q[24]).max() > 0.0
-    session.set_play(time=3.0)
+    session.animation.set_play(time=3.0)
     np.testing.assert_allclose(settled(session).pose.q, clip.q[30], atol=1e-6)
 
 
 def test_between_two_keys_the_layer_goes_from_one_to_the_other(session):
     _keyed(session, 10)
     _keyed(session, 20)
-    layer = session.play.layer
-    np.testing.assert_allclose(layer(session.skeleton, 1.0), session.play.keys[0].change, atol=1e-12)
-    np.testing.assert_allclose(layer(session.skeleton, 2.0), session.play.keys[1].change, atol=1e-12)
-    assert layer(session.skeleton, 0.4) is None
-    assert layer(session.skeleton, 2.6) is None
-    steps = [layer(session.skeleton, time) for time in np.linspace(0.501, 2.499, 201)]
+    layer = session.animation.play.layer
+    np.testing.assert_allclose(layer(session.body.skeleton, 1.0), session.animation.play.keys[0].change, atol=1e-12)
+    np.testing.assert_allclose(layer(session.body.skeleton, 2.0), session.animation.play.keys[1].change, atol=1e-12)
+    assert layer(session.body.skeleton, 0.4) is None
+    assert layer(session.body.skeleton, 2.6) is None
+    steps = [layer(session.body.skeleton, time) for time in np.linspace(0.501, 2.499, 201)]
     assert np.abs(np.diff(steps, axis=0)).max() < 0.05  # no jump
 
 
@@ -109,47 +110,48 @@ def test_between_two_keys_the_layer_goes_from_one_to_the_other(session):
 def test_the_key_is_in_the_saved_file(session, tmp_path, ending):
     place = _keyed(session)
     path = tmp_path / f"clip{ending}"
-    path.write_bytes(motion_file(solved_clip(session, []), ending))
+    path.write_bytes(motion_file(Files(session.state).solved_clip([]), ending))
     read = sy.load_motion(path)
     assert read.duration == pytest.approx(4.0)
     unit = np.linalg.norm(read.pose(0).position("left_foot") - read.pose(0).position("left_hand")) / np.linalg.norm(
-        session.clips[0].pose(0).position("left_foot") - session.clips[0].pose(0).position("left_hand")
+        session.animation.clips[0].pose(0).position("left_foot")
+        - session.animation.clips[0].pose(0).position("left_hand")
     )
     np.testing.assert_allclose(read.pose(round(2.0 * read.fps)).position("left_hand"), place * unit, atol=2e-3 * unit)
-    plain = session.clips[0].pose(0).position("left_hand")
+    plain = session.animation.clips[0].pose(0).position("left_hand")
     np.testing.assert_allclose(read.pose(0).position("left_hand"), plain * unit, atol=2e-3 * unit)
 
 
 def test_keys_are_undone_deleted_and_replaced(session):
     _keyed(session)
-    session.key()
-    assert [key.frame for key in session.play.keys] == [20]
-    session.undo()
-    session.undo()
-    assert session.play.keys == ()
-    session.redo()
-    assert [key.frame for key in session.play.keys] == [20]
+    session.animation.key()
+    assert [key.frame for key in session.animation.play.keys] == [20]
+    session.history.undo()
+    session.history.undo()
+    assert session.animation.play.keys == ()
+    session.history.redo()
+    assert [key.frame for key in session.animation.play.keys] == [20]
     with pytest.raises(sy.SynoviaError, match="while the clip has keys"):
-        session.set_root("fixed")
-    session.unkey(20)
-    assert session.play.keys == ()
+        session.body.set_root("fixed")
+    session.animation.unkey(20)
+    assert session.animation.play.keys == ()
 
 
 def test_the_clip_loops_between_its_first_and_last_frame(session):
-    session.set_span(10, 20)
-    assert session.play.time == 1.0
-    session.set_play(playing=True)
-    session.play.advance(1.25)
-    assert session.play.time == pytest.approx(1.25)
-    assert len(solved_clip(session, [])) == 11
+    session.animation.set_span(10, 20)
+    assert session.animation.play.time == 1.0
+    session.animation.set_play(playing=True)
+    session.animation.play.advance(1.25)
+    assert session.animation.play.time == pytest.approx(1.25)
+    assert len(Files(session.state).solved_clip([])) == 11
     for span in ((20, 10), (-1, 5), (0, 41)):
         with pytest.raises(sy.SynoviaError, match="frames that play"):
-            session.set_span(*span)
+            session.animation.set_span(*span)
 
 
 def test_the_tab_lists_the_keys_and_deletes_them(session, monkeypatch):
     page, at, step = make_page(session, monkeypatch)
-    session.set_play(time=1.5)
+    session.animation.set_play(time=1.5)
     step()
     assert at["Frame"].value == "15"
     at["Key the pose"].type(None)
@@ -157,164 +159,164 @@ def test_the_tab_lists_the_keys_and_deletes_them(session, monkeypatch):
     step()
     at["Frame"].type("30")
     step()
-    assert session.play.time == 3.0
+    assert session.animation.play.time == 3.0
     at["Frame 15"].type("Go to")
-    assert session.play.time == 1.5
+    assert session.animation.play.time == 1.5
     at["Frame 15"].type("Delete")
     step()
-    assert session.play.keys == ()
+    assert session.animation.play.keys == ()
     at["First, last"].type("5, 9")
-    assert (session.play.first, session.play.end) == (5, 9)
+    assert (session.animation.play.first, session.animation.play.end) == (5, 9)
 
 
 def test_keys_are_moved_and_copied_to_the_present_frame(session, monkeypatch):
     place = _keyed(session, 20)
     _, at, step = make_page(session, monkeypatch)
     step()
-    session.set_play(time=3.0)
+    session.animation.set_play(time=3.0)
     at["Frame 20"].type("Copy")
-    assert [key.frame for key in session.play.keys] == [20, 30]
+    assert [key.frame for key in session.animation.play.keys] == [20, 30]
     moved = settled(session).pose.position("left_hand")
     np.testing.assert_allclose(moved - place, (0.0, 0.0, 0.5), atol=2e-3)  # the body has glided on
-    session.set_play(time=1.0)
+    session.animation.set_play(time=1.0)
     at["Frame 20"].type("Move")
-    assert [key.frame for key in session.play.keys] == [10, 30]
+    assert [key.frame for key in session.animation.play.keys] == [10, 30]
     step()
     at["Frame 30"].type("Move")  # in place of the key that is there
-    assert [key.frame for key in session.play.keys] == [10]
-    session.undo()
-    session.undo()
-    assert [key.frame for key in session.play.keys] == [20, 30]
+    assert [key.frame for key in session.animation.play.keys] == [10]
+    session.history.undo()
+    session.history.undo()
+    assert [key.frame for key in session.animation.play.keys] == [20, 30]
     for frame, to, word in ((20, 20, "is at this frame"), (20, 99, "frame of the key"), (5, 6, "no key")):
         with pytest.raises(sy.InputError, match=word):
-            session.move_key(frame, to)
+            session.animation.move_key(frame, to)
 
 
 def test_keys_are_dragged_on_the_sheet(session, monkeypatch):
     _keyed(session, 20)
     _, at, step = make_page(session, monkeypatch)
     step()
-    limbs = [editor for editor in session.editors if editor.row is not None]
+    limbs = [editor for editor in session.goals.editors if editor.row is not None]
     hand = [editor.label for editor in limbs].index("left_hand")
     field = at["Key of the sheet"]
     field.type("0 20 35 0 1")
-    assert [key.frame for key in session.play.keys] == [35]
+    assert [key.frame for key in session.animation.play.keys] == [35]
     step()
     field.type(f"{1 + hand} 35 10 1 2")  # a copy, of the limb alone
-    assert [key.frame for key in session.play.keys] == [10, 35]
-    assert session.play.keys[0].joints == session.part_of(limbs[hand].key)
+    assert [key.frame for key in session.animation.play.keys] == [10, 35]
+    assert session.animation.play.keys[0].joints == session.goals.part_of(limbs[hand].key)
     field.type("0 15 15 0 3")  # a click
-    assert (session.play.frame, session.play.playing) == (15, False)
+    assert (session.animation.play.frame, session.animation.play.playing) == (15, False)
     for text in ("", "0 35", "99 35 10 0 4", "0 35 x 0 5", "9" * 6000):
         field.type(text)
-    assert [key.frame for key in session.play.keys] == [10, 35]
-    session.undo()
-    session.undo()
-    assert [key.frame for key in session.play.keys] == [20]
+    assert [key.frame for key in session.animation.play.keys] == [10, 35]
+    session.history.undo()
+    session.history.undo()
+    assert [key.frame for key in session.animation.play.keys] == [20]
 
 
 def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
     _, at, step = make_page(session, monkeypatch)
-    hand = next(editor for editor in session.editors if editor.label == "left_hand")
-    foot = session.skeleton.index("left_lower_leg")
-    session.set_play(time=2.0)
+    hand = next(editor for editor in session.goals.editors if editor.label == "left_hand")
+    foot = session.body.skeleton.index("left_lower_leg")
+    session.animation.set_play(time=2.0)
     settled(session)
-    session.set_joint(foot, (0.5,))
+    session.body.set_joint(foot, (0.5,))
     _keyed(session, 20)
-    whole = session.play.layer(session.skeleton, 2.0)
-    part = session.part_of(hand.key)
-    rows = {session.skeleton.joint_names[row] for row in part}
+    whole = session.animation.play.layer(session.body.skeleton, 2.0)
+    part = session.goals.part_of(hand.key)
+    rows = {session.body.skeleton.joint_names[row] for row in part}
     assert {"left_upper_arm", "left_lower_arm", "left_hand"} <= rows
     assert not {"left_lower_leg", "right_hand", "spine"} & rows
     step()
     assert at["Keys of"].options[:2] == ("whole body", "left_hand")
     at["Keys of"].type("left_hand")
     step()
-    session.set_play(time=3.5)
+    session.animation.set_play(time=3.5)
     at["Frame 20"].type("Move")
     step()
-    assert [key.frame for key in session.play.keys] == [20, 35]
-    arm, leg = (session.skeleton.q_slice(name) for name in ("left_upper_arm", "left_lower_leg"))
-    before, after = (session.play.layer(session.skeleton, time) for time in (2.0, 3.5))
+    assert [key.frame for key in session.animation.play.keys] == [20, 35]
+    arm, leg = (session.body.skeleton.q_slice(name) for name in ("left_upper_arm", "left_lower_leg"))
+    before, after = (session.animation.play.layer(session.body.skeleton, time) for time in (2.0, 3.5))
     np.testing.assert_allclose(after[arm], whole[arm], atol=1e-12)
     np.testing.assert_allclose(before[arm], (0.0, 0.0, 0.0, 1.0), atol=1e-12)
     np.testing.assert_allclose(before[leg], whole[leg], atol=1e-12)
     np.testing.assert_allclose(after[leg], 0.0, atol=1e-12)
-    session.set_play(time=2.0)
+    session.animation.set_play(time=2.0)
     at.pop("Frame 35").type("Copy")  # joins the key that is there
     step()
-    np.testing.assert_allclose(session.play.layer(session.skeleton, 2.0), whole, atol=1e-12)
+    np.testing.assert_allclose(session.animation.play.layer(session.body.skeleton, 2.0), whole, atol=1e-12)
     at["Frame 35"].type("Delete")
-    assert [key.frame for key in session.play.keys] == [20]
+    assert [key.frame for key in session.animation.play.keys] == [20]
     for _ in range(3):
-        session.undo()
-    np.testing.assert_allclose(session.play.layer(session.skeleton, 2.0), whole, atol=1e-12)
+        session.history.undo()
+    np.testing.assert_allclose(session.animation.play.layer(session.body.skeleton, 2.0), whole, atol=1e-12)
     with pytest.raises(sy.InputError, match="no key"):
-        session.move_key(35, 10, part=part)
+        session.animation.move_key(35, 10, part=part)
 
 
 @pytest.fixture
 def still():
     """A body without a clip, its left hand raised."""
     one = Session(sy.bundled("humanoid"), mode="free")
-    first_goals(one)
-    one.mark_first()
-    hand = next(editor for editor in one.editors if editor.label == "left_hand")
-    one.move(hand.key, hand.position + np.array((-0.1, 0.3, 0.1)))
+    first_goals(one.goals)
+    one.history.mark_first()
+    hand = next(editor for editor in one.goals.editors if editor.label == "left_hand")
+    one.goals.move(hand.key, hand.position + np.array((-0.1, 0.3, 0.1)))
     assert settled(one).solution.reached
     return one
 
 
 def test_a_clip_is_made_from_nothing_but_keys(still, tmp_path):
-    raised = still.pose
-    still.new_clip(2.0)
-    assert (len(still.play.motion), still.play.frame, len(still.play.keys)) == (61, 0, 1)
+    raised = still.body.pose
+    still.animation.new_clip(2.0)
+    assert (len(still.animation.play.motion), still.animation.play.frame, len(still.animation.play.keys)) == (61, 0, 1)
     np.testing.assert_allclose(settled(still).pose.positions, raised.positions, atol=1e-3)
-    still.set_play(time=2.0)
+    still.animation.set_play(time=2.0)
     np.testing.assert_allclose(settled(still).pose.positions, raised.positions, atol=1e-3)  # the only key holds
-    hand = next(editor for editor in still.editors if editor.label == "left_hand")
-    still.move(hand.key, hand.position - np.array((0.0, 0.5, 0.0)))
+    hand = next(editor for editor in still.goals.editors if editor.label == "left_hand")
+    still.goals.move(hand.key, hand.position - np.array((0.0, 0.5, 0.0)))
     settled(still)
-    low = still.pose.position("left_hand").copy()
-    still.key()
+    low = still.body.pose.position("left_hand").copy()
+    still.animation.key()
     saved = tmp_path / "made.npz"
-    saved.write_bytes(motion_file(solved_clip(still, []), ".npz"))
+    saved.write_bytes(motion_file(Files(still.state).solved_clip([]), ".npz"))
     back = sy.load_motion(saved)
     np.testing.assert_allclose(back.pose(0).position("left_hand"), raised.position("left_hand"), atol=2e-3)
     np.testing.assert_allclose(back.pose(60).position("left_hand"), low, atol=2e-3)
     heights = [back.pose(frame).position("left_hand")[1] for frame in range(61)]
     assert max(np.diff(heights)) < 1e-3  # from the one to the other
-    while still.play.motion is not None:
-        assert still.undo()
-    assert len(still.clips) == 1
+    while still.animation.play.motion is not None:
+        assert still.history.undo()
+    assert len(still.animation.clips) == 1
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, 1e9, np.nan])
 def test_lengths_that_no_clip_has_are_refused(still, seconds):
     with pytest.raises(sy.InputError, match="length of the clip"):
-        still.new_clip(seconds)
-    assert still.play.motion is None
+        still.animation.new_clip(seconds)
+    assert still.animation.play.motion is None
 
 
 def test_a_pose_is_pasted_on_the_body_or_as_a_key(still):
     with pytest.raises(sy.InputError, match="no pose was copied"):
-        still.paste_pose()
-    raised = still.pose
-    still.copy_pose()
-    still.rest()
-    still.paste_pose()
+        still.poses.paste()
+    raised = still.body.pose
+    still.poses.copy()
+    still.body.rest()
+    still.poses.paste()
     np.testing.assert_allclose(settled(still).pose.positions, raised.positions, atol=1e-6)
-    still.paste_pose(mirror=True)
+    still.poses.paste(mirror=True)
     image = settled(still).pose
     for foot, other in (("left_foot", "right_foot"), ("right_foot", "left_foot")):
         far = np.linalg.norm(raised.position("left_hand") - raised.position(foot))
         assert np.linalg.norm(image.position("right_hand") - image.position(other)) == pytest.approx(far, abs=1e-6)
-    still.new_clip(1.0)
-    still.set_play(time=1.0)
-    still.paste_pose()
-    assert [key.frame for key in still.play.keys] == [0, 30]
+    still.animation.new_clip(1.0)
+    still.animation.set_play(time=1.0)
+    still.poses.paste()
+    assert [key.frame for key in still.animation.play.keys] == [0, 30]
     np.testing.assert_allclose(settled(still).pose.positions, raised.positions, atol=1e-3)
-    still.mirror()  # a key, too
+    still.poses.mirror()  # a key, too
     np.testing.assert_allclose(settled(still).pose.positions, image.positions, atol=1e-3)
 
 
@@ -327,26 +329,26 @@ def test_the_tab_begins_a_clip(still, monkeypatch):
     step()
     assert controls["Clip"].options == ("(none)", "new clip")
     assert controls["Clip"].value == "new clip"
-    assert len(still.play.motion) == 31
+    assert len(still.animation.play.motion) == 31
 
 
 def test_a_joint_that_is_turned_on_a_clip_stays_until_it_is_keyed(session):
-    row = session.given.index("left_lower_arm")
-    session.set_play(time=2.0, playing=False)
+    row = session.body.given.index("left_lower_arm")
+    session.animation.set_play(time=2.0, playing=False)
     settled(session)
-    session.set_joint(row + session.rooted.added, (0.7,))
+    session.body.set_joint(row + session.body.rooted.added, (0.7,))
     assert settled(session).pose["left_lower_arm"] == pytest.approx(0.7, abs=1e-3)
-    session.key()
-    assert session.play.loose is None
+    session.animation.key()
+    assert session.animation.play.loose is None
     assert settled(session).pose["left_lower_arm"] == pytest.approx(0.7, abs=1e-3)
-    session.set_play(time=3.5)
+    session.animation.set_play(time=3.5)
     assert settled(session).pose["left_lower_arm"] == pytest.approx(
-        session.clips[0].pose(35)["left_lower_arm"], abs=1e-3
+        session.animation.clips[0].pose(35)["left_lower_arm"], abs=1e-3
     )
-    session.undo()
-    session.undo()
-    session.set_play(time=2.0)
-    np.testing.assert_allclose(settled(session).pose.q, session.clips[0].q[20], atol=1e-6)
+    session.history.undo()
+    session.history.undo()
+    session.animation.set_play(time=2.0)
+    np.testing.assert_allclose(settled(session).pose.q, session.animation.clips[0].q[20], atol=1e-6)
 
 
 def test_the_onion_skin_shows_poses_around_the_present_one(session, monkeypatch):
@@ -354,8 +356,10 @@ def test_the_onion_skin_shows_poses_around_the_present_one(session, monkeypatch)
     scene = SimpleNamespace(
         add_batched_meshes_simple=lambda name, *_, **props: names.append(name) or SimpleNamespace(visible=True, **props)
     )
-    onion = Onion(SimpleNamespace(scene=scene), session, build(session.given, THEMES["light"], 1.0), scale=1.0)
-    session.set_play(time=0.7, playing=False)
+    client, up = SimpleNamespace(scene=scene), np.array((0.0, 1.0, 0.0))
+    canvas = Canvas(client, THEMES["light"], 1.0, 1.0, up, session.state.touch)
+    onion = Onion(canvas, session.animation, build(session.body.given, THEMES["light"], 1.0))
+    session.animation.set_play(time=0.7, playing=False)
     onion.show()
     assert not names
     onion.mode = "frames"
@@ -364,24 +368,24 @@ def test_the_onion_skin_shows_poses_around_the_present_one(session, monkeypatch)
     assert len(names) == 3
     after = onion._ghosts["after", 0]._mesh
     hips = after.batched_positions[:, 2].mean()
-    session.set_play(time=1.7)
+    session.animation.set_play(time=1.7)
     onion.show()
     assert after.batched_positions[:, 2].mean() - hips == pytest.approx(0.5, abs=1e-6)  # half a metre a second
     for degrees in (10.0, 20.0):  # a joint that was turned, and not keyed yet
-        elbow = session.given.index("left_lower_arm") + session.rooted.added
-        session.set_joint(elbow, np.radians([degrees]))
+        elbow = session.body.given.index("left_lower_arm") + session.body.rooted.added
+        session.body.set_joint(elbow, np.radians([degrees]))
         before = after.batched_positions
         onion.show()
         assert not np.array_equal(after.batched_positions, before)
-    session.play.loose = None
+    session.animation.play.loose = None
     _keyed(session, 20)
     _keyed(session, 30)
     onion.mode = "keys"
-    session.set_play(time=2.5)
+    session.animation.set_play(time=2.5)
     assert onion.frames() == {("before", 0): 20, ("after", 0): 30}
     onion.show()
     assert not onion._ghosts["before", 1]._mesh.visible
-    session.set_play(playing=True)
+    session.animation.set_play(playing=True)
     assert onion.frames() == {}
     page, at, step = make_page(session, monkeypatch)
     at["Onion skin"].type("frames")
@@ -397,29 +401,29 @@ def test_the_onion_skin_shows_poses_around_the_present_one(session, monkeypatch)
 
 def test_with_auto_key_an_edit_becomes_a_key_in_one_step_of_undo(session, monkeypatch):
     page, at, step = make_page(session, monkeypatch)
-    session.set_play(time=2.0, playing=True)
-    hand = next(editor for editor in session.editors if editor.label == "left_hand")
+    session.animation.set_play(time=2.0, playing=True)
+    hand = next(editor for editor in session.goals.editors if editor.label == "left_hand")
     page.select(hand.key)
     at["Auto-key, on or off"].type(None)
     step()
     assert at["Auto-key"].value
     at["Target: up"].type(None)
-    assert not session.play.playing
-    assert session.play.keys == ()
+    assert not session.animation.play.playing
+    assert session.animation.play.keys == ()
     page._show(replace(settled(session), still=True))
-    assert [key.frame for key in session.play.keys] == [session.play.frame]
+    assert [key.frame for key in session.animation.play.keys] == [session.animation.play.frame]
     assert "Keyed frame" in page.message.text
-    assert session.undo()
-    assert session.play.keys == ()
+    assert session.history.undo()
+    assert session.animation.play.keys == ()
     page._show(replace(settled(session), still=True))
-    assert session.play.keys == ()
-    row = session.given.index("left_lower_arm")
+    assert session.animation.play.keys == ()
+    row = session.body.given.index("left_lower_arm")
     page.select_joint(row)
-    session.set_play(time=1.0)
+    session.animation.set_play(time=1.0)
     at["Target: right"].type(None)
-    session.set_play(time=3.0)  # at once: the key is at the frame of the edit
-    assert [key.frame for key in session.play.keys] == [10]
+    session.animation.set_play(time=3.0)  # at once: the key is at the frame of the edit
+    assert [key.frame for key in session.animation.play.keys] == [10]
     at["Auto-key"].type(False)
     at["Target: right"].type(None)
     page._show(replace(settled(session), still=True))
-    assert len(session.play.keys) == 1
+    assert len(session.animation.play.keys) == 1

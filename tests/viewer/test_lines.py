@@ -10,6 +10,7 @@ pytest.importorskip("viser")
 from panels import settled
 from synovia.draw.theme import THEMES
 from synovia.viewer.live import opening
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.path import ClipPath
 from synovia.viewer.scene.sketches import Sketches
 
@@ -28,6 +29,11 @@ class Nodes:
         return add
 
 
+def _canvas(nodes, session, scale, size):
+    up = np.array((0.0, 1.0, 0.0))
+    return Canvas(SimpleNamespace(scene=nodes), THEMES["light"], scale, size, up, session.state.touch)
+
+
 @pytest.fixture
 def nodes():
     return Nodes()
@@ -35,10 +41,10 @@ def nodes():
 
 def test_a_page_shows_the_area_of_support_and_the_line_of_sight(nodes):
     session = opening("humanoid").make()
-    lines = Sketches(SimpleNamespace(scene=nodes), session, THEMES["light"], scale=2.0, size=3.4)
+    lines = Sketches(_canvas(nodes, session, 2.0, 3.4), session.goals)
     frame = settled(session)
     lines.show(frame)
-    balance = next(editor for editor in session.editors if editor.label == "balance")
+    balance = next(editor for editor in session.goals.editors if editor.label == "balance")
     drawn = nodes.by_name["/sketches/reached"]
     assert drawn.visible
     corners = 2.0 * np.asarray(balance.values["polygon"])
@@ -47,7 +53,7 @@ def test_a_page_shows_the_area_of_support_and_the_line_of_sight(nodes):
     plumb = ends[-2] - ends[-1]
     np.testing.assert_allclose(plumb[[0, 2]], 0.0, atol=1e-6)
     np.testing.assert_allclose(ends[-2], 2.0 * frame.pose.center_of_mass(), atol=1e-5)
-    gaze = next(editor for editor in session.editors if editor.label == "gaze")
+    gaze = next(editor for editor in session.goals.editors if editor.label == "gaze")
     sight = nodes.by_name["/sketches/quiet"].points[0]
     np.testing.assert_allclose(sight, 2.0 * np.array([frame.pose.position("head"), gaze.position]), atol=0.2)
     lines.shown = False
@@ -57,19 +63,19 @@ def test_a_page_shows_the_area_of_support_and_the_line_of_sight(nodes):
 
 def test_the_path_of_a_joint_goes_through_its_keys(nodes):
     session = opening("humanoid").make()
-    path = ClipPath(SimpleNamespace(scene=nodes), session, scale=1.0, size=1.7)
-    hand = session.editors[0]
+    path = ClipPath(_canvas(nodes, session, 1.0, 1.7), session.animation)
+    hand = session.goals.editors[0]
     path.show(hand.row)
     assert not nodes.by_name["/path"].visible
     path.shown = True
-    session.new_clip(1.0)
-    first = session.pose.position("left_hand")
-    session.set_play(time=1.0)
+    session.animation.new_clip(1.0)
+    first = session.body.pose.position("left_hand")
+    session.animation.set_play(time=1.0)
     settled(session)
-    session.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.0)))
+    session.goals.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.0)))
     settled(session)
-    last = session.pose.position("left_hand")
-    session.key()
+    last = session.body.pose.position("left_hand")
+    session.animation.key()
     path.show(hand.row)
     line = nodes.by_name["/path"]
     assert line.visible

@@ -33,7 +33,7 @@ WALK = Path("examples/walk.bvh")
 
 def biped():
     session = Session(sy.bundled("humanoid"), (), sy.FullBody(attempts=1), "free")
-    first_goals(session)
+    first_goals(session.goals)
     return session
 
 
@@ -48,11 +48,11 @@ def test_limbs_follow_and_feet_stand_while_the_solver_is_not_ready(monkeypatch):
 
     monkeypatch.setattr(Engine, "prepare", slow)
     background = Background()
-    worker = Worker(session, frames.append, background)
+    worker = Worker(session.state, frames.append, background)
     until(lambda: len(frames) > 2)
-    hand = session.editors[0]
-    rest = session.given.rest_pose()
-    session.move(hand.key, hand.position + np.array([-0.2, -0.2, 0.2]))
+    hand = session.goals.editors[0]
+    rest = session.body.given.rest_pose()
+    session.goals.move(hand.key, hand.position + np.array([-0.2, -0.2, 0.2]))
     until(lambda: np.linalg.norm(_hand(frames[-1]) - hand.position) <= 0.005, "the hand does not follow")
     assert frames[-1].busy
     assert frames[-1].solution is None
@@ -74,18 +74,18 @@ def _hand(frame):
 )
 def test_a_stand_in_keeps_limits_and_ends_at_the_edge_of_reach(model, joint):
     session = Session(sy.bundled(model))
-    editor = session.add("position", joint)
-    engine = Engine(session)
-    limb = limb_of(session.skeleton, session.skeleton.index(joint))
+    editor = session.goals.add("position", joint)
+    engine = Engine(session.state)
+    limb = limb_of(session.body.skeleton, session.body.skeleton.index(joint))
     assert limb
-    shoulder = session.pose.positions[limb[-1]].copy()
-    session.move(editor.key, shoulder + session.size * np.array([3.0, 1.0, 0.5]))
+    shoulder = session.body.pose.positions[limb[-1]].copy()
+    session.goals.move(editor.key, shoulder + session.body.size * np.array([3.0, 1.0, 0.5]))
     for _ in range(30):
         frame = engine.stand_in(0.05)
-    low, high = session.skeleton.limits
+    low, high = session.body.skeleton.limits
     assert (frame.pose.q >= low - 1e-9).all()
     assert (frame.pose.q <= high + 1e-9).all()
-    before = np.linalg.norm(session.given.rest_pose().position(joint) - editor.position)
+    before = np.linalg.norm(session.body.given.rest_pose().position(joint) - editor.position)
     assert np.linalg.norm(tip_of(frame.pose, editor, 0)[0] - editor.position) < before
 
 
@@ -170,9 +170,9 @@ def test_a_clip_of_another_body_plays_on_this_one_and_is_kept_with_keys():
     host = SimpleNamespace(show=shown.append)
     live._Navigation(host, sy.bundled("humanoid")).play(WALK)
     session = shown[0].make()
-    assert session.play.motion is not None
-    assert session.play.playing
-    assert session.solver.name == "full-body"  # also with a clip
+    assert session.animation.play.motion is not None
+    assert session.animation.play.playing
+    assert session.solving.solver.name == "full-body"  # also with a clip
 
 
 def test_an_option_that_no_page_has_is_an_error():
@@ -185,6 +185,6 @@ def test_a_clip_of_another_body_is_carried_over_with_a_note() -> None:
     opened = live.opening(examples / "character.glb", clip=examples / "walk.bvh")
     assert any("carried over from walk.bvh to character.glb; the verdict is 'good'" in note for note in opened.notes)
     session = opened.make()
-    assert len(session.play.motion) == len(sy.load_motion(examples / "walk.bvh"))
+    assert len(session.animation.play.motion) == len(sy.load_motion(examples / "walk.bvh"))
     own = live.opening(examples / "walk.bvh", clip=examples / "walk.bvh")
     assert not any("carried over" in note for note in own.notes)

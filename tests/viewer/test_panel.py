@@ -13,10 +13,10 @@ from panels import make_page
 from synovia.viewer.editing.mirror import mirrored
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.undo import Undo
-from synovia.viewer.page.saving import pose_file, python_text
+from synovia.viewer.page.saving import Files
 from synovia.viewer.page.style import BRANDS, INKS, safe, style
 from synovia.viewer.panel import controls
-from synovia.viewer.panel.body import Body
+from synovia.viewer.panel.body import BodyTab
 from synovia.viewer.panel.controls import angles_of, numbers, turn_of, written
 from synovia.viewer.panel.tree import tree_html
 from synovia.viewer.panel.why import Run, Why
@@ -43,11 +43,13 @@ def clock(monkeypatch):
 @pytest.fixture
 def arm(monkeypatch, clock):
     session = Session(sy.bundled("arm7"))
-    session.add("pose", "tool")
-    session.mark_first()
+    session.goals.add("pose", "tool")
+    session.history.mark_first()
     page, by_label, step = make_page(session, monkeypatch)
     step()
-    return SimpleNamespace(page=page, session=session, editor=session.editors[0], at=by_label, step=step, clock=clock)
+    return SimpleNamespace(
+        page=page, session=session, editor=session.goals.editors[0], at=by_label, step=step, clock=clock
+    )
 
 
 def test_what_is_typed_key_by_key_is_not_written_over(arm):
@@ -61,7 +63,7 @@ def test_what_is_typed_key_by_key_is_not_written_over(arm):
     arm.clock.now += 60.0
     arm.step()
     assert target.value == text
-    arm.session.move(arm.editor.key, (0.3, 0.0, 0.5))
+    arm.session.goals.move(arm.editor.key, (0.3, 0.0, 0.5))
     arm.step()
     assert target.value == "0.3, 0, 0.5"
 
@@ -121,18 +123,18 @@ def test_typed_angles_stay_until_something_else_turns_the_target(arm):
             arm.clock.now += 60.0
             arm.step()
             assert turn.value == text
-        arm.session.move(arm.editor.key, turn=turn_of((0.0, 90.0, 0.0)))
+        arm.session.goals.move(arm.editor.key, turn=turn_of((0.0, 90.0, 0.0)))
         arm.step()
     assert turn.value == "0, 90, 0"
 
 
 def test_a_range_is_set_by_its_slider_or_by_numbers(arm):
     """Degrees; what the limits rule out is refused; the ends of the slider are the joint's own; all is undone."""
-    arm.session._undo = Undo(now=lambda: 0.0)  # these edits are one step, however long the solver takes
-    arm.session.change(arm.editor.key, enabled=False)
-    editor = arm.session.add("range", "joint4")
+    arm.session.history._undo = Undo(now=lambda: 0.0)  # these edits are one step, however long the solver takes
+    arm.session.goals.change(arm.editor.key, enabled=False)
+    editor = arm.session.goals.add("range", "joint4")
     arm.page.select(editor.key)
-    limit = arm.session.given.joints[arm.session.given.index("joint4")].limit
+    limit = arm.session.body.given.joints[arm.session.body.given.index("joint4")].limit
     assert (editor.values["lower"], editor.values["upper"]) == (limit.lower, limit.upper)  # nothing is asked at first
     slider, typed = arm.at["Range °"], arm.at["Lower, upper"]
     assert slider.min <= np.degrees(limit.lower)
@@ -151,11 +153,11 @@ def test_a_range_is_set_by_its_slider_or_by_numbers(arm):
         assert word in arm.page.message.text
         assert editor.values["upper"] == pytest.approx(np.radians(-110.5))
     typed.type("-inf, -90")
-    assert "sy.RangeGoal('joint4', upper=-1.57" in python_text(arm.session, "arm7")
-    assert arm.session.undo()
-    assert arm.session.editor(editor.key).values["upper"] == limit.upper
+    assert "sy.RangeGoal('joint4', upper=-1.57" in Files(arm.session.state, "arm7").python_text()
+    assert arm.session.history.undo()
+    assert arm.session.goals.editor(editor.key).values["upper"] == limit.upper
     with pytest.raises(sy.InputError, match="HINGE, SLIDE or BALL"):
-        arm.session.add("range", "tool")
+        arm.session.goals.add("range", "tool")
 
 
 def test_angles_are_those_of_scipy_and_come_back():
@@ -181,7 +183,7 @@ def test_the_page_is_at_rest_until_it_is_due(arm):
 
     pauses, still = iter([0.01, 0.01]), []
     background = Background()
-    worker = Worker(arm.session, lambda frame: still.append(frame.still), background, lambda: next(pauses, None))
+    worker = Worker(arm.session.state, lambda frame: still.append(frame.still), background, lambda: next(pauses, None))
     from browsing import until
 
     until(lambda: still.count(True) == 3)
@@ -224,7 +226,7 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
         Run("dls", x, np.array([0.5, 0.3]), None, "reached"),
     ]
     monkeypatch.setattr("synovia.viewer.panel.why.race", lambda *_: iter(runs))
-    monkeypatch.setattr(arm.page.background, "start", lambda name, action: action() if "race" in name else None)
+    monkeypatch.setattr(arm.page.host.background, "start", lambda name, action: action() if "race" in name else None)
     arm.page.frame = arm.step()
     why._start()
     table = why._legend.content
@@ -240,7 +242,7 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
     assert high > np.log10(0.5)
     arm.step()
     assert why._legend.content == table
-    arm.session.move(arm.editor.key, (0.3, 0.0, 0.5))
+    arm.session.goals.move(arm.editor.key, (0.3, 0.0, 0.5))
     arm.step()
     assert "■" not in why._legend.content
 
@@ -248,10 +250,10 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
 def test_what_comes_to_rest_during_a_race_is_explained_after_it(arm, monkeypatch):
     why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
     monkeypatch.setattr("synovia.viewer.panel.why.trace", lambda *_: Run("lm", np.ones(1), np.ones(1), None, "reached"))
-    monkeypatch.setattr(arm.page.background, "start", lambda _name, action: action())
+    monkeypatch.setattr(arm.page.host.background, "start", lambda _name, action: action())
 
     def race(*_):
-        arm.session.move(arm.editor.key, (0.3, 0.0, 9.0))
+        arm.session.goals.move(arm.editor.key, (0.3, 0.0, 9.0))
         arm.page.frame = replace(arm.step(), still=True)
         why.show(arm.page.frame)
         assert why._text.content.count("<br>") == 0
@@ -283,7 +285,7 @@ def test_files_of_one_name_from_two_pages_are_two_files(arm, monkeypatch, tmp_pa
 
 
 def test_a_target_that_cannot_be_solved_says_why_in_full(arm):
-    arm.session.set_solver("two-bone")
+    arm.session.solving.set_solver("two-bone")
     arm.step()
     why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
     assert "goal on &#x27;tool&#x27;" in why._text.content
@@ -292,7 +294,7 @@ def test_a_target_that_cannot_be_solved_says_why_in_full(arm):
 
 def test_a_free_goal_that_is_moved_is_shown_as_enabled(arm):
     arm.editor.enabled, arm.editor.idle = False, True
-    arm.session.touch(structure=True)
+    arm.session.state.touch(structure=True)
     arm.step()
     assert arm.at["Enabled"].value is False
     arm.at["Target m"].type("0.3, 0, 0.5")
@@ -350,29 +352,29 @@ def test_a_joint_that_is_chosen_in_the_tree_is_selected_and_named_to_the_browser
 @pytest.mark.parametrize(("name", "mode"), [("humanoid", "free"), ("quadruped", "free"), ("arm7", "fixed")])
 def test_poses_are_kept_applied_mirrored_saved_and_read_again(name, mode, monkeypatch, tmp_path):
     session = Session(sy.bundled(name), mode=mode)
-    session.mark_first()
+    session.history.mark_first()
     page, at, step = make_page(session, monkeypatch)
     sent = {}
     page.client.send_file_download = lambda file, content, **_: sent.update({file: content})
     step()
     at["Keep this pose"].type(None)
     assert "name of a pose" in page.message.text
-    start = session.pose
-    q = session.given.random_pose(2).q
-    session.put(np.concatenate([start.q[: -session.given.nq or None], q]))
-    kept = session.pose
+    start = session.body.pose
+    q = session.body.given.random_pose(2).q
+    session.body.put(np.concatenate([start.q[: -session.body.given.nq or None], q]))
+    kept = session.body.pose
     at["Name"].type("wave")
     at["Keep this pose"].type(None)
     step()
     assert (at["Kept"].options, at["Kept"].value) == (("wave",), "wave")
-    session.rest()
-    body = next(tab for tab in page._tabs if isinstance(tab, Body))
+    session.body.rest()
+    body = next(tab for tab in page._tabs if isinstance(tab, BodyTab))
     body._use.type("Apply")
     np.testing.assert_allclose(step().pose.q, kept.q, atol=1e-9)
     body._use.type("Mirrored")
-    inside = sy.Pose(session.skeleton, mirrored(kept)).inside[0]
-    np.testing.assert_allclose(step().pose.positions, sy.Pose(session.skeleton, inside).positions, atol=1e-6)
-    page.undo()
+    inside = sy.Pose(session.body.skeleton, mirrored(kept)).inside[0]
+    np.testing.assert_allclose(step().pose.positions, sy.Pose(session.body.skeleton, inside).positions, atol=1e-6)
+    page.actions.undo()
     np.testing.assert_allclose(step().pose.q, kept.q, atol=1e-9)
     at["Save poses"].type(None)
     body._use.type("Delete")
@@ -380,22 +382,22 @@ def test_poses_are_kept_applied_mirrored_saved_and_read_again(name, mode, monkey
     assert at["Kept"].options == ("(none)",)
     body._use.type("Apply")
     assert "no pose was kept" in page.message.text
-    page.undo()
-    assert set(session.library) == {"wave"}
-    session.reset()
-    assert set(session.library) == {"wave"}, "poses that were kept are no part of the first state"
-    page.undo()
-    page.redo()
-    assert set(session.library) == {"wave"}
+    page.actions.undo()
+    assert set(session.poses.library) == {"wave"}
+    session.history.reset()
+    assert set(session.poses.library) == {"wave"}, "poses that were kept are no part of the first state"
+    page.actions.undo()
+    page.actions.redo()
+    assert set(session.poses.library) == {"wave"}
     step()
     body._use.type("Delete")
-    assert not session.library
+    assert not session.poses.library
     page.host = replace(page.host, folder=tmp_path)
     at["Open a file"].type(SimpleNamespace(name="poses.json", content=sent["poses.json"]))
     assert "wave" in page.message.text
-    np.testing.assert_allclose(session.library["wave"].q, q, atol=1e-12)
-    at["Open a file"].type(SimpleNamespace(name="p.json", content=pose_file(Session(session.given))))
-    assert set(session.library) == {"wave", "p"}
+    np.testing.assert_allclose(session.poses.library["wave"].q, q, atol=1e-12)
+    at["Open a file"].type(SimpleNamespace(name="p.json", content=Files(Session(session.body.given).state).pose_file()))
+    assert set(session.poses.library) == {"wave", "p"}
     for wrong in (
         b"{}",
         b'{"schema": "synovia.poses/1", "poses": {"a": {"nobody": 1}}}',

@@ -1,5 +1,6 @@
 """The model under the live page: no browser, no thread."""
 
+import re
 import threading
 import tomllib
 from pathlib import Path
@@ -21,9 +22,9 @@ from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.undo import Undo
 from synovia.viewer.editing.worker import SESSION, Background, Worker
 from synovia.viewer.live import opening
-from synovia.viewer.page.saving import Recording, command_line, goal_file, pose_file, python_text, solved_clip
+from synovia.viewer.page.saving import Files, Recording
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
-from synovia.viewer.panel.why import _legend, problem_of, race, trace
+from synovia.viewer.panel.why import _legend, race, trace
 from synovia.viewer.scene.bodies import build, from_z
 
 GOOD = (0.35, 0.1, 0.7)  # reached from rest without a restart
@@ -31,17 +32,17 @@ GOOD = (0.35, 0.1, 0.7)  # reached from rest without a restart
 
 def _arm(**options: object) -> Session:
     session = Session(sy.bundled("arm7"), **options)
-    session.add("position", "tool")
-    session.mark_first()
+    session.goals.add("position", "tool")
+    session.history.mark_first()
     return session
 
 
 def test_the_body_follows_an_eased_target() -> None:
     session = _arm()
-    engine = Engine(session)
-    session.move(1, GOOD)
+    engine = Engine(session.state)
+    session.goals.move(1, GOOD)
     first, moving = engine.step(1.0 / 60.0)
-    away = np.linalg.norm(session.editors[0].eased_position - GOOD)
+    away = np.linalg.norm(session.goals.editors[0].eased_position - GOOD)
     assert moving
     assert 0.05 < away < np.linalg.norm(first.pose.position("tool") - (0.1, 0.0, 0.822)) * 10
     frame = settled(session)
@@ -51,10 +52,10 @@ def test_the_body_follows_an_eased_target() -> None:
 
 def test_a_miss_is_told_and_a_goal_that_is_off_does_not_pull() -> None:
     session = _arm()
-    session.move(1, (5.0, 0.0, 0.5))
+    session.goals.move(1, (5.0, 0.0, 0.5))
     frame = settled(session)
     assert frame.missed == {1}
-    session.change(1, enabled=False)
+    session.goals.change(1, enabled=False)
     frame = settled(session)
     assert frame.solution is None
     assert not frame.missed
@@ -62,11 +63,11 @@ def test_a_miss_is_told_and_a_goal_that_is_off_does_not_pull() -> None:
 
 def test_what_a_solver_cannot_honour_is_a_message() -> None:
     session = _arm()
-    session.set_solver("dls")
-    session.change(1, priority=3)
+    session.solving.set_solver("dls")
+    session.goals.change(1, priority=3)
     frame = settled(session)
     assert "priorit" in frame.trouble
-    session.change(1, priority=0)
+    session.goals.change(1, priority=0)
     assert settled(session).trouble == ""
 
 
@@ -75,38 +76,38 @@ def test_what_a_solver_cannot_honour_is_a_message() -> None:
 )
 def test_refused_values_change_nothing(values: dict, word: str) -> None:
     session = _arm()
-    before = session.editors[0].copy()
+    before = session.goals.editors[0].copy()
     with pytest.raises(sy.SynoviaError, match=word):
-        session.change(1, **values)
-    assert session.editors[0].weight == before.weight
-    assert session.editors[0].kind == before.kind
+        session.goals.change(1, **values)
+    assert session.goals.editors[0].weight == before.weight
+    assert session.goals.editors[0].kind == before.kind
 
 
 @pytest.mark.parametrize("place", [(np.nan, 0, 0), (np.inf, 0, 0), (1e12, 0, 0), (1, 2), "far"])
 def test_targets_out_of_this_world_are_refused(place: object) -> None:
     session = _arm()
-    before = session.editors[0].position
+    before = session.goals.editors[0].position
     with pytest.raises(sy.SynoviaError):
-        session.move(1, place)
-    assert session.editors[0].position is before
+        session.goals.move(1, place)
+    assert session.goals.editors[0].position is before
 
 
 def test_a_straight_limb_finds_the_way_to_bend() -> None:
     session = Session(sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)]))
-    session.add("position", "joint2")
-    session.move(1, (0.0, 1.4, 0.0))
+    session.goals.add("position", "joint2")
+    session.goals.move(1, (0.0, 1.4, 0.0))
     assert settled(session).solution.reached
 
 
 def test_a_body_that_misses_costs_two_solves_a_step_and_comes_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     session = _arm()
-    session.add("position", "tool")
-    session.move(1, GOOD)
-    session.move(2, (0.35, 0.3, 0.7))
+    session.goals.add("position", "tool")
+    session.goals.move(1, GOOD)
+    session.goals.move(2, (0.35, 0.3, 0.7))
     solves: list[int] = []
     plain = sy.IK.solve
     monkeypatch.setattr(sy.IK, "solve", lambda ik, *given, **more: solves.append(1) or plain(ik, *given, **more))
-    engine = Engine(session)
+    engine = Engine(session.state)
     for step in range(1, 200):
         frame, moving = engine.step(1.0 / 60.0)
         assert len(solves) <= 2 * step
@@ -128,7 +129,7 @@ def test_a_page_at_rest_is_told_so_once_and_sleeps() -> None:
         if frame.still:
             still.set()
 
-    worker = Worker(session, listen, background)
+    worker = Worker(session.state, listen, background)
     assert still.wait(300.0)
     steps = worker.frames
     assert not any(frame.still for frame in frames[:-1])
@@ -136,7 +137,7 @@ def test_a_page_at_rest_is_told_so_once_and_sleeps() -> None:
     still.clear()
     assert not still.wait(0.5)
     assert worker.frames == steps
-    session.move(1, GOOD)
+    session.goals.move(1, GOOD)
     assert still.wait(300.0)
     assert frames[-1].solution.reached
     worker.stop()
@@ -146,45 +147,45 @@ def test_a_page_at_rest_is_told_so_once_and_sleeps() -> None:
 
 def test_undo_and_reset_bring_back_what_was() -> None:
     session = _arm()
-    q = session.pose.q.copy()
-    session.set_root("free")
-    session.add("pose", 3)
-    bent = session.pose[4 + session.rooted.added]
-    session.set_joint(4 + session.rooted.added, [0.7])
-    session.set_joint(4 + session.rooted.added, [0.8])  # a slider's drag is one step
-    assert session.undo()
-    assert session.pose[4 + session.rooted.added] == bent
-    assert len(session.editors) == 2
-    assert session.undo()
-    assert len(session.editors) == 1
-    assert session.undo()
-    assert session.mode == "fixed"
-    np.testing.assert_array_equal(session.pose.q, q)
-    assert not session.undo()
-    session.add("pose", 3)
-    session.reset()
-    assert len(session.editors) == 1
-    assert session.undo()
-    assert len(session.editors) == 2
+    q = session.body.pose.q.copy()
+    session.body.set_root("free")
+    session.goals.add("pose", 3)
+    bent = session.body.pose[4 + session.body.rooted.added]
+    session.body.set_joint(4 + session.body.rooted.added, [0.7])
+    session.body.set_joint(4 + session.body.rooted.added, [0.8])  # a slider's drag is one step
+    assert session.history.undo()
+    assert session.body.pose[4 + session.body.rooted.added] == bent
+    assert len(session.goals.editors) == 2
+    assert session.history.undo()
+    assert len(session.goals.editors) == 1
+    assert session.history.undo()
+    assert session.body.mode == "fixed"
+    np.testing.assert_array_equal(session.body.pose.q, q)
+    assert not session.history.undo()
+    session.goals.add("pose", 3)
+    session.history.reset()
+    assert len(session.goals.editors) == 1
+    assert session.history.undo()
+    assert len(session.goals.editors) == 2
 
 
 def test_edits_of_one_thing_in_a_row_are_one_step() -> None:
     session = _arm()
     now = [0.0]
-    session._undo = Undo(lambda: now[0])
+    session.history._undo = Undo(lambda: now[0])
     for weight in (2.0, 3.0, 4.0):
-        session.change(1, weight=weight)
+        session.goals.change(1, weight=weight)
         now[0] += 0.9
-    session.change(1, priority=1)
-    session.change(1, priority=2)
+    session.goals.change(1, priority=1)
+    session.goals.change(1, priority=2)
     now[0] += 2.0
-    with session.one_step():
-        session.add("position", 3)
-        session.move(2, GOOD)
+    with session.history.one_step():
+        session.goals.add("position", 3)
+        session.goals.move(2, GOOD)
     weights = []
-    while session.undo():
-        weights.append((session.editors[0].weight, session.editors[0].priority))
-        assert len(session.editors) == 1
+    while session.history.undo():
+        weights.append((session.goals.editors[0].weight, session.goals.editors[0].priority))
+        assert len(session.goals.editors) == 1
     assert weights == [(4.0, 2), (4.0, 1), (4.0, 0), (1.0, 0)]
 
 
@@ -192,105 +193,108 @@ def test_undo_and_reset_bring_back_the_clip() -> None:
     arm = sy.bundled("arm7")
     motion = sy.Motion(arm, np.array([arm.random_pose(1).q, arm.random_pose(2).q]), 1.0)
     session = Session(arm, [motion])
-    session.set_play(playing=True)
-    assert not session.play.playing  # there is nothing to play
-    session.set_clip(0)
-    session.set_play(playing=True)
-    session.mark_first()
-    session.set_play(weight=0.5)
-    session.set_play(speed=2.0)
-    session.set_clip(None)
-    assert session.undo()
-    assert session.play.motion is motion
-    assert session.undo()
-    assert (session.play.weight, session.play.speed) == (0.5, 1.0)
-    session.set_clip(None)
-    session.reset()
-    assert session.play.playing
-    assert session.play.weight == 1.0
-    np.testing.assert_array_equal(session.start(0.0).q, motion.q[0])
+    session.animation.set_play(playing=True)
+    assert not session.animation.play.playing  # there is nothing to play
+    session.animation.set_clip(0)
+    session.animation.set_play(playing=True)
+    session.history.mark_first()
+    session.animation.set_play(weight=0.5)
+    session.animation.set_play(speed=2.0)
+    session.animation.set_clip(None)
+    assert session.history.undo()
+    assert session.animation.play.motion is motion
+    assert session.history.undo()
+    assert (session.animation.play.weight, session.animation.play.speed) == (0.5, 1.0)
+    session.animation.set_clip(None)
+    session.history.reset()
+    assert session.animation.play.playing
+    assert session.animation.play.weight == 1.0
+    np.testing.assert_array_equal(session.animation.start(0.0).q, motion.q[0])
 
 
 def test_goals_that_a_clip_turns_off_come_back_also_after_undo() -> None:
     arm = sy.bundled("arm7")
     session = Session(arm, [sy.Motion(arm, np.array([arm.rest_q, arm.rest_q]), 1.0)])
-    key = session.add("rest", None).key
-    session.set_clip(0)
-    session.set_clip(None)
-    assert session.editor(key).enabled
-    session.undo()
-    assert not session.editor(key).enabled
-    session.set_clip(None)
-    assert session.editor(key).enabled
-    session.set_clip(0)
-    session.undo()
-    session.change(key, enabled=False)
-    session.set_clip(0)
-    session.set_clip(None)
-    assert not session.editor(key).enabled  # it was off before the clip
+    key = session.goals.add("rest", None).key
+    session.animation.set_clip(0)
+    session.animation.set_clip(None)
+    assert session.goals.editor(key).enabled
+    session.history.undo()
+    assert not session.goals.editor(key).enabled
+    session.animation.set_clip(None)
+    assert session.goals.editor(key).enabled
+    session.animation.set_clip(0)
+    session.history.undo()
+    session.goals.change(key, enabled=False)
+    session.animation.set_clip(0)
+    session.animation.set_clip(None)
+    assert not session.goals.editor(key).enabled  # it was off before the clip
 
 
 def test_what_fails_is_no_step_of_undo() -> None:
     session = Session(sy.Skeleton([sy.Joint("alone")]))
     with pytest.raises(sy.InputError):
-        session.new_clip(0.0)
+        session.animation.new_clip(0.0)
     with pytest.raises(sy.InputError):
-        session.add("relative", 0)
-    assert not session.edited
+        session.goals.add("relative", 0)
+    assert not session.history.edited
 
 
 def test_a_change_on_top_of_a_clip_outlives_another_root() -> None:
     arm = sy.bundled("arm7")
     session = Session(arm, [sy.Motion(arm, np.array([arm.rest_q, arm.rest_q]), 1.0)])
-    session.set_clip(0)
+    session.animation.set_clip(0)
     row = arm.index("joint2")
-    session.set_joint(row, [0.5])
+    session.body.set_joint(row, [0.5])
     for mode in ("free", "x,y", "fixed"):
-        session.set_root(mode)
-        assert session.start()[row + session.rooted.added] == pytest.approx(0.5)
+        session.body.set_root(mode)
+        assert session.animation.start()[row + session.body.rooted.added] == pytest.approx(0.5)
 
 
 def test_an_edit_of_one_clip_is_not_keyed_on_another() -> None:
     arm = sy.bundled("arm7")
     clips = [sy.Motion(arm, np.array([arm.rest_q, arm.rest_q]), 1.0, name=name) for name in "ab"]
-    session = Session(arm, clips, auto_key=True)
-    session.set_clip(0)
-    session.set_joint(arm.index("joint2"), [0.5])
-    session.finish_edit()
-    session.set_clip(1)
-    assert session.key_if_due() is None
-    assert session.play.keys == ()
+    session = Session(arm, clips)
+    session.animation.auto_key = True
+    session.animation.set_clip(0)
+    session.body.set_joint(arm.index("joint2"), [0.5])
+    session.animation.finish_edit()
+    session.animation.set_clip(1)
+    assert session.animation.key_if_due() is None
+    assert session.animation.play.keys == ()
 
 
 def test_a_clip_without_frames_is_refused() -> None:
     arm = sy.bundled("arm7")
     session = Session(arm, [sy.Motion(arm, np.zeros((0, arm.nq)), 30.0, name="nothing")])
     with pytest.raises(sy.InputError, match=r"nothing.*no frames"):
-        session.set_clip(0)
+        session.animation.set_clip(0)
 
 
 @pytest.mark.parametrize("name", ["humanoid", "arm7"])  # with a free root of its own, and without
 def test_a_root_that_changes_leaves_the_body_where_it_is(name: str) -> None:
     body = sy.bundled(name)
     session = Session(body)
-    session.put(body.random_pose(4).q)
-    session.set_root("x,y,z")
-    q = session.pose.q.copy()
+    session.body.put(body.random_pose(4).q)
+    session.body.set_root("x,y,z")
+    q = session.body.pose.q.copy()
     q[:3] = 0.3, -0.2, 0.5
-    session.put(q)
-    places = session.pose.positions[3:]
+    session.body.put(q)
+    places = session.body.pose.positions[3:]
     for mode in ("x,z", "fixed", "yaw", "free", "x,y,yaw", "x,y,z", "free", "fixed", "free"):
-        session.set_root(mode)
-        np.testing.assert_allclose(session.pose.positions[session.rooted.added :], places, atol=1e-12)
-    q = session.pose.q.copy()
+        session.body.set_root(mode)
+        np.testing.assert_allclose(session.body.pose.positions[session.body.rooted.added :], places, atol=1e-12)
+    q = session.body.pose.q.copy()
     q[3:7] = 0.0, 0.6, 0.0, 0.8
-    session.put(q)
-    places = session.pose.positions[session.rooted.added :]
+    session.body.put(q)
+    places = session.body.pose.positions[session.body.rooted.added :]
     for mode in ("x,y,yaw", "fixed", "z", "free"):
-        session.set_root(mode)
-        np.testing.assert_allclose(session.pose.positions[session.rooted.added :], places, atol=1e-12)
-    session.rest()
-    np.testing.assert_allclose(session.pose.positions[session.rooted.added :], body.rest_pose().positions, atol=1e-12)
+        session.body.set_root(mode)
+        np.testing.assert_allclose(session.body.pose.positions[session.body.rooted.added :], places, atol=1e-12)
+    session.body.rest()
+    np.testing.assert_allclose(
+        session.body.pose.positions[session.body.rooted.added :], body.rest_pose().positions, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("mode", ROOTS)
@@ -311,9 +315,9 @@ def test_roots_move_as_told_and_the_body_stays(mode: str) -> None:
 
 def test_joints_stay_within_their_limits() -> None:
     session = _arm()
-    row = session.given.index("joint4")
-    session.set_joint(row, [99.0])
-    assert session.pose["joint4"] == pytest.approx(session.given.joints[row].limit.upper)
+    row = session.body.given.index("joint4")
+    session.body.set_joint(row, [99.0])
+    assert session.body.pose["joint4"] == pytest.approx(session.body.given.joints[row].limit.upper)
 
 
 def test_sliders_and_values_are_one_thing() -> None:
@@ -353,15 +357,15 @@ def test_a_clip_plays_underneath_and_goals_hold_on_top() -> None:
     arm = sy.bundled("arm7")
     motion = sy.Motion(arm, np.array([arm.random_pose(1).q, arm.random_pose(2).q]), 1.0)
     session = Session(arm, [motion])
-    session.set_clip(0)
-    session.set_play(time=0.25)
+    session.animation.set_clip(0)
+    session.animation.set_play(time=0.25)
     frame = settled(session)
     np.testing.assert_allclose(frame.pose.q, sample(motion, 0.25))
-    session.add("position", "tool")
-    session.move(1, GOOD)
+    session.goals.add("position", "tool")
+    session.goals.move(1, GOOD)
     frame = settled(session)
     np.testing.assert_allclose(frame.pose.position("tool"), GOOD, atol=1e-3)
-    saved = solved_clip(session, [])
+    saved = Files(session.state).solved_clip([])
     assert len(saved) == 2
     np.testing.assert_allclose(saved.pose(0).position("tool"), GOOD, atol=1e-3)
 
@@ -376,9 +380,9 @@ def test_a_clip_of_another_body_is_refused() -> None:
 def test_every_kind_of_goal_begins_with_what_is() -> None:
     session = Session(sy.bundled("humanoid"))
     for kind in kinds().values():
-        editor = session.add(kind.name, "left_lower_arm")
+        editor = session.goals.add(kind.name, "left_lower_arm")
         assert editor.goal(int).kind.replace("_", " ") == kind.name
-    assert len({editor.label for editor in session.editors}) == len(kinds())
+    assert len({editor.label for editor in session.goals.editors}) == len(kinds())
 
 
 def test_goals_come_back_as_they_were(tmp_path: Path) -> None:
@@ -389,16 +393,16 @@ def test_goals_come_back_as_they_were(tmp_path: Path) -> None:
         sy.PoseGoal(2, (0.0, 0.0, 0.3), turn, priority=1),
     ]
     session = Session(sy.bundled("arm7"))
-    add_goals(session, goals)
+    add_goals(session.goals, goals)
     path = tmp_path / "goals.toml"
-    path.write_bytes(goal_file(session))
+    path.write_bytes(Files(session.state).goal_file())
     tomllib.loads(path.read_text(encoding="utf-8"))
     from synovia.files.goals import read_goals
 
     for before, after in zip(goals, read_goals(path), strict=True):
         assert type(after) is type(before)
         assert (after.weight, after.priority) == (before.weight, before.priority)
-        assert session.given.index(after.joint) == session.given.index(before.joint)
+        assert session.body.given.index(after.joint) == session.body.given.index(before.joint)
         np.testing.assert_allclose(after.offset, before.offset, atol=1e-12)
         np.testing.assert_allclose(after.target, before.target, atol=1e-12)
     sy.write_goals(goals, tmp_path / "more.toml")
@@ -410,19 +414,19 @@ def test_saved_goals_give_the_same_pose_on_the_command_line_and_in_python(tmp_pa
     from cli_runs import run
 
     session = _arm()
-    session.move(1, GOOD)
+    session.goals.move(1, GOOD)
     settled(session)
-    session.add("aim", "joint3")
-    session.add("distance", "tool")
+    session.goals.add("aim", "joint3")
+    session.goals.add("distance", "tool")
     frame = settled(session)
     goals, start, out = tmp_path / "goals.toml", tmp_path / "pose.json", tmp_path / "out.json"
-    goals.write_bytes(goal_file(session))
-    start.write_bytes(pose_file(session))
+    goals.write_bytes(Files(session.state).goal_file())
+    start.write_bytes(Files(session.state).pose_file())
     result = run("solve", "arm7", "--goals", str(goals), "--start", str(start), "-o", str(out))
     assert result.code == 0
-    np.testing.assert_allclose(load_pose(out, session.given).q, frame.pose.q, atol=1e-9)
+    np.testing.assert_allclose(load_pose(out, session.body.given).q, frame.pose.q, atol=1e-9)
     space: dict = {}
-    exec(python_text(session, "arm7"), space)
+    exec(Files(session.state, "arm7").python_text(), space)
     np.testing.assert_allclose(space["solution"].pose.q, frame.pose.q, atol=1e-9)
 
 
@@ -433,32 +437,32 @@ def test_a_root_that_slid_is_kept(mode: str, tmp_path: Path) -> None:
     from cli_runs import run
 
     session = _arm()
-    session.set_solver(session.solver.replace(seed=5, error_damping=1e-5))
-    session.set_root("x,y")
-    session.move(1, (1.9, 0.1, 0.7))
+    session.solving.set_solver(session.solving.solver.replace(seed=5, error_damping=1e-5))
+    session.body.set_root("x,y")
+    session.goals.move(1, (1.9, 0.1, 0.7))
     settled(session)
-    assert session.pose["root_x"] > 0.5
-    session.set_root(mode)
+    assert session.body.pose["root_x"] > 0.5
+    session.body.set_root(mode)
     frame = settled(session)
     goals, start, out = tmp_path / "goals.toml", tmp_path / "pose.json", tmp_path / "out.json"
-    goals.write_bytes(goal_file(session))
-    start.write_bytes(pose_file(session))
-    lines = command_line(session, "arm7").splitlines()
+    goals.write_bytes(Files(session.state).goal_file())
+    start.write_bytes(Files(session.state).pose_file())
+    lines = Files(session.state, "arm7").command_line().splitlines()
     words = shlex.split(lines[0])[1:]
     assert "error_damping=1e-05" in lines[1]
     assert words[words.index("--seed") + 1] == "5"
     words = [{"goals.toml": str(goals), "pose.json": str(start)}.get(word, word) for word in words]
     assert run(*words, "-o", str(out)).code == 0
     root = words[words.index("--root") + 1]
-    again = load_pose(out, session.given.with_root(root))
+    again = load_pose(out, session.body.given.with_root(root))
     np.testing.assert_allclose(again.position("tool"), frame.pose.position("tool"), atol=1e-9)
     assert len(lines) == (2 if mode == "x,y" else 3)
-    assert f"root={root!r}" in python_text(session, "arm7")
+    assert f"root={root!r}" in Files(session.state, "arm7").python_text()
     space: dict = {}
-    exec(python_text(session, "arm7"), space)
-    same = [frame.pose.position(name) for name in session.given.joint_names]
+    exec(Files(session.state, "arm7").python_text(), space)
+    same = [frame.pose.position(name) for name in session.body.given.joint_names]
     np.testing.assert_allclose(
-        [space["solution"].pose.position(name) for name in session.given.joint_names], same, atol=1e-9
+        [space["solution"].pose.position(name) for name in session.body.given.joint_names], same, atol=1e-9
     )
 
 
@@ -466,33 +470,33 @@ def test_a_saved_motion_is_the_one_that_is_seen() -> None:
     arm = sy.bundled("arm7")
     motion = sy.Motion(arm, np.array([arm.random_pose(seed).q for seed in (1, 2, 3)]), 2.0)
     session = Session(arm, [motion])
-    session.set_clip(0)
-    session.set_play(weight=0.25, speed=-0.5)
-    saved = solved_clip(session, [])
+    session.animation.set_clip(0)
+    session.animation.set_play(weight=0.25, speed=-0.5)
+    saved = Files(session.state).solved_clip([])
     assert len(saved) == 5
     assert saved.fps == 2.0
     for frame, seconds in enumerate((1.0, 0.75, 0.5, 0.25, 0.0)):
-        np.testing.assert_allclose(saved.q[frame], session.start(seconds).q)
+        np.testing.assert_allclose(saved.q[frame], session.animation.start(seconds).q)
     assert np.abs(saved.q[0] - motion.q[2]).max() > 0.1
 
 
 def test_what_changes_while_a_motion_is_saved_does_not_change_it(monkeypatch: pytest.MonkeyPatch) -> None:
     arm = sy.bundled("arm7")
     session = Session(arm, [sy.Motion(arm, np.array([arm.rest_q] * 4), 2.0)])
-    session.set_clip(0)
-    key = session.add("position", "tool").key
-    session.move(key, GOOD)
+    session.animation.set_clip(0)
+    key = session.goals.add("position", "tool").key
+    session.goals.move(key, GOOD)
     plain = sy.IK.solve
 
     def solve(*given: object, **more: object) -> sy.Solution:
-        if session.play.motion is not None:
-            session.set_clip(None)
-            session.set_root("free")
-            session.move(key, (0.0, 0.4, 0.6))
+        if session.animation.play.motion is not None:
+            session.animation.set_clip(None)
+            session.body.set_root("free")
+            session.goals.move(key, (0.0, 0.4, 0.6))
         return plain(*given, **more)
 
     monkeypatch.setattr(sy.IK, "solve", solve)
-    saved = solved_clip(session, [])
+    saved = Files(session.state).solved_clip([])
     assert saved.q.shape == (4, arm.nq)
     for frame in range(4):
         np.testing.assert_allclose(saved.pose(frame).position("tool"), GOOD, atol=1e-3)
@@ -500,8 +504,8 @@ def test_what_changes_while_a_motion_is_saved_does_not_change_it(monkeypatch: py
 
 def test_numbers_of_numpy_are_written_as_plain_ones() -> None:
     session = _arm(tolerance=np.array([0.01, 0.02]))
-    assert "tolerance=(0.01, 0.02)" in python_text(session, "arm7")
-    assert "--tol 0.01," in command_line(session, "arm7")
+    assert "tolerance=(0.01, 0.02)" in Files(session.state, "arm7").python_text()
+    assert "--tol 0.01," in Files(session.state, "arm7").command_line()
     with pytest.raises(sy.InputError, match="tolerance"):
         _arm(tolerance=(0.01, -1.0))
 
@@ -526,19 +530,19 @@ def test_a_recording_lasts_as_long_as_it_took() -> None:
 
 def test_a_joint_is_measured_against_another() -> None:
     session = _arm()
-    for row in range(len(session.given)):
-        assert session.add("relative", row).values["other"] != row
+    for row in range(len(session.body.given)):
+        assert session.goals.add("relative", row).values["other"] != row
     with pytest.raises(sy.InputError, match="another joint"):
-        Session(sy.Skeleton([sy.Joint("alone")])).add("relative", 0)
+        Session(sy.Skeleton([sy.Joint("alone")])).goals.add("relative", 0)
 
 
 def test_what_a_contact_keeps_can_be_chosen() -> None:
     session = Session(sy.bundled("humanoid"))
-    key = session.add("contact", "left_foot").key
-    place = session.editor(key).position
+    key = session.goals.add("contact", "left_foot").key
+    place = session.goals.editor(key).position
     for keep in ("normal", "point", "normal", "pose"):
-        session.change(key, values={**session.editor(key).values, "keep": keep})
-        editor = session.editor(key)
+        session.goals.change(key, values={**session.goals.editor(key).values, "keep": keep})
+        editor = session.goals.editor(key)
         goal = editor.goal(int)
         assert goal.keep == keep
         np.testing.assert_allclose(goal.target[:3, 3], place)
@@ -548,12 +552,12 @@ def test_what_a_contact_keeps_can_be_chosen() -> None:
 
 def test_the_error_falls_from_iteration_to_iteration() -> None:
     session = _arm()
-    session.move(1, GOOD)
-    goals = problem_of(session)
-    run = trace(session, sy.solvers["lm"](), goals, session.skeleton.rest_pose())
+    session.goals.move(1, GOOD)
+    goals = session.solving.goals()
+    run = trace(session.solving, sy.solvers["lm"](), goals, session.body.skeleton.rest_pose())
     assert (np.diff(run.steps) > 0).all()
     assert (np.diff(run.errors) <= 0).all()
-    ik = sy.IK(session.skeleton, goals, sy.LevenbergMarquardt(attempts=1))
+    ik = sy.IK(session.body.skeleton, goals, sy.LevenbergMarquardt(attempts=1))
     for steps in (1, 3):
         np.testing.assert_array_equal(ik.errors_after(steps), ik.errors_after(steps, {"tool": [GOOD]}))
     assert run.errors[-1] < 0.5 * run.errors[0]
@@ -562,20 +566,20 @@ def test_the_error_falls_from_iteration_to_iteration() -> None:
 @pytest.mark.compiled
 def test_the_solver_that_holds_a_body_reaches_in_a_race_too() -> None:
     session = opening("humanoid").make()
-    hand = session.editors[0]
-    session.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.1)))
-    assert session.solver.largest_move < 1.0  # the page moves no joint farther in a frame
-    assert [run.status for run in race(session, ["full-body"])] == ["reached"]
+    hand = session.goals.editors[0]
+    session.goals.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.1)))
+    assert session.solving.solver.largest_move < 1.0  # the page moves no joint farther in a frame
+    assert [run.status for run in race(session.solving, ["full-body"])] == ["reached"]
 
 
 @pytest.mark.compiled
 def test_solvers_without_priorities_race_without_them() -> None:
     session = opening("humanoid").make()
-    hand = session.editors[0]
-    session.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.1)))
-    goals = problem_of(session)
+    hand = session.goals.editors[0]
+    session.goals.move(hand.key, hand.position + np.array((-0.2, 0.3, 0.1)))
+    goals = session.solving.goals()
     assert any(goal.priority for goal in goals)
-    runs = {run.name: run for run in race(session, ["full-body", "lm", "fabrik", "aim"])}
+    runs = {run.name: run for run in race(session.solving, ["full-body", "lm", "fabrik", "aim"])}
     assert runs["full-body"].without == ()
     assert runs["lm"].without[0] == "priorities"
     assert set(runs["fabrik"].without) > {"priorities"}  # nor does it know balance
@@ -643,18 +647,18 @@ def test_a_biped_begins_with_feet_that_hold_and_hands_that_wake_when_moved(
     shared_data: object, model: str, hand: str, foot: str
 ) -> None:
     session = Session(sy.load_skeleton(shared_data / model), mode="free")
-    first_goals(session)
-    on = {editor.label: editor.enabled for editor in session.editors}
+    first_goals(session.goals)
+    on = {editor.label: editor.enabled for editor in session.goals.editors}
     assert len(on) == 4
     assert (on[hand], on[foot]) == (False, True)
-    one, other = (editor for editor in session.editors if not editor.enabled)
-    session.move(one.key, one.position + 0.05 * session.size)
+    one, other = (editor for editor in session.goals.editors if not editor.enabled)
+    session.goals.move(one.key, one.position + 0.05 * session.body.size)
     assert one.enabled
     assert not other.enabled
     frame = settled(session)
     assert frame.solution.reached
     np.testing.assert_allclose(
-        other.position, frame.pose.positions[other.row + session.rooted.added], atol=1e-3 * session.size
+        other.position, frame.pose.positions[other.row + session.body.rooted.added], atol=1e-3 * session.body.size
     )
 
 
@@ -668,20 +672,20 @@ def test_what_no_one_can_see_is_left_out_of_a_miss() -> None:
 @pytest.mark.compiled
 def test_a_body_stands_while_a_hand_is_dragged_beyond_its_reach():
     session = Session(sy.bundled("humanoid"), solver=sy.FullBody(attempts=1, largest_move=0.12), mode="free")
-    first_goals(session)
-    engine = Engine(session)
+    first_goals(session.goals)
+    engine = Engine(session.state)
     frame, _ = engine.step(1 / 60)
     stood = [frame.pose.position(foot) for foot in ("left_foot", "right_foot")]
-    hand = next(editor for editor in session.editors if editor.kind == "position")
-    session.change(hand.key, enabled=True)
-    balance = next(editor for editor in session.editors if editor.kind == "center of mass")
+    hand = next(editor for editor in session.goals.editors if editor.kind == "position")
+    session.goals.change(hand.key, enabled=True)
+    balance = next(editor for editor in session.goals.editors if editor.kind == "center of mass")
     rng = np.random.default_rng(0)
     velocity = np.zeros(3)
     for _ in range(80):
         velocity = 0.9 * velocity + 0.04 * rng.normal(size=3)
-        with session.lock:
+        with session.state.lock:
             hand.position = hand.position + velocity
-            session.touch()
+            session.state.touch()
         before = frame.pose
         frame, _ = engine.step(1 / 60)
         moved = [frame.pose.position(foot) - at for foot, at in zip(("left_foot", "right_foot"), stood, strict=True)]
@@ -700,15 +704,78 @@ def test_a_body_stands_while_a_hand_is_dragged_beyond_its_reach():
 @pytest.mark.compiled
 def test_a_head_looks_where_it_is_sent():
     session = Session(sy.bundled("humanoid"), solver=sy.FullBody(attempts=1), mode="free")
-    first_goals(session)
-    gaze = next(editor for editor in session.editors if editor.kind == "aim")
-    session.change(gaze.key, enabled=True)
-    with session.lock:
+    first_goals(session.goals)
+    gaze = next(editor for editor in session.goals.editors if editor.kind == "aim")
+    session.goals.change(gaze.key, enabled=True)
+    with session.state.lock:
         gaze.position = np.array([1.0, 1.5, 2.0])
-        session.touch()
-    engine = Engine(session)
+        session.state.touch()
+    engine = Engine(session.state)
     for _ in range(60):
         frame, _ = engine.step(1 / 60)
     assert not frame.missed
     way = gaze.position - frame.pose.position("head")
     assert frame.pose.matrix("head")[:, 2] @ way > 0.999 * np.linalg.norm(way)
+
+
+def test_the_parts_of_a_session_refer_to_each_other_in_one_direction() -> None:
+    session = _arm()
+    parts = vars(session)
+    below = {
+        name: {other for other, one in parts.items() if any(one is value for value in vars(part).values())}
+        for name, part in parts.items()
+        if name != "state"
+    }
+    assert set(below) == {"history", "body", "goals", "animation", "poses", "solving", "hand"}
+    assert not any(
+        session is value for part in parts.values() if hasattr(part, "__dict__") for value in vars(part).values()
+    )
+    done = {"state"}
+    while rest := {name for name in below if name not in done}:
+        free = {name for name in rest if below[name] <= done}
+        assert free, f"these refer to each other in a circle: {rest}"
+        done |= free
+
+
+def test_only_what_hands_out_the_parts_of_a_session_sees_all_of_it() -> None:
+    from synovia import viewer
+
+    folder = Path(viewer.__file__).parent
+    seeing = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.py")
+        if {"editing.session", "Session", ".session"}
+        & set(re.findall(r"editing\.session|\bSession\b|\.session\b", path.read_text("utf-8")))
+    }
+    roots = {"live.py", "editing/session.py", "page/page.py", "panel/__init__.py", "scene/scene.py"}
+    assert seeing == roots
+
+
+def test_all_parts_change_one_state_under_one_lock() -> None:
+    """A change from another thread waits for who holds the lock of any part, and undo takes every part back."""
+    session = _arm()
+    before = session.state.snapshot()
+    changes = [
+        lambda: session.body.set_joint(2, [0.4]),
+        lambda: session.goals.move(1, GOOD),
+        lambda: session.goals.change(1, priority=1),
+        lambda: session.animation.new_clip(1.0),
+        lambda: session.poses.keep("here"),
+        lambda: session.solving.set_solver("dls"),
+    ]
+    for change in changes:
+        done = threading.Event()
+        thread = threading.Thread(target=lambda change=change, done=done: (change(), done.set()))
+        with session.body.lock, session.animation.lock:
+            thread.start()
+            assert not done.wait(0.05)
+        assert done.wait(300.0)
+        thread.join()
+    while session.history.undo():
+        pass
+    after = session.state.snapshot()
+    np.testing.assert_array_equal(after.q, before.q)
+    assert (after.solver, after.library, after.play.motion) == (before.solver, before.library, before.play.motion)
+    assert [(one.priority, one.enabled) for one in after.editors] == [
+        (one.priority, one.enabled) for one in before.editors
+    ]

@@ -118,8 +118,8 @@ def opening(
     """Return how live pages of a model are made; the arguments are those of ``view``."""
     optional_package("viser", "the live page needs viser", "view")
     from synovia.viewer.page.keys import Keys
-    from synovia.viewer.page.page import Page
-    from synovia.viewer.panel import TABS
+    from synovia.viewer.page.page import Model, Page
+    from synovia.viewer.panel import tabs
     from synovia.viewer.scene.scene import first_aim
 
     own, start, (clips, playing), name = _opened(model)
@@ -138,18 +138,18 @@ def opening(
     def make() -> Session:
         session = Session(skeleton, clips, settings, mode, tolerance)
         if start is not None:
-            session.put(with_root_values(start.q, session.rooted))
+            session.body.put(with_root_values(start.q, session.body.rooted))
         if wanted is None:
-            first_goals(session)
+            first_goals(session.goals)
         if playing is not None:
-            session.set_clip(playing)  # after the first goals, which then follow the clip
-            session.set_play(playing=True)
+            session.animation.set_clip(playing)  # after the first goals, which then follow the clip
+            session.animation.set_play(playing=True)
         if wanted is not None:
-            add_goals(session, wanted)
-        session.mark_first()
+            add_goals(session.goals, wanted)
+        session.history.mark_first()
         return session
 
-    rest = make().pose  # raises errors of the arguments now, not in the browser
+    rest = make().body.pose  # raises errors of the arguments now, not in the browser
     inside_limits(rest.skeleton, rest.q[None])  # so that what moves a body before its solver is ready is compiled now
     surface = surface_with(skeleton)
     if playing is not None:
@@ -157,8 +157,12 @@ def opening(
         said = [note for note in (*played.notes, *find_ends(played).notes) if note not in surface.notes]
         surface = replace(surface, notes=(*surface.notes, *carried, *(f"{played.name}: {note}" for note in said)))
 
+    def keys(page: Page) -> Keys:
+        session = page.session
+        return Keys(page, page.actions, session.goals, session.body, session.hand)
+
     def give(client: Any, session: Session, host: Host) -> Page:
-        return Page(client, session, name, host, surface, TABS, Keys, _Navigation(host, own))
+        return Page(client, session, Model(name, surface, _Navigation(host, own)), host, tabs, keys)
 
     return Opening(make, give, first_aim, surface.notes)
 

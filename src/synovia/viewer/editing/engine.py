@@ -23,8 +23,8 @@ from synovia.model.geometry import Array
 from synovia.solver import FullBody
 from synovia.viewer.editing.clip import blend
 from synovia.viewer.editing.editor import GoalEditor
-from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.standin import follow
+from synovia.viewer.editing.state import State
 
 _EASE: Final = 0.035  # time constant of eased targets, seconds: 63 % of the way
 _NUDGES: Final = 4  # random poses that a start is nudged towards
@@ -84,13 +84,13 @@ class Engine:
     """Solves a session, step by step.
 
     Args:
-        session: The session.
+        state: The state of the page.
         stopped: Event that is set when the session is no longer needed.
     """
 
-    def __init__(self, session: Session, stopped: threading.Event | None = None) -> None:
+    def __init__(self, state: State, stopped: threading.Event | None = None) -> None:
         """Set up the state. The first step packs the problem."""
-        self.session = session
+        self.state = state
         self._stopped = stopped or threading.Event()
         self.ik: IK | None = None
         self.active: tuple[int, ...] = ()
@@ -108,7 +108,7 @@ class Engine:
     @property
     def stale(self) -> bool:
         """Whether the problem must be packed again."""
-        return self._version != self.session.version
+        return self._version != self.state.version
 
     def prepare(self) -> None:
         """Pack the problem if its structure has changed. The first use of a solver compiles it, for seconds.
@@ -130,12 +130,12 @@ class Engine:
 
     def _pack(self) -> None:
         """Pack the problem if its structure has changed."""
-        session = self.session
-        with session.lock:
-            version, solver, rooted, tolerance = session.version, session.solver, session.rooted, session.tolerance
-            if session.play.motion is not None and isinstance(solver, FullBody):
+        state = self.state
+        with state.lock:
+            version, solver, rooted, tolerance = state.version, state.solver, state.rooted, state.tolerance
+            if state.play.motion is not None and isinstance(solver, FullBody):
                 solver = replace(solver, largest_move=FullBody().largest_move)  # each frame starts from the clip
-            editors = [editor.copy() for editor in session.editors if editor.enabled]
+            editors = [editor.copy() for editor in state.editors if editor.enabled]
         if version == self._version:
             return
         self._times.clear()
@@ -143,7 +143,7 @@ class Engine:
         self.ik, self._trouble, self._left, self._nudges, self._unfinished = None, "", None, 0, 0
         if editors:
             try:
-                goals = [editor.goal(session.given.address) for editor in editors]
+                goals = [editor.goal(state.given.address) for editor in editors]
                 self.ik = IK(rooted.held, goals, solver, tolerance=tolerance, root=rooted.mode)
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
                 self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``
@@ -164,13 +164,13 @@ class Engine:
 
         The solve runs outside the session's lock, so that edits never wait for it.
         """
-        session = self.session
+        state = self.state
         self.prepare()
-        with session.lock:
-            session.changed.clear()
+        with state.lock:
+            state.changed.clear()
             start, editors, moving = self._advance(seconds)
-            version, before, clock = session.version, session.pose, session.play.time
-            playing = session.play.playing and session.play.motion is not None
+            version, before, clock = state.version, state.pose, state.play.time
+            playing = state.play.playing and state.play.motion is not None
         if version != self._version:  # changed since ``prepare``: the next step packs it
             return self._frame(before, editors, None, clock), True
         solution = None
@@ -196,10 +196,10 @@ class Engine:
 
     def stand_in(self, seconds: float) -> Frame:
         """Advance by some seconds while the solver is not ready: limbs follow, all else is held."""
-        session = self.session
-        with session.lock:
+        state = self.state
+        with state.lock:
             start, editors, _ = self._advance(seconds)
-            version, before, clock, added = session.version, session.pose, session.play.time, session.rooted.added
+            version, before, clock, added = state.version, state.pose, state.play.time, state.rooted.added
         pose = follow(start, editors, added)
         self._keep(pose, before, version)
         return self._frame(pose, editors, None, clock)
@@ -210,19 +210,19 @@ class Engine:
         Returns:
             The pose to solve from, copies of the editors, and whether a target still moves.
         """
-        session = self.session
-        session.play.advance(seconds)
-        start = session.start()
-        session.place(session.editors, start)
+        state = self.state
+        state.play.advance(seconds)
+        start = state.start()
+        state.place(state.editors, start)
         part = 1.0 - math.exp(-seconds / _EASE)
-        eased = [editor.ease(part, 1e-5 * session.size) for editor in session.editors]
-        return start, tuple(editor.copy() for editor in session.editors), any(eased)
+        eased = [editor.ease(part, 1e-5 * state.size) for editor in state.editors]
+        return start, tuple(editor.copy() for editor in state.editors), any(eased)
 
     def _keep(self, pose: Pose, before: Pose, version: int) -> None:
         """Make a pose that of the session, unless the session was edited since it had the pose ``before``."""
-        with self.session.lock:
-            if self.session.version == version and self.session.pose is before:
-                self.session.pose = pose
+        with self.state.lock:
+            if self.state.version == version and self.state.pose is before:
+                self.state.pose = pose
 
     def own(self, solution: Solution) -> Pose:
         """Return the pose of a solution on the session's skeleton."""
@@ -232,11 +232,9 @@ class Engine:
 
     def unsolved(self) -> Frame:
         """Return the frame before the first solve."""
-        session = self.session
-        with session.lock:
-            return self._frame(
-                session.start(), tuple(editor.copy() for editor in session.editors), None, session.play.time
-            )
+        state = self.state
+        with state.lock:
+            return self._frame(state.start(), tuple(editor.copy() for editor in state.editors), None, state.play.time)
 
     def _solved(self, ik: IK, targets: dict[str, Any], start: Pose) -> Solution:
         """Return the solution from a start, or a better one from a nudged start.
@@ -280,7 +278,7 @@ class Engine:
             missed = frozenset(self.active[i] for i in solution.missed)
         spent = 1e3 * median(self._times) if self._times else 0.0
         moved = self._moved if solution is not None else frozenset[int]()
-        added = len(pose.skeleton) - len(self.session.given)
+        added = len(pose.skeleton) - len(self.state.given)
         return Frame(pose, added, editors, errors, missed, solution, spent, self._trouble, False, clock, moved)
 
 

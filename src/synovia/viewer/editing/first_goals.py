@@ -15,8 +15,7 @@ from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, align_z
 from synovia.model.tree import ancestors
-from synovia.viewer.editing.editor_values import editor_from
-from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.goals import Goals
 
 _BALANCE, _DRAGGED = 1, 2  # priorities; the feet have 0
 _HEEL: Final = -0.35  # end of the sole behind the ankle, in lengths from the ankle to the toes
@@ -25,19 +24,17 @@ _INNER: Final = 0.95  # part of the soles that balance may use, so that the body
 _SHORT: Final = 0.02  # of the body's size: a foot that reaches less far from its ankle has no toes
 
 
-def add_goals(session: Session, goals: Iterable[Goal]) -> None:
+def add_goals(goals: Goals, given: Iterable[Goal]) -> None:
     """Add goals. A goal without a target gets its target from the present pose.
 
     Raises:
         UnknownNameError: If a joint does not exist, or the page does not support a kind of goal.
         InputError: If one is not a goal.
     """
-    for number, goal in enumerate(goals):
+    for number, goal in enumerate(given):
         if not isinstance(goal, Goal):
             raise InputError(f"goals[{number}]", value=type(goal), expected="a Goal")
-        editor = session.add(goal.kind.replace("_", " "), goal.joint, label=goal.name)
-        editor_from(editor, goal, session.given, session.to_current)
-    session.touch(structure=True)
+        goals.adopt(goal)
 
 
 def pair_of(skeleton: Skeleton, part: str) -> list[int]:
@@ -51,35 +48,35 @@ def stands(skeleton: Skeleton) -> bool:
     return len(pair_of(skeleton, "foot")) == 2
 
 
-def first_goals(session: Session) -> None:
+def first_goals(goals: Goals) -> None:
     """Add default goals.
 
     A body with two feet stands on them. Its hands and its head follow once they are dragged. If the solver supports
     priorities, the feet come first, then balance, then what is dragged, then the rest pose. Other bodies get position
     goals on the tips of two limbs.
     """
-    skeleton = session.given
+    skeleton = goals.given
     feet, hands = pair_of(skeleton, "foot"), pair_of(skeleton, "hand")
-    dragged = [session.add("position", row) for row in hands or _limbs(skeleton, feet)]
+    dragged = [goals.add("position", row) for row in hands or _limbs(skeleton, feet)]
     if not feet:
         return
-    levels = session.solver.supports_priorities
+    levels = goals.levels
     head = skeleton.role_rows.get("head")
     if levels and head is not None and (face := _face(skeleton, head)) is not None:
-        dragged.append(session.add("aim", head, label="gaze"))
+        dragged.append(goals.add("aim", head, label="gaze"))
         dragged[-1].values["axis"] = face
-        session.to_current(dragged[-1])
+        goals.to_current(dragged[-1].key)
     for editor in dragged:
         editor.enabled, editor.idle, editor.priority = False, True, _DRAGGED if levels else 0
     for row in feet:
-        session.add("pose", row)
+        goals.add("pose", row)
     if levels:
         if any(joint.mass > 0.0 for joint in skeleton.joints):
-            balance = session.add("center of mass", None, label="balance")
-            corners = soles(session.given, feet)
+            balance = goals.add("center of mass", None, label="balance")
+            corners = soles(goals.given, feet)
             middle = corners.mean(axis=0)
             balance.values["polygon"], balance.priority = middle + _INNER * (corners - middle), _BALANCE
-        session.add("rest", None, label="posture")
+        goals.add("rest", None, label="posture")
 
 
 def soles(skeleton: Skeleton, feet: Sequence[int]) -> Array:

@@ -13,7 +13,7 @@ from synovia.compiling import CompilerProcess, Compiling
 from synovia.errors import SynoviaError
 from synovia.kernels.compiler.compile_events import delegated
 from synovia.viewer.editing.engine import Engine, Frame
-from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.state import State
 
 SESSION: Final = "synovia-session"  # name of the threads that solve
 RATE: Final = 60.0  # steps per second
@@ -101,7 +101,7 @@ class Worker:
     rest it passes the last frame again, marked as still, so that the listener can start slow work.
 
     Args:
-        session: The session.
+        state: The state of the page.
         listener: Function that gets each frame, in the thread.
         background: Runner of the thread.
         next_update: Function that returns the seconds until the last frame is due again at rest, None for never.
@@ -109,15 +109,15 @@ class Worker:
 
     def __init__(
         self,
-        session: Session,
+        state: State,
         listener: Callable[[Frame], None],
         background: Background,
         next_update: Callable[[], float | None] = lambda: None,
     ) -> None:
         """Start the thread."""
-        self.session = session
+        self.state = state
         self._stopped = threading.Event()
-        self.engine = Engine(session, self._stopped)
+        self.engine = Engine(state, self._stopped)
         self.frames = 0
         self.ended = threading.Event()
         self._listener, self._next_update, self._background = listener, next_update, background
@@ -126,7 +126,7 @@ class Worker:
     def stop(self) -> None:
         """End the thread after its present step."""
         self._stopped.set()
-        self.session.changed.set()
+        self.state.changed.set()
 
     def _run(self) -> None:
         """Work until stopped."""
@@ -143,7 +143,7 @@ class Worker:
         while not self._stopped.is_set():
             if not moving:
                 pause: float | None = _PAUSE
-                while shown is not None and not self.session.changed.wait(pause):
+                while shown is not None and not self.state.changed.wait(pause):
                     self._listener(dataclasses.replace(shown, still=True))
                     pause = self._next_update()
                 last = due = time.perf_counter() - 1.0 / RATE
@@ -161,7 +161,7 @@ class Worker:
             last = now
             self.frames += 1
             self._listener(shown)
-            moving = moving or self.session.changed.is_set()
+            moving = moving or self.state.changed.is_set()
             due = max(due, now - 1.0 / RATE) + 1.0 / RATE  # catches up after a late wake-up, not after a long pause
             rest = due - time.perf_counter()
             if moving and rest > 0.0:

@@ -9,9 +9,13 @@ from typing import Any, Final
 from synovia.errors import InputError
 from synovia.model import Kind
 from synovia.model.geometry import Array
+from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.editor import GoalEditor
+from synovia.viewer.editing.goals import Goals
+from synovia.viewer.editing.hand import Hand
+from synovia.viewer.page.actions import Actions
 from synovia.viewer.page.control import connect
-from synovia.viewer.page.page import Page
+from synovia.viewer.page.tab import Desk
 from synovia.viewer.scene.ghosts import ONION
 from synovia.viewer.scene.rings import turned_values
 from synovia.viewer.scene.targets import Gizmo
@@ -33,29 +37,33 @@ class Keys:
     """The keys of one page.
 
     Args:
-        page: The page, with its scene and its tabs.
+        page: The page, with its scene.
+        actions: Actions that also have a button.
+        goals: The goals.
+        body: The body.
+        hand: Edits by hand.
     """
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Desk, actions: Actions, goals: Goals, body: Body, hand: Hand) -> None:
         """Register the commands."""
-        self._page, self._session = page, page.session
-        self._smallest = 10.0 ** round(math.log10(_STEP * page.session.size))
+        self._page, self._goals, self._body, self._hand = page, goals, body, hand
+        self._smallest = 10.0 ** round(math.log10(_STEP * body.size))
         self._add("Move the target", "G", lambda: self._use("move"))
         self._add("Turn the target or the joint", "R", lambda: self._use("turn"))
-        self._add("Undo", "Z", page.undo, "cmd/ctrl")
-        self._add("Redo", "Z", page.redo, "cmd/ctrl+shift")
-        self._add("Play or pause", "space", self._play)
-        self._add("Key the pose on top of the clip", "K", page.key)
-        self._add("Auto-key, on or off", "K", page.switch_auto_key, "shift")
+        self._add("Undo", "Z", actions.undo, "cmd/ctrl")
+        self._add("Redo", "Z", actions.redo, "cmd/ctrl+shift")
+        self._add("Play or pause", "space", actions.play_or_pause)
+        self._add("Key the pose on top of the clip", "K", actions.key)
+        self._add("Auto-key, on or off", "K", actions.switch_auto_key, "shift")
         self._add("Axes of the joint or of the world", "X", self._switch_axes)
         self._add("Snap, on or off", "N", self._switch_snap)
         self._add("Onion skin: off, frames, keys", "O", self._switch_onion)
         self._add("Frame the body", "F", page.scene.frame_body)
-        self._add("Mirror the pose", "M", self._mirror)
-        self._add("Set the joint to its rest value", "R", page.clear_joint, "alt")
-        self._add("Copy the pose", "C", page.copy_pose)
-        self._add("Paste the pose", "V", page.paste_pose)
-        self._add("Paste the mirrored pose", "V", lambda: page.paste_pose(mirror=True), "shift")
+        self._add("Mirror the pose", "M", actions.mirror)
+        self._add("Set the joint to its rest value", "R", actions.clear_joint, "alt")
+        self._add("Copy the pose", "C", actions.copy_pose)
+        self._add("Paste the pose", "V", actions.paste_pose)
+        self._add("Paste the mirrored pose", "V", lambda: actions.paste_pose(mirror=True), "shift")
         for key, side in (("1", "front"), ("3", "left"), ("7", "top")):
             self._add(f"View: {side}", key, lambda side=side: page.scene.frame_body(side))
         self._add("Pin the joint, or let it go", "P", self._pin)
@@ -85,7 +93,7 @@ class Keys:
 
     def _targets(self) -> list[GoalEditor]:
         """Return the goals whose targets are in the scene."""
-        return [editor for editor in self._session.editors if editor.has_target]
+        return [editor for editor in self._goals.editors if editor.has_target]
 
     def _chosen(self) -> GoalEditor:
         """Return the selected goal, which has a target in the scene.
@@ -93,7 +101,7 @@ class Keys:
         Raises:
             InputError: If there is none.
         """
-        editor = self._session.find(self._page.selected)
+        editor = self._goals.find(self._page.selected)
         if editor is None:
             raise InputError("no target is selected", hint="Tab, or a click on a ball, selects one")
         if not editor.has_target:
@@ -106,15 +114,15 @@ class Keys:
             if gizmo == "turn":
                 self._page.scene.rings.toggle(self._page.joint)
                 return
-            self._page.select(self._session.add("position", self._page.joint).key)
+            self._page.select(self._goals.add("position", self._page.joint).key)
         editor, targets = self._chosen(), self._page.scene.targets
         if gizmo == "turn" and editor.kind == "position":
-            self._session.change(editor.key, kind="pose")  # a rotation to turn; it begins as the joint is turned now
+            self._goals.change(editor.key, kind="pose")  # a rotation to turn; it begins as the joint is turned now
             self._page.refresh()
         if not (editor.has_position if gizmo == "move" else editor.has_rotation):
             raise InputError(f"the target of this goal does not {gizmo}", value=editor.label)
         targets.gizmo = "" if targets.gizmo == gizmo else gizmo
-        self._session.touch()
+        self._page.redraw()
 
     def _nudge(self, axis: int, sign: float) -> None:
         """Move the selected target a step along an axis of the view, or turn it about that axis."""
@@ -123,45 +131,35 @@ class Keys:
             self._nudge_joint(self._page.joint, axis, sign, axes)
             return
         editor = self._chosen()
-        self._session.remember(("nudge", editor.key))
+        self._hand.begin(("nudge", editor.key))
         if editor.has_rotation and (self._page.scene.targets.gizmo == "turn" or not editor.has_position):
-            self._session.move(editor.key, turn=_turn(axis, sign * self._angle, axes) @ editor.rotation)
+            self._goals.move(editor.key, turn=_turn(axis, sign * self._angle, axes) @ editor.rotation)
         else:
-            self._session.move(editor.key, place=editor.position + sign * self._step * axes[axis])
-        self._session.finish_edit()
+            self._goals.move(editor.key, place=editor.position + sign * self._step * axes[axis])
+        self._hand.end()
 
     def _nudge_joint(self, row: int, axis: int, sign: float, axes: tuple[Array, Array, Array]) -> None:
         """Turn a joint of the given skeleton a step about an axis of the view; a hinge about its own axis."""
-        with self._session.lock:
-            at, kind = row + self._session.rooted.added, self._session.given.joints[row].kind
-            values = self._session.pose.q[self._session.skeleton.q_slice(at)]
+        with self._body.lock:
+            at, kind = row + self._body.rooted.added, self._body.given.joints[row].kind
+            values = self._body.pose.q[self._body.skeleton.q_slice(at)]
             if kind in (Kind.HINGE, Kind.SLIDE):
                 values = values + sign * (self._angle if kind is Kind.HINGE else self._step)
             elif kind is not Kind.FIXED:
-                frame = self._session.pose.frames[at, :9].reshape(3, 3)
+                frame = self._body.pose.frames[at, :9].reshape(3, 3)
                 values = turned_values(values, frame, _turn(axis, sign * self._angle, axes))
-            self._session.set_joint(at, values)
-        self._session.finish_edit()
-
-    def _play(self) -> None:
-        """Let the clip run or stand still."""
-        if self._session.play.motion is None:
-            raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model, and begins one")
-        self._session.set_play(playing=not self._session.play.playing)
-
-    def _mirror(self) -> None:
-        self._session.mirror()
-        self._page.refresh()
+            self._body.set_joint(at, values)
+        self._hand.end()
 
     def _pin(self) -> None:
         """Pin the joint of the selected goal, or let it go."""
-        held = self._session.pin(self._page.selected)
+        held = self._goals.pin(self._page.selected)
         self._page.refresh()
-        label = self._session.editor(self._page.selected).label
+        label = self._goals.editor(self._page.selected).label
         self._page.notify(f"{label} is held where it is." if held else f"{label} is free.")
 
     def _remove(self) -> None:
-        self._session.remove(self._page.selected)
+        self._goals.remove(self._page.selected)
         self._page.refresh()
 
     @property

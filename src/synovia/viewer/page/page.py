@@ -1,24 +1,24 @@
-"""The page of one browser: its session, scene, controls and solver thread; and the base class of its tabs."""
+"""The page of one browser: its session, scene, controls and solver thread."""
 
 from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
 
-from synovia.errors import InputError
 from synovia.surface import Surface
 from synovia.text import counted
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.worker import Worker
-from synovia.viewer.page.control import Message, connect
+from synovia.viewer.page.actions import Actions
+from synovia.viewer.page.control import Message
 from synovia.viewer.page.style import BAD, BRANDS, DIM, GOOD, WARN, note, safe, status_line, style
-from synovia.viewer.scene.scene import Scene
+from synovia.viewer.page.tab import Navigation, Tab
+from synovia.viewer.scene.scene import Look, Scene
 from synovia.viewer.serving.view import Host
 
 if TYPE_CHECKING:
@@ -29,64 +29,19 @@ _HINT: Final = "Drag a ball or a joint. G moves and R turns the selected target;
 _UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
 
 
-class Tab(ABC):
-    """One tab of the panel.
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """The model of a page.
 
     Args:
-        page: The page of the tab.
+        command: Its file or name, for the Python code and the command that the page shows.
+        surface: Surface of the body.
+        navigation: How its page leads to other pages.
     """
 
-    def __init__(self, page: Page) -> None:
-        """Store the page; ``build`` adds the controls."""
-        self.page = page
-        self.session = page.session
-        self.gui = page.client.gui
-
-    @abstractmethod
-    def build(self) -> None:
-        """Add the controls to the tab."""
-
-    @abstractmethod
-    def show(self, frame: Frame) -> None:
-        """Update the controls; called a few times a second."""
-
-    def select(self, key: int | None) -> None:
-        """React to the selection of a goal, None for no goal, and of the joint ``page.joint``."""
-        del key
-
-    def record(self, frame: Frame, now: float) -> None:
-        """Record a frame; called with every frame.
-
-        Args:
-            frame: The frame.
-            now: Time of a monotonic clock, seconds.
-        """
-        del frame, now
-
-    def connect(
-        self,
-        handle: Any,
-        action: Callable[[Any], None],
-        *,
-        click: bool = False,
-        upload: bool = False,
-        slow: bool = False,
-    ) -> Any:
-        """Call an action after each change of a control, and show its errors on the page, see ``control.connect``."""
-        return connect(handle, action, self.page.message, click=click, upload=upload, slow=slow)
-
-
-class Navigation(Protocol):
-    """How the page of one body leads to other pages."""
-
-    def open(self, model: str | Path) -> None:
-        """Show another model."""
-
-    def play(self, clip: str | Path) -> None:
-        """Carry a clip over to the body and play it there."""
-
-    def map(self, clip: str | Path) -> None:
-        """Show a clip beside its transfer to the body, to edit the map."""
+    command: str
+    surface: Surface
+    navigation: Navigation
 
 
 class Commands(Protocol):
@@ -102,33 +57,29 @@ class Page:
     Args:
         client: The browser.
         session: The session of this page alone.
-        command: File or name of the model, for the Python code and the command that the page shows.
+        model: The model.
         host: What serves the page.
-        surface: The surface of the body.
-        tabs: Titles and classes of the tabs beside the scene.
-        keys: Class of the commands with keys.
-        navigation: How the page leads to other pages.
+        tabs: Function that returns the titles and the tabs beside the scene.
+        keys: Function that adds the commands with keys.
     """
 
     def __init__(
         self,
         client: ClientHandle,
         session: Session,
-        command: str,
+        model: Model,
         host: Host,
-        surface: Surface,
-        tabs: Sequence[tuple[str, type[Tab]]],
+        tabs: Callable[[Page], Sequence[tuple[str, Tab]]],
         keys: Callable[[Page], Commands],
-        navigation: Navigation,
     ) -> None:
         """Add the scene and the controls, and start to solve."""
-        self.client, self.session, self.command, self.dark = client, session, command, host.dark
-        self.host, self.background, self.surface, self.navigation = host, host.background, surface, navigation
-        self.selected: int | None = session.editors[0].key if session.editors else None
-        self.joint: int | None = session.editors[0].row if session.editors else None
+        self.client, self.session, self.host, self.dark = client, session, host, host.dark
+        self.command, self.surface, self.navigation = model.command, model.surface, model.navigation
+        self.selected: int | None = session.goals.editors[0].key if session.goals.editors else None
+        self.joint: int | None = session.goals.editors[0].row if session.goals.editors else None
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
-        self.unit = unit_of(session.given.meters_per_unit)
+        self.unit = unit_of(session.body.given.meters_per_unit)
         self.message = Message(self.wake)
         self._updates: list[float] = []  # times of updates of the text that are due without a change
         self._last = 0.0  # time of the last update of the text
@@ -137,13 +88,14 @@ class Page:
         self.closed = False
         self._theme()
         self.scene = Scene(
-            client, session, self.select, self.select_joint, surface, dark=host.dark, shadows=host.shadows
+            client, session, Look(model.surface, host.dark, host.shadows), self.select, self.select_joint
         )
         self.scene.targets.selected, self.scene.joint = self.selected, self.joint
         self._tabs: list[Tab] = []
-        self._panel(tabs)
+        self.actions = Actions(self, session.history, session.body, session.animation, session.poses)
+        self._panel(tabs(self))
         self.keys = keys(self)
-        self.worker = Worker(session, self._show, host.background, self._next_update)
+        self.worker = Worker(session.state, self._show, host.background, self._next_update)
 
     def _theme(self) -> None:
         """Set the page's colours."""
@@ -155,28 +107,27 @@ class Page:
             brand_color=BRANDS[self.dark],
         )
 
-    def _panel(self, tabs: Sequence[tuple[str, type[Tab]]]) -> None:
+    def _panel(self, tabs: Sequence[tuple[str, Tab]]) -> None:
         """Add the controls."""
         gui = self.client.gui
-        gui.set_panel_label(f"Synovia: {self.session.given.name}"[:60])
-        gui.add_html(style(f"{self.session.given.name} · Synovia"))
+        gui.set_panel_label(f"Synovia: {self.session.body.given.name}"[:60])
+        gui.add_html(style(f"{self.session.body.given.name} · Synovia"))
         self._status = gui.add_html("")
         self._hint = gui.add_html(note(_HINT, DIM))
         group = gui.add_tab_group()
-        for title, cls in tabs:
+        for title, tab in tabs:
             with group.add_tab(title):
-                tab = cls(self)
                 tab.build()
                 self._tabs.append(tab)
 
     def select(self, key: int | None) -> None:
         """Select a goal, or none, and its joint."""
-        editor = self.session.find(key)
+        editor = self.session.goals.find(key)
         self._select(key, None if editor is None else editor.row)
 
     def select_joint(self, row: int) -> None:
         """Select a joint, a row of the given skeleton, and the goal that it has, if any."""
-        goals = (editor.key for editor in self.session.editors if editor.row == row and editor.has_target)
+        goals = (editor.key for editor in self.session.goals.editors if editor.row == row and editor.has_target)
         self._select(next(goals, None), row)
 
     def _select(self, key: int | None, row: int | None) -> None:
@@ -187,66 +138,25 @@ class Page:
         self.joint = self.scene.joint = row
         for tab in self._tabs:
             tab.select(key)
-        self.session.touch()
+        self.redraw()
 
     def refresh(self) -> None:
         """Update the tabs after a change that may have replaced the goals."""
-        keys = {editor.key for editor in self.session.editors}
+        keys = {editor.key for editor in self.session.goals.editors}
         if self.selected not in keys and (self.selected is not None or self.joint is None):
             self.select(min(keys, default=None))
         for tab in self._tabs:
             tab.select(self.selected)
-        self.session.touch()
-
-    def undo(self) -> None:
-        """Take the last change back."""
-        if not self.session.undo():
-            self.notify("No change to undo.")
-        self.refresh()
-
-    def redo(self) -> None:
-        """Make the change again that was taken back last."""
-        if not self.session.redo():
-            self.notify("No change to redo.")
-        self.refresh()
-
-    def key(self) -> None:
-        """Keep the present pose at the present frame of the clip."""
-        made = self.session.key()
-        self.notify(f"Keyed frame {made.frame}. The targets follow the clip again.")
+        self.redraw()
 
     def find_joint(self) -> None:
         """Open the tree of joints at its search; ``browser.js`` does so when the number of searches changes."""
         self._searches += 1
-        self.session.touch()
+        self.redraw()
 
-    def switch_auto_key(self) -> None:
-        """Key the pose at the end of each edit, or only on request again."""
-        self.session.auto_key = not self.session.auto_key
-        self.notify("Each edit of a clip becomes a key." if self.session.auto_key else "K keys an edit of a clip.")
-
-    def clear_joint(self) -> None:
-        """Set the selected joint to its rest value.
-
-        Raises:
-            InputError: If no joint is selected.
-        """
-        if self.joint is None:
-            raise InputError("no joint is selected", hint="a click on a joint selects it")
-        self.session.clear_joint(self.joint)
-        self.session.finish_edit()
-
-    def copy_pose(self) -> None:
-        """Keep the present pose for ``paste_pose``."""
-        self.session.copy_pose()
-        self.notify("Copied the pose.")
-
-    def paste_pose(self, *, mirror: bool = False) -> None:
-        """Set the pose that was copied last, or its mirror image; on a clip, key it."""
-        self.session.paste_pose(mirror=mirror)
-        self.refresh()
-        if self.session.play.motion is not None:
-            self.notify(f"Keyed the copied pose at frame {self.session.play.frame}.")
+    def redraw(self) -> None:
+        """Show scene and text again, after a change that is no edit."""
+        self.session.state.touch()
 
     def notify(self, text: str) -> None:
         """Show a message for a few seconds."""
@@ -255,7 +165,7 @@ class Page:
     def wake(self, seconds: float) -> None:
         """Update the text now, and once more after some seconds."""
         self._updates.append(time.monotonic() + seconds)
-        self.session.touch()
+        self.redraw()
 
     def _next_update(self) -> float | None:
         """Return the seconds until the next update of the text, None to wait for a change."""
@@ -269,14 +179,14 @@ class Page:
         self.dark = dark
         self._theme()
         self.scene.set_theme(dark)
-        self.session.touch()
+        self.redraw()
 
     def _show(self, frame: Frame) -> None:
         """Show a frame: the scene every time, the text a few times a second and at rest."""
         if self.closed:
             return
         self.frame = frame
-        if frame.still and not frame.busy and (made := self.session.key_if_due()) is not None:
+        if frame.still and not frame.busy and (made := self.session.animation.key_if_due()) is not None:
             self.notify(f"Keyed frame {made.frame}.")
         now = time.monotonic()
         with suppress(RuntimeError):  # a control was removed meanwhile
@@ -294,7 +204,7 @@ class Page:
         text = status_line(self._status_note(frame), state)
         if text != self._status_text:
             self._status.content = self._status_text = text
-        if self.session.edited and self._hint.visible:  # whoever has changed something needs no hint
+        if self.session.history.edited and self._hint.visible:  # whoever has changed something needs no hint
             self._hint.visible = False
         self.keys.show()
         for tab in self._tabs:
@@ -318,7 +228,7 @@ class Page:
         spent = f", {frame.milliseconds:.2f} ms" if frame.milliseconds > 0.0 else ""
         return note(
             f'<b style="color:{colour}">{name}</b> in {steps}{spent} '
-            f'<span style="color:{DIM}">({safe(self.session.solver.name)})</span>'
+            f'<span style="color:{DIM}">({safe(self.session.solving.solver.name)})</span>'
         )
 
     def close(self) -> None:
@@ -349,7 +259,7 @@ def _compiling_note(words: str, spent: float, usual: float) -> str:
 def _labels(session: Session) -> dict[str, int]:
     """Return the row of each joint by its label; equal names get the row as a suffix."""
     out: dict[str, int] = {}
-    for row, name in enumerate(session.given.joint_names):
+    for row, name in enumerate(session.body.given.joint_names):
         label = name if name not in out else f"{name} (joint {row})"
         out[label] = row
     return out

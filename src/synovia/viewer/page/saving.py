@@ -27,7 +27,7 @@ from synovia.model.motion import Motion
 from synovia.model.root import root_of
 from synovia.solver import Solver
 from synovia.viewer.editing.root import changed_root
-from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.state import State
 
 RATE: Final = 30.0  # frames per second of a recording
 _MOST: Final = 30 * 60 * 10  # frames of a recording: ten minutes
@@ -35,43 +35,149 @@ _RIGID: Final = "Animated scale was not kept: the saved motion has rigid bones."
 _LONGEST: Final = 40  # largest factor by which a slow clip may grow when it is saved
 
 
-def goals_of(session: Session) -> list[Goal]:
-    """Return the enabled goals on the given skeleton, with their targets."""
-    with session.lock:
-        return [editor.goal(session.given.address, kept=True) for editor in session.editors if editor.enabled]
+class Files:
+    """What a page saves: goals, pose and clip as files, and the problem as code. It changes nothing.
 
-
-def goal_file(session: Session) -> bytes:
-    """Return the enabled goals as a goal file.
-
-    Raises:
-        UnsupportedError: If no goal is enabled, or a goal file cannot hold one of them.
+    Args:
+        state: The state of the page.
+        model: File or name of the model, for code and command.
     """
-    goals = goals_of(session)
-    if not goals:
-        raise UnsupportedError("no goal is enabled, so there is no goal to save")
-    return goals_text(goals).encode(errors="replace")
 
+    def __init__(self, state: State, model: str = "") -> None:
+        """Store what is saved."""
+        self._state, self._model = state, model
 
-def command_line(session: Session, model: str) -> str:
-    """Return the command that solves the saved goals from the saved pose. Comments list settings without an option."""
-    settings, root = session.solver, _root_of(session)
-    words = ["synovia", "solve", model, "--goals", "goals.toml", "--start", "pose.json", "--solver", settings.name]
-    if root != "fixed":
-        words += ["--root", root]
-    changed = _changed(settings)
-    for name in ("attempts", "seed"):
-        if name in changed:
-            words += [f"--{name}", str(changed.pop(name))]
-    if session.tolerance is not None:
-        words += ["--tol", f"{session.tolerance[0]!r},{math.degrees(session.tolerance[1])!r}"]
-    lines = [shlex.join(words)]
-    if changed:
-        listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
-        lines.append(f"# the command has no option for {listed}; the Python code above sets it")
-    if (moved := _moved_root(session)) is not None:
-        lines.append(f"# {moved}")
-    return "\n".join(lines)
+    def goals(self) -> list[Goal]:
+        """Return the enabled goals on the given skeleton, with their targets."""
+        with self._state.lock:
+            return [
+                editor.goal(self._state.given.address, kept=True) for editor in self._state.editors if editor.enabled
+            ]
+
+    def goal_file(self) -> bytes:
+        """Return the enabled goals as a goal file.
+
+        Raises:
+            UnsupportedError: If no goal is enabled, or a goal file cannot hold one of them.
+        """
+        goals = self.goals()
+        if not goals:
+            raise UnsupportedError("no goal is enabled, so there is no goal to save")
+        return goals_text(goals).encode(errors="replace")
+
+    def pose_file(self) -> bytes:
+        """Return the pose as a pose file, with the values of the root mode of ``command_line``."""
+        with self._state.lock:
+            pose = self._own_pose()
+        return _written("pose.json", lambda path: save_pose(pose, path))
+
+    def python_text(self) -> str:
+        """Return Python code that solves the goals from the present pose, with the same result."""
+        with self._state.lock:
+            goals, pose = self.goals(), self._own_pose()
+        if not goals:
+            return "# no goal is enabled\n"
+        opened = f"sy.bundled({self._model!r})" if is_bundled(self._model) else f"sy.load_skeleton({self._model!r})"
+        lines = ["import synovia as sy", "", f"body = {opened}", "goals = ["]
+        lines += [f"    sy.{type(goal).__name__}({', '.join(_arguments(goal))})," for goal in goals]
+        changed = ", ".join(f"{name}={value!r}" for name, value in _changed(self._state.solver).items())
+        root = self._root_of()
+        options = "" if root == "fixed" else f", root={root!r}"
+        if self._state.tolerance is not None:
+            options += f", tolerance={self._state.tolerance!r}"
+        lines += ["]", f"solver = sy.{type(self._state.solver).__name__}({changed})"]
+        if (moved := self._moved_root()) is not None:
+            lines.append(f"# {moved}")
+        lines.append(f"ik = sy.IK(body, goals, solver{options})")
+        values = _start_values(pose)
+        if values:
+            lines += ["start = ik.skeleton.rest_pose().with_values(", "    {"]
+            lines += [*(f"        {value}," for value in values), "    }", ")"]
+        lines += [f"solution = ik.solve({'start=start' if values else ''})", "print(solution)"]
+        return "\n".join(lines) + "\n"
+
+    def command_line(self) -> str:
+        """Return the command that solves the saved goals from the saved pose; comments list settings without option."""
+        settings, root = self._state.solver, self._root_of()
+        words = ["synovia", "solve", self._model, "--goals", "goals.toml", "--start", "pose.json"]
+        words += ["--solver", settings.name]
+        if root != "fixed":
+            words += ["--root", root]
+        changed = _changed(settings)
+        for name in ("attempts", "seed"):
+            if name in changed:
+                words += [f"--{name}", str(changed.pop(name))]
+        if self._state.tolerance is not None:
+            words += ["--tol", f"{self._state.tolerance[0]!r},{math.degrees(self._state.tolerance[1])!r}"]
+        lines = [shlex.join(words)]
+        if changed:
+            listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+            lines.append(f"# the command has no option for {listed}; the Python code above sets it")
+        if (moved := self._moved_root()) is not None:
+            lines.append(f"# {moved}")
+        return "\n".join(lines)
+
+    def solved_clip(self, recorded: Sequence[Array]) -> Motion:
+        """Return the motion of a page: the recording, else the clip solved with the goals, else two frames of the pose.
+
+        Args:
+            recorded: Recorded joint values, each (nq,), 30 frames per second.
+        """
+        from synovia.viewer.editing.engine import Engine
+
+        with self._state.lock:
+            state = copy(self._state)  # what somebody changes from now on does not change the motion
+            state.editors = [editor.copy() for editor in state.editors]
+            play = state.play = replace(state.play)
+        skeleton, clip, pace = state.skeleton, play.motion, abs(play.speed)
+        if len(recorded) > 1:
+            return Motion(skeleton, np.array(recorded), RATE, name="recorded")
+        if clip is None or pace == 0.0:
+            return Motion(skeleton, np.array([state.pose.q, state.pose.q]), RATE, name="pose")
+        for editor in state.editors:
+            editor.snap()
+        engine = Engine(state)
+        engine.prepare()
+        rows: list[Array] = []
+        first, last = play.span
+        frames = 1 + round((play.end - play.first) / pace)
+        if frames > _LONGEST * len(clip):
+            raise UnsupportedError("the clip plays too slowly to be saved", value=play.speed, expected="a higher speed")
+        for frame in range(frames):
+            seconds = min(first + frame * pace / clip.fps, last)
+            start = state.start(seconds if play.speed > 0.0 else first + last - seconds)
+            state.place(state.editors, start)
+            solved = start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(state.editors), start))
+            rows.append(solved.q)
+        notes = clip.notes if clip.stretch is None else (*clip.notes, _RIGID)
+        return Motion(skeleton, np.array(rows), clip.fps, name=clip.name, notes=notes)
+
+    def targets(self) -> Array:
+        """Return the target positions of the enabled goals, (n, 3)."""
+        with self._state.lock:
+            editors = [editor for editor in self._state.editors if editor.enabled and editor.has_position]
+            return np.array([editor.position for editor in editors]).reshape(-1, 3)
+
+    def _root_of(self) -> str:
+        """Return the root mode of the saved problem: free if the page, or the clip, has moved the root of the file."""
+        by_clip = self._state.mode == "fixed" and root_of(self._state.given.joint_names[:1]) == "free"
+        return "free" if by_clip or self._state.rooted.base is not None else self._state.mode
+
+    def _moved_root(self) -> str | None:
+        """Return a remark if the page has moved the root from its place in the file, else None."""
+        if self._state.rooted.base is None:
+            return None
+        mode = self._state.mode
+        held = "held" if mode == "fixed" else f"moved along {mode} only"
+        there = f"on the page the root is {held}, away from its place in the file"
+        return f"{there}; here it starts at the same place, free"
+
+    def _own_pose(self) -> Pose:
+        """Return the pose with the root that ``_root_of`` names."""
+        if self._state.rooted.base is None:
+            return self._state.pose
+        to, q = changed_root(self._state.pose.q, self._state.rooted, self._state.given, "free")
+        return Pose(to.skeleton, q)
 
 
 def _changed(settings: Solver) -> dict[str, Any]:
@@ -79,46 +185,6 @@ def _changed(settings: Solver) -> dict[str, Any]:
     plain = type(settings)()
     names = settings.__dataclass_fields__
     return {name: getattr(settings, name) for name in names if getattr(settings, name) != getattr(plain, name)}
-
-
-def _root_of(session: Session) -> str:
-    """Return the root mode of the saved problem: free if the page, or the clip, has moved the root of the file."""
-    by_clip = session.mode == "fixed" and root_of(session.given.joint_names[:1]) == "free"
-    return "free" if by_clip or session.rooted.base is not None else session.mode
-
-
-def _moved_root(session: Session) -> str | None:
-    """Return a remark if the page has moved the root from its place in the file, else None."""
-    if session.rooted.base is None:
-        return None
-    held = "held" if session.mode == "fixed" else f"moved along {session.mode} only"
-    return f"on the page the root is {held}, away from its place in the file; here it starts at the same place, free"
-
-
-def python_text(session: Session, model: str) -> str:
-    """Return Python code that solves the goals from the present pose, with the same result."""
-    with session.lock:
-        goals, pose = goals_of(session), _own_pose(session)
-    if not goals:
-        return "# no goal is enabled\n"
-    opened = f"sy.bundled({model!r})" if is_bundled(model) else f"sy.load_skeleton({model!r})"
-    lines = ["import synovia as sy", "", f"body = {opened}", "goals = ["]
-    lines += [f"    sy.{type(goal).__name__}({', '.join(_arguments(goal))})," for goal in goals]
-    changed = ", ".join(f"{name}={value!r}" for name, value in _changed(session.solver).items())
-    root = _root_of(session)
-    options = "" if root == "fixed" else f", root={root!r}"
-    if session.tolerance is not None:
-        options += f", tolerance={session.tolerance!r}"
-    lines += ["]", f"solver = sy.{type(session.solver).__name__}({changed})"]
-    if (moved := _moved_root(session)) is not None:
-        lines.append(f"# {moved}")
-    lines.append(f"ik = sy.IK(body, goals, solver{options})")
-    values = _start_values(pose)
-    if values:
-        lines += ["start = ik.skeleton.rest_pose().with_values(", "    {", *(f"        {value}," for value in values)]
-        lines += ["    }", ")"]
-    lines += [f"solution = ik.solve({'start=start' if values else ''})", "print(solution)"]
-    return "\n".join(lines) + "\n"
 
 
 def _start_values(pose: Pose) -> list[str]:
@@ -158,21 +224,6 @@ def _python(value: Any) -> str:
     return repr(cast("object", value))
 
 
-def _own_pose(session: Session) -> Pose:
-    """Return the pose with the root that ``_root_of`` names."""
-    if session.rooted.base is None:
-        return session.pose
-    to, q = changed_root(session.pose.q, session.rooted, session.given, "free")
-    return Pose(to.skeleton, q)
-
-
-def pose_file(session: Session) -> bytes:
-    """Return the pose as a pose file, with the values of the root mode of ``command_line``."""
-    with session.lock:
-        pose = _own_pose(session)
-    return _written("pose.json", lambda path: save_pose(pose, path))
-
-
 def motion_file(motion: Motion, ending: str) -> bytes:
     """Return a motion as a file.
 
@@ -200,43 +251,6 @@ def _written(name: str, write: Callable[[Path], None]) -> bytes:
         path = Path(folder) / name
         write(path)
         return path.read_bytes()
-
-
-def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
-    """Return the motion of a page: the recording, else the clip solved with the goals, else two frames of the pose.
-
-    Args:
-        session: The session.
-        recorded: Recorded joint values, each (nq,), 30 frames per second.
-    """
-    from synovia.viewer.editing.engine import Engine
-
-    with session.lock:
-        session = copy(session)  # what somebody changes from now on does not change the motion
-        session.editors = [editor.copy() for editor in session.editors]
-        play = session.play = replace(session.play)
-    skeleton, clip, pace = session.skeleton, play.motion, abs(play.speed)
-    if len(recorded) > 1:
-        return Motion(skeleton, np.array(recorded), RATE, name="recorded")
-    if clip is None or pace == 0.0:
-        return Motion(skeleton, np.array([session.pose.q, session.pose.q]), RATE, name="pose")
-    for editor in session.editors:
-        editor.snap()
-    engine = Engine(session)
-    engine.prepare()
-    rows: list[Array] = []
-    first, last = play.span
-    frames = 1 + round((play.end - play.first) / pace)
-    if frames > _LONGEST * len(clip):
-        raise UnsupportedError("the clip plays too slowly to be saved", value=play.speed, expected="a higher speed")
-    for frame in range(frames):
-        seconds = min(first + frame * pace / clip.fps, last)
-        start = session.start(seconds if play.speed > 0.0 else first + last - seconds)
-        session.place(session.editors, start)
-        solved = start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(session.editors), start))
-        rows.append(solved.q)
-    notes = clip.notes if clip.stretch is None else (*clip.notes, _RIGID)
-    return Motion(skeleton, np.array(rows), clip.fps, name=clip.name, notes=notes)
 
 
 class Recording:

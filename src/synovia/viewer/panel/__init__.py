@@ -1,20 +1,29 @@
 """The tabs of controls beside the scene."""
 
-from synovia.viewer.page.page import Tab
-from synovia.viewer.panel.body import Body
-from synovia.viewer.panel.clip import Clip
-from synovia.viewer.panel.goals import Goals
+from __future__ import annotations
+
+from synovia.viewer.page.page import Page
+from synovia.viewer.page.saving import Files
+from synovia.viewer.page.tab import Tab
+from synovia.viewer.panel.body import BodyTab
+from synovia.viewer.panel.clip import ClipTab
+from synovia.viewer.panel.goals import GoalsTab
 from synovia.viewer.panel.keep import Keep
 from synovia.viewer.panel.open import Open
 from synovia.viewer.panel.solver import SolverTab
 from synovia.viewer.panel.why import Why
 
-TABS: list[tuple[str, type[Tab]]] = [
-    ("Targets", Goals),
-    ("Pose", Body),
-    ("Animation", Clip),
-    ("Solver", SolverTab),
-    ("Why", Why),
-    ("Export", Keep),
-    ("Open", Open),
-]
+
+def tabs(page: Page) -> list[tuple[str, Tab]]:
+    """Return the titles and the tabs of a page, each with what it needs of the session."""
+    actions, session = page.actions, page.session
+    body, goals, animation, poses, hand = session.body, session.goals, session.animation, session.poses, session.hand
+    return [
+        ("Targets", GoalsTab(page, goals, body, hand)),
+        ("Pose", BodyTab(page, actions, body, poses, hand)),
+        ("Animation", ClipTab(page, actions, animation, goals)),
+        ("Solver", SolverTab(page, session.solving)),
+        ("Why", Why(page, session.solving)),
+        ("Export", Keep(page, Files(session.state, page.command), body)),
+        ("Open", Open(page, poses)),
+    ]

@@ -14,10 +14,14 @@ from synovia.files.poses import poses_text
 from synovia.model import Kind
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.model.limits import Interval, SwingTwist
+from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.engine import Frame
+from synovia.viewer.editing.hand import Hand
+from synovia.viewer.editing.poses import Poses
 from synovia.viewer.editing.root import ROOTS
-from synovia.viewer.page.page import Tab
+from synovia.viewer.page.actions import Actions
 from synovia.viewer.page.style import DIM, WARN, note, safe
+from synovia.viewer.page.tab import Desk, Tab
 from synovia.viewer.panel.controls import in_degrees, widened
 from synovia.viewer.panel.tree import add_tree
 from synovia.viewer.scene.skin import SHOWN
@@ -27,8 +31,21 @@ _NO_POSE: Final = "(none)"
 _FEW: Final = 16  # most hinges and slides to show at once; a body with more joints shows one at a time
 
 
-class Body(Tab):
-    """Lets a person move joints one by one."""
+class BodyTab(Tab):
+    """Lets a person move joints one by one.
+
+    Args:
+        page: The page.
+        actions: Actions that also have a key.
+        body: The body.
+        poses: Whole poses.
+        hand: Edits by hand.
+    """
+
+    def __init__(self, page: Desk, actions: Actions, body: Body, poses: Poses, hand: Hand) -> None:
+        """Store what is edited."""
+        super().__init__(page)
+        self._actions, self._body, self._poses, self._hand = actions, body, poses, hand
 
     def build(self) -> None:
         """Add the controls."""
@@ -39,11 +56,11 @@ class Body(Tab):
         self._root = self.connect(
             gui.add_dropdown(
                 "Root",
-                tuple(dict.fromkeys((*ROOTS, self.session.mode))),
-                initial_value=self.session.mode,
+                tuple(dict.fromkeys((*ROOTS, self._body.mode))),
+                initial_value=self._body.mode,
                 hint="Fixed, free, or moving along and about axes.",
             ),
-            self.session.set_root,
+            self._body.set_root,
         )
         self.connect(
             gui.add_dropdown("Limits", ("selected", "all", "off"), hint="Joints whose limits are drawn as arcs."),
@@ -61,7 +78,7 @@ class Body(Tab):
         for line in self.page.surface.notes:
             gui.add_html(note(safe(line), WARN))
         self._dark = self.connect(gui.add_checkbox("Dark", self.page.dark), self.page.set_dark)
-        skeleton = self.session.given
+        skeleton = self._body.given
         self._rows = [row for row, joint in enumerate(skeleton.joints) if joint.kind.q_size]
         simple = [row for row in self._rows if joint_is_simple(skeleton.joints[row].kind)]
         self._many = len(self._rows) > _FEW or len(simple) < len(self._rows)
@@ -83,7 +100,7 @@ class Body(Tab):
         else:
             for row in self._rows:
                 self._add_sliders(row)
-        add_tree(self)
+        add_tree(self, self._body.given)
         with gui.add_folder("Poses", expand_by_default=False):
             self._library()
 
@@ -91,9 +108,7 @@ class Body(Tab):
         """Add the controls of the library of poses."""
         gui = self.gui
         self._name = gui.add_text("Name", "", hint="Of the present pose, to be kept.")
-        self.connect(
-            gui.add_button("Keep this pose"), lambda _: self.session.keep_pose(str(self._name.value)), click=True
-        )
+        self.connect(gui.add_button("Keep this pose"), lambda _: self._poses.keep(str(self._name.value)), click=True)
         self._kept: Any = gui.add_dropdown("Kept", (_NO_POSE,), hint="Applied on a clip, a pose becomes a key.")
         self._use = gui.add_button_group("", ("Apply", "Mirrored", "Delete"))
         self.connect(self._use, self._use_pose, click=True)
@@ -102,44 +117,44 @@ class Body(Tab):
 
     def _use_pose(self, button: str) -> None:
         name = str(self._kept.value)
-        if name == _NO_POSE and name not in self.session.library:
+        if name == _NO_POSE and name not in self._poses.library:
             raise InputError("no pose was kept", hint="type a name, then press 'Keep this pose'")
         if button == "Delete":
-            self.session.drop_pose(name)
+            self._poses.drop(name)
         else:
-            self.session.apply_pose(name, mirror=button == "Mirrored")
+            self._poses.apply(name, mirror=button == "Mirrored")
             self.page.refresh()
 
     def _save_poses(self, _: Any) -> None:
-        if not self.session.library:
+        if not self._poses.library:
             raise InputError("no pose was kept", hint="type a name, then press 'Keep this pose'")
         self.page.client.send_file_download(
-            "poses.json", poses_text(self.session.library).encode(), save_immediately=True
+            "poses.json", poses_text(self._poses.library).encode(), save_immediately=True
         )
 
     def _pressed(self, button: str) -> None:
-        page, session = self.page, self.session
-        actions: dict[str, Callable[[], object]] = {
-            "Undo": page.undo,
-            "Redo": page.redo,
-            "Reset": session.reset,
-            "Rest pose": session.rest,
-            "Rest joint": page.clear_joint,
-            "Mirror": session.mirror,
-            "Copy": page.copy_pose,
-            "Paste": page.paste_pose,
-            "Paste mirrored": partial(page.paste_pose, mirror=True),
+        actions = self._actions
+        does: dict[str, Callable[[], object]] = {
+            "Undo": actions.undo,
+            "Redo": actions.redo,
+            "Reset": actions.reset,
+            "Rest pose": self._body.rest,
+            "Rest joint": actions.clear_joint,
+            "Mirror": actions.mirror,
+            "Copy": actions.copy_pose,
+            "Paste": actions.paste_pose,
+            "Paste mirrored": partial(actions.paste_pose, mirror=True),
         }
-        actions[button]()
-        page.refresh()
+        does[button]()
+        self.page.refresh()
 
     def _draw_arcs(self, which: str) -> None:
         self.page.scene.arcs = which
-        self.session.touch()
+        self.page.redraw()
 
     def _draw_sketches(self, on: bool) -> None:
         self.page.scene.sketches.shown = bool(on)
-        self.session.touch()
+        self.page.redraw()
 
     def select(self, key: int | None) -> None:
         """Show the sliders of the selected joint."""
@@ -160,10 +175,10 @@ class Body(Tab):
 
     def _add_sliders(self, row: int) -> None:
         """Add the sliders of a joint, with the range of its limits."""
-        gui, given = self.gui, self.session.given
+        gui, given = self.gui, self._body.given
         joint = given.joints[row]
         limit = Interval(*given.value_range(row)) if joint_is_simple(joint.kind) else joint.limit
-        for part, (name, low, high, step) in enumerate(ranges(joint.kind, limit, self.session.size)):
+        for part, (name, low, high, step) in enumerate(ranges(joint.kind, limit, self._body.size)):
             title = name if self._many else f"{short_label(joint.name)} {name.removeprefix('angle ')}".strip()
             if not name.endswith("°"):
                 title = f"{title} {self.page.unit}".strip()
@@ -174,27 +189,27 @@ class Body(Tab):
 
     def _values(self, row: int) -> Array:
         """Return the slider values of a joint: degrees, length units."""
-        joint = self.session.given.joints[row]
-        with self.session.lock:  # a change of the root mode changes pose and rows together
-            value = self.session.pose[row + self.session.rooted.added]
+        joint = self._body.given.joints[row]
+        with self._body.lock:  # a change of the root mode changes pose and rows together
+            value = self._body.pose[row + self._body.rooted.added]
         return to_sliders(joint.kind, joint.limit, np.atleast_1d(value))
 
     def _slide(self, row: int, part: int, number: float) -> None:
-        joint = self.session.given.joints[row]
-        with self.session.lock:
+        joint = self._body.given.joints[row]
+        with self._body.lock:
             values = self._values(row)
             values[part] = number
-            self.session.set_joint(row + self.session.rooted.added, from_sliders(joint.kind, joint.limit, values))
-        self.session.finish_edit()
+            self._body.set_joint(row + self._body.rooted.added, from_sliders(joint.kind, joint.limit, values))
+        self._hand.end()
 
     def show(self, frame: Frame) -> None:
         """Update the sliders from the pose."""
-        if self._rows and self._kept.options != (names := tuple(self.session.library) or (_NO_POSE,)):
+        if self._rows and self._kept.options != (names := tuple(self._poses.library) or (_NO_POSE,)):
             chosen = self._kept.value
             self._kept.options = names
             added = [name for name in names if name == str(self._name.value).strip()]
             self._kept.value = added[0] if added else chosen if chosen in names else names[0]
-        self._root.value = self.session.mode
+        self._root.value = self._body.mode
         self._held.visible = any(row in frame.moved for row, _, _ in self._sliders)
         shown: dict[int, Array] = {}
         for row, part, slider in self._sliders:

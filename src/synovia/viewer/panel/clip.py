@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from synovia.viewer.editing.animation import Animation
 from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.engine import Frame
-from synovia.viewer.page.page import Tab
+from synovia.viewer.editing.goals import Goals
+from synovia.viewer.page.actions import Actions
 from synovia.viewer.page.style import PRIMARY, WARN, note, safe
+from synovia.viewer.page.tab import Desk, Tab
 from synovia.viewer.panel.controls import Field, above_zero, whole
 from synovia.viewer.panel.sheet import Sheet
 from synovia.viewer.scene.ghosts import ONION
@@ -20,8 +23,20 @@ _SECONDS = 2.0  # length of a new clip
 _EMPTY = "This model has no clip. Drop one on the page, or begin one here: pose the body, key it, go to another frame."
 
 
-class Clip(Tab):
-    """Chooses, plays and scrubs a clip, and lists the keys on top of it."""
+class ClipTab(Tab):
+    """Chooses, plays and scrubs a clip, and lists the keys on top of it.
+
+    Args:
+        page: The page.
+        actions: Actions that also have a key.
+        animation: The clip.
+        goals: The goals, whose limbs have keys of their own.
+    """
+
+    def __init__(self, page: Desk, actions: Actions, animation: Animation, goals: Goals) -> None:
+        """Store what is edited."""
+        super().__init__(page)
+        self._actions, self._animation, self._goals = actions, animation, goals
 
     def build(self) -> None:
         """Add the controls."""
@@ -31,16 +46,16 @@ class Clip(Tab):
         self._frames: tuple[int, ...] = ()  # those of the list
         self._length = _SECONDS
         self._told: tuple[str, ...] = ()  # the notes that are shown
-        self._empty = gui.add_html(note(_EMPTY), visible=not self.session.clips)
+        self._empty = gui.add_html(note(_EMPTY), visible=not self._animation.clips)
         self._names = self._labels()
         self._pick = self.connect(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
         self._notes: Any = gui.add_html("", visible=False)
         self._playing = self.connect(
-            gui.add_checkbox("Play", False), lambda on: self.session.set_play(playing=bool(on))
+            gui.add_checkbox("Play", False), lambda on: self._animation.set_play(playing=bool(on))
         )
         self._time = self.connect(
             gui.add_slider("Time s", 0.0, 1.0, 0.001, 0.0),
-            lambda seconds: self.session.set_play(time=float(seconds), playing=False),
+            lambda seconds: self._animation.set_play(time=float(seconds), playing=False),
         )
         self._frame = Field(self, "Frame", (0.0,), self._go, digits=0)
         self._span = Field(
@@ -49,26 +64,27 @@ class Clip(Tab):
         self._key = gui.add_button(
             "Key the pose", color=PRIMARY, hint="Keep the pose at this frame as a layer on top of the clip (K)."
         )
-        self.connect(self._key, lambda _: self.page.key(), click=True)
+        self.connect(self._key, lambda _: self._actions.key(), click=True)
         self._auto = gui.add_checkbox(
             "Auto-key", False, hint="Key the pose at the end of each drag, turn or step (Shift-K)."
         )
         self.connect(self._auto, self._set_auto)
         self._folder = gui.add_folder("Keys", expand_by_default=True, visible=False)
         with self._folder:
-            self._sheet = Sheet(self)
+            self._sheet = Sheet(self, self._animation)
             self._part: Any = gui.add_dropdown(
                 "Keys of", (_BODY,), hint="The whole body, or the limb of a goal, whose keys move by themselves."
             )
-            self.connect(self._part, lambda _: self.session.touch())
+            self.connect(self._part, lambda _: self.page.redraw())
         self._speed = self.connect(
-            gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
+            gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0),
+            lambda speed: self._animation.set_play(speed=float(speed)),
         )
         self._weight = self.connect(
             gui.add_slider(
                 "Weight", 0.0, 1.0, 0.01, 1.0, hint="Share of the clip in the blend with the pose without it."
             ),
-            lambda weight: self.session.set_play(weight=min(max(float(weight), 0.0), 1.0)),
+            lambda weight: self._animation.set_play(weight=min(max(float(weight), 0.0), 1.0)),
         )
         path = gui.add_checkbox("Path", False, hint="Show where the selected joint goes in the clip, and its keys.")
         self._path = self.connect(path, self._show_path)
@@ -79,14 +95,14 @@ class Clip(Tab):
         self._every = Field(
             self, "Ghosts every", (5.0,), self._set_every, digits=0, hint="Frames between two poses of the onion skin."
         )
-        with gui.add_folder("New clip", expand_by_default=not self.session.clips):
+        with gui.add_folder("New clip", expand_by_default=not self._animation.clips):
             self._seconds = Field(self, "Length s", (_SECONDS,), self._set_length)
             button = gui.add_button(
                 "Begin a clip",
-                color=None if self.session.clips else PRIMARY,
+                color=None if self._animation.clips else PRIMARY,
                 hint="A clip of the present pose, to be moved by keys.",
             )
-            self._begin = self.connect(button, lambda _: self.session.new_clip(self._length), click=True)
+            self._begin = self.connect(button, lambda _: self._animation.new_clip(self._length), click=True)
         self._help = gui.add_html(
             note(
                 "Drag a target to change the pose, then key it. The layer goes smoothly from key to key, and fades"
@@ -97,7 +113,7 @@ class Clip(Tab):
     def _labels(self) -> list[str]:
         """Return the options of the dropdown."""
         out = [_NONE]
-        for motion in self.session.clips:
+        for motion in self._animation.clips:
             out.append(free_label(motion.name, out))
         return out
 
@@ -107,48 +123,50 @@ class Clip(Tab):
 
     def _set_auto(self, on: bool) -> None:
         """Key each edit, or only on request."""
-        self.session.auto_key = bool(on)
+        self._animation.auto_key = bool(on)
 
     def _show_path(self, on: bool) -> None:
         """Show or hide the path of the selected joint."""
         self.page.scene.path.shown = bool(on)
-        self.session.touch()
+        self.page.redraw()
 
     def _set_onion(self, mode: str) -> None:
         """Choose the poses of the onion skin."""
         self.page.scene.onion.mode = mode
-        self.session.touch()
+        self.page.redraw()
 
     def _set_every(self, values: tuple[float, ...]) -> None:
         """Set the frames from one pose of the onion skin to the next."""
         self.page.scene.onion.every = int(above_zero("frames", float(whole("frames", values[0]))))
-        self.session.touch()
+        self.page.redraw()
 
     def _picked(self, name: str) -> None:
         number = self._names.index(name) - 1
-        self.session.set_clip(None if number < 0 else number)
-        self.session.set_play(playing=number >= 0)
+        self._animation.set_clip(None if number < 0 else number)
+        self._animation.set_play(playing=number >= 0)
 
     def _go(self, values: tuple[float, ...]) -> None:
         """Go to a frame."""
-        motion = self.session.play.motion
+        motion = self._animation.play.motion
         if motion is not None:
             frame = min(max(whole("frame", values[0]), 0), len(motion) - 1)
-            self.session.set_play(time=frame / motion.fps, playing=False)
+            self._animation.set_play(time=frame / motion.fps, playing=False)
 
     def _cut(self, values: tuple[float, ...]) -> None:
         """Set the frames that play."""
-        self.session.set_span(whole("first frame", values[0]), whole("last frame", values[1]))
+        self._animation.set_span(whole("first frame", values[0]), whole("last frame", values[1]))
 
     def _show_keys(self) -> None:
         """Show the sheet of keys by goal, and a row for each key of the chosen part of the body."""
-        session, keys = self.session, self.session.play.keys
+        keys, motion = self._animation.play.keys, self._animation.play.motion
         self._folder.visible = bool(keys)
         if not keys:
             return
-        parts = {editor.label: session.part_of(editor.key) for editor in session.editors if editor.row is not None}
+        parts = {
+            editor.label: self._goals.part_of(editor.key) for editor in self._goals.editors if editor.row is not None
+        }
         labels = (_BODY, *parts)
-        state = (keys, labels, self._part.value, session.play.motion)
+        state = (keys, labels, self._part.value, motion)
         if state == self._keyed:
             return
         self._keyed = state
@@ -157,7 +175,7 @@ class Clip(Tab):
         if self._part.value not in labels:
             self._part.value = _BODY
         chosen = parts.get(str(self._part.value))
-        last = max(len(session.play.motion or ()) - 1, 1)
+        last = max(len(motion or ()) - 1, 1)
         self._sheet.show(keys, {_BODY: None, **parts}, last)
         frames = tuple(key.frame for key in keys if key.of(chosen) != frozenset())
         if frames != self._frames:
@@ -175,12 +193,12 @@ class Clip(Tab):
                 self._rows.append(row)
 
     def _at_key(self, button: str, frame: int) -> None:
-        named = next((one for one in self.session.editors if one.label == self._part.value), None)
-        part = None if named is None else self.session.part_of(named.key)
+        named = next((one for one in self._goals.editors if one.label == self._part.value), None)
+        part = None if named is None else self._goals.part_of(named.key)
         if button == "Delete":
-            self.session.unkey(frame, part)
+            self._animation.unkey(frame, part)
         elif button in ("Move", "Copy"):
-            self.session.move_key(frame, copy=button == "Copy", part=part)
+            self._animation.move_key(frame, copy=button == "Copy", part=part)
         else:
             self._go((float(frame),))
 
@@ -193,14 +211,14 @@ class Clip(Tab):
 
     def show(self, frame: Frame) -> None:
         """Update the controls from the clip."""
-        if len(self._names) != 1 + len(self.session.clips):
+        if len(self._names) != 1 + len(self._animation.clips):
             self._names = self._labels()
             self._pick.options = tuple(self._names)
             self._empty.visible, self._begin.color = False, None
-        play = self.session.play
+        play = self._animation.play
         number = 0
         if play.motion is not None:
-            number = 1 + next(i for i, motion in enumerate(self.session.clips) if motion is play.motion)
+            number = 1 + next(i for i, motion in enumerate(self._animation.clips) if motion is play.motion)
             self._tell(play.motion.notes)
             length = max(round(play.motion.duration, 3), 0.001)
             if self._time.max != length:
@@ -211,7 +229,7 @@ class Clip(Tab):
         self._playing.value = play.playing
         chosen = number > 0
         onion = self.page.scene.onion
-        self._auto.value, self._onion.value = self.session.auto_key, onion.mode
+        self._auto.value, self._onion.value = self._animation.auto_key, onion.mode
         self._every.show((float(onion.every),))
         self._every.visible = chosen and onion.mode == "frames"
         controls = (self._playing, self._time, self._speed, self._weight, self._key, self._auto, self._path)

@@ -17,10 +17,10 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.model import Kind
+from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, as_numbers, fixed_xyz
 from synovia.viewer.editing.editor import GoalEditor, bounds_of, kind_of
-from synovia.viewer.page.page import Tab
+from synovia.viewer.page.tab import Tab
 
 PAUSE: Final = 2.0  # seconds after the last key stroke before a field shows the value of the model again
 _PARTS: Final = 1000  # steps of the slider of a slide joint
@@ -156,14 +156,17 @@ class Span:
 
     Args:
         tab: The tab of the controls.
+        skeleton: The given skeleton.
         editor: Editor of the range goal.
         action: Function that gets the lower and the upper bound, radians or length units.
     """
 
-    def __init__(self, tab: Tab, editor: GoalEditor, action: Callable[[float, float], None]) -> None:
+    def __init__(
+        self, tab: Tab, skeleton: Skeleton, editor: GoalEditor, action: Callable[[float, float], None]
+    ) -> None:
         """Add the controls."""
         self._action = action
-        skeleton, row = tab.session.given, editor.row or 0
+        row = editor.row or 0
         slides = skeleton.joints[row].kind is Kind.SLIDE
         self.unit = tab.page.unit if slides else "°"
         self._per = 1.0 if slides else 180.0 / math.pi

@@ -10,11 +10,14 @@ import numpy as np
 
 from synovia.draw.arcs import value_of
 from synovia.model.geometry import Array
+from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.editor import GoalEditor, bounds_of, kind_of, kinds
 from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.engine import Frame, miss_text
-from synovia.viewer.page.page import Tab
+from synovia.viewer.editing.goals import Goals
+from synovia.viewer.editing.hand import Hand
 from synovia.viewer.page.style import BAD, DIM, GOOD, PRIMARY, note, safe
+from synovia.viewer.page.tab import Desk, Tab
 from synovia.viewer.panel.controls import Field, Span, above_zero, angles_of, turn_of, whole, written
 
 _NOBODY = "(none)"
@@ -24,8 +27,20 @@ _AXES = ("joint", "world")
 _CUT = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
 
 
-class Goals(Tab):
-    """Adds, removes and edits goals."""
+class GoalsTab(Tab):
+    """Adds, removes and edits goals.
+
+    Args:
+        page: The page.
+        goals: The goals.
+        body: The body.
+        hand: Edits by hand.
+    """
+
+    def __init__(self, page: Desk, goals: Goals, body: Body, hand: Hand) -> None:
+        """Store what is edited."""
+        super().__init__(page)
+        self._goals, self._body, self._hand = goals, body, hand
 
     def build(self) -> None:
         """Add the controls."""
@@ -91,7 +106,7 @@ class Goals(Tab):
 
     def _set_axes(self, word: str) -> None:
         self.page.scene.handles.local = word == _AXES[0]
-        self.session.touch()
+        self.page.redraw()
 
     def _set_snap(self, on: bool) -> None:
         self.page.scene.handles.snap = bool(on)
@@ -103,18 +118,18 @@ class Goals(Tab):
         self.page.scene.handles.angle = math.radians(above_zero("step", values[0]))
 
     def _selected(self) -> GoalEditor | None:
-        return self.session.find(self.page.selected)
+        return self._goals.find(self.page.selected)
 
     def _picked(self, label: str) -> None:
-        editor = next((editor for editor in self.session.editors if editor.label == label), None)
+        editor = next((editor for editor in self._goals.editors if editor.label == label), None)
         self.page.select(None if editor is None else editor.key)
 
     def _add(self, _: Any) -> None:
         row = self.page.joint_labels[self._new_joint.value]
-        self.page.select(self.session.add(self._new_kind.value, row).key)
+        self.page.select(self._goals.add(self._new_kind.value, row).key)
 
     def _change(self, **values: Any) -> None:
-        self.session.change(self.page.selected, **values)
+        self._goals.change(self.page.selected, **values)
 
     def _change_kind(self, kind: str) -> None:
         try:
@@ -123,34 +138,32 @@ class Goals(Tab):
             self.select(self.page.selected)
 
     def _moved(self, place: tuple[float, ...]) -> None:
-        self.session.remember(("target", self.page.selected))
-        self.session.move(self.page.selected, place=place)
-        self.session.finish_edit()
+        self._hand.begin(("target", self.page.selected))
+        self._goals.move(self.page.selected, place=place)
+        self._hand.end()
 
     def _turned(self, angles: tuple[float, ...]) -> None:
         turn = turn_of(angles)
-        self.session.remember(("turn", self.page.selected))
-        self.session.move(self.page.selected, turn=turn)
-        self.session.finish_edit()
+        self._hand.begin(("turn", self.page.selected))
+        self._goals.move(self.page.selected, turn=turn)
+        self._hand.end()
         self._typed = turn, angles
 
     def _pressed(self, button: str) -> None:
         if button == "Gizmo":
             self.page.scene.targets.gizmo = "" if self.page.scene.targets.gizmo else "both"
-            self.session.touch()
+            self.page.redraw()
         elif button == "Remove":
-            self.session.remove(self.page.selected)
-            self.page.select(self.session.editors[-1].key if self.session.editors else None)
+            self._goals.remove(self.page.selected)
+            self.page.select(self._goals.editors[-1].key if self._goals.editors else None)
         else:
-            with self.session.lock:
-                self.session.remember()
-                self.session.to_current(self.session.editor(self.page.selected))
+            self._goals.to_current(self.page.selected)
 
     def select(self, key: int | None) -> None:
         """Show the controls of the selected goal."""
         editor = self._selected()
         self._folder.visible = editor is not None
-        labels = _labels(self.session.editors)
+        labels = _labels(self._goals.editors)
         if self._pick.options != labels:
             self._pick.options = labels
         self._pick.value = _NOBODY if editor is None else editor.label
@@ -202,13 +215,15 @@ class Goals(Tab):
             if "joints" in kind.further:
                 self._make_rest(editor)
             if kind.goal.bounds_value:
-                self._span = Span(self, editor, lambda lower, upper: self._set(lower=lower, upper=upper))
+                self._span = Span(
+                    self, self._body.given, editor, lambda lower, upper: self._set(lower=lower, upper=upper)
+                )
                 self._extras.append(self._span)
 
     def _make_rest(self, editor: GoalEditor) -> None:
         """Add the controls of a rest goal: its joints and its pose."""
         names, parts = self.page.joint_labels, editor.values.get("joints")
-        rows = [self.session.given.value_index(joint) for joint in parts or ()]
+        rows = [self._body.given.value_index(joint) for joint in parts or ()]
         labels = {row: label for label, row in names.items()}
         initial = _EVERY if parts is None else labels[rows[0]] if len(rows) == 1 else _SOME
         options = (_EVERY, *((_SOME,) if initial == _SOME else ()), *names)
@@ -220,11 +235,11 @@ class Goals(Tab):
     def _choose_joints(self, label: str) -> None:
         if label != _SOME:
             row = self.page.joint_labels.get(label)
-            self._set(joints=None if row is None else {self.session.given.address(row): 1.0})
+            self._set(joints=None if row is None else {self._body.given.address(row): 1.0})
 
     def _choose_near(self, word: str) -> None:
         if word in _NEAR:
-            self._set(pose=None if word == _NEAR[0] else self.session.joint_values())
+            self._set(pose=None if word == _NEAR[0] else self._body.joint_values())
 
     def _add_choice(self, label: str, options: Sequence[str], initial: str, action: Callable[[Any], None]) -> None:
         """Add a dropdown for the selected kind."""
@@ -240,7 +255,7 @@ class Goals(Tab):
 
     def _set(self, **values: Any) -> None:
         """Change arguments of the selected goal."""
-        editor = self.session.editor(self.page.selected)
+        editor = self._goals.editor(self.page.selected)
         self._change(values={**editor.values, **values})
         self._target.visible, self._angles.visible = editor.has_position, editor.has_rotation
 
@@ -267,7 +282,7 @@ class Goals(Tab):
         self._axes.value, self._snap.value = _AXES[not handles.local], handles.snap
         self._length.show((handles.length,))
         self._angle.show((math.degrees(handles.angle),))
-        self._list.content = _list_of(frame, self.page.selected, self.session.given.meters_per_unit)
+        self._list.content = _list_of(frame, self.page.selected, self._body.given.meters_per_unit)
         if self._pick.options != _labels(frame.editors):
             self.select(self.page.selected)
         editor = self._selected()

@@ -7,40 +7,50 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from synovia.draw.film import check_film
 from synovia.draw.picture import png
 from synovia.errors import UnsupportedError
 from synovia.model.geometry import Array
+from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.offline import page_text
-from synovia.viewer.page.page import Tab
 from synovia.viewer.page.saving import (
+    Files,
     Recording,
-    command_line,
     film_file,
-    goal_file,
     motion_file,
-    pose_file,
-    python_text,
-    solved_clip,
 )
 from synovia.viewer.page.style import PRIMARY, note, safe
+from synovia.viewer.page.tab import Desk, Tab
 
 
 class Keep(Tab):
-    """Offers downloads. The server itself writes no file."""
+    """Offers downloads. The server itself writes no file.
+
+    Args:
+        page: The page.
+        files: What is saved.
+        body: The body.
+    """
+
+    def __init__(self, page: Desk, files: Files, body: Body) -> None:
+        """Store what is saved."""
+        super().__init__(page)
+        self._files, self._body = files, body
 
     def build(self) -> None:
         """Add the controls."""
         gui = self.gui
         self._recording = Recording()
         self._modal: Any = None
-        for title, name, content in (("Save goals", "goals.toml", goal_file), ("Save pose", "pose.json", pose_file)):
+        files = self._files
+        for title, name, content in (
+            ("Save goals", "goals.toml", files.goal_file),
+            ("Save pose", "pose.json", files.pose_file),
+        ):
             self.connect(
                 gui.add_button(title),
-                lambda _, name=name, content=content: self._send(name, content(self.session)),
+                lambda _, name=name, content=content: self._send(name, content()),
                 click=True,
             )
         self.connect(gui.add_checkbox("Record", False, hint="30 frames per second, at most ten minutes."), self._switch)
@@ -63,10 +73,10 @@ class Keep(Tab):
 
     def _switch(self, on: Any) -> None:
         if on:
-            self._recording.start(self.session.pose, time.monotonic())
+            self._recording.start(self._body.pose, time.monotonic())
         else:
             self._recording.stop(time.monotonic())
-        self.session.touch()
+        self.page.redraw()
 
     def record(self, frame: Frame, now: float) -> None:
         """Record a frame if the recording is on."""
@@ -77,22 +87,20 @@ class Keep(Tab):
             film = Path(f"motion{ending}")
             check_film(film, force=True)  # a missing package is told before the work
             self.page.notify("Drawing the film. This takes a moment.")
-            clip, look = solved_clip(self.session, self._kept()), self.page.scene.look
+            clip, look = self._files.solved_clip(self._kept()), self.page.scene.look
             self._send(film.name, film_file(clip, look, dark=self.page.dark))
             return
-        self._send(f"motion{ending}", motion_file(solved_clip(self.session, self._kept()), ending))
+        self._send(f"motion{ending}", motion_file(self._files.solved_clip(self._kept()), ending))
 
     def _page(self, _: Any) -> None:
-        with self.session.lock:
-            editors = [editor for editor in self.session.editors if editor.enabled and editor.has_position]
-            targets = np.array([editor.position for editor in editors]).reshape(-1, 3)
-        text = page_text(solved_clip(self.session, self._kept()), targets)
-        self._send(f"{_file_name(self.session.given.name)}.html", text.encode())
+        targets = self._files.targets()
+        text = page_text(self._files.solved_clip(self._kept()), targets)
+        self._send(f"{_file_name(self._body.given.name)}.html", text.encode())
 
     def _kept(self) -> list[Array]:
         """Return the recorded joint values, an empty list if the root mode has changed since."""
         rows = self._recording.rows(time.monotonic())
-        return [row for row in rows if len(row) == self.session.skeleton.nq]
+        return [row for row in rows if len(row) == self._body.skeleton.nq]
 
     def _picture(self, _: Any) -> None:
         from PIL import Image
@@ -104,12 +112,11 @@ class Keep(Tab):
             )
         except RuntimeError:  # the browser has gone
             raise UnsupportedError("the browser sent no picture") from None
-        self._send(f"{_file_name(self.session.given.name)}.png", png(Image.fromarray(picture)))
+        self._send(f"{_file_name(self._body.given.name)}.png", png(Image.fromarray(picture)))
 
     def _python(self, _: Any) -> None:
-        model = self.page.command
-        text = python_text(self.session, model)
-        command = safe(command_line(self.session, model))
+        text = self._files.python_text()
+        command = safe(self._files.command_line())
         copy = (
             "navigator.clipboard.writeText(this.parentElement.querySelector('pre').innerText);this.innerText='Copied'"
         )

@@ -13,8 +13,9 @@ from synovia.files.poses import load_poses
 from synovia.io.bundled import bundled_names
 from synovia.io.load import format_of, formats
 from synovia.viewer.editing.engine import Frame
-from synovia.viewer.page.page import Tab
+from synovia.viewer.editing.poses import Poses
 from synovia.viewer.page.style import LARGEST_FILE, PRIMARY, note, safe
+from synovia.viewer.page.tab import Desk, Tab
 from synovia.viewer.serving.recent import recent
 
 _HELP: Final = (
@@ -24,7 +25,17 @@ _HELP: Final = (
 
 
 class Open(Tab):
-    """Opens models, and clips for the body of the page."""
+    """Opens models, and clips and poses for the body of the page.
+
+    Args:
+        page: The page.
+        poses: Whole poses of the body.
+    """
+
+    def __init__(self, page: Desk, poses: Poses) -> None:
+        """Store what is edited."""
+        super().__init__(page)
+        self._poses = poses
 
     def build(self) -> None:
         """Add the controls."""
@@ -59,8 +70,8 @@ class Open(Tab):
         path = Path(folder) / name
         path.write_bytes(file.content)
         if path.suffix.lower() == ".json":
-            poses = load_poses(path, self.session.given)
-            self.session.add_poses(poses)
+            poses = load_poses(path, self._poses.given)
+            self._poses.add(poses)
             self.page.notify(f"Added to the poses, under Pose: {', '.join(poses)[:200] or 'none'}.")
             return
         kind = format_of(path)
@@ -71,7 +82,7 @@ class Open(Tab):
 
     def _ask(self, path: Path) -> None:
         """Ask what to do with a clip."""
-        name = self.session.given.name
+        name = self._poses.given.name
         self._close()
         choices: tuple[tuple[str, Callable[[], None]], ...] = (
             (f"Play it on {name}", lambda: self.page.navigation.play(path)),

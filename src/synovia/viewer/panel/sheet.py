@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from synovia.viewer.editing.animation import Animation
 from synovia.viewer.editing.clip import Key
-from synovia.viewer.page.page import Tab
 from synovia.viewer.page.style import safe
+from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import hidden_field
 
 Part = frozenset[int] | None  # rows of the joints of a part of the body; None for the whole body
@@ -21,11 +22,12 @@ class Sheet:
 
     Args:
         tab: The tab.
+        animation: The clip.
     """
 
-    def __init__(self, tab: Tab) -> None:
+    def __init__(self, tab: Tab, animation: Animation) -> None:
         """Add the sheet."""
-        self._session = tab.session
+        self._animation = animation
         self._parts: list[Part] = []
         self._uuid = hidden_field(tab, "Key of the sheet", self._used)
         self._html = tab.gui.add_html("")
@@ -48,14 +50,14 @@ class Sheet:
             numbers: Row of the sheet, frame of the key, frame where it was let go, 1 for a copy, and a number that
                 makes each use a change. After a click, both frames are the same.
         """
-        motion = self._session.play.motion
+        motion = self._animation.play.motion
         if len(numbers) != 5 or numbers[0] >= len(self._parts) or motion is None:
             return
         row, frame, to, copy, _ = numbers
         if frame == to:
-            self._session.set_play(time=min(to, len(motion) - 1) / motion.fps, playing=False)
+            self._animation.set_play(time=min(to, len(motion) - 1) / motion.fps, playing=False)
         else:
-            self._session.move_key(frame, to, copy=copy == 1, part=self._parts[row])
+            self._animation.move_key(frame, to, copy=copy == 1, part=self._parts[row])
 
 
 def sheet_html(keys: Sequence[Key], parts: Mapping[str, Part], last: int, uuid: str) -> str:

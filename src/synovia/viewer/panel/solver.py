@@ -8,15 +8,26 @@ from typing import Any, Final
 from synovia.errors import InputError
 from synovia.solver import solvers
 from synovia.viewer.editing.engine import Frame
-from synovia.viewer.page.page import Tab
+from synovia.viewer.editing.solving import Solving
 from synovia.viewer.page.style import DIM, note, safe
+from synovia.viewer.page.tab import Desk, Tab
 from synovia.viewer.panel.controls import Field, whole
 
 _MOST: Final = {"max_steps": 10_000, "attempts": 1000, "rounds": 100}  # a solve cannot be interrupted
 
 
 class SolverTab(Tab):
-    """Chooses the solver and changes its settings."""
+    """Chooses the solver and changes its settings.
+
+    Args:
+        page: The page.
+        solving: The solver of the page.
+    """
+
+    def __init__(self, page: Desk, solving: Solving) -> None:
+        """Store what is edited."""
+        super().__init__(page)
+        self._solving = solving
 
     def build(self) -> None:
         """Add the controls."""
@@ -24,7 +35,8 @@ class SolverTab(Tab):
         self._fields: list[Any] = []
         self._shown: Any = None
         self._pick = self.connect(
-            gui.add_dropdown("Solver", tuple(solvers), initial_value=self.session.solver.name), self.session.set_solver
+            gui.add_dropdown("Solver", tuple(solvers), initial_value=self._solving.solver.name),
+            self._solving.set_solver,
         )
         self._about = gui.add_html("")
         self._folder = gui.add_folder("Settings")
@@ -32,7 +44,7 @@ class SolverTab(Tab):
 
     def _fill(self) -> None:
         """Add a control for each setting of the present solver."""
-        settings = self.session.solver
+        settings = self._solving.solver
         self._shown = settings
         for handle, _ in self._fields:
             handle.remove()
@@ -60,11 +72,11 @@ class SolverTab(Tab):
         most = _MOST.get(name)
         if most is not None and value > most:
             raise InputError("too large for a live page", where=name, value=value, expected=f"at most {most}")
-        self.session.set_solver(self.session.solver.replace(**{name: value}))
+        self._solving.set_solver(self._solving.solver.replace(**{name: value}))
 
     def show(self, frame: Frame) -> None:
         """Show the solver and its settings."""
-        settings = self.session.solver
+        settings = self._solving.solver
         self._pick.value = settings.name
         if type(settings) is not type(self._shown):
             self._fill()

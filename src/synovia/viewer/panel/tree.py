@@ -11,24 +11,24 @@ from typing import Final
 import numpy as np
 
 from synovia.model import Skeleton
-from synovia.viewer.page.page import Tab
 from synovia.viewer.page.style import safe
+from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import hidden_field
 
 _FINE: Final = 0.15  # of the body's size: parts that extend less far, such as hands, are folded at first
 
 
-def add_tree(tab: Tab) -> None:
-    """Add the tree of the joints of a page to a tab."""
+def add_tree(tab: Tab, skeleton: Skeleton) -> None:
+    """Add the tree of a skeleton's joints to a tab."""
 
     def choose(numbers: list[int]) -> None:
         """Select a joint: its row, and a number that makes each choice a change."""
-        if numbers and numbers[0] < len(tab.session.given):
+        if numbers and numbers[0] < len(skeleton):
             tab.page.select_joint(numbers[0])
 
     names = {row: label for label, row in tab.page.joint_labels.items()}
     uuid = hidden_field(tab, "Joint of the tree", choose)
-    tab.gui.add_html(tree_html(tab.session.given, names, uuid))
+    tab.gui.add_html(tree_html(skeleton, names, uuid))
 
 
 def tree_html(skeleton: Skeleton, names: dict[int, str], uuid: str) -> str:

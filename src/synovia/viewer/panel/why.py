@@ -15,15 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import SynoviaError
-from synovia.facade import IK
 from synovia.goals import Goal
 from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers
 from synovia.viewer.editing.engine import Frame
-from synovia.viewer.editing.session import Session
-from synovia.viewer.page.page import Tab
+from synovia.viewer.editing.solving import Solving
 from synovia.viewer.page.style import DIM, PRIMARY, note, safe
+from synovia.viewer.page.tab import Desk, Tab
 
 _COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d",
             "#868e96", "#f06595", "#e0a800", "#2f9e44", "#495057")  # fmt: skip
@@ -59,21 +58,11 @@ class Run:
     without: tuple[str, ...] = ()
 
 
-def problem_of(session: Session, *, priorities: bool = True) -> list[Goal]:
-    """Return the enabled goals on the given skeleton, with or without priorities."""
-    with session.lock:
-        called = session.given.address
-        editors = [editor.copy() for editor in session.editors if editor.enabled]
-        for editor in editors:
-            editor.priority *= priorities
-        return [editor.goal(called, eased=False) for editor in editors]
-
-
-def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
+def trace(solving: Solving, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
     """Return the result of one solver, in one attempt from a start, without the limits on the motion in a frame."""
-    whole, rooted = settings.for_diagnosis(), session.rooted
+    whole = settings.for_diagnosis()
     try:
-        ik = IK(rooted.held, goals, whole, tolerance=session.tolerance, root=rooted.mode)
+        ik = solving.problem(goals, whole)
         final = ik.solve(start=start)
     except SynoviaError as error:
         return Run(settings.name, np.zeros(0), np.zeros(0), None, "", error.what)
@@ -90,24 +79,24 @@ def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose
     return Run(settings.name, np.array(steps, float), np.minimum.accumulate(errors), final.pose, name)
 
 
-def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
+def race(solving: Solving, names: Sequence[str]) -> Iterator[Run]:
     """Yield the results of several solvers on the same targets, from the rest pose; a first use compiles a solver.
 
     A solver goes without the priorities and the goals that it does not support, if any goal is left.
 
     Args:
-        session: The session.
+        solving: The solver of the page, and its problem.
         names: Names of the solvers. The page's own solver keeps its settings.
     """
-    start = session.skeleton.rest_pose()
+    start = solving.rest()
     for name in names:
-        settings = session.solver if session.solver.name == name else as_solver(name)
-        goals = problem_of(session, priorities=settings.supports_priorities)
+        settings = solving.solver if solving.solver.name == name else as_solver(name)
+        goals = solving.goals(priorities=settings.supports_priorities)
         kept = [goal for goal in goals if _supports(settings, goal)]
         without = [goal.label for goal in goals if all(goal is not one for one in kept)]
-        if not settings.supports_priorities and any(editor.priority for editor in session.editors if editor.enabled):
+        if not settings.supports_priorities and solving.has_priorities:
             without.insert(0, "priorities")
-        yield replace(trace(session, settings, kept or goals, start), without=tuple(without if kept else ()))
+        yield replace(trace(solving, settings, kept or goals, start), without=tuple(without if kept else ()))
 
 
 def _supports(settings: Solver, goal: Goal) -> bool:
@@ -125,7 +114,17 @@ def _total(errors: Array, reach: float) -> float:
 
 
 class Why(Tab):
-    """Explains the status, plots the error, and runs a race of solvers on the same targets."""
+    """Explains the status, plots the error, and runs a race of solvers on the same targets.
+
+    Args:
+        page: The page.
+        solving: The solver of the page, and its problem.
+    """
+
+    def __init__(self, page: Desk, solving: Solving) -> None:
+        """Store what is explained."""
+        super().__init__(page)
+        self._solving = solving
 
     def build(self) -> None:
         """Add the controls."""
@@ -147,7 +146,7 @@ class Why(Tab):
 
     def show(self, frame: Frame) -> None:
         """Show the status; at rest, start the explanation and the plot, which take many solves."""
-        problem = _problem_key(self.session, frame)
+        problem = _problem_key(self._solving, frame)
         if self._raced is not None and problem != self._raced:
             self._raced = None
             self._clear()
@@ -163,7 +162,7 @@ class Why(Tab):
         self._show_lines([frame.solution.status.meaning])
         if frame.still:
             self._explained, self._due = now, frame
-            self.page.background.start("synovia-trace", self._explain)
+            self.page.host.background.start("synovia-trace", self._explain)
 
     def _clear(self) -> None:
         """Remove the ghosts and the table of a race."""
@@ -179,10 +178,10 @@ class Why(Tab):
                     lines = frame.solution.explain()
                     if frame is self.page.frame:  # still the present one
                         self._show_lines(lines)
-                goals = problem_of(self.session)
+                goals = self._solving.goals()
                 if goals and self._raced is None:
-                    start = self.session.skeleton.rest_pose()
-                    self._draw([trace(self.session, self.session.solver, goals, start)])
+                    start = self._solving.rest()
+                    self._draw([trace(self._solving, self._solving.solver, goals, start)])
                 self.page.client.flush()
             except (SynoviaError, RuntimeError):  # the session has changed, or the page is gone
                 return
@@ -196,7 +195,7 @@ class Why(Tab):
     def _start(self) -> None:
         """Start a race, unless one is under way."""
         if self._racing.acquire(blocking=False):
-            self.page.background.start("synovia-race", self._run_race)
+            self.page.host.background.start("synovia-race", self._run_race)
 
     def _run_race(self) -> None:
         """Run the race in a background thread; a first use compiles a solver."""
@@ -204,14 +203,14 @@ class Why(Tab):
             with self._busy:
                 names = [name for name, box in self._racers.items() if box.value]
                 begun = self.page.frame
-                problem = None if begun is None else _problem_key(self.session, begun)
+                problem = None if begun is None else _problem_key(self._solving, begun)
                 runs: list[Run] = []
-                for run in race(self.session, names):
+                for run in race(self._solving, names):
                     if self.page.closed:
                         return
                     runs.append(run)
                     self._show_progress(f"{len(runs)} of {len(names)} solvers have run …")
-                if self.page.frame is None or _problem_key(self.session, self.page.frame) != problem:
+                if self.page.frame is None or _problem_key(self._solving, self.page.frame) != problem:
                     self._show_progress("The targets have moved. Start the race again.")
                     return
                 self._draw(runs)
@@ -266,12 +265,12 @@ class Why(Tab):
             )
 
 
-def _problem_key(session: Session, frame: Frame) -> tuple[Any, ...]:
+def _problem_key(solving: Solving, frame: Frame) -> tuple[Any, ...]:
     """Return a key that changes with the goals and the targets."""
     targets = [
         (editor.key, editor.position.tobytes(), editor.rotation.tobytes()) for editor in frame.editors if editor.enabled
     ]
-    return (session.version, *targets)
+    return (solving.version, *targets)
 
 
 def _colour(number: int) -> str:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model.geometry import Array
-from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.animation import Animation
 from synovia.viewer.scene.bodies import Build, rod
+from synovia.viewer.scene.canvas import Canvas
 
 if TYPE_CHECKING:
     from viser import ClientHandle
@@ -84,28 +85,27 @@ class Onion:
     """The onion skin: two poses of the clip before the present one and two after it, while the clip stands still.
 
     Args:
-        client: The browser.
-        session: The session.
+        canvas: What it is drawn with.
+        animation: The clip.
         build: The drawn bones.
-        scale: Scene units per length unit.
 
     Attributes:
         mode: One of ``ONION``: no poses, those some frames away, or those of the nearest keys.
         every: Frames from one pose to the next.
     """
 
-    def __init__(self, client: ClientHandle, session: Session, build: Build, *, scale: float) -> None:
+    def __init__(self, canvas: Canvas, animation: Animation, build: Build) -> None:
         """Start without ghosts."""
         self.mode, self.every = ONION[0], 5
-        self._client, self._session, self._build, self._scale = client, session, build, scale
+        self._client, self._scale, self._animation, self._build = canvas.client, canvas.scale, animation, build
         self._ghosts: dict[tuple[str, int], Ghost] = {}
         self._drawn: tuple[Any, ...] | None = None
 
     def show(self) -> None:
         """Show the poses around the present one; send them only if they have changed."""
-        session = self._session
-        with session.lock:
-            play = session.play
+        animation = self._animation
+        with animation.lock:
+            play = animation.play
             loose = None if play.loose is None else play.loose.tobytes()
             state = (self.mode, self.every, play.time, play.playing, play.motion, play.keys, play.weight, loose)
             if state == self._drawn:
@@ -113,11 +113,11 @@ class Onion:
             self._drawn = state
             frames = self.frames()
             fps = 1.0 if play.motion is None else play.motion.fps
-            poses = {which: session.start(frame / fps) for which, frame in frames.items()}
+            poses = {which: animation.start(frame / fps) for which, frame in frames.items()}
         for which in [which for which in self._ghosts if which not in poses]:
             self._ghosts[which].hide()
         for which, pose in poses.items():
-            positions = pose.positions[session.rooted.added :] * self._scale
+            positions = pose.positions[animation.rooted.added :] * self._scale
             if which in self._ghosts:
                 self._ghosts[which].move(positions)
             else:
@@ -128,7 +128,7 @@ class Onion:
 
     def frames(self) -> dict[tuple[str, int], int]:
         """Return the frame of each ghost, by its side and its number from the present pose."""
-        play = self._session.play
+        play = self._animation.play
         if play.motion is None or play.playing or self.mode == ONION[0]:
             return {}
         now, last = play.frame, len(play.motion) - 1

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from synovia.model.geometry import Array
-from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.animation import Animation
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.lines import add_lines
-
-if TYPE_CHECKING:
-    from viser import ClientHandle
 
 _MOST: Final = 240  # most places of a path
 _COLOUR: Final = (214, 110, 46)
@@ -22,29 +20,26 @@ class ClipPath:
     """Shows where the selected joint goes while the clip plays.
 
     Args:
-        client: The browser.
-        session: The session.
-        scale: Scene units per length unit.
-        size: Size of the body, scene units.
+        canvas: What it is drawn with.
+        animation: The clip.
     """
 
-    def __init__(self, client: ClientHandle, session: Session, *, scale: float, size: float) -> None:
+    def __init__(self, canvas: Canvas, animation: Animation) -> None:
         """Make the nodes, which are hidden at first."""
         self.shown = False
-        self._session, self._scale = session, scale
+        self._animation, self._scale = animation, canvas.scale
         self._drawn: tuple[Any, ...] | None = None  # what the nodes show
         nothing: Array = np.zeros((1, 3))
-        self._line = add_lines(client, "/path", _COLOUR, 2.0)
-        self._dots = client.scene.add_point_cloud(
-            "/path/keys", nothing, _COLOUR, point_size=_DOT * size, point_shape="circle"
+        self._line = add_lines(canvas.client, "/path", _COLOUR, 2.0)
+        self._dots = canvas.client.scene.add_point_cloud(
+            "/path/keys", nothing, _COLOUR, point_size=_DOT * canvas.size, point_shape="circle"
         )
 
     def show(self, joint: int | None) -> None:
         """Show the path of a joint, a row of the given skeleton; send it only if it is another one."""
-        session = self._session
-        with session.lock:
-            play, row = session.play, joint if self.shown else None
-            state = (row, play.motion, play.keys, play.weight, play.first, play.end, session.rooted)
+        with self._animation.lock:
+            play, row = self._animation.play, joint if self.shown else None
+            state = (row, play.motion, play.keys, play.weight, play.first, play.end, self._animation.rooted)
             if row is None or play.motion is None:
                 self._line.visible = False
                 self._drawn = None
@@ -63,6 +58,6 @@ class ClipPath:
 
     def _places(self, row: int, times: list[float]) -> Array:
         """Return where a joint is at some times of the clip, (n, 3), scene units."""
-        session = self._session
-        places = [session.start(time).positions[row + session.rooted.added] for time in times]
+        animation = self._animation
+        places = [animation.start(time).positions[row + animation.rooted.added] for time in times]
         return np.reshape(places, (-1, 3)) * self._scale

@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from synovia.errors import InputError, SynoviaError
 from synovia.model import Kind
 from synovia.model.geometry import Array, align_z, matrix_to_quat, quat_to_matrix
+from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.engine import Frame
-from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.hand import Hand
 from synovia.viewer.scene.bodies import wxyz
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.handles import Handles, dragged_to, move_node
-
-if TYPE_CHECKING:
-    from viser import ClientHandle
 
 _SIZE: Final = 0.2  # of the gizmo, share of the body's size
 _ABOVE: Final = 0.05  # of the name over the joint, share of the body's size
@@ -40,33 +39,25 @@ class Rings:
     """The gizmo and the name of a joint.
 
     Args:
-        client: The browser.
-        session: The session.
+        canvas: What they are drawn with.
+        body: The body.
+        hand: Edits by hand.
         handles: Axes and steps.
-        scale: Scene units per length unit.
-        size: Size of the body, scene units.
-        up: Upward direction, (3,).
     """
 
-    def __init__(
-        self,
-        client: ClientHandle,
-        session: Session,
-        handles: Handles,
-        *,
-        scale: float,
-        size: float,
-        up: Array,
-    ) -> None:
+    def __init__(self, canvas: Canvas, body: Body, hand: Hand, handles: Handles) -> None:
         """Make the label, which is never removed."""
         self.shown = True
-        self._client, self._session, self._handles = client, session, handles
-        self._scale, self._size, self._above = scale, size, _ABOVE * size * up
+        self._client, self._body, self._hand, self._handles = canvas.client, body, hand, handles
+        self._scale, self._size, self._above = canvas.scale, canvas.size, _ABOVE * canvas.size * canvas.up
+        self._redraw = canvas.redraw
         self._gizmo: Any = None
         self._gizmo_of: tuple[int, bool] | None = None
         self._turn, self._place = np.eye(3), np.zeros(3)  # of the gizmo, scene units
         self._grab: _Grab | None = None
-        self._label = client.scene.add_label("/joint", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
+        self._label = self._client.scene.add_label(
+            "/joint", "", visible=False, anchor="bottom-center", font_screen_scale=0.9
+        )
 
     def toggle(self, row: int) -> None:
         """Show the rings, or hide them if they are shown.
@@ -74,11 +65,11 @@ class Rings:
         Raises:
             InputError: If the joint does not move.
         """
-        joint = self._session.given.joints[row]
+        joint = self._body.given.joints[row]
         if not joint.kind.q_size:
             raise InputError("this joint does not move", value=joint.name)
         self.shown = not self.shown
-        self._session.touch()
+        self._redraw()
 
     def show(self, frame: Frame, row: int | None) -> None:
         """Show the gizmo of a joint, a row of the given skeleton; None for no joint."""
@@ -88,7 +79,7 @@ class Rings:
                 world = frame.pose.frames[row + frame.added]
                 self._place = world[9:] * self._scale
                 self._turn = self._axes(row, world[:9].reshape(3, 3))
-            if self.shown and self._session.given.joints[row].kind.q_size:
+            if self.shown and self._body.given.joints[row].kind.q_size:
                 shape = row, self._handles.local
         if shape != self._gizmo_of:
             if self._gizmo is not None:
@@ -103,14 +94,14 @@ class Rings:
         if self._gizmo is not None and self._grab is None:
             move_node(self._gizmo, self._place, wxyz(self._turn))
         move_node(self._label, self._place + self._above)
-        self._label.text = self._session.given.joint_names[row]
+        self._label.text = self._body.given.joint_names[row]
 
     def _axes(self, row: int, turn: Array) -> Array:
         """Return the axes of the gizmo as columns, (3, 3), for a joint whose frame is turned by ``turn``.
 
         A ring is a quarter of a circle between the positive halves of two axes: the one that is nearest to the camera.
         """
-        joint = self._session.given.joints[row]
+        joint = self._body.given.joints[row]
         near = np.asarray(self._client.camera.position) - self._place
         if joint.kind in (Kind.HINGE, Kind.SLIDE):
             return _facing(align_z(turn @ np.asarray(joint.axis)), near)
@@ -119,7 +110,7 @@ class Rings:
 
     def _add(self, row: int) -> Any:
         """Make the gizmo: a ring for a hinge, an arrow for a slide, three rings for a ball, all for a free joint."""
-        kind = self._session.given.joints[row].kind
+        kind = self._body.given.joints[row].kind
         gizmo = self._client.scene.add_transform_controls(
             "/rings",
             scale=_SIZE * self._size,
@@ -139,28 +130,28 @@ class Rings:
                     self._drag(row, event.phase, *to)
             if event.phase == "end":
                 self._grab = None
-                self._session.finish_edit()
+                self._hand.end()
 
         gizmo.on_update(on_update)
         return gizmo
 
     def _drag(self, row: int, phase: str, place: Array, turn: Array) -> None:
         """Set the joint while its gizmo is dragged to a position (3,), scene units, and a rotation (3, 3)."""
-        session = self._session
-        with session.lock:
-            at = row + session.rooted.added
+        body = self._body
+        with body.lock:
+            at = row + body.rooted.added
             if phase == "start" or self._grab is None:
-                session.remember()
-                values = session.pose.q[session.skeleton.q_slice(at)].copy()
-                self._grab = _Grab(self._turn, self._place, session.pose.frames[at].copy(), values)
+                self._hand.begin()
+                values = body.pose.q[body.skeleton.q_slice(at)].copy()
+                self._grab = _Grab(self._turn, self._place, body.pose.frames[at].copy(), values)
             grab = self._grab
-            session.set_joint(at, self._values(row, grab, turn, place), step=False)
+            body.set_joint(at, self._values(row, grab, turn, place), step=False)
 
     def _values(self, row: int, grab: _Grab, turn: Array, place: Array) -> Array:
         """Return the values of a joint for the rotation and the position of its gizmo."""
         from scipy.spatial.transform import Rotation
 
-        joint, frame = self._session.given.joints[row], grab.joint[:9].reshape(3, 3)
+        joint, frame = self._body.given.joints[row], grab.joint[:9].reshape(3, 3)
         vector = Rotation.from_matrix(turn @ grab.turn.T).as_rotvec()
         if joint.kind is Kind.HINGE:
             angle = float(vector @ (frame @ np.asarray(joint.axis)))

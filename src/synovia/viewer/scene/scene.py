@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,7 +17,9 @@ from synovia.model.geometry import Array
 from synovia.surface import Surface
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.state import State
 from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Ghost, Onion
 from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.lines import add_lines
@@ -46,72 +49,74 @@ _FILLED: Final = 0.9  # of the width and the height, on a phone of the upper hal
 _PHONE: Final = 0.7  # width over height; a page below this is that of a phone
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """How a body looks.
+
+    Args:
+        surface: Its surface.
+        dark: Whether the background is dark.
+        shadows: Whether the body casts a shadow.
+    """
+
+    surface: Surface
+    dark: bool = False
+    shadows: bool = True
+
+
 class Scene:
     """One browser's scene of one session.
 
     Args:
         client: The browser.
         session: The session.
+        look: How its body looks.
         on_select: Function that gets the key of a target that is clicked or grabbed.
         on_joint: Function that gets the joint that is clicked, a row of the given skeleton.
-        surface: The surface of the body.
-        dark: Whether the background is dark.
-        shadows: Whether the body casts a shadow.
     """
 
     def __init__(
         self,
         client: ClientHandle,
         session: Session,
+        look: Look,
         on_select: Callable[[int], None],
         on_joint: Callable[[int], None],
-        surface: Surface,
-        *,
-        dark: bool = False,
-        shadows: bool = True,
     ) -> None:
         """Add the body, the floor and the camera."""
-        self.client, self.session = client, session
-        self.scale = scene_scale(session)
-        self.theme: Theme = THEMES["dark" if dark else "light"]
+        self.client, self._state, self._body, self._goals = client, session.state, session.body, session.goals
+        self.scale = scene_scale(session.state)
+        self.theme: Theme = THEMES["dark" if look.dark else "light"]
         self.arcs = "selected"
         self.joint: int | None = None  # the selected one, a row of the given skeleton
         self._select_joint = on_joint
-        self._up = upward(session.given)
-        pose = session.given.rest_pose()
+        self._up = upward(session.body.given)
+        pose = session.body.given.rest_pose()
         self.size = float(np.linalg.norm(np.ptp(pose.positions, axis=0)) * self.scale) or 1.0
-        self._build: Build = build(session.given, self.theme, self.scale)
+        self._build: Build = build(session.body.given, self.theme, self.scale)
         self._runners: list[Ghost] = []
         self._rims: dict[int, Array] = {}
-        self.handles = Handles(first_length(session.size, session.given.meters_per_unit))
-        self.targets = Targets(
-            client,
-            session,
-            self.theme,
-            self.handles,
-            scale=self.scale,
-            size=self.size,
-            up=self._up,
-            on_select=on_select,
-        )
-        self.rings = Rings(client, session, self.handles, scale=self.scale, size=self.size, up=self._up)
-        self.ranges = Ranges(client, session.given, self.theme, scale=self.scale, size=self.size)
-        self.sketches = Sketches(client, session, self.theme, scale=self.scale, size=self.size)
-        positions = session.start().positions[session.rooted.added :] * self.scale
+        self.handles = Handles(first_length(session.body.size, session.body.given.meters_per_unit))
+        canvas = Canvas(client, self.theme, self.scale, self.size, self._up, session.state.touch)
+        self.targets = Targets(canvas, session.goals, session.hand, self.handles, on_select)
+        self.rings = Rings(canvas, session.body, session.hand, self.handles)
+        self.ranges = Ranges(canvas, session.body.given)
+        self.sketches = Sketches(canvas, session.goals)
+        positions = session.animation.start().positions[session.body.rooted.added :] * self.scale
         self._make_floor(positions)
         self._meshes = BodyMeshes(client.scene, "/body", self._build, positions)
         self._bones, self._joints = self._meshes.bones, self._meshes.joints
         self._joints.on_drag("left")(self._on_joint)
         self._joints.on_drag("left", modifier=SNAPS)(self._on_joint)
         self._joints.on_click(self._on_click)
-        self.path = ClipPath(client, session, scale=self.scale, size=self.size)
-        self.onion = Onion(client, session, self._build, scale=self.scale)
+        self.path = ClipPath(canvas, session.animation)
+        self.onion = Onion(canvas, session.animation, self._build)
         self._limits = add_lines(client, "/limits", _LIMIT, 1.5)
-        self._aspect, self._viewpoint = 1.0, viewpoint(session, 1.0)
+        self._aspect, self._viewpoint = 1.0, viewpoint(session.state, 1.0)
         client.camera.on_update(self._look)
-        world = session.start().frames[session.rooted.added :]
-        self.look = first_look(session.given, surface)
-        self._skin = Skin(client, surface, scale=self.scale, world=world, shadows=shadows, shown=self.look)
+        world = session.animation.start().frames[session.body.rooted.added :]
+        self.look = first_look(session.body.given, look.surface)
+        self._skin = Skin(client, look.surface, scale=self.scale, world=world, shadows=look.shadows, shown=self.look)
         self.choose_look(self.look)
 
     def _make_floor(self, positions: Array) -> None:
@@ -139,7 +144,7 @@ class Scene:
     def set_theme(self, dark: bool) -> None:
         """Change to the colours of the dark or the light page."""
         self.theme = THEMES["dark" if dark else "light"]
-        self._build = build(self.session.given, self.theme, self.scale)
+        self._build = build(self._body.given, self.theme, self.scale)
         self._bones.batched_colors = self._build.bone_colours
         self._joints.batched_colors = self._build.joint_colours
         self._grid.cell_color = self._grid.section_color = self.theme.grid
@@ -154,7 +159,7 @@ class Scene:
         self._bones.visible = shown != "surface"
         # Joints stay below an opaque surface, small enough not to be seen, so that the mouse can still take them.
         self._joints.batched_scales = (self._build.round * (_UNDER if shown == "surface" else 1.0)).astype(np.float32)
-        self.session.touch()  # update a surface that was hidden
+        self._state.touch()  # update a surface that was hidden
 
     def show_runners(self, runners: Sequence[tuple[Pose, str]]) -> None:
         """Show poses as translucent bodies, each in its colour (#rrggbb), and remove the previous ones."""
@@ -162,7 +167,7 @@ class Scene:
             ghost.remove()
         self._runners = []
         for number, (pose, colour) in enumerate(runners):
-            positions = pose.positions[len(pose.skeleton) - len(self.session.given) :] * self.scale
+            positions = pose.positions[len(pose.skeleton) - len(self._body.given) :] * self.scale
             ghost = Ghost(
                 self.client, f"/runners/{number}", self._build, positions, tuple(bytes.fromhex(colour[1:])), _RUNNER
             )
@@ -185,7 +190,7 @@ class Scene:
 
     def _show_limits(self, world: Array) -> None:
         """Show the limits of the selected joint and its nearest ancestors, or of all joints."""
-        skeleton = self.session.given
+        skeleton = self._body.given
         rows: list[int] = []
         if self.arcs == "all":
             rows = list(range(len(skeleton)))
@@ -219,10 +224,10 @@ class Scene:
                 sight.
         """
         camera = self.client.camera
-        positions = self.session.pose.positions[self.session.rooted.added :] * self.scale
+        positions = self._body.pose.positions[self._body.rooted.added :] * self.scale
         way = np.asarray(camera.position) - np.asarray(camera.look_at)
         if side is not None:
-            ahead = ahead_of(self.session.given)
+            ahead = ahead_of(self._body.given)
             sides = {"front": ahead, "left": np.cross(self._up, ahead), "top": self._up + _TILT * ahead}
             way = sides[side]
         far = float(np.linalg.norm(way))
@@ -235,7 +240,7 @@ class Scene:
         away = np.asarray(camera.look_at) - np.asarray(camera.position)
         away = away - (away @ self._up) * self._up
         if np.linalg.norm(away) < 1e-9:  # from above
-            away = -ahead_of(self.session.given)
+            away = -ahead_of(self._body.given)
         place = int(np.argmax(np.abs(away) - 2.0 * np.linalg.norm(away) * np.abs(self._up)))
         ahead: Array = math.copysign(1.0, float(away[place])) * np.eye(3)[place]
         return np.cross(ahead, self._up), self._up, ahead
@@ -245,7 +250,7 @@ class Scene:
         aspect = camera.image_width / max(camera.image_height, 1)
         there = np.abs(np.asarray(camera.position) - self._viewpoint[0]).max() < 1e-3 * self.size
         if there and abs(aspect - self._aspect) > 0.02:
-            self._aspect, self._viewpoint = aspect, viewpoint(self.session, aspect)
+            self._aspect, self._viewpoint = aspect, viewpoint(self._state, aspect)
             camera.position, camera.look_at = self._viewpoint
 
     def _row(self, index: Any) -> int | None:
@@ -261,7 +266,7 @@ class Scene:
             return
         if row == self.joint and self.targets.selected is None:
             self.rings.shown = not self.rings.shown
-            self.session.touch()
+            self._state.touch()
         else:
             self.rings.shown = True
             self._select_joint(row)
@@ -273,10 +278,10 @@ class Scene:
             return
 
         def key() -> int:
-            for editor in self.session.editors:
+            for editor in self._goals.editors:
                 if editor.row == row and editor.has_position and editor.enabled:
                     return editor.key
-            return self.session.add("position", row).key
+            return self._goals.add("position", row).key
 
         self.targets.drag(f"joint {row}", event, key)
 
@@ -288,10 +293,10 @@ def first_look(skeleton: Skeleton, surface: Surface) -> str:
     return "surface" if surface.covers(bone_lengths(skeleton)) else "both"
 
 
-def scene_scale(session: Session) -> float:
+def scene_scale(state: State) -> float:
     """Return scene units per length unit: metres if the file names its unit, else those of a body of human size."""
-    extent = float(np.linalg.norm(np.ptp(session.given.rest_pose().positions, axis=0))) or session.size
-    unit = session.given.meters_per_unit
+    extent = float(np.linalg.norm(np.ptp(state.given.rest_pose().positions, axis=0))) or state.size
+    unit = state.given.meters_per_unit
     if unit is not None and _HUMAN_SCALE[0] <= extent * unit <= _HUMAN_SCALE[1]:
         return unit
     return _SIZE / extent
@@ -299,26 +304,27 @@ def scene_scale(session: Session) -> float:
 
 def first_aim(session: Session) -> Aim:
     """Return a camera in front of the body, a little above and to the side of it."""
-    up = upward(session.given)
-    size = float(np.linalg.norm(np.ptp(session.start().positions * scene_scale(session), axis=0))) or 1.0
-    return Aim(up, *viewpoint(session, 1.0), fov=_VIEW, near=0.01 * size, far=100.0 * size)
+    state = session.state
+    up = upward(state.given)
+    size = float(np.linalg.norm(np.ptp(state.start().positions * scene_scale(state), axis=0))) or 1.0
+    return Aim(up, *viewpoint(state, 1.0), fov=_VIEW, near=0.01 * size, far=100.0 * size)
 
 
-def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
+def viewpoint(state: State, aspect: float) -> tuple[Array, Array]:
     """Return the position (3,) and the target (3,) of a camera that sees the whole body, scene units.
 
     It also sees where the clip leads the body, except far away, where the body would be too small.
 
     Args:
-        session: The session.
+        state: The state.
         aspect: Width of the scene over its height.
     """
-    up = upward(session.given)
-    times = [session.play.time, *np.linspace(*session.play.span, _GLANCES).tolist()]
-    poses = np.array([session.start(time).positions[session.rooted.added :] for time in times])
+    up = upward(state.given)
+    times = [state.play.time, *np.linspace(*state.play.span, _GLANCES).tolist()]
+    poses = np.array([state.start(time).positions[state.rooted.added :] for time in times])
     away = np.linalg.norm((poses - poses[0]).mean(axis=1), axis=1)
-    seen = poses[away <= _NEAR * session.size] * scene_scale(session)
-    ahead = ahead_of(session.given)
+    seen = poses[away <= _NEAR * state.size] * scene_scale(state)
+    ahead = ahead_of(state.given)
     way = 0.89 * ahead + 0.39 * np.cross(up, ahead) + 0.23 * up
     return _seen_from(np.concatenate(seen), up, aspect, way, seen[0])
 

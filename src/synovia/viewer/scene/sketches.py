@@ -6,7 +6,7 @@ A kind of goal sketches itself, for pictures and for the page. Points and arcs o
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from synovia.draw.marks import sketches_of
 from synovia.draw.theme import Theme
@@ -17,11 +17,9 @@ from synovia.model.geometry import Array, rigid
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.engine import Frame
-from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.goals import Goals
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.lines import STATES, StateLines
-
-if TYPE_CHECKING:
-    from viser import ClientHandle
 
 _WIDTH: Final = 2.0  # pixels
 
@@ -30,20 +28,17 @@ class Sketches:
     """The lines of all goals, coloured by their state.
 
     Args:
-        client: The browser.
-        session: The session.
-        theme: Colours.
-        scale: Scene units per length unit.
-        size: Size of the body, scene units.
+        canvas: What they are drawn with.
+        goals: The goals.
     """
 
-    def __init__(self, client: ClientHandle, session: Session, theme: Theme, *, scale: float, size: float) -> None:
+    def __init__(self, canvas: Canvas, goals: Goals) -> None:
         """Make the nodes that are never removed."""
         self.shown = True
-        self._session, self._scale, self._size = session, scale, size / scale
+        self._goals, self._scale, self._size = goals, canvas.scale, canvas.size / canvas.scale
         self._free: dict[int, Goal] = {}  # goals that are not solved, by the key of their editor
-        self._version = -1  # of the session, at which these were made
-        self._lines = StateLines(client, "/sketches", theme, _WIDTH)
+        self._version = -1  # of the goals, at which these were made
+        self._lines = StateLines(canvas.client, "/sketches", canvas.theme, _WIDTH)
 
     def set_theme(self, theme: Theme) -> None:
         """Change the colours."""
@@ -51,8 +46,8 @@ class Sketches:
 
     def show(self, frame: Frame) -> None:
         """Show the lines of a frame."""
-        if self._version != self._session.version:
-            self._version = self._session.version
+        if self._version != self._goals.version:
+            self._version = self._goals.version
             self._free.clear()
         paths: dict[str, list[Array]] = {state: [] for state in STATES}
         if frame.solution is not None and self.shown and not frame.busy:
@@ -67,7 +62,7 @@ class Sketches:
         """Return the lines of a goal that is off until its target is moved, in length units."""
         if editor.key not in self._free:
             with suppress(SynoviaError):
-                self._free[editor.key] = editor.goal(self._session.given.address)
+                self._free[editor.key] = editor.goal(self._goals.given.address)
         goal = self._free.get(editor.key)
         if goal is None:
             return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -17,13 +17,12 @@ from synovia.model.geometry import Array
 from synovia.viewer.editing.editor import GoalEditor, bounds_of
 from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.engine import Frame, miss_text
-from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.goals import Goals
+from synovia.viewer.editing.hand import Hand
 from synovia.viewer.scene.bodies import wxyz
+from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.handles import Handles, dragged_to, move_node
 from synovia.viewer.scene.lines import STATES, StateLines, add_lines
-
-if TYPE_CHECKING:
-    from viser import ClientHandle
 
 _BALL: Final = 0.024  # radius of a target, share of the body's size
 _RADIUS: Final = 0.1  # radius of a range's arc, share of the body's size: outside the arcs of limits
@@ -36,31 +35,25 @@ class Targets:
     """The targets of one browser's scene.
 
     Args:
-        client: The browser.
-        session: The session.
-        theme: Colours.
+        canvas: What they are drawn with.
+        goals: The goals.
+        hand: Edits by hand.
         handles: Axes and steps of the gizmo.
-        scale: Scene units per length unit.
-        size: Size of the body, scene units.
-        up: Upward direction, (3,).
         on_select: Function that gets the key of a target that is clicked or grabbed.
     """
 
     def __init__(
         self,
-        client: ClientHandle,
-        session: Session,
-        theme: Theme,
+        canvas: Canvas,
+        goals: Goals,
+        hand: Hand,
         handles: Handles,
-        *,
-        scale: float,
-        size: float,
-        up: Array,
         on_select: Callable[[int], None],
     ) -> None:
         """Make the nodes that are never removed."""
-        self.client, self.session, self.theme, self._handles = client, session, theme, handles
-        self.scale, self.size, self._up = scale, size, up
+        self.theme, self._goals, self._hand, self._handles = canvas.theme, goals, hand, handles
+        self.scale, self._size, self._up, self._redraw = canvas.scale, canvas.size, canvas.up, canvas.redraw
+        self._nodes = canvas.client.scene
         self.selected: int | None = None
         self.gizmo: Gizmo = ""  # hidden until a click, because its arrows are in the way of a free drag
         self._select = on_select
@@ -71,8 +64,8 @@ class Targets:
         self._gizmo_of: tuple[int, str, str] | None = None
         self._held: tuple[Array, Array, Array] | None = None  # axes, place, rotation of the goal, as a drag starts
         self._axes = np.eye(3)  # of the gizmo, as columns
-        self._misses = add_lines(client, "/misses", theme.missed, 3.0)
-        self._label = client.scene.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
+        self._misses = add_lines(canvas.client, "/misses", self.theme.missed, 3.0)
+        self._label = self._nodes.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
     def show(self, frame: Frame) -> None:
         """Show the targets of a frame."""
@@ -112,15 +105,15 @@ class Targets:
 
     def _add_ball(self, editor: GoalEditor, place: Array, colour: tuple[int, int, int]) -> None:
         """Make the ball of a target and the marker of its tip."""
-        key, radius = editor.key, _BALL * self.size
-        handle = self.client.scene.add_icosphere(
+        key, radius = editor.key, _BALL * self._size
+        handle = self._nodes.add_icosphere(
             f"/targets/{key}", radius=radius, color=colour, opacity=0.8, position=tuple(place), cast_shadow=False
         )
 
         async def on_click(_: Any) -> None:
             self.gizmo = "" if self.gizmo and self.selected == key else "both"
             self._select(key)
-            self.session.touch()
+            self._redraw()
 
         async def on_drag(event: Any) -> None:
             self.drag(f"target {key}", event, lambda: key)
@@ -129,7 +122,7 @@ class Targets:
         handle.on_drag("left")(on_drag)
         handle.on_drag("left", modifier=SNAPS)(on_drag)
         self._balls[key] = handle
-        self._ghosts[key] = self.client.scene.add_frame(
+        self._ghosts[key] = self._nodes.add_frame(
             f"/ghosts/{key}",
             show_axes=editor.has_rotation,
             axes_length=1.7 * radius,
@@ -159,19 +152,19 @@ class Targets:
         place = editor.position if editor.has_position else tip_of(frame.pose, editor, frame.added)[0]
         if self._gizmo is not None and self._held is None:
             move_node(self._gizmo, place * self.scale, wxyz(self._axes))
-        move_node(self._label, place * self.scale + 2.2 * _BALL * self.size * self._up)
+        move_node(self._label, place * self.scale + 2.2 * _BALL * self._size * self._up)
         text = editor.label
         if editor.key in frame.missed:
-            text += f"  missed by {miss_text(frame.errors[editor.key], self.session.given.meters_per_unit)}"
+            text += f"  missed by {miss_text(frame.errors[editor.key], self._goals.given.meters_per_unit)}"
         self._label.text = text
         self._label.visible = True
 
     def _add_gizmo(self, editor: GoalEditor) -> Any:
         """Make the gizmo of a target."""
         key = editor.key
-        gizmo = self.client.scene.add_transform_controls(
+        gizmo = self._nodes.add_transform_controls(
             "/gizmo",
-            scale=0.22 * self.size,
+            scale=0.22 * self._size,
             disable_axes=not editor.has_position or self.gizmo == "turn",
             disable_sliders=True,
             disable_rotations=not editor.has_rotation or self.gizmo == "move",
@@ -183,14 +176,14 @@ class Targets:
 
         async def on_update(event: Any) -> None:
             if event.phase == "start" or self._held is None:
-                self.session.remember()
+                self._hand.begin()
                 self._held = self._axes, editor.position, editor.rotation
             if (to := dragged_to(event.target)) is not None:
                 with suppress(SynoviaError, ValueError):
                     self._drag_gizmo(key, to[0] / self.scale, to[1])
             if event.phase == "end":
                 self._held = None
-                self.session.finish_edit()
+                self._hand.end()
 
         gizmo.on_update(on_update)
         return gizmo
@@ -199,10 +192,10 @@ class Targets:
         """Move a target with its gizmo, to a position (3,) and a rotation (3, 3) of the gizmo."""
         from scipy.spatial.transform import Rotation
 
-        editor = self.session.editor(key)
+        editor = self._goals.editor(key)
         axes, start, rotation = self._held or (self._axes, editor.position, editor.rotation)
         about = self._handles.turned(Rotation.from_matrix(turn @ axes.T).as_rotvec())
-        self.session.move(
+        self._goals.move(
             key,
             self._handles.moved(start, place, axes) if editor.has_position else None,
             Rotation.from_rotvec(about).as_matrix() @ rotation if editor.has_rotation else None,
@@ -226,17 +219,17 @@ class Targets:
             if what in self._grab:
                 key, offset, start = self._grab[what]
                 held = event.modifier == SNAPS
-                self.session.move(key, self._handles.moved(start, pointer + offset, np.eye(3), held=held))
+                self._goals.move(key, self._handles.moved(start, pointer + offset, np.eye(3), held=held))
         if event.phase == "end":
             self._grab.pop(what, None)
-            self.session.finish_edit()
+            self._hand.end()
 
     def _begin_drag(self, what: str, event: Any, key_of: Callable[[], int]) -> None:
         """Grab a target, if its goal has a position; the arguments are those of ``drag``."""
         self._grab.pop(what, None)
-        with self.session.one_step():  # ``key_of`` may add a goal: undo removes it with the drag
+        with self._hand.one_step():  # ``key_of`` may add a goal: undo removes it with the drag
             key = key_of()
-        editor = self.session.editor(key)
+        editor = self._goals.editor(key)
         if editor.has_position:
             self.gizmo = ""
             grabbed = np.array(event.start_position, float) / self.scale
@@ -248,18 +241,15 @@ class Ranges:
     """The arcs of ranges in one browser's scene, coloured by the state of their goals.
 
     Args:
-        client: The browser.
+        canvas: What they are drawn with.
         skeleton: The given skeleton.
-        theme: Colours.
-        scale: Scene units per length unit.
-        size: Size of the body, scene units.
     """
 
-    def __init__(self, client: ClientHandle, skeleton: Skeleton, theme: Theme, *, scale: float, size: float) -> None:
+    def __init__(self, canvas: Canvas, skeleton: Skeleton) -> None:
         """Make the nodes that are never removed."""
-        self._skeleton, self._scale, self._radius = skeleton, scale, _RADIUS * size / scale
+        self._skeleton, self._scale, self._radius = skeleton, canvas.scale, _RADIUS * canvas.size / canvas.scale
         self._beside = _BESIDE * radii_of(skeleton, bones_of(skeleton))
-        self._lines = StateLines(client, "/ranges", theme, 4.0)
+        self._lines = StateLines(canvas.client, "/ranges", canvas.theme, 4.0)
 
     def set_theme(self, theme: Theme) -> None:
         """Change the colours."""

@@ -1,0 +1,253 @@
+"""The clip of a page: which one plays, from when to when, and the keys on top of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.io.load import clip_number
+from synovia.model import Pose
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.pose import inside_limits
+from synovia.viewer.editing.clip import Key, Play, change_between, still_clip
+from synovia.viewer.editing.history import History
+from synovia.viewer.editing.root import Rooted, without_root_values
+from synovia.viewer.editing.state import State
+
+
+class Animation:
+    """The clip that plays under the goals, and the keys on top of it.
+
+    Args:
+        state: The state of the page.
+        history: Its history.
+
+    Attributes:
+        auto_key: Whether an edit by hand becomes a key once the body rests.
+    """
+
+    def __init__(self, state: State, history: History) -> None:
+        """Store state and history."""
+        self._state, self._history = state, history
+        self.lock = state.lock  # held to read what belongs together
+        self.given = state.given
+        self.auto_key = False
+
+    @property
+    def clips(self) -> Sequence[Motion]:
+        """Clips to choose from."""
+        return self._state.clips
+
+    @property
+    def play(self) -> Play:
+        """The clip that plays, where it is, and its keys."""
+        return self._state.play
+
+    @property
+    def rooted(self) -> Rooted:
+        """The skeleton with its root mode."""
+        return self._state.rooted
+
+    def start(self, seconds: float | None = None) -> Pose:
+        """Return the pose that the solver starts from, see ``State.start``."""
+        return self._state.start(seconds)
+
+    def set_clip(self, number: int | None) -> None:
+        """Play another clip, or none.
+
+        No goal that was there before pins the clip: targets follow it until they are moved, and goals of the whole body
+        are off until there is no clip again.
+        """
+        with self._state.lock:
+            motion = None if number is None else self.clips[clip_number(self.clips, number, self.given.name)]
+            if motion is not None and not len(motion):
+                raise InputError("the clip has no frames", where=motion.name, expected="at least one")
+            self._history.remember()
+            self._state.key_due = False
+            paused = self.play.paused
+            for editor in self._state.editors:
+                if editor.has_target:
+                    if editor.follows and motion is None:
+                        self._state.to_current(editor)
+                    editor.follows = editor.enabled and motion is not None
+                elif motion is not None and editor.enabled:
+                    editor.enabled, paused = False, paused | {editor.key}
+                elif motion is None and editor.key in paused:
+                    editor.enabled = True
+            self._state.play = Play(motion, paused=frozenset() if motion is None else paused)
+            self._state.touch(structure=True)
+
+    def new_clip(self, seconds: float) -> None:
+        """Begin a clip of the present pose, which is its first key; more keys make it move.
+
+        Args:
+            seconds: Length of the clip.
+
+        Raises:
+            InputError: If the length cannot be used.
+        """
+        with self._state.lock:
+            q = self._state.pose.q.copy()
+            names = [motion.name for motion in self.clips]
+            clip = still_clip(self.given, without_root_values(q, self.given), seconds, names)
+            self._state.clips = [*self.clips, clip]
+            with self._history.one_step():
+                self.set_clip(len(self.clips) - 1)
+                self.play.holds = True
+                self.key(q)
+
+    def set_span(self, first: int | None = None, last: int | None = None) -> None:
+        """Set the first or the last frame of the clip that plays.
+
+        Raises:
+            InputError: If the clip has no such frames.
+        """
+        with self._state.lock:
+            play, motion = self._clip()
+            first, last = play.first if first is None else first, play.end if last is None else last
+            if not 0 <= first < last < len(motion):
+                expected = f"two frames of 0 to {len(motion) - 1}"
+                raise InputError("frames that play", value=(first, last), expected=expected)
+            self._history.remember("span")
+            play.first, play.last = first, last
+            play.time = float(np.clip(play.time, *play.span))
+            self._state.touch()
+
+    def finish_edit(self) -> None:
+        """Note the end of an edit by hand, such as a drag: with ``auto_key``, the pose of a clip will be keyed."""
+        with self._state.lock:
+            if self.auto_key and self.play.motion is not None:
+                self.play.playing = False
+                self._state.key_due = True
+                self._state.touch()
+
+    def key_if_due(self) -> Key | None:
+        """Key the pose if ``finish_edit`` has asked for it, in the same step of undo; return the key."""
+        with self._state.lock:
+            return self.key(step=False) if self._state.key_due and self.play.motion is not None else None
+
+    def key(self, q: Array | None = None, *, step: bool = True) -> Key:
+        """Keep a pose at the present frame as a key on top of the clip, and let the goals follow again.
+
+        Args:
+            q: Joint values of the pose, (nq,) of the solved skeleton, clamped to their limits; None: the present pose.
+            step: Whether the key is a step of undo.
+
+        Raises:
+            InputError: If no clip is chosen.
+        """
+        with self._state.lock:
+            play, motion = self._clip()
+            if step:
+                self._history.remember()
+            self._state.key_due = False
+            to: Array = self._state.pose.q if q is None else inside_limits(self._state.skeleton, q[None])[0]
+            play.playing = False
+            play.time = play.frame / motion.fps
+            key = Key(play.frame, change_between(self._state.skeleton, self._state.clip_values(play.time), to))
+            self._put_keys(key.frame, key)
+            play.loose = None
+            for editor in self._state.editors:
+                editor.follows = editor.enabled and editor.has_target
+            self._state.touch()
+            return key
+
+    def move_key(
+        self, frame: int, to: int | None = None, *, copy: bool = False, part: frozenset[int] | None = None
+    ) -> None:
+        """Move or copy a key to another frame, in place of what is keyed there.
+
+        Args:
+            frame: Frame of the key.
+            to: The other frame; None: the present one.
+            copy: Whether the key also stays where it is.
+            part: Part of the body whose key it is, see ``part_of``; None for the whole body.
+
+        Raises:
+            InputError: If there is no such key or no such frame.
+        """
+        with self._state.lock:
+            play, motion = self._clip()
+            to = play.frame if to is None else to
+            key = self._key_at(frame, part)
+            if not 0 <= to < len(motion):
+                raise InputError("frame of the key", value=to, expected=f"0 to {len(motion) - 1}")
+            if to == frame:
+                raise InputError("the key is at this frame", value=to, hint="go to the frame where it should be")
+            self._history.remember()
+            new = replace(key, frame=to, joints=key.of(part))
+            there = play.key_at(to)
+            if there is not None and new.joints is not None:
+                change = there.change.copy()
+                for place in map(self._state.skeleton.q_slice, new.joints):
+                    change[place] = new.change[place]
+                joints = None if there.joints is None else there.joints | new.joints
+                new = Key(to, change, joints)
+            self._put_keys(to, new)
+            if not copy:
+                self._put_keys(frame, self._without(key, part))
+
+    def unkey(self, frame: int, part: frozenset[int] | None = None) -> None:
+        """Remove the key at a frame, or what it keys of a part of the body (see ``part_of``)."""
+        with self._state.lock:
+            key = self._key_at(frame, part)
+            self._history.remember()
+            self._put_keys(frame, self._without(key, part))
+
+    def _key_at(self, frame: int, part: frozenset[int] | None) -> Key:
+        """Return the key of a part of the body at a frame.
+
+        Raises:
+            InputError: If there is none.
+        """
+        key = self.play.key_at(frame)
+        if key is None or key.of(part) == frozenset[int]():
+            raise InputError("there is no key", value=frame, expected="the frame of a key")
+        return key
+
+    def _without(self, key: Key, part: frozenset[int] | None) -> Key | None:
+        """Return a key without a part of the body, None if nothing is left."""
+        if part is None:
+            return None
+        rows = (row for row, joint in enumerate(self._state.skeleton.joints) if joint.kind.q_size)
+        left = (frozenset(rows) if key.joints is None else key.joints) - part
+        return replace(key, joints=left) if left else None
+
+    def _put_keys(self, frame: int, key: Key | None) -> None:
+        """Replace what is keyed at a frame; None: nothing."""
+        keys = [other for other in self.play.keys if other.frame != frame]
+        if key is not None:
+            keys.append(key)
+        self.play.keys = tuple(sorted(keys, key=lambda one: one.frame))
+        self._state.touch()
+
+    def _clip(self) -> tuple[Play, Motion]:
+        """Return the state of the clip, and the clip.
+
+        Raises:
+            InputError: If no clip is chosen.
+        """
+        if self.play.motion is None:
+            raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model, and begins one")
+        return self.play, self.play.motion
+
+    def set_play(self, **values: Any) -> None:
+        """Change ``time``, ``playing``, ``speed`` or ``weight`` of the clip."""
+        with self._state.lock:
+            for name, value in values.items():
+                if name != "playing" and not math.isfinite(value):
+                    raise InputError(f"{name} is not finite", value=value)
+            if "time" in values:
+                self.key_if_due()  # at the frame where the edit was made
+            if {"speed", "weight"} & set(values):
+                self._history.remember(("clip", *values))
+            for name, value in values.items():
+                setattr(self.play, name, value)
+            self.play.playing = self.play.playing and self.play.motion is not None
+            self._state.touch()

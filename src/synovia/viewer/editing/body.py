@@ -1,0 +1,142 @@
+"""The body of a page: its pose, joint by joint, and its root."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from synovia.errors import UnsupportedError
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.geometry import Array, as_numbers
+from synovia.model.pose import inside_limits
+from synovia.model.tree import ancestors
+from synovia.viewer.editing.clip import change_between
+from synovia.viewer.editing.editor_values import holds, place_at_current, with_reference
+from synovia.viewer.editing.history import History
+from synovia.viewer.editing.root import Rooted, changed_root, rooted, with_root_values, without_root_values
+from synovia.viewer.editing.state import State
+
+
+class Body:
+    """The pose of a body, joint by joint, and the way in which its root moves.
+
+    Args:
+        state: The state of the page.
+        history: Its history.
+    """
+
+    def __init__(self, state: State, history: History) -> None:
+        """Store state and history."""
+        self._state, self._history = state, history
+        self.lock = state.lock  # held to read, and then set, what belongs together
+        self.given = state.given
+        self.size = state.size  # length units
+
+    @property
+    def rooted(self) -> Rooted:
+        """The skeleton with its root mode."""
+        return self._state.rooted
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The solved skeleton: the given one, after the joints of a root that moves."""
+        return self._state.skeleton
+
+    @property
+    def mode(self) -> str:
+        """How the root moves, see ``rooted``."""
+        return self._state.mode
+
+    @property
+    def pose(self) -> Pose:
+        """The present pose."""
+        return self._state.pose
+
+    def put(self, q: Array) -> None:
+        """Set the pose by joint values of the solved skeleton, (nq,), clamped to its limits."""
+        self._state.put(q)
+
+    def joint_values(self) -> dict[str | int, Any]:
+        """Return the values of all joints that move, except free joints, by the key of the joint."""
+        rows = [row for row, joint in enumerate(self.given.joints) if joint.kind.q_size and joint.kind is not Kind.FREE]
+        return {self.given.address(row): self.pose[row + self.rooted.added] for row in rows}
+
+    def set_joint(self, row: int, values: Any, *, step: bool = True) -> None:
+        """Set a joint's value, clamped to its limits. The joint keeps it, and the targets that it moves go with it.
+
+        On a clip, the change stays on top of the clip until it is keyed. Rest goals take the value as their reference.
+
+        Args:
+            row: Row of the solved skeleton.
+            values: As in ``Pose.with_values``.
+            step: Whether the change is a step of undo; quick changes of one joint are one step.
+        """
+        state = self._state
+        with state.lock:
+            place = self.skeleton.q_slice(row)
+            value = as_numbers(values, (place.stop - place.start,), f"value of {self.skeleton.joint_names[row]!r}")
+            if step:
+                self._history.remember(("joint", row))
+            to = _with_value(self.skeleton, state.start().q, place, value)
+            if state.play.motion is None:
+                state.put(to)
+            else:
+                state.play.loose = None
+                state.play.loose = change_between(self.skeleton, state.start().q, to)
+                state.pose = Pose(self.skeleton, _with_value(self.skeleton, state.pose.q, place, value))
+            self._let_goals_keep(row)
+
+    def clear_joint(self, row: int) -> None:
+        """Set a joint of the given skeleton to its rest value."""
+        self.set_joint(row + self.rooted.added, self.given.rest_q[self.given.q_slice(row)])
+
+    def _let_goals_keep(self, row: int) -> None:
+        """Let goals keep the present value of a joint: targets that it moves go with it, rest goals hold the value.
+
+        Args:
+            row: Row of the solved skeleton.
+        """
+        state, structure, added = self._state, False, self.rooted.added
+        for editor in (one for one in state.editors if one.enabled):
+            if editor.row is not None:
+                follows = editor.follows and state.play.motion is not None
+                moves = row in ancestors(self.skeleton.parents, editor.row + added)
+                if moves and editor.has_target and not follows:
+                    place_at_current(editor, state.pose, added, self.size)
+            elif row >= added and holds(editor, self.given, row - added):
+                structure = True
+                editor.values["pose"] = with_reference(editor, self.given, row - added, state.pose[row])
+        state.touch(structure=structure)
+
+    def set_root(self, mode: str) -> None:
+        """Change how the root moves; the body stays where it is."""
+        state = self._state
+        with state.lock:
+            if state.play.keys:
+                raise UnsupportedError(
+                    "the root cannot move another way while the clip has keys", hint="delete the keys first"
+                )
+            to, q = changed_root(state.pose.q, state.rooted, self.given, mode)
+            self._history.remember()
+            if state.play.loose is not None:
+                state.play.loose = with_root_values(without_root_values(state.play.loose, self.given), to)
+            state.set_root(to, q)
+
+    def rest(self) -> None:
+        """Set the rest pose, with the root where the file has it, and move every target to the body."""
+        state = self._state
+        with state.lock:
+            self._history.remember()
+            to = rooted(self.given, state.mode)
+            state.set_root(to, to.skeleton.rest_q)
+            for editor in state.editors:
+                state.to_current(editor)
+
+
+def _with_value(skeleton: Skeleton, q: Array, place: slice, value: Array) -> Array:
+    """Return joint values, (nq,), with the values of one joint, clamped to its limits."""
+    out: Array = np.array(q)
+    out[place] = value
+    out[place] = inside_limits(skeleton, out[None])[0][place]
+    return skeleton.follow(out)

@@ -1,0 +1,191 @@
+"""The goals of a page: they are added, changed, moved and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.model.geometry import as_numbers
+from synovia.model.tree import ancestors
+from synovia.viewer.editing.editor import GoalEditor, kind_of
+from synovia.viewer.editing.editor_values import edited, editor_from, free_label, set_defaults
+from synovia.viewer.editing.history import History
+from synovia.viewer.editing.standin import limb_of
+from synovia.viewer.editing.state import State
+
+_MOST: Final = 64
+_FAR: Final = 1e4  # largest distance of a target, body sizes
+
+
+class Goals:
+    """The goal editors of a page.
+
+    Args:
+        state: The state of the page.
+        history: Its history.
+    """
+
+    def __init__(self, state: State, history: History) -> None:
+        """Store state and history."""
+        self._state, self._history = state, history
+        self.given = state.given
+        self._next_key = 1
+
+    @property
+    def editors(self) -> Sequence[GoalEditor]:
+        """All editors, in the order in which they were added."""
+        return self._state.editors
+
+    @property
+    def version(self) -> int:
+        """Number that changes with the goals, but not with their targets."""
+        return self._state.version
+
+    @property
+    def levels(self) -> bool:
+        """Whether the solver supports priorities."""
+        return self._state.solver.supports_priorities
+
+    def find(self, key: int | None) -> GoalEditor | None:
+        """Return an editor by its key, None if there is none."""
+        return next((editor for editor in self.editors if editor.key == key), None)
+
+    def editor(self, key: int | None) -> GoalEditor:
+        """Return an editor by its key.
+
+        Raises:
+            InputError: If the goal was removed.
+        """
+        if (editor := self.find(key)) is None:
+            raise InputError("the goal was removed, or none is selected", value=key)
+        return editor
+
+    def add(self, kind: str, joint: str | int | None, *, label: str | None = None) -> GoalEditor:
+        """Add an editor whose target is the present pose of the joint.
+
+        Raises:
+            UnknownNameError: If the joint or the kind is unknown.
+            InputError: If the page has too many goals.
+        """
+        state = self._state
+        with state.lock:
+            goal, row = kind_of(kind).goal, None
+            if goal.on_joint:
+                named = 0 if joint is None else joint
+                row = self.given.value_index(named) if goal.bounds_value else self.given.locate(named)[0]
+            called = label or (kind if row is None else self.given.joint_names[row])
+            if len(state.editors) >= _MOST:
+                raise InputError("too many goals", value=len(state.editors) + 1, expected=f"at most {_MOST}")
+            editor = GoalEditor(self._next_key, kind, row, free_label(called, (one.label for one in state.editors)))
+            set_defaults(editor, self.given)
+            state.to_current(editor)
+            self._history.remember()
+            self._next_key += 1
+            state.editors.append(editor)
+            state.touch(structure=True)
+            return editor
+
+    def adopt(self, goal: Goal) -> GoalEditor:
+        """Add an editor of a goal. If the goal has no target, that is the present pose of the joint.
+
+        Raises:
+            UnknownNameError: If the joint does not exist, or the page does not support the kind of goal.
+        """
+        with self._state.lock:
+            editor = self.add(goal.kind.replace("_", " "), goal.joint, label=goal.name)
+            editor_from(editor, goal, self.given, self._state.to_current)
+            self._state.touch(structure=True)
+            return editor
+
+    def remove(self, key: int | None) -> None:
+        """Remove an editor."""
+        with self._state.lock:
+            editor = self.editor(key)
+            self._history.remember()
+            self._state.editors.remove(editor)
+            self._state.touch(structure=True)
+
+    def change(self, key: int | None, **values: Any) -> None:
+        """Change ``enabled``, ``weight``, ``priority``, ``kind`` or ``values`` of an editor.
+
+        Raises:
+            InputError: If a value cannot be used.
+        """
+        with self._state.lock:
+            editor = self.editor(key)
+            tried = edited(editor, values, self.given, self._state.to_current)
+            self._history.remember((key, *values) if set(values) <= {"weight", "values"} else None)
+            editor.become(tried)
+            self._state.touch(structure=True)
+
+    def move(self, key: int | None, place: Any = None, turn: Any = None) -> None:
+        """Move an editor's target; the eased target follows.
+
+        Args:
+            key: Key of the editor.
+            place: World position, (3,), length units.
+            turn: World rotation, (3, 3).
+
+        Raises:
+            InputError: If a value is not finite or the target is too far away.
+        """
+        state = self._state
+        with state.lock:
+            editor = self.editor(key)
+            if place is not None:
+                place = as_numbers(place, (3,), "target")
+                if np.abs(place - state.pose.frames[0, 9:]).max() > _FAR * state.size:
+                    raise InputError(
+                        "target is too far away", value=place.tolist(), expected=f"at most {_FAR:g} body sizes"
+                    )
+                editor.position, editor.given = place, editor.given | POSITION
+            if turn is not None:
+                editor.rotation, editor.given = as_numbers(turn, (3, 3), "rotation"), editor.given | ROTATION
+            state.touch(structure=editor.free)
+            editor.enabled, editor.idle, editor.follows = editor.enabled or editor.idle, False, False
+
+    def to_current(self, key: int | None) -> None:
+        """Set an editor's target to the present pose of its joint."""
+        with self._state.lock:
+            editor = self.editor(key)
+            self._history.remember()
+            self._state.to_current(editor)
+
+    def pin(self, key: int | None) -> bool:
+        """Hold the joint of a goal where it is, or let it go if it is held; return whether it is held now.
+
+        A goal without a target of its own (a range) gets a position goal beside it.
+        """
+        with self._state.lock:
+            editor = self.editor(key)
+            if not editor.has_target:
+                if editor.row is None:
+                    raise InputError("a goal of the whole body has no joint to pin", value=editor.label)
+                self.add("position", editor.row)
+                return True
+            self._history.remember()
+            held = not editor.enabled or editor.follows
+            self._state.to_current(editor)
+            editor.enabled, editor.idle, editor.follows = held, not held, False
+            self._state.touch(structure=True)
+            return held
+
+    def part_of(self, key: int | None) -> frozenset[int]:
+        """Return the part of the body that belongs to a goal: its limb, and all below its joint.
+
+        The part is a set of rows of the solved skeleton.
+
+        Raises:
+            InputError: If the goal was removed, or has no joint.
+        """
+        editor, skeleton = self.editor(key), self._state.skeleton
+        if editor.row is None:
+            raise InputError("a goal of the whole body has no joint", value=editor.label)
+        at, parents = editor.row + self._state.rooted.added, skeleton.parents
+        below = (row for row in range(at, len(parents)) if at in ancestors(parents, row))
+        return frozenset((*limb_of(skeleton, at), *below))

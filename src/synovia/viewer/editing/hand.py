@@ -1,0 +1,34 @@
+"""Edits by hand: where they begin and end."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from contextlib import AbstractContextManager
+
+from synovia.viewer.editing.animation import Animation
+from synovia.viewer.editing.history import History
+
+
+class Hand:
+    """Edits by hand, such as drags: each begins as a step of undo and ends, with auto-key, in a key.
+
+    Args:
+        history: The history of the page.
+        animation: Its clip.
+    """
+
+    def __init__(self, history: History, animation: Animation) -> None:
+        """Store history and clip."""
+        self._history, self._animation = history, animation
+
+    def begin(self, what: Hashable = None) -> None:
+        """Begin an edit; quick edits of the same thing (``what``) are one step of undo."""
+        self._history.remember(what)
+
+    def one_step(self) -> AbstractContextManager[None]:
+        """Make all changes in the context one step of undo."""
+        return self._history.one_step()
+
+    def end(self) -> None:
+        """End an edit."""
+        self._animation.finish_edit()

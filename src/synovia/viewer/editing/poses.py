@@ -1,0 +1,153 @@
+"""The poses of a page: what is copied, mirrored and kept, and set again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError, unknown_name
+from synovia.model import Pose
+from synovia.model.geometry import Array
+from synovia.viewer.editing.animation import Animation
+from synovia.viewer.editing.history import History
+from synovia.viewer.editing.mirror import counterparts, mirrored
+from synovia.viewer.editing.root import without_root_values
+from synovia.viewer.editing.state import State
+
+_MOST: Final = 1000  # of the library
+_LONGEST_NAME: Final = 60  # characters
+
+
+class Poses:
+    """Whole poses: the copied one, mirror images, and the library. On a clip, a pose that is set becomes a key.
+
+    Args:
+        state: The state of the page.
+        history: Its history.
+        animation: Its clip.
+    """
+
+    def __init__(self, state: State, history: History, animation: Animation) -> None:
+        """Start with no copied pose."""
+        self._state, self._history, self._animation = state, history, animation
+        self.given = state.given
+        self._copied: tuple[str, Array] | None = None  # root mode and joint values, (nq,), of the pose that was copied
+
+    @property
+    def library(self) -> Mapping[str, Pose]:
+        """Poses of the given skeleton by name."""
+        return self._state.library
+
+    def mirror(self) -> None:
+        """Exchange the left and the right of the pose; the goals of the two sides change places, and hold there.
+
+        On a clip, the mirrored pose becomes a key.
+        """
+        with self._state.lock:
+            if self._animation.play.motion is not None:
+                self._animation.key(mirrored(self._state.pose))
+                return
+            self._history.remember()
+            pairs = counterparts(self.given)
+            states = {(editor.row, editor.kind): (editor.enabled, editor.idle) for editor in self._state.editors}
+            self._state.put(mirrored(self._state.pose))
+            for editor in self._state.editors:
+                if editor.row is not None:
+                    other = (pairs[editor.row], editor.kind)
+                    editor.enabled, editor.idle = states.get(other, (editor.enabled, editor.idle))
+                if editor.has_target:
+                    self._state.to_current(editor)
+            self._state.touch(structure=True)
+
+    def copy(self) -> None:
+        """Copy the present pose, so that ``paste`` can set it again."""
+        with self._state.lock:
+            self._copied = self._state.mode, self._state.pose.q.copy()
+
+    def paste(self, *, mirror: bool = False) -> None:
+        """Set the pose that was copied last, and move every target to the body; on a clip, the pose becomes a key.
+
+        The root goes where it was, unless it moves in another way now.
+
+        Args:
+            mirror: Whether to paste the mirror image.
+
+        Raises:
+            InputError: If no pose was copied.
+        """
+        with self._state.lock:
+            if self._copied is None:
+                raise InputError("no pose was copied", hint="C copies the present pose")
+            mode, copied = self._copied
+            own = without_root_values(copied, self.given)
+            self._apply(copied if mode == self._state.mode else self._with_present_root(own), mirror=mirror)
+
+    def _with_present_root(self, own: Array) -> Array:
+        """Return joint values of the given skeleton, (nq,), after those of the root that the page has added."""
+        return np.concatenate([self._state.pose.q[: -self.given.nq or None], own])
+
+    def _apply(self, q: Array, *, mirror: bool) -> None:
+        """Set a pose or its mirror image, and move every target to the body; on a clip, the pose becomes a key."""
+        if mirror:
+            q = mirrored(Pose(self._state.skeleton, q))
+        if self._animation.play.motion is not None:
+            self._animation.key(q)
+            return
+        self._history.remember()
+        self._state.put(q)
+        for editor in self._state.editors:
+            self._state.to_current(editor)
+        self._state.touch(structure=True)
+
+    def keep(self, name: str) -> None:
+        """Keep the present pose in the library, in place of one that has the name.
+
+        Raises:
+            InputError: If the name is empty or too long, or the library is full.
+        """
+        with self._state.lock:
+            own = Pose(self.given, without_root_values(self._state.pose.q, self.given))
+            self.add({name.strip(): own})
+
+    def add(self, poses: Mapping[str, Pose]) -> None:
+        """Add poses of the given skeleton to the library.
+
+        Raises:
+            InputError: If a name is empty or too long, or the library is full.
+        """
+        with self._state.lock:
+            for name in poses:
+                if not 0 < len(name) <= _LONGEST_NAME:
+                    raise InputError("name of a pose", value=name, expected=f"1 to {_LONGEST_NAME} characters")
+            library = {**self.library, **poses}
+            if len(library) > _MOST:
+                raise InputError("too many poses", value=len(library), expected=f"at most {_MOST}")
+            self._history.remember()
+            self._state.library = library
+            self._state.touch()
+
+    def apply(self, name: str, *, mirror: bool = False) -> None:
+        """Set a pose of the library, and move every target to the body; on a clip, the pose becomes a key.
+
+        A root that the page has added stays where it is.
+
+        Args:
+            name: Name of the pose.
+            mirror: Whether to set its mirror image.
+
+        Raises:
+            UnknownNameError: If the library has no such pose.
+        """
+        with self._state.lock:
+            if name not in self.library:
+                raise unknown_name("pose", name, self.library)
+            self._apply(self._with_present_root(self.library[name].q), mirror=mirror)
+
+    def drop(self, name: str) -> None:
+        """Remove a pose from the library."""
+        with self._state.lock:
+            self._history.remember()
+            self._state.library = {other: pose for other, pose in self.library.items() if other != name}
+            self._state.touch()

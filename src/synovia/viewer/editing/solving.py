@@ -1,0 +1,71 @@
+"""What the solver of a page gets: its settings, and the goals that are on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from synovia.facade import IK
+from synovia.goals import Goal
+from synovia.model import Pose
+from synovia.solver import Solver, as_solver
+from synovia.viewer.editing.history import History
+from synovia.viewer.editing.state import State
+
+
+class Solving:
+    """The solver of a page, and the problem that it solves.
+
+    Args:
+        state: The state of the page.
+        history: Its history.
+    """
+
+    def __init__(self, state: State, history: History) -> None:
+        """Store state and history."""
+        self._state, self._history = state, history
+
+    @property
+    def solver(self) -> Solver:
+        """The settings."""
+        return self._state.solver
+
+    @property
+    def version(self) -> int:
+        """Number that changes with the problem, but not with the targets."""
+        return self._state.version
+
+    def set_solver(self, solver: Solver | str) -> None:
+        """Change the settings, or change to another solver with its default settings and one attempt."""
+        with self._state.lock:
+            named, settings = isinstance(solver, str), as_solver(solver)
+            self._history.remember(None if named else "solver")
+            self._state.solver = settings.without_restarts() if named else settings
+            self._state.touch(structure=True)
+
+    def goals(self, *, priorities: bool = True) -> list[Goal]:
+        """Return the enabled goals on the given skeleton, with or without priorities."""
+        state = self._state
+        with state.lock:
+            called = state.given.address
+            editors = [editor.copy() for editor in state.editors if editor.enabled]
+            for editor in editors:
+                editor.priority *= priorities
+            return [editor.goal(called, eased=False) for editor in editors]
+
+    @property
+    def has_priorities(self) -> bool:
+        """Whether an enabled goal has another priority than the highest."""
+        return any(editor.priority for editor in self._state.editors if editor.enabled)
+
+    def rest(self) -> Pose:
+        """Return the rest pose of the solved skeleton."""
+        return self._state.skeleton.rest_pose()
+
+    def problem(self, goals: Sequence[Goal], solver: Solver) -> IK:
+        """Return the problem of some goals, with the root and the tolerance of the page.
+
+        Raises:
+            SynoviaError: If the solver does not support it.
+        """
+        rooted = self._state.rooted
+        return IK(rooted.held, goals, solver, tolerance=self._state.tolerance, root=rooted.mode)

@@ -1,0 +1,92 @@
+"""Actions that have both a key and a button."""
+
+from __future__ import annotations
+
+from synovia.errors import InputError
+from synovia.viewer.editing.animation import Animation
+from synovia.viewer.editing.body import Body
+from synovia.viewer.editing.history import History
+from synovia.viewer.editing.poses import Poses
+from synovia.viewer.page.tab import Desk
+
+
+class Actions:
+    """What a person does by a key or a button, with a message about it.
+
+    Args:
+        page: The page.
+        history: Undo and redo.
+        body: The body.
+        animation: The clip.
+        poses: Whole poses.
+    """
+
+    def __init__(self, page: Desk, history: History, body: Body, animation: Animation, poses: Poses) -> None:
+        """Store what is edited."""
+        self._page, self._history, self._body, self._animation, self._poses = page, history, body, animation, poses
+
+    def undo(self) -> None:
+        """Take the last change back."""
+        if not self._history.undo():
+            self._page.notify("No change to undo.")
+        self._page.refresh()
+
+    def redo(self) -> None:
+        """Make the change again that was taken back last."""
+        if not self._history.redo():
+            self._page.notify("No change to redo.")
+        self._page.refresh()
+
+    def reset(self) -> None:
+        """Go back to the first state."""
+        self._history.reset()
+        self._page.refresh()
+
+    def play_or_pause(self) -> None:
+        """Let the clip run or stand still.
+
+        Raises:
+            InputError: If no clip is chosen.
+        """
+        if self._animation.play.motion is None:
+            raise InputError("no clip is chosen", hint="the tab Animation has the clips of the model, and begins one")
+        self._animation.set_play(playing=not self._animation.play.playing)
+
+    def key(self) -> None:
+        """Keep the present pose at the present frame of the clip."""
+        made = self._animation.key()
+        self._page.notify(f"Keyed frame {made.frame}. The targets follow the clip again.")
+
+    def switch_auto_key(self) -> None:
+        """Key the pose at the end of each edit, or only on request again."""
+        self._animation.auto_key = not self._animation.auto_key
+        each = "Each edit of a clip becomes a key."
+        self._page.notify(each if self._animation.auto_key else "K keys an edit of a clip.")
+
+    def clear_joint(self) -> None:
+        """Set the selected joint to its rest value.
+
+        Raises:
+            InputError: If no joint is selected.
+        """
+        if self._page.joint is None:
+            raise InputError("no joint is selected", hint="a click on a joint selects it")
+        self._body.clear_joint(self._page.joint)
+        self._animation.finish_edit()
+
+    def mirror(self) -> None:
+        """Exchange the left and the right of the pose."""
+        self._poses.mirror()
+        self._page.refresh()
+
+    def copy_pose(self) -> None:
+        """Keep the present pose for ``paste_pose``."""
+        self._poses.copy()
+        self._page.notify("Copied the pose.")
+
+    def paste_pose(self, *, mirror: bool = False) -> None:
+        """Set the pose that was copied last, or its mirror image; on a clip, key it."""
+        self._poses.paste(mirror=mirror)
+        self._page.refresh()
+        if self._animation.play.motion is not None:
+            self._page.notify(f"Keyed the copied pose at frame {self._animation.play.frame}.")

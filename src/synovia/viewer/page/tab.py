@@ -1,0 +1,174 @@
+"""A tab of the panel, and what it sees of its page."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from synovia.surface import Surface
+from synovia.viewer.editing.engine import Frame
+from synovia.viewer.page.control import Message, connect
+from synovia.viewer.scene.scene import Scene
+from synovia.viewer.serving.view import Host
+
+if TYPE_CHECKING:
+    from viser import ClientHandle
+
+
+class Navigation(Protocol):
+    """How the page of one body leads to other pages."""
+
+    def open(self, model: str | Path) -> None:
+        """Show another model."""
+
+    def play(self, clip: str | Path) -> None:
+        """Carry a clip over to the body and play it there."""
+
+    def map(self, clip: str | Path) -> None:
+        """Show a clip beside its transfer to the body, to edit the map."""
+
+
+class Desk(Protocol):
+    """What tabs and keys see of their page: what is shown and selected, but nothing of what is edited."""
+
+    @property
+    def client(self) -> ClientHandle:
+        """The browser."""
+        ...
+
+    @property
+    def host(self) -> Host:
+        """What serves the page."""
+        ...
+
+    @property
+    def navigation(self) -> Navigation:
+        """How the page leads to other pages."""
+        ...
+
+    @property
+    def command(self) -> str:
+        """File or name of the model."""
+        ...
+
+    @property
+    def surface(self) -> Surface:
+        """Surface of the body."""
+        ...
+
+    @property
+    def scene(self) -> Scene:
+        """The scene."""
+        ...
+
+    @property
+    def frame(self) -> Frame | None:
+        """The last frame, None before the first one."""
+        ...
+
+    @property
+    def message(self) -> Message:
+        """The message that the page shows."""
+        ...
+
+    @property
+    def joint_labels(self) -> Mapping[str, int]:
+        """Row of each joint of the given skeleton, by its label."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """Name of the length unit, empty if it is unknown."""
+        ...
+
+    @property
+    def selected(self) -> int | None:
+        """Key of the selected goal."""
+        ...
+
+    @property
+    def joint(self) -> int | None:
+        """The selected joint, a row of the given skeleton."""
+        ...
+
+    @property
+    def dark(self) -> bool:
+        """Whether the page is dark."""
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """Whether the browser has gone."""
+        ...
+
+    def select(self, key: int | None) -> None:
+        """Select a goal, or none, and its joint."""
+
+    def select_joint(self, row: int) -> None:
+        """Select a joint, a row of the given skeleton, and the goal that it has, if any."""
+
+    def find_joint(self) -> None:
+        """Open the tree of joints at its search."""
+
+    def refresh(self) -> None:
+        """Update the tabs after a change that may have replaced the goals."""
+
+    def redraw(self) -> None:
+        """Show scene and text again, after a change that is no edit."""
+
+    def set_dark(self, dark: bool) -> None:
+        """Change to the dark or the light page."""
+
+    def notify(self, text: str) -> None:
+        """Show a message for a few seconds."""
+
+    def wake(self, seconds: float) -> None:
+        """Update the text now, and once more after some seconds."""
+
+
+class Tab(ABC):
+    """One tab of the panel. Each class of tabs also takes what it edits.
+
+    Args:
+        page: The page of the tab.
+    """
+
+    def __init__(self, page: Desk) -> None:
+        """Store the page; ``build`` adds the controls."""
+        self.page = page
+        self.gui = page.client.gui
+
+    @abstractmethod
+    def build(self) -> None:
+        """Add the controls to the tab."""
+
+    @abstractmethod
+    def show(self, frame: Frame) -> None:
+        """Update the controls; called a few times a second."""
+
+    def select(self, key: int | None) -> None:
+        """React to the selection of a goal, None for no goal, and of the joint ``page.joint``."""
+        del key
+
+    def record(self, frame: Frame, now: float) -> None:
+        """Record a frame; called with every frame.
+
+        Args:
+            frame: The frame.
+            now: Time of a monotonic clock, seconds.
+        """
+        del frame, now
+
+    def connect(
+        self,
+        handle: Any,
+        action: Callable[[Any], None],
+        *,
+        click: bool = False,
+        upload: bool = False,
+        slow: bool = False,
+    ) -> Any:
+        """Call an action after each change of a control, and show its errors on the page, see ``control.connect``."""
+        return connect(handle, action, self.page.message, click=click, upload=upload, slow=slow)
