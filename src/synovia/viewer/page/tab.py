@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,77 +31,39 @@ class Navigation(Protocol):
 
 
 class Desk(Protocol):
-    """What tabs and keys see of their page: what is shown and selected, but nothing of what is edited."""
+    """What tabs and keys see of their page: what is shown and selected, but nothing of what is edited.
 
-    @property
-    def client(self) -> ClientHandle:
-        """The browser."""
-        ...
+    Attributes:
+        client: The browser.
+        host: What serves the page.
+        navigation: How the page leads to other pages.
+        command: File or name of the model.
+        surface: Surface of the body.
+        scene: The scene.
+        frame: The last frame, None before the first one.
+        message: The message that the page shows.
+        joint_labels: Row of each joint of the given skeleton, by its label.
+        unit: Name of the length unit, empty if it is unknown.
+        selected: Key of the selected goal.
+        joint: The selected joint, a row of the given skeleton.
+        dark: Whether the page is dark.
+        closed: Whether the browser has gone.
+    """
 
-    @property
-    def host(self) -> Host:
-        """What serves the page."""
-        ...
-
-    @property
-    def navigation(self) -> Navigation:
-        """How the page leads to other pages."""
-        ...
-
-    @property
-    def command(self) -> str:
-        """File or name of the model."""
-        ...
-
-    @property
-    def surface(self) -> Surface:
-        """Surface of the body."""
-        ...
-
-    @property
-    def scene(self) -> Scene:
-        """The scene."""
-        ...
-
-    @property
-    def frame(self) -> Frame | None:
-        """The last frame, None before the first one."""
-        ...
-
-    @property
-    def message(self) -> Message:
-        """The message that the page shows."""
-        ...
-
-    @property
-    def joint_labels(self) -> Mapping[str, int]:
-        """Row of each joint of the given skeleton, by its label."""
-        ...
-
-    @property
-    def unit(self) -> str:
-        """Name of the length unit, empty if it is unknown."""
-        ...
-
-    @property
-    def selected(self) -> int | None:
-        """Key of the selected goal."""
-        ...
-
-    @property
-    def joint(self) -> int | None:
-        """The selected joint, a row of the given skeleton."""
-        ...
-
-    @property
-    def dark(self) -> bool:
-        """Whether the page is dark."""
-        ...
-
-    @property
-    def closed(self) -> bool:
-        """Whether the browser has gone."""
-        ...
+    client: ClientHandle
+    host: Host
+    navigation: Navigation
+    command: str
+    surface: Surface
+    scene: Scene
+    frame: Frame | None
+    message: Message
+    joint_labels: dict[str, int]
+    unit: str
+    selected: int | None
+    joint: int | None
+    dark: bool
+    closed: bool
 
     def select(self, key: int | None) -> None:
         """Select a goal, or none, and its joint."""
