@@ -471,7 +471,12 @@ ROOMS = {
         "solvers/test_particles.py",
         "solvers/test_poles.py",
     ],
-    "jacobian": ["ik/test_lm.py", "solvers/test_jacobian.py", "solvers/test_wishes.py", "solvers/test_chain_newton.py"],
+    "jacobian": [
+        "ik/test_lm.py",
+        "solvers/test_jacobian.py",
+        "solvers/test_secondary_objectives.py",
+        "solvers/test_chain_newton.py",
+    ],
     "closed_form": ["solvers/test_closed_forms.py", "solvers/test_two_bone.py", "solvers/test_aim.py"],
     "search": ["ik/test_lm.py", "solvers/test_misses.py", "ik/test_track.py"],
     "goals": ["ik/test_further_goals.py", "ik/test_lm.py", "solvers/test_poles.py"],

@@ -126,7 +126,7 @@ def test_many_problems_share_one_deadline(threads):
 
 
 @pytest.mark.compiled
-def test_lanes_end_at_a_deadline_too():
+def test_simd_batches_end_at_a_deadline_too():
     """What the lanes leave is not begun."""
     ik = sy.IK(ARM, sy.PoseGoal("tool"))
     targets = np.array([ARM.random_pose(k).transform("tool") for k in range(100)])

@@ -15,13 +15,13 @@ pytestmark = pytest.mark.jit  # an entry point for these tests alone
 FAR = 1e9
 
 
-def step(levels, wants, *, lower=None, upper=None, wish=None, stiff=None, damping=1e-14):
+def step(levels, wants, *, lower=None, upper=None, reference=None, stiff=None, damping=1e-14):
     """Return the step of a hierarchy of (m, n) matrices."""
-    n = levels[0].shape[1] if levels else len(wish)
+    n = levels[0].shape[1] if levels else len(reference)
     A, e = np.vstack([*levels, np.zeros((0, n))]), np.concatenate([*wants, np.zeros(0)])
     edges = np.cumsum([0, *map(len, levels)]).astype(np.int32)
     rows = [(np.zeros(n) + default if given is None else given) for given, default in
-            ((lower, -FAR), (upper, FAR), (wish, 0.0), (stiff, 1.0))]  # fmt: skip
+            ((lower, -FAR), (upper, FAR), (reference, 0.0), (stiff, 1.0))]  # fmt: skip
     x = np.zeros(n)
     solve_hierarchy(A, e, edges, np.array(rows), np.empty(levels_size(len(A), n)), x, damping, 0.0, FAR, True)
     return x
@@ -36,7 +36,7 @@ def problem(seed, n=7):
         levels[-1][0] = levels[0][0] + levels[0][-1]  # asks again for what a higher level has
     wants = [rng.normal(size=m) * rng.choice([0.1, 1.0, 4.0]) for m in sizes]
     lower, upper = -rng.uniform(0, 1, n) * (rng.random(n) > 0.2), rng.uniform(0, 1, n) * (rng.random(n) > 0.1)
-    return levels, wants, {"lower": lower, "upper": upper, "wish": rng.normal(size=n)}
+    return levels, wants, {"lower": lower, "upper": upper, "reference": rng.normal(size=n)}
 
 
 def test_two_levels_are_the_projected_pseudo_inverse():
@@ -55,7 +55,7 @@ def test_a_reference_is_followed_with_its_bias_term():
     """Δθ = Δθ_ref + J⁺(Δp - J Δθ_ref): the goal is met to 1e-12; without the term in J Δθ_ref it would be missed."""
     rng = np.random.default_rng(2)
     J, dp, ref = rng.normal(size=(3, 8)), rng.normal(size=3), rng.normal(size=8)
-    found = step([J], [dp], wish=ref)
+    found = step([J], [dp], reference=ref)
     np.testing.assert_allclose(found, ref + np.linalg.pinv(J) @ (dp - J @ ref), atol=1e-12)
     assert np.abs(J @ found - dp).max() < 1e-12
     assert np.abs(J @ (ref + np.linalg.pinv(J) @ dp) - dp).max() > 0.1
@@ -65,11 +65,11 @@ def test_a_reference_as_rows_of_the_lowest_level_is_the_same():
     """Rows of a posture Jacobian, one a joint, below the goal find the same step as the bias term."""
     rng = np.random.default_rng(3)
     J, dp, ref = rng.normal(size=(3, 8)), rng.normal(size=3), rng.normal(size=8)
-    np.testing.assert_allclose(step([J, np.eye(8)], [dp, ref]), step([J], [dp], wish=ref), atol=1e-9)
+    np.testing.assert_allclose(step([J, np.eye(8)], [dp, ref]), step([J], [dp], reference=ref), atol=1e-9)
 
 
 def test_stiffness_decides_who_moves():
-    """The step is the least Σ stiff² (x - wish)² that meets the rows."""
+    """The step is the least Σ stiff² (x - reference)² that meets the rows."""
     J, stiff = np.array([[1.0, 1.0]]), np.array([1.0, 3.0])
     scaled = step([J / stiff], [np.array([1.0])], stiff=stiff) / stiff
     np.testing.assert_allclose(scaled, [0.9, 0.1], atol=1e-12)
@@ -101,7 +101,7 @@ def test_every_level_has_its_best_within_the_bounds(seed):
     levels, wants, room = problem(seed, n=4)
     x = step(levels, wants, **room)
     E, f = np.zeros((0, 4)), np.zeros(0)
-    for A, e in zip([*levels, np.eye(4)], [*wants, room["wish"]], strict=True):
+    for A, e in zip([*levels, np.eye(4)], [*wants, room["reference"]], strict=True):
         best = best_of_all_active_sets(A, e, E, f, room["lower"], room["upper"])
         assert ((A @ x - e) ** 2).sum() < best + 1e-8
         E, f = np.vstack([E, A]), np.concatenate([f, A @ x])
@@ -148,11 +148,11 @@ def test_hundreds_of_bounds_in_one_level():
 
 
 def test_the_edges():
-    """No rows, rows of zeros, more rows than columns, no room at all, a wish alone."""
-    np.testing.assert_allclose(step([], [], wish=np.array([0.3, -0.2])), [0.3, -0.2])
-    np.testing.assert_allclose(step([np.zeros((2, 3))], [np.ones(2)], wish=np.ones(3)), np.ones(3))
+    """No rows, rows of zeros, more rows than columns, no room at all, a reference alone."""
+    np.testing.assert_allclose(step([], [], reference=np.array([0.3, -0.2])), [0.3, -0.2])
+    np.testing.assert_allclose(step([np.zeros((2, 3))], [np.ones(2)], reference=np.ones(3)), np.ones(3))
     rng = np.random.default_rng(4)
     A, e = rng.normal(size=(7, 3)), rng.normal(size=7)
     np.testing.assert_allclose(step([A], [e]), np.linalg.lstsq(A, e)[0], atol=1e-10)
-    still = step([A], [e], lower=np.zeros(3), upper=np.zeros(3), wish=np.ones(3))
+    still = step([A], [e], lower=np.zeros(3), upper=np.zeros(3), reference=np.ones(3))
     np.testing.assert_allclose(still, np.zeros(3), atol=1e-13)

@@ -104,8 +104,8 @@ def test_what_a_limit_costs_a_ball_counts_fractions_of_its_range(margins):
     """The same on every side of the ellipse: a fraction squared, and beyond the margin more; twist apart."""
     x, y, twist = (0.9, 0.3), (0.4, 1.2), (-0.5, 1.1)
     body = sy.Skeleton([sy.Joint("ball", kind=sy.Kind.BALL, limit=sy.SwingTwist(x=x, y=y, twist=twist))])
-    wish = sy.NullSpace(center=2.0, **({"margins": margins, "margin": 0.3} if margins else {}))
-    ik = sy.IK(body, sy.RotationGoal("ball"), sy.LevenbergMarquardt(null_space=wish))
+    objective = sy.NullSpace(center=2.0, **({"margins": margins, "margin": 0.3} if margins else {}))
+    ik = sy.IK(body, sy.RotationGoal("ball"), sy.LevenbergMarquardt(null_space=objective))
     turn = twist[0] + twist[1]  # of the middle of the twist, doubled
 
     def price_of(fraction, angle, part):
@@ -127,10 +127,10 @@ def test_what_a_limit_costs_a_ball_counts_fractions_of_its_range(margins):
 
 
 @entry
-def volume_gradient(ints, floats, scratch, targets, q, wish):
+def volume_gradient(ints, floats, scratch, targets, q, objective):
     """Write what the manipulability asks for."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    manipulability_gradient(problem, work, targets, q, wish)
+    manipulability_gradient(problem, work, targets, q, objective)
 
 
 def test_the_wish_for_manipulability_is_the_gradient_of_the_volume():
@@ -162,8 +162,8 @@ def test_the_wish_for_manipulability_is_the_gradient_of_the_volume():
             at[2:6] = turn.as_quat()
         return at
 
-    wish = np.zeros(probe.columns)
-    volume_gradient(*probe.packed, q, wish)
+    objective = np.zeros(probe.columns)
+    volume_gradient(*probe.packed, q, objective)
     slopes = [(volume(moved(c, 1e-4)) - volume(moved(c, -1e-4))) / 2e-4 for c in range(probe.columns)]
-    np.testing.assert_allclose(wish, -2.0 * np.array(slopes), atol=1e-6)
-    assert np.abs(wish[2:]).max() > 1e-3
+    np.testing.assert_allclose(objective, -2.0 * np.array(slopes), atol=1e-6)
+    assert np.abs(objective[2:]).max() > 1e-3

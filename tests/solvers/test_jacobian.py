@@ -412,13 +412,13 @@ def test_the_projector_holds_in_a_singular_pose():
 
 
 @given(seed=SEEDS)
-def test_wishes_have_the_gradient_that_differences_have(seed):
+def test_objectives_have_the_gradient_that_differences_have(seed):
     """Middle of the range, margins and manipulability, on hinges and on limited balls."""
     body = sy.bundled("humanoid")
-    wishes = sy.NullSpace(center=0.7, margins=0.4, margin=0.6, manipulability=0.3)
+    objectives = sy.NullSpace(center=0.7, margins=0.4, margin=0.6, manipulability=0.3)
     for skeleton, tip in ((ARM, "tool"), (body, "left_hand")):
         pose = skeleton.random_pose(seed)
-        solver = free("lm", null_space=wishes)
+        solver = free("lm", null_space=objectives)
         step = Step(skeleton, sy.PositionGoal(tip, (0.3, 0.2, 0.1)), solver, pose)
         if skeleton is body:
             continue
@@ -439,7 +439,7 @@ def test_manipulability_is_the_root_of_the_determinant():
 
 
 def lowest(arm, tip, gradient, start):
-    """Return the least wish over the poses near a start that keep the tip where it is, by SciPy."""
+    """Return the least objective over the poses near a start that keep the tip where it is, by SciPy."""
     there = sy.Pose(arm, start).position(tip)
     found = minimize(
         gradient,
@@ -517,7 +517,7 @@ def test_manipulability_leaves_singular_poses():
     assert volume(better) > volume(plain)
 
 
-def test_wishes_follow_a_moving_target_without_jumps():
+def test_objectives_follow_a_moving_target_without_jumps():
     """In ``track`` the posture is kept up from frame to frame."""
     arm = stiff([0.3, -0.4, 0.5, -1.2, 0.2, 0.9, -0.6], 1.0)
     start = sy.Pose(arm, [0.6, -0.2, 0.1, -1.6, 0.5, 1.4, 0.0])
@@ -533,7 +533,7 @@ def test_wishes_follow_a_moving_target_without_jumps():
     "given",
     [{"center": -1.0}, {"margin": 1.5}, {"posture": float("nan")}, {"manipulability": "much"}, {"posture": 0.0}],
 )
-def test_wishes_that_mean_nothing_are_refused(given):
+def test_objectives_that_mean_nothing_are_refused(given):
     with pytest.raises(InputError, match=r"NullSpace|out of range"):
         sy.NullSpace(**given)
 

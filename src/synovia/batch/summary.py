@@ -25,7 +25,7 @@ from synovia.io.load import formats
 
 _PICTURES: Final = 12  # of the worst results
 _MOST: Final = 2000  # rows of results, and of failures; the ledger has all
-_LEAST: Final = 1e-4  # figures below it are told as such: they are rounding
+_LEAST: Final = 1e-4  # smaller figures are rounding errors; the table shows them as "< 0.0001"
 _FIGURES: Final = 7  # columns of numbers, so that the table fits a screen
 _VERDICTS: Final = ("failed", "look", "good")
 _MEANINGS: Final = {

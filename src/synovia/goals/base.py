@@ -144,14 +144,12 @@ class Goal(_Immutable):
 
     kind: ClassVar[str] = ""  # its name in files, settings and messages
     summary: ClassVar[str] = ""  # one sentence about it, for the schema of goal files
-    fields: ClassVar[tuple[Field, ...]] = ()  # of its entry in goal files, beside those that all goals on joints have
+    fields: ClassVar[tuple[Field, ...]] = ()  # of its entry in goal files, without those that all goals on joints share
     needs: ClassVar[str] = ""  # what a solver must support for it; "rows": any residual that has a kernel
     pose_parts: ClassVar[int] = 0  # parts of a world pose that it asks for: POSITION, ROTATION or both
     on_joint: ClassVar[bool] = True  # whether it concerns a joint, and not the whole body
     has_priority: ClassVar[bool] = True  # whether it has a priority
-    turns_slowly: ClassVar[bool] = (
-        False  # whether it turns a limb (its middle, root and tip), maybe slowly, as poles do
-    )
+    turns_slowly: ClassVar[bool] = False  # whether it turns a limb (root, middle, tip) at a limited rate, as poles do
     moves_mass: ClassVar[bool] = False  # whether it moves all joints that carry mass
     in_python: ClassVar[bool] = False  # whether its residual is a Python function, which may depend on every joint
     within_other: ClassVar[bool] = False  # whether its target is in the frame of another joint

@@ -47,10 +47,8 @@ Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
 """Solves the frames of one track: follow(problem, targets, first start, progress callback)."""
 
 _FLIP: Final = 0.7  # radians; smallest rotation of a joint in one frame that may be a flip or a leap
-_ALONE: Final = 5.0  # a leap beside the rotations of the joint in the frames before and after
-_HOP: Final = (
-    3.0  # a hop of a goal's point beside the motion of the targets, if it is longer than the tolerance as well
-)
+_ALONE: Final = 5.0  # smallest ratio of a leap to the joint's rotations in the frames before and after
+_HOP: Final = 3.0  # smallest ratio of a hop of a goal's point to the targets' motion; a hop also exceeds the tolerance
 _SEEN: Final = 0.15  # a flip changes at least one joint value by more; a quaternion by at least 0.17
 _MORE: Final = 10.0  # a flip's rotation beside that of its targets; a limb that leaves its straight pose has about 4
 _SWING: Final = 1.2  # radians; smallest swing of a limb that is a flip if its pole crosses the limb

@@ -205,7 +205,7 @@ def guarded_server(rules: Rules, port: int) -> ViserServer:
         """A server without viser's public share URL."""
 
         def request_share_url(self, verbose: bool = True) -> str | None:
-            """Return None, whoever asks."""
+            """Return None: this server never asks for a public URL."""
 
     # viser warns about a message to a browser that has just gone
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection", category=UserWarning)
@@ -262,7 +262,7 @@ def _guarded_serve(rules: Rules) -> Generator[list[bool]]:
             "create_connection": connection,
             "max_size": _LARGEST,
             "open_timeout": 5,
-            "close_timeout": 1,  # the answer of a client that is cut off may lie behind a flood that nobody reads
+            "close_timeout": 1,  # seconds; the reply of a client that is cut off may lie behind much unread data
             "server_header": None,
             "logger": quiet,
         }

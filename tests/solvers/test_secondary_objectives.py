@@ -1,4 +1,4 @@
-"""Wishes in Python: a gradient of one's own as null-space term, and all wishes beside goals in Python."""
+"""Secondary objectives in Python: a given gradient as null-space term, and every objective beside goals in Python."""
 
 import numpy as np
 import pytest
@@ -27,10 +27,10 @@ def there(pose, **given):
     return sy.PositionGoal("tool", pose.position("tool"), **given)
 
 
-def lowest(wish, start, constraints):
-    """Return the least wish near a start under constraints that are zero there, by SciPy."""
+def lowest(objective, start, constraints):
+    """Return the least objective near a start under constraints that are zero there, by SciPy."""
     found = minimize(
-        wish,
+        objective,
         start,
         method="SLSQP",
         bounds=list(zip(*ARM.limits, strict=True)),
@@ -93,8 +93,8 @@ def test_the_gradient_of_balls_is_by_angular_velocity_in_their_frames():
 
 
 @pytest.mark.parametrize("how", ["rest goal", "preferred values", "own gradient"])
-def test_wishes_beside_a_goal_in_python_are_followed(how):
-    """An upright tool by a custom goal, and what the two goals leave free by each kind of wish."""
+def test_objectives_beside_a_goal_in_python_are_followed(how):
+    """An upright tool by a custom goal, and what the two goals leave free by each kind of objective."""
     from dataclasses import replace
 
     joints = [
@@ -135,7 +135,7 @@ def test_a_track_with_a_users_gradient_does_not_jump_and_a_batch_is_its_singles(
         np.testing.assert_array_equal(ik.solve({"tool": way[b]}).pose.q, many.q[b])
 
 
-def test_out_of_reach_is_proved_with_wishes_too():
+def test_out_of_reach_is_proved_with_objectives_too():
     """The gradient has no say in what a target out of reach means."""
     goal = sy.PositionGoal("tool", (4.0, 0.0, 0.0))
     solution, without = (sy.solve(ARM, goal, solver) for solver in (own(liking()), "lm"))
@@ -182,18 +182,18 @@ def railed(scale):
 
 
 @pytest.mark.parametrize(
-    "wishes", [{"posture": 1.0}, {"posture": 0.0, "center": 1.0}, None], ids=["posture", "center", "rest"]
+    "objectives", [{"posture": 1.0}, {"posture": 0.0, "center": 1.0}, None], ids=["posture", "center", "rest"]
 )
 @pytest.mark.parametrize("scale", [1.0, 1000.0, 0.01])
-def test_what_a_slide_wishes_is_least_in_any_unit_of_length(wishes, scale):
-    """Beside the tip's goal the wish is as small as SciPy finds it: a slide counts in reaches, a hinge in radians."""
+def test_the_objective_of_a_slide_is_least_in_any_unit_of_length(objectives, scale):
+    """Beside the tip's goal it is as small as SciPy finds it: a slide counts in reaches, a hinge in radians."""
     body = railed(scale)
     goals: list[object] = [sy.PositionGoal("tip", scale * np.array([0.5, 0.7, 0.0]))]
     liked = np.array([-0.2, 0.4, 0.6, 0.8])
-    if wishes is None:
+    if objectives is None:
         goals.append(sy.RestGoal(body.rest_pose().with_values({"rail": 0.3 * scale, "turn1": 0.5})))
         liked = np.array([0.3, 0.0, 0.5, 0.0])
-    solver = sy.LevenbergMarquardt(null_space=None if wishes is None else sy.NullSpace(**wishes))
+    solver = sy.LevenbergMarquardt(null_space=None if objectives is None else sy.NullSpace(**objectives))
     ik = sy.IK(body, goals, solver, tolerance=(1e-6 * scale, 1e-6))
     solution = ik.solve()
     assert solution.reached
@@ -201,18 +201,18 @@ def test_what_a_slide_wishes_is_least_in_any_unit_of_length(wishes, scale):
     low, high = (np.asarray(bound) / units for bound in body.limits)
     reach = ik.reach / scale
 
-    def wish(x):
-        if wishes is not None and "center" in wishes:
+    def objective(x):
+        if objectives is not None and "center" in objectives:
             return np.sum(((x - 0.5 * (low + high)) / (0.5 * (high - low))) ** 2)
-        stiffness = np.array([0.7, 0.4, 0.4, 0.4]) if wishes is not None else np.ones(4)
+        stiffness = np.array([0.7, 0.4, 0.4, 0.4]) if objectives is not None else np.ones(4)
         return np.sum(stiffness * ((x - liked) / [reach, 1.0, 1.0, 1.0]) ** 2)
 
     def place(x):
         return (sy.Pose(body, x * units).position("tip")[:2] - goals[0].target[:2, 3]) / scale
 
     found = minimize(
-        wish, solution.q / units, method="SLSQP", bounds=list(zip(low, high, strict=True)),
+        objective, solution.q / units, method="SLSQP", bounds=list(zip(low, high, strict=True)),
         constraints=[{"type": "eq", "fun": place}], options={"maxiter": 500, "ftol": 1e-14},
     )  # fmt: skip
     assert found.success
-    assert wish(solution.q / units) <= found.fun + 1e-4
+    assert objective(solution.q / units) <= found.fun + 1e-4

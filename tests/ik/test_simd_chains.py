@@ -34,7 +34,7 @@ def problem(body, tolerance=1e-5):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("own_starts", [False, True])
-def test_lanes_walk_the_way_of_the_scalar_kernel(own_starts):
+def test_simd_batches_walk_the_way_of_the_scalar_kernel(own_starts):
     body = arc()
     ik = problem(body)
     targets = around(body, 150)
@@ -54,13 +54,13 @@ def test_lanes_walk_the_way_of_the_scalar_kernel(own_starts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("lanes", "tolerance"), [(True, 1e-9), ("single", 1e-3), ("single", 1e-9)])
-def test_every_answer_in_lanes_is_verified_in_double_precision(lanes, tolerance):
+@pytest.mark.parametrize(("simd", "tolerance"), [(True, 1e-9), ("single", 1e-3), ("single", 1e-9)])
+def test_every_answer_in_simd_batches_is_verified_in_double_precision(simd, tolerance):
     """Also where single precision cannot reach the tolerance: then the scalar kernel takes over."""
     body = arc()
     ik = problem(body, tolerance)
     targets = around(body, 60, high=0.9)
-    many = ik.solve_many({BONES: targets}, simd=lanes)
+    many = ik.solve_many({BONES: targets}, simd=simd)
     assert many.reached.all()
     assert many._rows[:, 1].max() > 3
     for answer, target in zip(many, targets, strict=True):
@@ -78,7 +78,7 @@ def test_a_straight_chain_towards_its_root_is_left_to_the_scalar_kernel():
 
 
 @pytest.mark.slow
-def test_chains_in_lanes_give_the_same_bits_for_any_number_of_threads_and_any_order():
+def test_chains_in_simd_batches_give_the_same_bits_for_any_number_of_threads_and_any_order():
     body = arc()
     ik = problem(body)
     targets = np.concatenate([around(body, 300)] * 7)
@@ -96,13 +96,13 @@ def test_a_refused_target_of_a_chain_is_named_as_in_the_scalar_path():
     targets[67, 2] = np.inf
     with pytest.raises(InputError) as scalar:
         problem(body).solve_many({BONES: targets})
-    with pytest.raises(InputError) as lanes:
+    with pytest.raises(InputError) as simd:
         problem(body).solve_many({BONES: targets}, simd=True)
-    assert str(lanes.value) == str(scalar.value)
-    assert "67" in str(lanes.value)
+    assert str(simd.value) == str(scalar.value)
+    assert "67" in str(simd.value)
 
 
-def test_two_bones_and_bodies_have_no_lanes():
+def test_two_bones_and_bodies_have_no_simd_batch():
     two = sy.IK(arc(2), sy.PositionGoal(2), sy.Fabrik())
     with pytest.raises(UnsupportedError, match="no SIMD kernel"):
         two.solve_many({2: np.zeros((2, 3))}, simd=True)

@@ -37,16 +37,16 @@ ARMS = {"arm7": (lambda: sy.bundled("arm7"), "tool"), "slide": (slider, "yaw")}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lanes", [True, "single"])
+@pytest.mark.parametrize("simd", [True, "single"])
 @pytest.mark.parametrize("name", ARMS)
-def test_lanes_keep_the_promises_of_the_scalar_path(name, lanes):
+def test_simd_batches_keep_the_promises_of_the_scalar_path(name, simd):
     body, tip = ARMS[name][0](), ARMS[name][1]
-    tolerance = (1e-4, 1e-3) if lanes == "single" else (1e-6, 1e-6)
+    tolerance = (1e-4, 1e-3) if simd == "single" else (1e-6, 1e-6)
     ik = sy.IK(body, sy.PoseGoal(tip), tolerance=tolerance)
     targets = transforms(body, tip, 300)
     targets[::50, :3, 3] += 9.0  # out of reach
     scalar = ik.solve_many({tip: targets})
-    many = ik.solve_many({tip: targets}, simd=lanes)
+    many = ik.solve_many({tip: targets}, simd=simd)
     assert (many.status == scalar.status).all()
     assert (many.status[::50] == Status.UNREACHABLE).all()
     lower, upper = body.limits
@@ -57,12 +57,14 @@ def test_lanes_keep_the_promises_of_the_scalar_path(name, lanes):
         turn = sy.Rotation.from_matrix(frame[:3, :3].T @ targets[i, :3, :3]).magnitude()
         assert turn <= tolerance[1] * (1 + 1e-6)
     missed = ~many.reached
-    np.testing.assert_array_equal(many.q[missed], scalar.q[missed], "what lanes miss is the scalar path's answer")
+    np.testing.assert_array_equal(
+        many.q[missed], scalar.q[missed], "what a SIMD batch misses is the scalar path's answer"
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
-def test_close_to_the_target_lanes_walk_the_way_of_the_scalar_path(name):
+def test_close_to_the_target_simd_batches_follow_the_way_of_the_scalar_path(name):
     """They follow the tangent alone, which differs in second order: from 0.01 rad away joints end within 1e-4 of it."""
     body, tip = ARMS[name][0](), ARMS[name][1]
     ik = sy.IK(body, sy.PoseGoal(tip), tolerance=(1e-9, 1e-9))
@@ -80,7 +82,7 @@ def test_close_to_the_target_lanes_walk_the_way_of_the_scalar_path(name):
 
 
 @pytest.mark.slow
-def test_lanes_give_the_same_bits_for_any_number_of_threads_and_any_order():
+def test_simd_batches_give_the_same_bits_for_any_number_of_threads_and_any_order():
     body = sy.bundled("arm7")
     ik = sy.IK(body, sy.PoseGoal("tool"), tolerance=(1e-6, 1e-6))
     targets = np.concatenate([transforms(body, "tool", 400)] * 6)
@@ -95,7 +97,7 @@ def test_lanes_give_the_same_bits_for_any_number_of_threads_and_any_order():
 
 
 @pytest.mark.slow
-def test_lanes_serve_positions_or_rotations_alone_from_starts_of_their_own():
+def test_simd_batches_serve_positions_or_rotations_alone_from_starts_of_their_own():
     body = sy.bundled("arm7")
     targets = transforms(body, "tool", 60)
     starts = np.stack([body.random_pose(1000 + i).q for i in range(60)])
@@ -112,12 +114,12 @@ def test_a_refused_target_is_named_as_in_the_scalar_path():
     targets[77, 1] = np.nan
     with pytest.raises(InputError) as scalar:
         ik.solve_many({"tool": targets})
-    with pytest.raises(InputError) as lanes:
+    with pytest.raises(InputError) as simd:
         ik.solve_many({"tool": targets}, simd=True)
-    assert str(lanes.value) == str(scalar.value)
+    assert str(simd.value) == str(scalar.value)
 
 
-def test_lanes_are_for_arms_alone():
+def test_simd_batches_are_for_arms_alone():
     person = sy.IK(sy.bundled("humanoid"), sy.PositionGoal("left_hand"))
     with pytest.raises(UnsupportedError, match="no SIMD kernel"):
         person.solve_many({"left_hand": np.zeros((2, 3))}, simd=True)
