@@ -208,3 +208,62 @@ def test_a_hinge_turns_to_the_best_of_all_angles():
     cost = (c - 0.5) ** 2 + (s - 1.5) ** 2 + 0.3 * ((-2 * s + 2.5) ** 2 + (2 * c - 1.0) ** 2)
     found = sy.solve(body, goals, "ccd").q[0]
     assert np.angle(np.exp(1j * (found - angles[np.argmin(cost)]))) == pytest.approx(0.0, abs=1e-3)
+
+
+# --- closed forms ---------------------------------------------------------------------------------------------------
+
+
+def seven(wrist):
+    """Return an arm of seven hinges with a spherical shoulder, whose last axis may stand beside the wrist."""
+    y, z = (0, 1, 0), (0, 0, 1)
+    joints = []
+    for i, (axis, height) in enumerate([(z, 0.34), (y, 0), (z, 0.2), (y, 0.2), (z, 0.2), (y, 0.2), (z, 0)]):
+        rest = np.eye(4)
+        rest[:3, 3] = (wrist if i == 6 else 0.0, 0, height)
+        limit = sy.Interval(-2.9, 2.0 + 0.1 * i)
+        joints.append(sy.Joint(f"j{i}", f"j{i - 1}" if i else None, sy.Kind.HINGE, rest, axis=axis, limit=limit))
+    tool = np.eye(4)
+    tool[:3, 3] = (0.02, 0.01, 0.1)
+    return sy.Skeleton([*joints, sy.Joint("tool", "j6", rest=tool)])
+
+
+@pytest.mark.parametrize("wrist", [0.0, 0.08])
+@pytest.mark.parametrize("seed", range(2))
+def test_every_branch_of_seven_hinges_is_exact(seed, wrist):
+    """Each branch has the target's frame within its limits, and no two are the same."""
+    arm = seven(wrist)
+    target, start = arm.random_pose(seed).transform("tool"), arm.random_pose(seed + 50)
+    branches = sy.IK(arm, sy.PoseGoal("tool", transform=target), "segments").branches(start=start)
+    assert len(branches) >= 1
+    found = np.array([branch.q for branch in branches])
+    for q in found:
+        np.testing.assert_allclose(sy.Pose(arm, q).transform("tool"), target, atol=1e-6)
+        assert (q >= arm.limits[0] - 1e-9).all()
+        assert (q <= arm.limits[1] + 1e-9).all()
+    assert len(np.unique(np.round(found, 5), axis=0)) == len(found)
+
+
+# --- the largest move -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_joint_goes_farther_than_the_largest_move(seed):
+    """Hinges and balls, with limits and without, towards targets far away."""
+    most = 0.1
+    rng = np.random.default_rng(seed)
+    body = random_tree(rng, joints=8, limits=True, mimic=bool(seed % 2))
+    start = random_q(body, rng)
+    goals = [sy.PositionGoal("j7", rng.normal(size=3) * 9), sy.PositionGoal("j4", rng.normal(size=3), priority=1)]
+    ik = sy.IK(body, goals, sy.FullBody(largest_move=most, attempts=1))
+    q = ik.solve(start=sy.Pose(body, start)).q
+    moved = 0.0
+    for joint in body.joints:
+        at = body.q_slice(joint.name)
+        if joint.kind is sy.Kind.BALL:
+            turned = sy.Rotation.from_quat(start[at]).inv() * sy.Rotation.from_quat(q[at])
+            moved = max(moved, turned.magnitude())
+            assert turned.magnitude() <= most + 1e-6
+        elif joint.kind is sy.Kind.HINGE and joint.mimic is None:
+            moved = max(moved, abs(q[at][0] - start[at][0]))
+            assert abs(q[at][0] - start[at][0]) <= most + 1e-9
+    assert moved > 0.5 * most
