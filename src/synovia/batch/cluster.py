@@ -58,7 +58,7 @@ class Cluster:
         left = {job.number: job for job in jobs}
         if not left:
             return
-        task.prepare()  # a mistake in the settings is told here, and not by every actor
+        task.prepare()  # reports a mistake in the settings once, here, and not from every actor
         own = not self._ray.is_initialized()
         if own:
             self._connect()

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from synovia.io.load import companions_of
 
 _SECOND: Final = 10**9  # nanoseconds
-_COARSE: Final = 2 * _SECOND  # least age of a change that a disk would show that keeps whole seconds only
+_COARSE: Final = 2 * _SECOND  # smallest age at which a change is visible on a disk that stores whole seconds only
 Stamp = tuple[int, int, int, int, int]
 Stamps = Mapping[str, "Stamp | None"]
 NO_STAMPS: Final[Stamps] = dict[str, "Stamp | None"]()

@@ -205,7 +205,7 @@ class _Plan:
             FileError: If an output would replace one of another command, of another input, or of no run.
         """
         ledger = self._ledger
-        held: dict[str, bool] = {}  # whether a row says what is asked for, by output
+        held: dict[str, bool] = {}  # whether a row matches the request, by output
         others: list[str] = []  # outputs of other inputs, unless they have the same content
         strangers: list[str] = []
         unread: list[Path] = []

@@ -18,7 +18,7 @@ from synovia.io.base import similar_names
 
 _SHOWN: Final = 3  # names in a message
 _CLOSED: Final = ".closed"  # output, which never exists, of a folder that cannot be opened
-# names in the output folder that belong to the run, whatever their case
+# names in the output folder that belong to the run, in upper or lower case
 _RESERVED: Final = re.compile(r"(?i:ledger(\.\d+-of-\d+)?\.(csv|log|parquet)|summary\.html|\.unfinished(\..*)?)")
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|[nrt\\])")
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}

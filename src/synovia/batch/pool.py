@@ -117,7 +117,7 @@ class Worker(threading.Thread):
         self._waiting = waiting
         self._ended = ended
         self._process: subprocess.Popen[bytes] | None = None
-        self._words: BinaryIO  # what the process writes to stderr
+        self._words: BinaryIO  # text that the process writes to stderr
         self._stopped = False
         self.ready = threading.Event()
 
@@ -273,7 +273,7 @@ def _awaited(stream: BinaryIO) -> Iterator[bytes]:
     def read() -> None:
         while len(head := stream.read(8)) == 8:
             waiting.put(stream.read(*struct.unpack("<Q", head)))
-        os._exit(0)  # nobody waits for an answer any more
+        os._exit(0)  # the caller no longer waits for an answer
 
     threading.Thread(target=read, daemon=True).start()
     while True:

@@ -64,7 +64,7 @@ def _arrow(module: str, path: Path) -> Any:
     return optional_package(module, f"{path.suffix} files need pyarrow", "data", str(path))
 
 
-_Reader = Callable[[int, int, int], Generator[Any]]  # first row, the one after the last or -1, bytes beside a row
+_Reader = Callable[[int, int, int], Generator[Any]]  # first row, end row (exclusive) or -1, extra bytes per row
 
 
 class Source:

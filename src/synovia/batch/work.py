@@ -21,7 +21,7 @@ FAILED: Final = "failed"  # the input or the settings are the reason: the same h
 CRASHED: Final = "crashed"  # the process that worked on it died; another run may succeed
 GONE: Final = "gone"  # the input was deleted after it was done
 _ENDING: Final = 60  # letters of an output's name in that of the unfinished file: systems limit its length
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})  # nothing else can be written either
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})  # other files cannot be written either
 Figure = str | int | float | bool | None
 
 

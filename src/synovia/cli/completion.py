@@ -14,7 +14,7 @@ from synovia.errors import FileError, SynoviaError
 NAME: Final = "synovia"
 _VARIABLE: Final = "_SYNOVIA_COMPLETE"  # set by the shell when it asks for words
 _MOST: Final = 200  # files to offer
-# For each shell where its settings are, and what they need: the script that click makes is read at each start.
+# For each shell: the file of its settings, and the line to add there, which reads click's script at each start.
 _SETTINGS: Final = {
     "bash": (".bashrc", f'eval "$({_VARIABLE}=bash_source {NAME})"'),
     "zsh": (".zshrc", f'autoload -Uz compinit && compinit; eval "$({_VARIABLE}=zsh_source {NAME})"'),

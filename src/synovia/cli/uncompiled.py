@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from synovia.model.geometry import Array
 
 _CHOICE: Final = "SYNOVIA_KERNELS"
-_WORK: Final = 500_000.0  # visits of joints: 20 seconds. full-body alone comes near; it takes a minute to compile
+_WORK: Final = 500_000.0  # visits of joints: 20 seconds. only full-body comes close, and it takes a minute to compile
 _LITTLE: Final = 100_000.0  # where there is no compiler, the error should not come late
 _PATIENCE: Final = 3.0  # seconds before a notice
 

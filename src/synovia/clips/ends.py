@@ -17,7 +17,7 @@ from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
 
-_JUMP: Final = 0.05  # smallest jump of a joint, as a part of the skeleton's size
+_JUMP: Final = 0.05  # smallest jump of a joint, as a fraction of the skeleton's size
 _CLEAR: Final = 3.0  # a jump is this many times the largest step of the half second next to it
 _STILL: Final = 0.3  # largest speed of a joint in a pose that is held, sizes of the body per second
 _HELD: Final = 0.5  # seconds; a T-pose that is held as long is one even if no jump follows

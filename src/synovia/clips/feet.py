@@ -23,8 +23,8 @@ _NO_LENGTH: Final = 1e-6  # a shorter bone has no direction; share of the skelet
 LOW: Final = 0.34  # quantile of heights and speeds below which a foot may be in contact; a walking foot is for longer
 GAP: Final = 0.06  # seconds; a shorter gap in a contact is noise
 _FEW: Final = 3  # a gap of fewer frames is noise at any frame rate
-HERE: Final = 0.01  # distance below which two positions are the same, as a part of the extent of the point's path
-AROUND: Final = 0.012  # seconds added at both ends of a contact, which is longer than its still frames
+HERE: Final = 0.01  # distance below which two positions are the same, as a fraction of the extent of the point's path
+AROUND: Final = 0.012  # seconds added at both ends of a contact: it lasts longer than its still frames
 _LEVEL: Final = 0.05  # leg lengths above the lowest positions of a point up to which it is on the ground
 _STILL: Final = 0.1  # leg lengths per second; a slower point on the ground stands, whatever the quantile of speeds
 _LOWEST: Final = 0.02  # quantile of heights that counts as the ground
@@ -59,7 +59,7 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
     if names is not None:
         heads = [skeleton.index(name) for name in names]
     else:
-        alone = len(skeleton.people) < 2  # else the feet of all people, by their names
+        alone = len(skeleton.people) < 2  # otherwise the feet of all people, by their names
         heads = [row for role, row in skeleton.role_rows.items() if alone and role in ("left_foot", "right_foot")]
         for word in (_FOOT, _TOE):
             heads = heads or [row for row, joint in enumerate(skeleton.joints) if word.search(joint.name)]

@@ -27,12 +27,12 @@ from synovia.tracking.trajectory import Model, Progress, Terms, part_of, solve_i
 
 PULL: Final = 1e-8  # weight of the guess; it decides about joints that no point determines
 LEAST: Final = 1e-10  # smallest smoothness, for the same reason
-CLEAN: Final = 1e-5  # largest error of points without noise when fitted without smoothing, as a part of the reach
+CLEAN: Final = 1e-5  # largest error of points without noise when fitted without smoothing, as a fraction of the reach
 SURPLUS: Final = 0.05  # share of seen coordinates beyond the joints' freedoms; with fewer, joints could follow noise
 CALM: Final = 1e-6  # smoothness of the test fit in that case; with it, joints cannot follow noise
 BLUR: Final = 0.04  # seconds over which noisy points are averaged for the guess: noise would flip short bones
 FILLED: Final = 0.05  # weight in that guess of interpolated points, which may flip short bones
-SLIP: Final = 2e-3  # slides of joints inside the body that count as noise, as a part of the reach
+SLIP: Final = 2e-3  # slides of joints inside the body that count as noise, as a fraction of the reach
 TIGHT: Final = 1e-2  # weight that holds such slides
 HELD_BACK: Final = 0.5  # part of its turn that a joint keeps beyond the frames in which points determine it
 SAMPLE: Final = 120  # frames from which noise and prior are learned

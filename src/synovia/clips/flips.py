@@ -17,7 +17,7 @@ from synovia.model.geometry import Array
 
 _TURN: Final = np.cos(np.radians(110.0))  # a body turns less from one frame to the next
 _FASTEST: Final = 1000.0  # degrees per second that no body turns; at low frame rates this many degrees are needed
-_WIDE: Final = 0.05  # shoulders and hips that are nearer together show no direction; as a part of the body's length
+_WIDE: Final = 0.05  # closer shoulders or hips do not determine a direction; a fraction of the body's length
 _MIRRORED: Final = 0.5  # cosine: face and toes point this far backwards in a mirror image
 
 

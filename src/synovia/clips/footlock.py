@@ -20,7 +20,7 @@ from synovia.tracking.trajectory import Model, Progress, Terms, solve_in_windows
 STILL: Final = 2e4  # weight of the slide of a foot in contact, relative to the change of the joints' accelerations
 FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, likewise
 PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
-CLEAR: Final = 2e-4  # clearance of feet above the floor, which absorbs rounding, as a part of the reach
+CLEAR: Final = 2e-4  # clearance of feet above the floor, which absorbs rounding, as a fraction of the reach
 ROUNDS: Final = (1e-2, 1.0)  # parts of STILL and FLOOR in successive rounds
 STEPS: Final = 20  # most steps of one round
 _STRETCHED: Final = "Feet were held on rigid bones: animated scale may still move them."

@@ -13,10 +13,10 @@ import numpy as np
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
-# Much shorter bones keep their rest orientation, because noise would turn them; as a part of the skeleton's size.
+# Much shorter bones keep their rest orientation, because noise would turn them; a fraction of the skeleton's size.
 NOISY: Final = 0.01
 CLEAN: Final = 1e-4  # the same for points without noise
-_NO_LENGTH: Final = 1e-9  # a nearer point does not determine a rotation; as a part of the skeleton's size
+_NO_LENGTH: Final = 1e-9  # a nearer point does not determine a rotation; a fraction of the skeleton's size
 
 
 def first_guess(

@@ -31,7 +31,7 @@ from synovia.tracking.trajectory import Progress, part_of
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
 PERSON: Final = (0.4, 1.35)  # sizes of persons relative to an adult of 1.75 m
 OWN_SIZE: Final = 1.15  # points of a body's own joints have its size, within this factor
-CENTRED: Final = 0.01  # hips that move less have been put at the origin; as a part of the body's size
+CENTRED: Final = 0.01  # hips that move less have been put at the origin; a fraction of the body's size
 FIRST: Final = 0.6  # share of the work of the fit within limits; a fit beyond them may follow
 STRETCHY: Final = 0.25  # bones whose lengths vary more than this share are worth a note
 LIFTED: Final = 0.05  # a floor further from height 0 than this part of the body's size is moved there

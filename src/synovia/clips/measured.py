@@ -24,11 +24,11 @@ LIMBS: Final = (
 NEEDED: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg", "upper_arm"))
 WIDEST: Final = 2.5  # a bone's ratio to the body it is measured for stays within this factor of the whole body's ratio
 UPRIGHT: Final = 0.7  # cosine between the trunk and the upward axis of a body that stands at rest
-EAR: Final = 0.22  # height of the ears above the joint of the head, as a part of the head's height (de Leva 1996)
-DROP: Final = 0.02  # the tip of the nose is so far below the ears, as a part of the body's height
-TRUNK_HEAD: Final = 0.30  # height of a head with its neck, as a part of the trunk from hip joints to shoulder joints
-SANE: Final = (0.05, 0.4)  # distances in face and hand, as a part of the trunk; others are not of a person
-FACE: Final = 0.5  # weight of the points of the face and the hand, beside the joints
+EAR: Final = 0.22  # height of the ears above the joint of the head, as a fraction of the head's height (de Leva 1996)
+DROP: Final = 0.02  # distance of the tip of the nose below the ears, as a fraction of the body's height
+TRUNK_HEAD: Final = 0.30  # height of head and neck, as a fraction of the trunk from hip to shoulder joints
+SANE: Final = (0.05, 0.4)  # distances in face and hand, as a fraction of the trunk; others are not a person's
+FACE: Final = 0.5  # weight of the points of face and hands, relative to the joints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

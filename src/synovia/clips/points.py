@@ -15,7 +15,7 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions
 
 SUDDEN: Final = 5.0  # at a cut, points move so many times as far as in the frames before and after
-LEAST: Final = 0.03  # smallest movement at a cut, as a part of the extent of the points
+LEAST: Final = 0.03  # smallest movement at a cut, as a fraction of the extent of the points
 
 
 @dataclass(frozen=True, slots=True, eq=False)

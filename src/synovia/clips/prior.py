@@ -25,8 +25,8 @@ from synovia.tracking.trajectory import Model, Progress, Terms, one_blas_thread,
 
 TURN: Final = 0.5  # initial standard deviation from the mean, radians or reaches
 BEND: Final = 0.1  # initial standard deviation of a second difference, radians or reaches
-SLIP: Final = 2e-3  # smallest standard deviation of a slide inside the body, as a part of the reach
-NOISE: Final = 2e-3  # initial standard deviation of the noise, as a part of the reach
+SLIP: Final = 2e-3  # smallest standard deviation of a slide inside the body, as a fraction of the reach
+NOISE: Final = 2e-3  # initial standard deviation of the noise, as a fraction of the reach
 LEAST: Final = 1e-10  # smallest variance; a smaller one would be rounding
 ROUNDS: Final = 24  # rounds of fitting and learning
 FIRST_STEPS: Final = 8  # steps of the first fit, whose start is far from the solution; later fits take one step

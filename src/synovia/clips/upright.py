@@ -21,8 +21,8 @@ MIRRORS: Final = ("x", "y", "z", "names", "none")
 STANDING: Final = np.cos(np.radians(45.0))  # the body counts as upright along an axis within this angle
 OFTEN: Final = 0.5  # share of the frames in which the body is upright along the axis that points up
 SURE: Final = 0.3  # mean cosine between expected and seen forward directions that decides about a mirror image
-TINY: Final = 0.02  # a shorter vector tells nothing about forward; as a part of the body's length
-FLAT: Final = 0.02  # smallest depth of a body in space, as a part of its length
+TINY: Final = 0.02  # a shorter vector does not determine the forward axis; a fraction of the body's length
+FLAT: Final = 0.02  # smallest depth of a body in space, as a fraction of its length
 
 
 @dataclass(frozen=True, slots=True, eq=False)

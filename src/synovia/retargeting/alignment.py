@@ -16,7 +16,7 @@ from synovia.retargeting.bones import bone, hip_middle, middle, smallest_rotatio
 _LEVEL: Final = 0.3  # sine of the angle from vertical below which a foot has no heading
 TRUNK: Final = ("hips", "spine", "chest", "upper_chest", *(f"{side}_shoulder" for side in SIDES))
 _TOPS: Final = (tuple(f"{side}_upper_arm" for side in SIDES), ("neck",), ("head",))  # where the trunk ends
-_SHORT: Final = 0.01  # a shorter trunk has no direction; as a part of the skeleton's size
+_SHORT: Final = 0.01  # a shorter trunk has no direction; a fraction of the skeleton's size
 # Each part with the part whose alignment it inherits
 _LIMBS: Final = (
     ("upper_leg", None), ("lower_leg", "upper_leg"), ("upper_arm", None), ("lower_arm", "upper_arm"),

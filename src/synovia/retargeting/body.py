@@ -27,8 +27,8 @@ _APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for 
 ARMS = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_arm", "lower_arm"))
 _MAP = "name them in a joint map: `synovia retarget SRC DST --save-map map.toml`, edit, `--map map.toml`"
 PART_MAP = f"{_MAP}; a map of some parts is enough, such as {ARMS[0]} and {ARMS[1]} for a single arm"
-_POINT: Final = 0.01  # a shorter bone has no end; as a part of the skeleton's size
-_NEAR_FIRST = 1e-6  # weight of the place of the first hinge beside the axes of all hinges
+_POINT: Final = 0.01  # a shorter bone has no end; a fraction of the skeleton's size
+_NEAR_FIRST = 1e-6  # weight of the position of the first hinge, relative to the axes of all hinges
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,12 @@ from synovia.retargeting.body import Body
 
 LEG_BONES: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg"))
 _TOP: Final = (("neck",), ("left_upper_arm", "right_upper_arm"), ("head",), ("chest",), ("spine",))
-_FOLDED: Final = 0.5  # legs whose ankles are nearer to the hips, as a part of their length, tell less about up
+_FOLDED: Final = 0.5  # a shorter way from hip to ankle counts less as evidence of up; leg lengths
 _CROWN: Final = 0.3  # of a leg: a joint without a role that is nearer to the hips does not show the trunk
 _MIDDLE: Final = 0.1  # sine of the angle from the middle of the body within which a joint is in the middle
 _ACROSS: Final = np.cos(np.radians(60.0))  # a thigh that is farther from the trunk's line at rest joins hip and leg
 _OPPOSITE: Final = 1e-6  # length of (a × b, 1 + a · b) below which two unit vectors are opposite
-_POINT: Final = 0.01  # a shorter trunk has no direction; as a part of the skeleton's size
+_POINT: Final = 0.01  # a shorter trunk has no direction; a fraction of the skeleton's size
 
 
 def _joins_leg(body: Body, side: str) -> bool:

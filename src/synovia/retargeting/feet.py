@@ -23,7 +23,7 @@ from synovia.retargeting.limbs import ARMS, TRUNK, Bounds, calm, keep_velocity
 from synovia.solver import FullBody
 
 Spans = list[tuple[int, int]]
-_APART: Final = 1e-3  # a shorter bone is none; as a part of the skeleton's size
+_APART: Final = 1e-3  # a shorter bone has no direction; a fraction of the skeleton's size
 EXACT: Final = 1e-5  # tolerance of a foot, lengths of the leg; it appears as a slide of as much in each frame
 TURNED: Final = 1e-3  # radians; no goal is a rotation
 MISSED: Final = 1e-3  # lengths of the leg from its target at which a foot is missed

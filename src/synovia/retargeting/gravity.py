@@ -16,7 +16,7 @@ from synovia.retargeting.body import Body
 from synovia.retargeting.bones import between, hip_middle, lowest_parts, trunk, upright
 from synovia.retargeting.tilt import tilted_up
 
-_FLOOR: Final = 0.3  # weight of a steady floor beside that of the posture
+_FLOOR: Final = 0.3  # weight of a steady floor, relative to the posture
 _TRAVEL: Final = 1.0  # weight of a long way along an axis: bodies crawl far, but seldom climb far
 _FAR: Final = 3.0  # a long way, in lengths of the legs
 _STATED: Final = 0.5  # weight of the axis that the file states
@@ -30,7 +30,7 @@ _TILTED: Final = np.cos(np.radians(30.0))  # a body that is never this near to a
 _STEPS: Final = 20  # frames that show steps
 _AGAINST: Final = 0.8  # correlation of hips and standing feet from which the steps tell the length of the path
 _NO_PATH: Final = 1e-8  # squared ratio of path and steps of a clip on the spot
-_STILL: Final = 0.95  # length of the mean of directions that hardly change
+_STILL: Final = 0.95  # smallest length of the mean of directions that are nearly constant
 
 
 @dataclass(frozen=True, eq=False)

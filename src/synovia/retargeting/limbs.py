@@ -33,9 +33,9 @@ from synovia.tracking.chains import (
     within_steps,
 )
 
-PLACE: Final = 300.0  # weight of the position of a foot beside orientations; positions are in lengths of the leg
-FAR: Final = 2e-5  # distance of a foot from its place at which its leg may move faster, as a part of the leg
-HAND: Final = 0.2  # weight of the orientation of a hand beside the directions of the bones
+PLACE: Final = 300.0  # weight of a foot's position, in leg lengths, relative to orientations
+FAR: Final = 2e-5  # distance of a foot from its target beyond which its leg may move faster, as a fraction of the leg
+HAND: Final = 0.2  # weight of a hand's orientation, relative to the directions of the bones
 ARMS: Final = tuple((f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand") for side in SIDES)
 Bools = NDArray[np.bool_]
 TRUNK: Final = (("spine", "chest", "upper_chest"), ("neck", "head"))
@@ -52,8 +52,8 @@ _AHEAD: Final = 0.3  # cosine beyond which a lower part that bends goes forwards
 _ELBOW: Final = (0.07, 0.2)  # sines of the bend: below, a limb is straight; above, its plane is clear
 _KNEE: Final = (0.2, 0.6)  # knees bend less than rest poses differ
 _SURE: Final = (0.42, 0.26)  # sines of bends that no limb has to its other side: 25°, or 15° if there are no others
-_APART: Final = 1e-3  # smaller distances say nothing of a direction; as a part of the size
-_HALF: Final = 0.5  # the wrist is the hand's first joint at least so far from the elbow, as a part of the whole way
+_APART: Final = 1e-3  # smaller distances do not determine a direction; a fraction of the size
+_HALF: Final = 0.5  # the wrist is the hand's first joint at least so far from the elbow, as a fraction of the whole way
 _MISSED: Final = np.radians(15.0)  # error of a bone above which other starts are tried
 
 
@@ -135,7 +135,7 @@ def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wante
         rests = [target.rest[target.roles[role], :9].reshape(3, 3) for role in limb.roles[:2]]
         turns = [wanted[:, number[role]] @ rest.T for role, rest in zip(limb.roles, rests, strict=False)]
         bones, ways, clear = limb.bones, limb.ways, _ELBOW
-        if ways is None:  # a hip may be beside the knee, so only what is normal to the hinge counts
+        if ways is None:  # a hip may lie beside the knee, so only the part normal to the hinge counts
             bones, clear = unit(bones - (bones @ axis)[:, None] * axis), _KNEE
             ways = turns[0] @ bones[0], turns[1] @ bones[1]
         own = turns[0] @ axis
@@ -349,7 +349,7 @@ def calm(
                 terms.append(Place(row, np.zeros(3), places[role], PLACE))
         x = best_follow(chain, target, q, terms, most, fps)
         if places is not None and _misses(chain, target, q, x, terms):  # a foot that stands may need a faster leg
-            for parts_of in (roles, list(bounds.parts)):  # as fast as its own joints, else as any
+            for parts_of in (roles, list(bounds.parts)):  # as fast as its own joints, otherwise as any joint
                 fastest = np.max([bounds.parts[role] for role in parts_of if role in bounds.parts], axis=0)[:, None]
                 most = np.minimum(np.maximum(most, fastest), _velocity(chain, bounds))
                 kept = keeps_steps(q[:, chain.at], most)

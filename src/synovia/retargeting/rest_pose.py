@@ -48,14 +48,14 @@ _EXPECTED: Final = '"file", "bind", "first", "tpose", the number of a frame, a P
 _SAMPLE: Final = 300  # frames of a long clip that are looked at, evenly spread
 _STEPS: Final = 300  # frames of its beginning in which steps are looked at
 _OF_CLIP: Final = 0.6  # a frame that merely looks like standing counts less than a pose made for it
-_GUESSED: Final = 35.0  # degrees that limbs may be turned about their bones in a pose made of bones alone
+_GUESSED: Final = 35.0  # degrees by which limbs may be twisted in a pose that is built from bone directions alone
 _UNSEEN: Final = 30.0  # degrees that legs without bones may be off
 _BACKWARDS: Final = 120.0  # degrees; knees and toes this far from where they belong are on the other side
 _T_POSE: Final = 20.0  # degrees; limbs of a T-pose are this near to straight
 NEAR_AXIS: Final = 30.0  # degrees; a body that is upright along an axis within this angle stands along it
 _LEGS: Final = ("upper_leg", "lower_leg", "foot")
 _ARMS: Final = ("upper_arm", "shoulder", "lower_arm")
-# What is examined: the angle at which a pose is as likely wrong as right, degrees, and what the angle is
+# For each check: the angle (degrees) at which a pose is as likely wrong as right, and the meaning of the angle
 _CHECKS: Final[Mapping[str, tuple[float, str]]] = {
     "legs": (40.0, "a bone of a leg is {:.0f}° from vertical"),
     "no legs": (40.0, "no bone shows where its legs point"),

@@ -34,7 +34,7 @@ from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
 
 _AS_FAST: Final = 0.999  # of its velocity limit: a hinge turns as fast as it may
-_OFTEN: Final = 0.02  # share of the frames in which a hinge does so that is told
+_OFTEN: Final = 0.02  # smallest share of frames in which a hinge does so that is reported
 _SOURCE: Final = "source: "  # before the notes of the clip, among those of the result
 _TRIED: Final = 60  # frames on which candidates for the rest pose are tried
 _HOPELESS: Final = 1e-6  # certainty of a pose that is not tried

@@ -21,7 +21,7 @@ _UP: Final = np.array([0.0, 1.0, 0.0])
 _AHEAD: Final = np.array([0.0, 0.0, 1.0])
 _FOOT: Final = unit(_AHEAD - 0.4 * _UP)  # from the ankle to the ball of a foot that stands
 _OPPOSITE: Final = -0.9  # cosine between directions from which the smallest rotation is not used
-_NEAR: Final = 0.01  # joints that are nearer are at one point; as a part of the skeleton's size
+_NEAR: Final = 0.01  # joints that are nearer are at one point; a fraction of the skeleton's size
 
 
 def straightened(body: Body, up: Array, forward: Array) -> Array:

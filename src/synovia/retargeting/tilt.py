@@ -17,7 +17,7 @@ from synovia.retargeting.bones import angle, between
 LEAST: Final = 17.0  # degrees; a smaller lean may be one of the body: who leans farther falls
 MOST: Final = 65.0  # degrees; a body that leans farther lies
 _STRAIGHT: Final = 30.0  # degrees between legs and trunk, in most frames
-_STEADY: Final = 0.95  # length of the mean of directions that hardly change
+_STEADY: Final = 0.95  # smallest length of the mean of directions that are nearly constant
 _LEVEL: Final = 0.5  # a body keeps level along the axis if it rises less by this factor: then it runs, and leans
 _ALWAYS: Final = 0.1  # share of the frames that may be nearer to the axis
 

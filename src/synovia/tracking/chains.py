@@ -35,7 +35,7 @@ _HELD: Final = 1e9  # curvature that holds an angle at a side
 _SMALL: Final = 1e-9  # sine of a turn below which it is its own angle
 _BACK: Final = -0.9  # cosine of a turn below which its axis is found from quaternions
 ROUNDED: Final = 1e-9  # radians by which a step may exceed its bound
-_SHORT: Final = 1e-9  # a direction between points that are closer has no weight; as a part of the chain's length
+_SHORT: Final = 1e-9  # a direction between points that are closer has no weight; a fraction of the chain's length
 
 
 @dataclass(frozen=True, eq=False, slots=True)

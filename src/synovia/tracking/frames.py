@@ -128,7 +128,8 @@ class _Track:
     def _classify(self, frame: int) -> None:
         """Polish and classify a missed frame."""
         start = self._values(frame - 1)[None] if frame else self._first
-        searches = frame == 0 and self._ik.solver.follow_finish is None  # else the solver's own kernel has searched
+        # with follow_finish the solver's own kernel has searched
+        searches = frame == 0 and self._ik.solver.follow_finish is None
         self._ik.classify(start, self.rows[frame : frame + 1], self.scratch, searches)
 
     def _values(self, frame: int) -> Array:

@@ -50,12 +50,12 @@ _FLIP: Final = 0.7  # radians; smallest rotation of a joint in one frame that ma
 _ALONE: Final = 5.0  # smallest ratio of a leap to the joint's rotations in the frames before and after
 _HOP: Final = 3.0  # smallest ratio of a hop of a goal's point to the targets' motion; a hop also exceeds the tolerance
 _SEEN: Final = 0.15  # a flip changes at least one joint value by more; a quaternion by at least 0.17
-_MORE: Final = 10.0  # a flip's rotation beside that of its targets; a limb that leaves its straight pose has about 4
+_MORE: Final = 10.0  # smallest ratio of a flip's rotation to its targets'; a limb that begins to bend has about 4
 _SWING: Final = 1.2  # radians; smallest swing of a limb that is a flip if its pole crosses the limb
 _CLOSE: Final = (0.75, 0.25)  # a pole crosses a limb if it passes its line at a smaller part of its distances there
 # before and after: of the smaller one, or of the larger one where it comes from far or goes far
-_NEAR: Final = 0.1  # or if it is nearer to its line, as a part of the limb's length
-_STRAIGHT: Final = 1e-3  # a limb bends if its middle is farther from the line of its ends; as a part of its length
+_NEAR: Final = 0.1  # or if it is nearer to its line, as a fraction of the limb's length
+_STRAIGHT: Final = 1e-3  # a limb bends if its middle is farther from the line of its ends; a fraction of its length
 _LARGE: Final = 0.2  # norm of the joints' steps, radians and reaches; smallest that may be a switch
 _PARTS: Final = (4, 32)  # numbers of small steps; four are enough for most frames without a switch
 _WHOLE: Final = 0.5  # fraction of the large step: a larger small step is a switch

@@ -32,7 +32,7 @@ _STEP: Final = 1e-5  # of stored joint values, radians or parts of the body's si
 _SAMPLES: Final = 16  # frames that are measured to find the floor
 _MOST_HANDLES: Final = 8
 _FEET: Final = ("_foot", "_paw")  # endings of the roles that carry the body
-_TRAVELS: Final = 0.6  # path of the root, as a part of the body's size, from which on the camera follows it
+_TRAVELS: Final = 0.6  # path of the root, as a fraction of the body's size, from which on the camera follows it
 _SCRIPTS: Final = ("kinematics.js", "drawing.js", "page.js")
 
 

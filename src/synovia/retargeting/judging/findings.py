@@ -53,7 +53,7 @@ _RECALL: Final = 0.4  # precision and recall of contacts
 _SCALE: Final = (1.7, 4.0)  # ratio between the paths of both clips
 _STILL: Final = 0.05  # a path of a smaller extent shows no scale
 _FAST: Final = 15.0  # legs per second that no body reaches
-_GLIDES: Final = (0.3, 0.2)  # hips move so many legs per second, and the feet beside them this part of it
+_GLIDES: Final = (0.3, 0.2)  # speed of the hips, leg lengths per second; share of it that feet move relative to them
 _LEG: Final = (0.05, 5.0)  # metres; other legs are those of no body
 _DOWN: Final = 0.5  # share of the frames with the trunk upside down
 _AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
@@ -255,7 +255,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
         if not inherited(bone, turned) or bone.replace("lower_", "upper_") not in off:
             causes[bone] = limb_cause(bone, turned, figures.result) or ("direction", 0.0)
     limits = {bone: joint for bone in causes if (joint := held_by_limit(bone, turned, figures.result, off[bone][1]))}
-    for bone, (cause, _) in causes.items():  # what hangs from a bone that is held is off with it
+    for bone, (cause, _) in causes.items():  # the children of a bone that is held are off together with it
         above = bone.replace("lower_", "upper_")
         if above in limits and cause in ("rest pose", "direction"):
             limits.setdefault(bone, limits[above])

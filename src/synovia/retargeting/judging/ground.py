@@ -27,7 +27,7 @@ _NEAR_FLOOR: Final = 0.1  # of a leg: a body whose lower foot is up to this far 
 _ON_FLOOR: Final = 0.2  # share of the frames on the floor that shows whether feet glide
 _CALM: Final = 0.5  # seconds over which paths are averaged: the hips sway with each step
 _STEPS: Final = 0.2  # of a leg: steps that lead less far show no path
-_ALIKE: Final = 0.6  # correlation of path and steps from which they differ in length alone
+_ALIKE: Final = 0.6  # smallest correlation of path and steps at which they differ only in length
 _ENOUGH: Final = 0.2  # seconds of contact that a figure about contacts takes
 
 

@@ -226,7 +226,7 @@ class Figures:
         out: list[Limb] = []
         for bone, (a, b) in self.turned.items():
             off = angles(a, b)
-            if bone.endswith("foot"):  # a foot that points down is near, whatever its heading
+            if bone.endswith("foot"):  # a foot that points down counts as near for any heading
                 c, d = self.pairs[bone]
                 off = np.minimum(off, angles(about_z(c, self.turn), d))
             out.append(Limb(bone, off))

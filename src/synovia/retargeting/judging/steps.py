@@ -24,7 +24,7 @@ _SUDDEN: Final = 2.5  # and that many times the steps next to it
 _LEAST: Final = np.radians(8.0)  # and beyond that by at least this angle
 _LEAST_WAY: Final = 0.04  # or, for the path of the hips, by this part of a leg
 _ALIKE: Final = 1.5  # times the source's step around it, a step is the source's
-_AT: Final = 1e-6  # distance from a limit that counts as being at it, as a part of its range
+_AT: Final = 1e-6  # distance from a limit that counts as being at it, as a fraction of its range
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,7 +81,7 @@ class Page:
         self.joint_labels = _labels(session)
         self.unit = unit_of(session.body.given.meters_per_unit)
         self.message = Message(self.wake)
-        self._updates: list[float] = []  # times of updates of the text that are due without a change
+        self._updates: list[float] = []  # times at which the text is updated without a change
         self._last = 0.0  # time of the last update of the text
         self._status_text = ""
         self._searches = 0  # for a joint, in the tree
@@ -204,7 +204,7 @@ class Page:
         text = status_line(self._status_note(frame), state)
         if text != self._status_text:
             self._status.content = self._status_text = text
-        if self.session.history.edited and self._hint.visible:  # whoever has changed something needs no hint
+        if self.session.history.edited and self._hint.visible:  # a user who has changed something needs no hint
             self._hint.visible = False
         self.keys.show()
         for tab in self._tabs:

@@ -24,7 +24,7 @@ _SHORTEST: Final = 8.0  # seconds that a message is shown
 _READING: Final = 14.0  # letters that a person reads in a second
 
 LARGEST_FILE: Final = 2**28  # bytes of a file that a browser sends
-# Bytes a second, and at first, that a browser sends of a file: less than what the server takes before it cuts one off.
+# Bytes per second, and in the first burst, of an upload: below the limits at which the server closes a connection.
 UPLOAD: Final = {"rate": 3 * 2**20, "burst": 8 * 2**20}
 
 GOOD, BAD, WARN, DIM = (f"var(--synovia-{name})" for name in INKS[False])

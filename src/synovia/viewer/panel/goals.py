@@ -273,7 +273,7 @@ class GoalsTab(Tab):
             self._target.show(editor.position.tolist())
         if editor.has_rotation:
             if self._typed is not None and not np.array_equal(editor.rotation, self._typed[0]):
-                self._typed = None  # something else has changed the rotation
+                self._typed = None  # another control has changed the rotation
             self._angles.show(angles_of(editor.rotation) if self._typed is None else self._typed[1])
 
     def show(self, frame: Frame) -> None:

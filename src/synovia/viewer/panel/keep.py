@@ -85,7 +85,7 @@ class Keep(Tab):
     def _motion(self, ending: str) -> None:
         if ending == ".mp4":
             film = Path(f"motion{ending}")
-            check_film(film, force=True)  # a missing package is told before the work
+            check_film(film, force=True)  # reports a missing package before the work begins
             self.page.notify("Drawing the film. This takes a moment.")
             clip, look = self._files.solved_clip(self._kept()), self.page.scene.look
             self._send(film.name, film_file(clip, look, dark=self.page.dark))

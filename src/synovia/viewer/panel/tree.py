@@ -50,7 +50,7 @@ def tree_html(skeleton: Skeleton, names: dict[int, str], uuid: str) -> str:
 
 def _branch(skeleton: Skeleton, names: dict[int, str], rows: list[int]) -> list[str]:
     """Return the items of joints and of all below them, without recursion: chains may have thousands of joints."""
-    far = np.zeros(len(skeleton))  # extent of what is below a joint
+    far = np.zeros(len(skeleton))  # extent of the joints below a joint
     for row in reversed(range(len(skeleton))):
         above = skeleton.parents[row]
         if above >= 0:

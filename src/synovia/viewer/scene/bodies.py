@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from viser import SceneApi
 
 _SIDES: Final = 12
-_TAPER: Final = 0.62  # radius of a rod at its end, as a part of that at its beginning
+_TAPER: Final = 0.62  # radius of a rod at its end, as a fraction of that at its beginning
 _HEAD: Final = (0.34, 0.21)  # radii of a head at its joint and at its tip, as parts of its length
-_SAME: Final = 1e-5  # change of a bone's length that cannot be seen, lengths of the longest bone
+_SAME: Final = 1e-5  # largest change of a bone's length that is invisible, as a fraction of the longest bone
 _Mesh = tuple[NDArray[np.float32], NDArray[np.uint32]]
 
 

@@ -25,7 +25,7 @@ _NUMBERS: Final = count(1)  # of the surfaces that this process has shown
 SHOWN: Final = ("surface", "both", "bones")
 _QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # of a mesh; viser has no public name for it
 _TRANSLUCENT: Final = 0.45  # opacity that lets the bones show through
-_RIGID: Final = 0.999  # weight of a joint that moves a vertex alone
+_RIGID: Final = 0.999  # weight of the only joint that moves a vertex
 _STILL: Final = 1e-5  # scene units, and quaternion components: smaller moves of a bone are not sent
 
 

@@ -28,7 +28,7 @@ _BALL: Final = 0.024  # radius of a target, share of the body's size
 _RADIUS: Final = 0.1  # radius of a range's arc, share of the body's size: outside the arcs of limits
 _BESIDE: Final = 1.1  # distance of the arc from the bone's axis, in radii of the joint: inside the bone it is hidden
 SNAPS: Final = "cmd/ctrl"  # the key that snaps a free drag while it is held
-Gizmo = Literal["", "both", "move", "turn"]  # what the gizmo of the selected target does; "" hides it
+Gizmo = Literal["", "both", "move", "turn"]  # mode of the gizmo of the selected target; "" hides it
 
 
 class Targets:

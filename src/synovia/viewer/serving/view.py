@@ -144,7 +144,7 @@ class View:
         self._folder = tempfile.TemporaryDirectory(prefix="synovia-view-", ignore_cleanup_errors=True)
         rules.sessions = partial(self._background.running, SESSION)
         self.server = guarded_server(rules, port)
-        self.server.gui.main_panel.dock_right()  # beside the scene, where it hides no target
+        self.server.gui.main_panel.dock_right()  # next to the scene, so that it hides no target
         self.server.gui.main_panel.set_width(_PANEL)
         atexit.register(self.stop)
         aim = opening.aim(opening.make())
