@@ -71,7 +71,7 @@ def fit_keypoints(
     Args:
         positions: (T, K, 3), in any unit, NaN where a landmark was not seen.
         names: Names of the landmarks, such as ``left_knee``, ``LKnee`` or ``knee.L``; None with a preset.
-        body: The body that shall move; None for one that is made to measure, in metres, with y up.
+        body: The body to move; None for one that is made to measure, in metres, with y up.
         preset: Order of the landmarks: ``"mediapipe"``, ``"coco"``, ``"openpose"``, ``"h36m"`` or ``"smpl"``. None to
             find it from the names, or from the number of landmarks and the lengths between them.
         confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen.

@@ -171,8 +171,8 @@ def speeds(actor: Actor) -> tuple[float, tuple[float, float]]:
     on the floor count, and only the way over the ground.
 
     Returns:
-        Legs per second; and (the same over the ground while a foot is on the floor, the part of it that the feet move
-        beside the hips), (0, 1) without such frames.
+        The median speed in leg lengths per second, and a pair: the speed over the ground while a foot is on the floor,
+        and the share of it that the feet move relative to the hips. The pair is (0, 1) without such frames.
     """
     way = np.diff(actor.hips, axis=0)
     usual = float(np.median(np.linalg.norm(way, axis=1))) * actor.motion.fps / actor.leg
