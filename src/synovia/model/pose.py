@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError, SynoviaError
-from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, TURN
+from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, TURN, VARIABLE
 from synovia.model.degrees import FAR, warn_of_degrees
 from synovia.model.geometry import UNIT_SLACK, Array, as_numbers, dimensions, frames_to_transforms
 from synovia.model.joint import LONGEST, Kind
@@ -33,12 +34,20 @@ _new, _empty, _ndarray = object.__new__, np.empty, np.ndarray  # one look-up les
 
 def world_frames(skeleton: Skeleton, q: Array) -> Array:
     """Return the world frames (T, n, 12) at joint values (T, nq): rotation row-major (9), then position (3)."""
-    from synovia.kernels.tree.forward import forward_many
-
     t = skeleton.tables
     frames = np.empty((len(q), len(skeleton), 12))
-    forward_many(t.ints, t.fixed, t.couple, t.unfold, q, frames)
+    _forward_kinematics()(t.ints, t.fixed, t.couple, t.unfold, np.ascontiguousarray(q, np.float64), frames)
     return frames
+
+
+@cache
+def _forward_kinematics() -> Callable[..., Any]:
+    """Return the compiled function of ``world_frames``."""
+    from synovia.kernels.compiler.jit import ready
+    from synovia.kernels.tree.forward import forward_many
+
+    floats = (np.empty((0, width)) for width in (12, 2, 9, 0))
+    return ready(forward_many, np.empty((0, VARIABLE), np.int32), *floats, np.empty((0, 0, 12)))
 
 
 def inside_limits(skeleton: Skeleton, q: Array) -> Array:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
@@ -30,7 +31,7 @@ from synovia.model.pose import Pose
 from synovia.model.roles import Found, Roles, recognize
 from synovia.model.root import Root, as_root, free_root, root_joints
 from synovia.model.shape import Shape
-from synovia.model.tables import Tables, pack, validator_of
+from synovia.model.tables import Tables, pack, validator_of, writable
 from synovia.model.tree import ancestors, topological
 from synovia.text import counted
 
@@ -61,6 +62,19 @@ class Skeleton(Pictured):
         ('joint0', 'joint1', 'joint2')
     """
 
+    name: str
+    meters_per_unit: float | None
+    up: str | None
+    _forward: str | None
+    notes: tuple[str, ...]
+    source: Path | None
+    joints: tuple[Joint, ...]
+    parents: tuple[int, ...]
+    joint_names: tuple[str, ...]
+    nq: int
+    nv: int
+    tables: Tables
+
     def __init__(
         self,
         joints: Iterable[Joint],
@@ -86,18 +100,30 @@ class Skeleton(Pictured):
         for what, axis in (("up", up), ("forward", forward)):
             if axis is not None and axis not in AXES:
                 raise InputError(what, where=name, value=axis, expected=f"one of {', '.join(AXES)}, or None")
-        self.name = name
-        self.meters_per_unit = meters_per_unit
-        self.up = up
-        self._forward = forward
-        self.notes: tuple[str, ...] = tuple(notes)
-        self.source = source
-        ordered, self.parents = topological(given, name)
-        self.joints = with_limit_frames(ordered, self.parents, up, forward)
-        self.joint_names: tuple[str, ...] = tuple(joint.name for joint in self.joints)
-        self.tables: Tables = pack(self.joints, self.parents, self._leaders())
-        self.nq = int(sum(joint.kind.q_size for joint in self.joints))
-        self.nv = int(sum(joint.kind.v_size for joint in self.joints))
+        ordered, parents = topological(given, name)
+        joints = with_limit_frames(ordered, parents, up, forward)
+        self.__dict__.update(  # as cached values are stored too: attributes cannot be set
+            name=name,
+            meters_per_unit=meters_per_unit,
+            up=up,
+            _forward=forward,
+            notes=tuple(notes),
+            source=source,
+            parents=parents,
+            joints=joints,
+            joint_names=tuple(joint.name for joint in joints),
+            nq=sum(joint.kind.q_size for joint in joints),
+            nv=sum(joint.kind.v_size for joint in joints),
+        )
+        self.__dict__["tables"] = pack(joints, parents, self._leaders())
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse to set an attribute: problems and poses of the skeleton have its values packed."""
+        raise _immutable(name)
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse to delete an attribute."""
+        raise _immutable(name)
 
     @classmethod
     def chain(
@@ -524,7 +550,7 @@ class Skeleton(Pictured):
     @cached_property
     def role_rows(self) -> Mapping[str, int]:
         """Rows of the joints by role, as ``roles``."""
-        return of_one_rig(self, self._parts)
+        return MappingProxyType(of_one_rig(self, self._parts))
 
     @cached_property
     def _parts(self) -> Found:
@@ -709,7 +735,7 @@ class Skeleton(Pictured):
         if np.any((t.limits[~scalars, layout.TWIST_LOWER] > 0.0) | (t.limits[~scalars, layout.TWIST_UPPER] < 0.0)):
             from synovia.kernels.tree.tables import clamp_rows
 
-            clamp_rows(t.variables, t.limits, q.reshape(1, -1))
+            clamp_rows(*writable(t.variables, t.limits), q.reshape(1, -1))
         q = self.follow(q)
         q.setflags(write=False)
         return q
@@ -766,3 +792,9 @@ class Skeleton(Pictured):
                     raise InputError(what, where=self.name, expected="a HINGE or SLIDE")
                 out[row] = (at, ratio, offset)
         return out
+
+
+def _immutable(name: str) -> AttributeError:
+    """Return the error for a change of an attribute."""
+    changed = "with_joints, with_limits, with_roles and with_root return a changed one"
+    return AttributeError(f"skeletons are immutable; {changed} (tried {name!r})")
