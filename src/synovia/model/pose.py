@@ -14,8 +14,8 @@ from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, TURN, VARIABLE
 from synovia.model.degrees import FAR, warn_of_degrees
 from synovia.model.geometry import UNIT_SLACK, Array, as_numbers, dimensions, frames_to_transforms
 from synovia.model.joint import LONGEST, Kind
-from synovia.model.notebook import Pictured
 from synovia.model.tree import ancestors
+from synovia.notebook import Pictured
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation

@@ -25,7 +25,6 @@ from synovia.model.joint import DOF_NAMES, Joint, Kind
 from synovia.model.limit_frames import with_limit_frames
 from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.model.names import ALIASES, ROLES
-from synovia.model.notebook import Pictured
 from synovia.model.people import of_one_rig, several_people
 from synovia.model.pose import Pose
 from synovia.model.roles import Found, Roles, recognize
@@ -33,6 +32,7 @@ from synovia.model.root import Root, as_root, free_root, root_joints
 from synovia.model.shape import Shape
 from synovia.model.tables import Tables, pack, validator_of, writable
 from synovia.model.tree import ancestors, topological
+from synovia.notebook import Pictured
 from synovia.text import counted
 
 MAX_JOINTS: Final = 20_000  # far above any body; protects against files that exhaust memory
