@@ -61,6 +61,7 @@ class Facts(NamedTuple):
     asserts: list[int]  # lines
     frozen: list[list[tuple[int, str]]]  # of frozen classes with slots: line and name of each part
     defined: set[str]  # names; those in a class also with the name of the class in front
+    texts: list[tuple[int, str]]  # line and value
 
 
 def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, tuple[str, ...]]]:
@@ -81,12 +82,14 @@ def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, tuple[str, ...]]]:
 @cache
 def _facts(path: Path) -> Facts:
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    facts = Facts([], list(_imports(_run_on_import(tree))), [], [], set())
+    facts = Facts([], list(_imports(_run_on_import(tree))), [], [], set(), [])
     for node, classes in _walk(tree):
         name = None
         match node:
             case ast.Import() | ast.ImportFrom():
                 facts.imports.extend(_imports([node]))
+            case ast.Constant(value=str()):
+                facts.texts.append((node.lineno, node.value))
             case ast.Assert():
                 facts.asserts.append(node.lineno)
             case ast.ClassDef():
@@ -134,6 +137,25 @@ def test_only_kernels_import_the_compiler() -> None:
         if name.split(".")[0] in {"numba", "llvmlite"}
     ]
     assert not found, f"numba outside kernels: {found}"
+
+
+# Kinds of goals and of their terms whose names are no words of anything else. Bones of a rig may be called so, too.
+KINDS = {"pole", "support", "centre", "center_of_mass"}
+WORDS_OF_RIGS = "model/names.py"
+
+
+@of_all_modules
+def test_a_goal_describes_itself_and_no_other_code_names_its_kind() -> None:
+    found = {
+        (_name(path).split("/")[0], f"{_name(path)}:{line} {text!r}")
+        for path in MODULES
+        if _name(path) != WORDS_OF_RIGS
+        for line, text in _facts(path).texts
+        if text in KINDS
+    }
+    assert {room for room, _ in found} >= {"goals"}, "the kinds have other names: this rule would hold for nothing"
+    others = [place for room, place in found if room not in ("goals", "kernels")]
+    assert not others, f"ask a property of the goal, such as turns_limb: {others}"
 
 
 @of_all_modules

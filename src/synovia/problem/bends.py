@@ -143,7 +143,7 @@ def find_bends(
 ) -> Bends | None:
     """Return the limbs of a problem that may bend to a wrong side; None if there are none."""
     moving = {row for row in reduced.moving if skeleton.joints[row].kind in _TURNING}
-    poles = {row for goal, rows in zip(goals, goal_joints, strict=True) if goal.turns_slowly for row in rows}
+    poles = {row for goal, rows in zip(goals, goal_joints, strict=True) if goal.turns_limb for row in rows}
     limbs = _limbs_by_role(skeleton, moving)
     known = {limb.middle for limb in limbs}
     limbs += [limb for limb in _limbs_by_shape(skeleton, moving, goal_joints) if limb.middle not in known]
