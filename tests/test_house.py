@@ -239,6 +239,22 @@ def test_modules_import_each_other_in_no_circle() -> None:
     assert found == CIRCLES
 
 
+@of_all_modules
+def test_modules_that_outlive_the_kernels_hold_none() -> None:
+    """A kept module that imported another one would go on with its kernels, and with classes of their own."""
+    from synovia.cli.uncompiled import KEPT
+
+    held = {
+        f"{_name(path)}:{line} {target}"
+        for path in MODULES
+        if f"synovia.{_dotted(path)}" in KEPT
+        for line, target in _facts(path).run_imports
+        if target.split(".")[0] == "synovia" and not {target, target.rpartition(".")[0]} & KEPT
+    }
+    assert not held
+    assert {f"synovia.{_dotted(path)}" for path in MODULES} >= KEPT
+
+
 def test_a_file_is_worth_a_file() -> None:
     """A module of a few lines belongs to the neighbour that it serves."""
     short = [
