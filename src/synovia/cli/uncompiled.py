@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 # Modules that run a command, and what they need: they hold no kernel, so that others can be imported below them.
 KEPT: Final = frozenset(
-    {f"synovia.cli.{name}" for name in ("app", "command", "completion", "output", "progress", "uncompiled")}
-    | {"synovia.cli", "synovia.compiling", "synovia.errors"}
+    {"errors", "compiling", "cli"}
+    | {"cli.app", "cli.command", "cli.completion", "cli.output", "cli.progress", "cli.uncompiled"}
 )
 _CHOICE: Final = "SYNOVIA_KERNELS"
 _WORK: Final = 500_000.0  # visits of joints: 20 seconds. full-body alone comes near; it takes a minute to compile
@@ -105,8 +105,9 @@ def forget_kernels() -> None:
 
     The next command imports them again, with kernels that are compiled. The modules that are kept hold none.
     """
-    for name in [name for name in sys.modules if name.split(".")[0] == "synovia" and name not in KEPT]:
-        del sys.modules[name]
-        package, _, module = name.rpartition(".")
-        if package in KEPT:
-            vars(sys.modules[package]).pop(module, None)
+    for name in [name for name in sys.modules if name.split(".")[0] == "synovia"]:
+        if name.removeprefix("synovia.") not in KEPT:
+            del sys.modules[name]
+            package, _, module = name.rpartition(".")
+            if package.removeprefix("synovia.") in KEPT:
+                vars(sys.modules[package]).pop(module, None)
