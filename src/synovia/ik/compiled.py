@@ -35,8 +35,9 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions, rotation_between
-from synovia.model.pose import JointValues, Numbers, checked_q, inside_limits, refused_rows
+from synovia.model.pose import checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
+from synovia.model.skeleton import JointValues, Numbers
 from synovia.model.tables import Ints, writable
 from synovia.problem import Bends, find_bends, pack, reduce
 from synovia.problem.bends import SIZES
