@@ -310,9 +310,10 @@ def _without_numba(folder: Path, error: str = "") -> dict[str, str]:
 
 
 LITTLE = """
-import sys
+import os, subprocess, sys
 from synovia.cli import main, uncompiled
 uncompiled._WORK = uncompiled._LITTLE = 500.0
+os.execve = os.execv = subprocess.Popen = None  # no other process
 sys.exit(main())
 """
 
@@ -333,6 +334,17 @@ def test_without_compiler_small_solves_run_and_others_say_what_to_install(tmp_pa
     assert_refused(ran, "numba is not installed", "[jit]", "SYNOVIA_KERNELS=python", code=4)
     assert_refused(run_apart("doctor", "--warm", env=env), "cannot be compiled", "[jit]", code=4)
     assert "only 'synovia solve' can solve" in run_apart("doctor", env=env).out
+
+
+@pytest.mark.slow
+def test_a_solve_of_much_work_is_compiled_in_the_same_process(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    env = _without_compiled_kernels(tmp_path)
+    del env["SYNOVIA_CACHE_DIR"]  # what was compiled before need not be compiled again
+    ran = _with_little_work("solve", "arm7", "-t", "tool=5,5,5", "-o", tmp_path / "pose.json", "--json", env=env)
+    assert (ran.code, ran.err) == (1, "")
+    assert (ran.data["status"], ran.data["compiled"]) == ("UNREACHABLE", True)
+    assert sy.load_pose(tmp_path / "pose.json", sy.bundled("arm7")).q.tolist() == list(ran.data["q"].values())
 
 
 def test_a_numba_that_does_not_work_says_why(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -61,6 +62,7 @@ class Facts(NamedTuple):
     asserts: list[int]  # lines
     frozen: list[list[tuple[int, str]]]  # of frozen classes with slots: line and name of each part
     defined: set[str]  # names; those in a class also with the name of the class in front
+    texts: list[tuple[int, str]]  # line and value
 
 
 def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, tuple[str, ...]]]:
@@ -81,12 +83,14 @@ def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, tuple[str, ...]]]:
 @cache
 def _facts(path: Path) -> Facts:
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    facts = Facts([], list(_imports(_run_on_import(tree))), [], [], set())
+    facts = Facts([], list(_imports(_run_on_import(tree))), [], [], set(), [])
     for node, classes in _walk(tree):
         name = None
         match node:
             case ast.Import() | ast.ImportFrom():
                 facts.imports.extend(_imports([node]))
+            case ast.Constant(value=str()):
+                facts.texts.append((node.lineno, node.value))
             case ast.Assert():
                 facts.asserts.append(node.lineno)
             case ast.ClassDef():
@@ -136,6 +140,25 @@ def test_only_kernels_import_the_compiler() -> None:
     assert not found, f"numba outside kernels: {found}"
 
 
+# Kinds of goals and of their terms whose names are no words of anything else. Bones of a rig may be called so, too.
+KINDS = {"pole", "support", "centre", "center_of_mass"}
+WORDS_OF_RIGS = "model/names.py"
+
+
+@of_all_modules
+def test_a_goal_describes_itself_and_no_other_code_names_its_kind() -> None:
+    found = {
+        (_name(path).split("/")[0], f"{_name(path)}:{line} {text!r}")
+        for path in MODULES
+        if _name(path) != WORDS_OF_RIGS
+        for line, text in _facts(path).texts
+        if text in KINDS
+    }
+    assert {room for room, _ in found} >= {"goals"}, "the kinds have other names: this rule would hold for nothing"
+    others = [place for room, place in found if room not in ("goals", "kernels")]
+    assert not others, f"ask a property of the goal, such as turns_limb: {others}"
+
+
 @of_all_modules
 def test_kernels_import_nothing_of_the_package_but_errors() -> None:
     found = [
@@ -148,51 +171,12 @@ def test_kernels_import_nothing_of_the_package_but_errors() -> None:
     assert not found, f"kernels stand alone: {found}"
 
 
-# A pose is of a skeleton, and a skeleton makes poses: the one circle that stays.
-CIRCLES = [{"model.pose", "model.skeleton"}]
+IMPORTS = runpy.run_path(str(REPO / "packaging" / "imports.py"))
+_dotted = IMPORTS["dotted"]
 
 
-def _dotted(path: Path) -> str:
-    """The dotted name of a module below the package, "" for the package itself."""
-    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
-
-
-def _imported(imports: dict[str, list[tuple[int, str]]]) -> dict[str, set[str]]:
-    """The modules that each one imports: at the top, in functions, and for types alone."""
-    found: dict[str, set[str]] = {name: set() for name in imports}
-    for name, targets in imports.items():
-        for _, target in targets:
-            if target == "synovia" or target.startswith("synovia."):
-                dotted = target.removeprefix("synovia").removeprefix(".")
-                found[name].add(dotted if dotted in imports else dotted.rpartition(".")[0])
-        found[name] -= {name}
-    return found
-
-
-def _circles(graph: dict[str, set[str]]) -> list[set[str]]:
-    """The sets of modules that import each other, directly or by way of others (Tarjan 1972)."""
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[set[str]] = []
-
-    def visit(node: str) -> None:
-        order[node] = low[node] = len(order)
-        stack.append(node)
-        for other in graph.get(node, ()):
-            if other not in order:
-                visit(other)
-            if other in stack:
-                low[node] = min(low[node], low[other])
-        if low[node] == order[node]:
-            at = stack.index(node)
-            found.append(set(stack[at:]))
-            del stack[at:]
-
-    for node in graph:
-        if node not in order:
-            visit(node)
-    return [circle for circle in found if len(circle) > 1]
+def _read(texts: dict[str, str]) -> dict[str, list[Any]]:
+    return {name: IMPORTS["imports_of"](ast.parse(text), texts) for name, text in texts.items()}
 
 
 def test_a_circle_is_seen_whatever_the_form_of_its_imports() -> None:
@@ -204,17 +188,59 @@ def test_a_circle_is_seen_whatever_the_form_of_its_imports() -> None:
         "e": "from synovia.a import A",
         "f": "from synovia.a import A\nimport numpy",
     }
-    graph = _imported({name: list(_imports(ast.walk(ast.parse(text)))) for name, text in texts.items()})
+    graph = IMPORTS["graph_of"](_read(texts))
     assert graph[""] == {"a"}
     assert graph["f"] == {"a"}
-    assert _circles(graph) == [{"a", "b.c", "e"}]
+    assert IMPORTS["circles"](graph) == [{"a", "b.c", "e"}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "importlib.import_module('synovia.top.b')",
+        "__import__('synovia.top.b')",
+        "load = import_module\nHOME = 'synovia.top.b'\nload(HOME)",
+        "HOMES = {'synovia.top.b': ('B',)}",
+        "PARTS = {'B': 'b'}\ndef get(name):\n    return import_module(f'synovia.top.{PARTS[name]}')",
+        "ENTRIES = {'b.solve': 1}\ndef get(name):\n    return import_module(f'synovia.top.{name}')",
+        "def late():\n    from synovia.top.b import B",
+        "from synovia.top import b",
+    ],
+)
+def test_an_arrow_up_and_a_circle_are_seen_also_by_name(text: str) -> None:
+    found = _read({"": "", "top": "", "top.b": "from synovia.low import A", "low": text})
+    up = IMPORTS["upward"](found, ["top", "low"])
+    assert {arrow.split()[1] for arrow in up} == {"top.b"}
+    assert IMPORTS["circles"](IMPORTS["graph_of"](found)) == [{"low", "top.b"}]
+
+
+def test_what_is_no_import_is_none() -> None:
+    low = '"""Below synovia.top."""\nlogging.getLogger("synovia.low")\nSCHEMA = "synovia.top/1"\nNAME = "synovia"'
+    found = _read({"": "from synovia.top import T", "top": "from synovia.low import L", "low": low})
+    assert not IMPORTS["upward"](found, ["top", "low"])
+    assert not IMPORTS["circles"](IMPORTS["graph_of"](found))
 
 
 @of_all_modules
-def test_modules_import_each_other_in_no_circle() -> None:
-    """Imports in functions and for types count as well: a circle of them hides what stands above what."""
-    found = _circles(_imported({_dotted(path): _facts(path).imports for path in MODULES}))
-    assert found == CIRCLES
+def test_imports_point_down_and_form_no_circle(capsys: pytest.CaptureFixture[str]) -> None:
+    assert IMPORTS["main"]() == 0, capsys.readouterr().out
+
+
+@of_all_modules
+def test_modules_that_outlive_the_kernels_hold_none() -> None:
+    """A kept module that imported another one would go on with its kernels, and with classes of their own."""
+    from synovia.cli.uncompiled import KEPT
+
+    held = {
+        f"{_name(path)}:{line} {target}"
+        for path in MODULES
+        if _dotted(path) in KEPT
+        for line, target in _facts(path).run_imports
+        if target.split(".")[0] == "synovia"
+        and not {below := target.removeprefix("synovia."), below.rpartition(".")[0]} & KEPT
+    }
+    assert not held
+    assert {_dotted(path) for path in MODULES} >= KEPT
 
 
 def test_a_file_is_worth_a_file() -> None:

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from enum import EnumMeta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import synovia as sy
+from synovia import notebook
 
 
 @pytest.mark.parametrize("name", sy.__all__)
@@ -115,6 +117,43 @@ def test_a_notebook_shows_a_picture_and_only_text_without_pillow(thing, monkeypa
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     assert made()._repr_png_() is None
     assert made()._repr_html_() is None
+
+
+DISPLAYED = """
+import sys
+import synovia as sy
+arm = sy.bundled("arm7")
+shown = {thing}
+assert not {{"synovia.draw", "PIL"}} & set(sys.modules), "imported before a notebook shows anything"
+for name in ("_ipython_display_", "_repr_mimebundle_", "_repr_svg_", "_ipython_canary_method_should_not_exist_"):
+    assert not hasattr(shown, name), "a notebook would take it first"
+print(shown._repr_png_()[:4], shown._repr_html_()[:5], "synovia.draw" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("thing", ["arm", "arm.rest_pose()", "sy.solve(arm, sy.PositionGoal('tool', (0.4, 0.1, 0.5)))"])
+def test_a_notebook_that_only_imports_the_package_shows_a_picture(thing):
+    pytest.importorskip("PIL")
+    code = DISPLAYED.format(thing=thing)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.strip() == r"b'\x89PNG' <pre> True"
+
+
+def test_what_draws_for_notebooks_is_registered(monkeypatch):
+    drawn = []
+
+    def draw(thing, size):
+        drawn.append(thing)
+        return SimpleNamespace(save=lambda file, form: file.write(f"{form} {size}".encode()))
+
+    monkeypatch.setattr(notebook, "_draw", [])
+    notebook.draw_with(draw)
+    skeleton = sy.bundled("arm7")
+    assert skeleton._repr_png_() == b"PNG (720, 540)"
+    assert drawn == [skeleton]
+    notebook.draw_with(draw)
+    assert skeleton._repr_png_()
+    assert len(drawn) == 2, "a picture of the function before is kept"
 
 
 def test_the_names_of_solvers_that_type_checkers_know_are_all_of_them():

@@ -41,7 +41,7 @@ def resolve(app, env, node, contnode):
 
 
 def plain_signature(app, what, name, thing, options, signature, returned):
-    """Show the arguments of a class that checks them itself; shorten types: `synovia.model.pose.Pose` reads `Pose`."""
+    """Show the arguments of a class that checks them itself; shorten types: `synovia.ik.Status` reads `Status`."""
     del app, name, options
     if what == "class" and signature is not None and signature.startswith("(*args"):
         arguments = inspect.signature(thing.__init__)

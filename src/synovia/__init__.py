@@ -16,7 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from synovia import goals
+from synovia import goals, notebook
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -264,3 +264,6 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """Return the public names."""
     return [*__all__, "__version__", "batch"]
+
+
+notebook.draw_with(lambda subject, size: __getattr__("picture")(subject, size=size))  # imported for the first picture

@@ -351,7 +351,7 @@ ELBOW = sy.Skeleton.chain([(0, 0, 0), (0.4, 0, 0.05), (0.8, 0, 0)])
 GENERAL = [
     name
     for name in sy.solvers
-    if sy.solvers[name].restrict is sy.Fabrik.restrict and "pole" in sy.solvers[name].supported_goals
+    if sy.solvers[name].restrict is sy.Fabrik.restrict and sy.PoleGoal.needs in sy.solvers[name].supported_goals
 ]
 # the two of them that take the most steps would interpret their kernels for minutes
 SWEEPS = [pytest.param(name, marks=pytest.mark.compiled) if name in ("transpose", "sdls") else name for name in GENERAL]

@@ -17,7 +17,7 @@ from synovia.cli import completion
 from synovia.cli.command import Commands, Decorator
 from synovia.cli.output import REACHED, talk
 from synovia.cli.progress import CompileNotice
-from synovia.cli.uncompiled import NeedsCompilerError, require_compiled, run_compiled
+from synovia.cli.uncompiled import NeedsCompilerError, forget_kernels, require_compiled
 from synovia.errors import MissingExtraError, SynoviaError
 
 _BAD_INPUT: Final = 3
@@ -85,10 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _end_like_ctrl_c()
     try:
-        try:
-            return _run(sys.argv[1:] if arguments is None else list(arguments), alone=arguments is None)
-        except NeedsCompilerError:
-            return run_compiled()
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        with suppress(NeedsCompilerError):
+            return _run(words, alone=arguments is None)
+        forget_kernels()
+        return _run(words)  # with kernels that are compiled
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
@@ -134,12 +135,12 @@ def _end_like_ctrl_c() -> None:
         signal.signal(one, end)
 
 
-def _run(arguments: list[str], *, alone: bool) -> int:
+def _run(arguments: list[str], *, alone: bool = False) -> int:
     """Run a command and return its exit code.
 
     Args:
         arguments: Arguments of the command.
-        alone: Whether the process does nothing else.
+        alone: Whether the process does nothing else, so that the command may choose how its kernels run.
     """
     answered = completion.answer_shell(app)
     if answered is not None:

@@ -1,13 +1,13 @@
 """One solve as plain Python, where its kernels would have to be compiled first, which takes up to half a minute.
 
 Most solves take less than a second as plain Python. Whether one does is decided by its work, not by the clock, so that
-a command gives the same answer every time. A solve that takes more work is repeated with kernels that are compiled.
+a command gives the same answer every time. If a solve takes more work, the same process forgets its kernels, imports
+them again to be compiled, and runs the command from the beginning.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -22,6 +22,11 @@ from synovia.cli.output import talk
 if TYPE_CHECKING:
     from synovia.model.geometry import Array
 
+# Modules that run a command, and what they need: they hold no kernel, so that others can be imported below them.
+KEPT: Final = frozenset(
+    {"errors", "compiling", "cli"}
+    | {"cli.app", "cli.command", "cli.completion", "cli.output", "cli.progress", "cli.uncompiled"}
+)
 _CHOICE: Final = "SYNOVIA_KERNELS"
 _WORK: Final = 500_000.0  # visits of joints: 20 seconds. only full-body comes close, and it takes a minute to compile
 _LITTLE: Final = 100_000.0  # where there is no compiler, the error should not come late
@@ -95,15 +100,14 @@ def _limited(is_over: Callable[[Array], bool]) -> Callable[[Array], bool]:
     return limited
 
 
-def run_compiled() -> int:
-    """Run the command of this process again, with kernels that are compiled.
+def forget_kernels() -> None:
+    """Forget the kernels that run as plain Python, and all modules that may hold some of them.
 
-    Returns:
-        Its exit code, on Windows alone: elsewhere the command takes the place of this process, and gets its signals.
+    The next command imports them again, with kernels that are compiled. The modules that are kept hold none.
     """
-    command, chosen = [sys.executable, *sys.orig_argv[1:]], {**os.environ, _CHOICE: "compiled"}
-    if os.name != "nt":
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os.execve(sys.executable, command, chosen)  # noqa: S606 - this process's own command
-    return subprocess.run(command, env=chosen, check=False).returncode  # noqa: S603 - this process's own command
+    for name in [name for name in sys.modules if name.split(".")[0] == "synovia"]:
+        if name.removeprefix("synovia.") not in KEPT:
+            del sys.modules[name]
+            package, _, module = name.rpartition(".")
+            if package.removeprefix("synovia.") in KEPT:
+                vars(sys.modules[package]).pop(module, None)

@@ -119,7 +119,7 @@ def _causes(solution: Solution) -> list[str]:
     ik = solution.ik
     missed = [solution.goals[i] for i in solution.missed]
     lines = [*_too_few(solution), *ik.solver.reasons(missed)]
-    poles = any(goal.turns_slowly for goal in missed)
+    poles = any(goal.turns_limb for goal in missed)
     if solution.frame is not None and solution.frame.follows and poles and (pace := ik.solver.pole_pace):
         lines.append(f"In a track, the plane of a limb turns towards its pole by at most {pace}.")
     return lines

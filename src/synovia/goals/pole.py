@@ -59,8 +59,8 @@ class PoleGoal(Goal):
         ),
         describe.attribute("tip", "joint", "Joint at the limb's end.", label="Limb ends", **_NEXT),
     )
-    needs = "pole"
-    turns_slowly = True
+    needs = "limb"
+    turns_limb = True
 
     point: InitVar[Any] = None
     _: KW_ONLY

@@ -35,9 +35,10 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions, rotation_between
-from synovia.model.pose import JointValues, Numbers, checked_q, inside_limits, refused_rows
+from synovia.model.pose import checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
-from synovia.model.tables import Ints
+from synovia.model.skeleton import JointValues, Numbers
+from synovia.model.tables import Ints, writable
 from synovia.problem import Bends, find_bends, pack, reduce
 from synovia.problem.bends import SIZES
 from synovia.solver import Solver, SolverName, as_solver
@@ -501,7 +502,7 @@ class CompiledProblem(ChecksArguments):
 
         t = self.skeleton.tables
         out = np.empty(len(t.variables))
-        excesses(t.variables, t.limits, pose.values, out)
+        excesses(*writable(t.variables, t.limits), pose.values, out)
         return tuple(dict.fromkeys(int(row) for row in t.owner[out > margin]))
 
 

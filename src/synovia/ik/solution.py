@@ -17,8 +17,8 @@ from synovia.ik.status import INTERRUPTED, Status
 from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.model.notebook import Pictured
-from synovia.model.pose import SkippedPose
+from synovia.model.skeleton import SkippedPose
+from synovia.notebook import Pictured
 from synovia.text import counted
 
 _EVERY_STATUS = tuple(Status)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.spatial.transform import Rotation
 
-    from synovia.model.pose import Numbers
+    from synovia.model.skeleton import Numbers
 
 _Rotation: TypeAlias = "NDArray[Any] | Sequence[Sequence[float]] | Rotation"
 # One target: a position, a rotation, a pair of both, or a 4x4 transform; with a leading axis for many problems.

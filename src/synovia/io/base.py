@@ -30,7 +30,7 @@ class Contents(NamedTuple):
     """The contents of a file.
 
     Args:
-        skeleton: The skeleton.
+        skeleton: The skeleton; the file is its ``source``.
         motions: Function that returns all motions; decoding them may take much longer than the skeleton.
         shown: Number of the motion that the file is about, which is played if nobody chooses another; None for a model
             that has motions as well.

@@ -42,15 +42,13 @@ def bundled(name: str) -> Skeleton:
     known = _models()
     if name not in known:
         raise unknown_name("bundled model", name, sorted(known))
-    return copy(_read(known[name]))
+    return copy(_read(known[name]))  # with cached values of its own
 
 
 @cache
 def _read(path: Path) -> Skeleton:
     """Return the model of a file, read once for the whole process: it takes 10 milliseconds."""
-    skeleton = import_module("synovia.io.toml").FORMAT.read(path).skeleton
-    skeleton.source = path
-    return skeleton
+    return import_module("synovia.io.toml").FORMAT.read(path).skeleton
 
 
 def _models() -> dict[str, Path]:

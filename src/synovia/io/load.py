@@ -154,10 +154,8 @@ def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> 
 
 
 def _contents(where: Path) -> Contents:
-    """Read a file; its skeleton knows the file."""
-    contents = _guarded(where, lambda: format_of(where).read(where))
-    contents.skeleton.source = where
-    return contents
+    """Read a file."""
+    return _guarded(where, lambda: format_of(where).read(where))
 
 
 def is_bundled(name: str) -> bool:

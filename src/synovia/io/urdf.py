@@ -116,7 +116,7 @@ def read_skeleton(path: Path) -> Skeleton:
         *_macro_notes(macros),
         *robot.notes,
     ]
-    return Skeleton(rows, name=path.name, meters_per_unit=1.0, up="z", forward="x", notes=notes)
+    return Skeleton(rows, name=path.name, meters_per_unit=1.0, up="z", forward="x", notes=notes, source=path)
 
 
 def _macros(robot: Element) -> list[Element]:

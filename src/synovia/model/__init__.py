@@ -1,7 +1,6 @@
 """Skeletons, joints, limits and poses."""
 
 from synovia.model.joint import Joint, Kind, Mimic, Site
-from synovia.model.pose import Pose
-from synovia.model.skeleton import LONGEST_COUPLING, MAX_JOINTS, Skeleton
+from synovia.model.skeleton import LONGEST_COUPLING, MAX_JOINTS, Pose, Skeleton
 
 __all__ = ["LONGEST_COUPLING", "MAX_JOINTS", "Joint", "Kind", "Mimic", "Pose", "Site", "Skeleton"]

@@ -10,7 +10,7 @@ import numpy as np
 from synovia.model.geometry import rotation_between
 from synovia.model.joint import Kind
 from synovia.model.limits import SwingTwist
-from synovia.model.pose import Pose
+from synovia.model.skeleton import Pose
 
 _REST: Final = np.array([0.0, 0.0, 0.0, 1.0])  # the quaternion of no rotation
 

@@ -7,9 +7,9 @@ parts are listed as variables with their limits (see ``kernels.tree.variables``)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,16 @@ from synovia.model.joint import Joint, Kind
 from synovia.model.limits import Interval, SwingTwist
 
 Ints = NDArray[np.int32]
+_T = TypeVar("_T", bound=NDArray[Any])
 _TOUCHING: Final = 1e-12  # relative gap between two limits that is rounding of the ratio
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
     """Packed arrays of a skeleton with n joints, nq numbers in q and k variables; columns as in ``kernels.layout``.
+
+    They are read-only. numba compiles a kernel again for read-only arrays, so kernels get ``writable`` copies, or are
+    prepared with such copies (``kernels.compiler.jit.ready``).
 
     Args:
         ints: (n, 5) columns before ``VARIABLE``; Jacobian columns are those of all velocities.
@@ -50,14 +54,32 @@ class Tables:
     followers: Ints
     coupling: Array
 
+    def __post_init__(self) -> None:
+        """Make the arrays read-only; a view of another one is copied, as that one could still be written."""
+        for each in fields(self):
+            array = getattr(self, each.name)
+            if array.base is not None:
+                array = array.copy()
+                object.__setattr__(self, each.name, array)
+            array.setflags(write=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the values, so that the arrays stay read-only."""
+        return Tables, tuple(getattr(self, each.name) for each in fields(self))
+
+
+def writable(*tables: _T) -> tuple[_T, ...]:
+    """Return copies of some tables, as kernels take them."""
+    return tuple(table.copy() for table in tables)
+
 
 def validator_of(tables: Tables, nq: int) -> Callable[[Array, Array], int]:
     """Return the compiled check of joint values (T * nq,), which also writes the clamped values; see ``validate``."""
     from synovia.kernels.compiler.jit import ready
     from synovia.kernels.tree.tables import validate
 
-    given = (tables.variables, tables.limits, tables.followers, tables.coupling, nq)
-    return partial(ready(validate, *given, np.zeros(0), np.zeros(0)), *given)
+    given = (tables.variables, tables.limits, tables.followers, tables.coupling)
+    return partial(ready(validate, *writable(*given), nq, np.zeros(0), np.zeros(0)), *given, nq)
 
 
 def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tuple[int, float, float]]) -> Tables:

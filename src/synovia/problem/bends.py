@@ -21,6 +21,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.anatomy import body_axes
 from synovia.model.geometry import Array, axis_vector, cross
 from synovia.model.names import SIDES
+from synovia.model.tables import writable
 from synovia.model.tree import ancestors
 from synovia.problem.reduced import Reduced
 
@@ -84,13 +85,19 @@ class Bends:
             size: Angle of the bend, radians.
             which: 1 for the limbs to bend, else 0, (T, k).
         """
+        out = np.empty(q.shape)
+        return out if self._bend(size * which, np.ascontiguousarray(q), out) else None
+
+    @cached_property
+    def _bend(self) -> Callable[[Array, Array, Array], int]:
+        """The compiled function that bends straight limbs."""
+        from synovia.kernels.compiler.jit import ready
         from synovia.kernels.tree.bends import bend_straight
 
-        out, t = np.empty(q.shape), self.skeleton.tables
-        count = bend_straight(
-            self.places, self.shapes, t.variables, t.limits, size * which, np.ascontiguousarray(q), out
-        )
-        return out if count else None
+        t, none = self.skeleton.tables, np.empty((0, self.skeleton.nq))
+        given, tables = (self.places, self.shapes), (t.variables, t.limits)
+        sizes = np.empty((0, len(self.places)))
+        return partial(ready(bend_straight, *given, *writable(*tables), sizes, none, none), *given, *tables)
 
     def shares(self, starts: Array, q: Array, least: Array = _BENT) -> Array | None:
         """Return the part of each limb's bend in q (T, nq) that is to its side: 1, or -1 for the other side.
@@ -136,7 +143,7 @@ def find_bends(
 ) -> Bends | None:
     """Return the limbs of a problem that may bend to a wrong side; None if there are none."""
     moving = {row for row in reduced.moving if skeleton.joints[row].kind in _TURNING}
-    poles = {row for goal, rows in zip(goals, goal_joints, strict=True) if goal.turns_slowly for row in rows}
+    poles = {row for goal, rows in zip(goals, goal_joints, strict=True) if goal.turns_limb for row in rows}
     limbs = _limbs_by_role(skeleton, moving)
     known = {limb.middle for limb in limbs}
     limbs += [limb for limb in _limbs_by_shape(skeleton, moving, goal_joints) if limb.middle not in known]

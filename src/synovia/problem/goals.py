@@ -26,6 +26,7 @@ class GoalTables:
         roots: (g,) square root of each weight, relative to the largest of its level.
         levels: (l + 1,) first residual row of each level, and the number of rows.
         kinds: (h,) kinds of the terms of general goals.
+        turning: Terms whose goals turn a limb; their other row is its root.
         general_ints: (h, 10) integers of the terms; ``pack`` writes the number of the kind.
         general_data: (h, 24) numbers of the terms.
         vertices: (v, 3) corners of support polygons.
@@ -36,6 +37,7 @@ class GoalTables:
     roots: Array
     levels: Ints
     kinds: tuple[str, ...]
+    turning: tuple[int, ...]
     general_ints: Ints
     general_data: Array
     vertices: Array
@@ -69,6 +71,7 @@ def goal_tables(
     table = np.zeros((count, layout.GOAL_WIDTH), np.int32)
     offsets = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (count, 1))
     kinds: list[str] = []
+    turning: list[int] = []
     ints: list[Ints] = []
     data: list[Array] = []
     points: list[Array] = []
@@ -100,6 +103,8 @@ def goal_tables(
             integers[layout.TARGET_PARTS] = term.takes
             integers[layout.OTHER_ROW], integers[layout.TIP_ROW] = others
             integers[layout.VERTEX], integers[layout.VERTICES] = sum(len(part) for part in points), len(term.points)
+            if goal.turns_limb:
+                turning.append(len(kinds))
             kinds.append(term.kind)
             ints.append(integers)
             data.append(numbers)
@@ -108,7 +113,7 @@ def goal_tables(
     starts = [next(row for at, row in bounds if at == level) for level in sorted({level for level, _ in bounds})]
     total = sum(goal.rows for goal in goals)
     return GoalTables(
-        table, offsets, roots, np.array([*starts, total], np.int32), tuple(kinds),
+        table, offsets, roots, np.array([*starts, total], np.int32), tuple(kinds), tuple(turning),
         np.array(ints, np.int32).reshape(-1, layout.GENERAL_WIDTH),
         np.array(data).reshape(-1, layout.GENERAL_DATA_WIDTH),
         np.concatenate(points) if points else np.zeros((0, 3)),

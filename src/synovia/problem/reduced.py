@@ -87,9 +87,9 @@ class Reduced:
 
     @property
     def limbs(self) -> list[tuple[int, int]]:
-        """Each pole goal, with the row of its limb's root, -1 for the world."""
-        terms = zip(self.goals.kinds, self.goals.general_ints[:, [GOAL, OTHER_ROW]].tolist(), strict=True)
-        return [(g, root) for kind, (g, root) in terms if kind == "pole"]
+        """Each goal that turns a limb, with the row of the limb's root, -1 for the world."""
+        terms = self.goals.general_ints[list(self.goals.turning)]
+        return [(g, root) for g, root in terms[:, [GOAL, OTHER_ROW]].tolist()]
 
     @property
     def moving(self) -> frozenset[int]:

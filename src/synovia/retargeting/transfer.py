@@ -95,12 +95,13 @@ def joint_values(
         t.unfold.reshape(-1, 3, 3), 1, 2
     )
     rotations = np.ascontiguousarray(stays.reshape(-1, 9))
+    fixed, variables = t.fixed.copy(), t.variables.copy()  # kernels take writable arrays
     for first in range(0, len(q), _REPORT):
         part = slice(first, first + _REPORT)
         if first:
             q[first, hinges] = q[first - 1, hinges]  # start from the frame before
         orient(
-            ints, t.fixed, couple, t.variables, limits, which, np.array(paths, np.int32),
+            ints, fixed, couple, variables, limits, which, np.array(paths, np.int32),
             np.array(spans, np.int32), turns[part], q[part], rotations, np.empty((len(skeleton), 3)),
         )  # fmt: skip
         if progress is not None:

@@ -24,7 +24,7 @@ from synovia.problem.structure import named, own_variables
 Kernel = Callable[..., int]
 # Abilities of solvers; each kind of goal names the one that it needs (``Goal.needs``)
 POSE_GOALS: Final = frozenset({"position", "rotation", "pose"})
-KERNEL_GOALS: Final = POSE_GOALS | {"aim", "pole", "rows"}  # "rows": any residual with a kernel of its own
+KERNEL_GOALS: Final = POSE_GOALS | {"aim", "limb", "rows"}  # "limb": turn a limb; "rows": any residual with a kernel
 ALL_GOALS: Final = KERNEL_GOALS | {"rest", "custom"}
 LARGEST: Final = sys.float_info.max
 _MOST_WORK: Final = 1e7  # half a second
@@ -329,7 +329,7 @@ class Heuristic(IteratingSolver):
 
     follow_finish: ClassVar[str | None] = "lm"  # its small steps would leave the tip behind, then catch up in hops
     progress: ClassVar[tuple[int, float]] = (20, 0.9)
-    supported_goals: ClassVar[frozenset[str]] = POSE_GOALS | {"pole"}
+    supported_goals: ClassVar[frozenset[str]] = POSE_GOALS | {"limb"}
     others: ClassVar[frozenset[str]] = frozenset({"finish"})
 
     max_steps: int = 500

@@ -71,7 +71,7 @@ class Segments(ClosedForm):
     """
 
     name: ClassVar[str] = "segments"
-    supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
+    supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "pose", "limb"})
 
     seed: int = 0
 

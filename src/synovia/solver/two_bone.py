@@ -53,7 +53,7 @@ class TwoBone(ClosedForm):
     """
 
     name: ClassVar[str] = "two-bone"
-    supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
+    supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "pose", "limb"})
 
     softening: float = 0.0
     twist: float = 0.0
@@ -103,7 +103,7 @@ class TwoBone(ClosedForm):
             reasons.append(f"softening={self.softening:g} stops the tip short in the last part of the reach.")
         if self.weight < 1.0:
             reasons.append(f"weight={self.weight:g} goes only that part of the way from the start.")
-        if self.twist and any(goal.kind == "pole" for goal in missed):
+        if self.twist and any(goal.turns_limb for goal in missed):
             reasons.append(f"twist={self.twist:g} turns the plane of the bend that far from a pole.")
         return reasons
 

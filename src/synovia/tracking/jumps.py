@@ -152,7 +152,7 @@ def _flips(ik: CompiledProblem, rows: Array) -> Bools:
 def _crossings(ik: CompiledProblem, rows: Array) -> Bools:
     """Return in which frames of a track a limb swings round because its pole crosses it."""
     out = np.zeros(len(rows), bool)
-    poles = [g for g, goal in enumerate(ik.goals) if goal.turns_slowly]
+    poles = [g for g, goal in enumerate(ik.goals) if goal.turns_limb]
     if not poles or len(rows) < 2:
         return out
     targets = ik.targets_in(rows).reshape(len(rows), -1, 4, 4)

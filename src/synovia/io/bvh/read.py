@@ -55,7 +55,7 @@ def read(path: Path) -> Contents:
     nodes, moves = read_hierarchy(source)
     rows, width = _rows(source, nodes)
     table, seconds, notes = read_table(source, width) if moves else (None, 0.0, ())
-    skeleton = Skeleton([row.joint for row in rows], name=path.name, notes=notes)
+    skeleton = Skeleton([row.joint for row in rows], name=path.name, notes=notes, source=path)
     return Contents(skeleton, lambda: [_motion(source, skeleton, rows, table, seconds)], shown=0)
 
 

@@ -75,9 +75,9 @@ class Clips:
                 zip(scene.names, scene.parents, kinds, rest.offset, matrices, scene.bind, strict=True)
             )
         ]
-        name, notes = self._document.path.name, (*scene.notes, *self._uneven_notes(kinds))
+        path, notes = self._document.path, (*scene.notes, *self._uneven_notes(kinds))
         forward = scene.forward or "z"
-        return Skeleton(joints, name=name, meters_per_unit=1.0, up="y", forward=forward, notes=notes)
+        return Skeleton(joints, name=path.name, meters_per_unit=1.0, up="y", forward=forward, notes=notes, source=path)
 
     def _kinds(self) -> list[Kind]:
         """Return the kind of each joint, from its role in the file and from all clips."""

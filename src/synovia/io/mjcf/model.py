@@ -66,13 +66,13 @@ def read_skeleton(path: Path) -> Skeleton:
         FormatError: If it is malformed; the message names the line if MuJoCo reports it.
         MissingExtraError: If MuJoCo is not installed.
     """
-    return _reader(path).skeleton(path.name)
+    return _reader(path).skeleton(path)
 
 
 def read_model(path: Path) -> tuple[Any, list[int]]:
     """Return MuJoCo's model of an MJCF file, and the skeleton row of each body; raises as ``read_skeleton`` does."""
     reader = _reader(path)
-    reader.skeleton(path.name)
+    reader.skeleton(path)
     return reader.model, reader.row_of
 
 
@@ -195,14 +195,14 @@ class _Reader:
         self.drop_conflicting_ranges()
         self.note_joints()
 
-    def skeleton(self, name: str) -> Skeleton:
+    def skeleton(self, path: Path) -> Skeleton:
         """Return the skeleton."""
         rows: list[Joint] = []
         row_of = self.row_of
         for body in range(self.model.nbody):
             rows += self.rows(body, row_of[int(self.model.body_parentid[body])] if body else None, len(rows))
             row_of.append(len(rows) - 1)
-        return Skeleton(rows, name=name, meters_per_unit=1.0, up="z", forward="x", notes=self.notes)
+        return Skeleton(rows, name=path.name, meters_per_unit=1.0, up="z", forward="x", notes=self.notes, source=path)
 
     def rows(self, body: int, parent: int | None, at: int) -> list[Joint]:
         """Return the rows of a body; the first will be row ``at``, the last is the frame of the body.

@@ -87,9 +87,9 @@ def _read(path: Path) -> Contents:
 
     def fitted(clip: Path) -> Skeleton:
         betas = _shape_of(clip)[: changes.shape[2]]
-        return _skeleton(means + changes[..., : len(betas)] @ betas, parents, path.stem)
+        return _skeleton(means + changes[..., : len(betas)] @ betas, parents, path)
 
-    return Contents(_skeleton(means, parents, path.stem), fitted=fitted)
+    return Contents(_skeleton(means, parents, path), fitted=fitted)
 
 
 def _shape_of(clip: Path) -> Array:
@@ -118,7 +118,7 @@ def _parents(numbers: Array, path: Path) -> list[int]:
     return [-1, *map(int, parents[1:])]
 
 
-def _skeleton(places: Array, parents: list[int], name: str) -> Skeleton:
+def _skeleton(places: Array, parents: list[int], path: Path) -> Skeleton:
     """Return the skeleton with joints at some places (J, 3), y up, turned so that it stands with z up."""
     names = NAMES[len(places)]
     joints = [Joint(names[0], None, Kind.FREE, rigid(UPRIGHT @ places[0], UPRIGHT))]
@@ -127,7 +127,7 @@ def _skeleton(places: Array, parents: list[int], name: str) -> Skeleton:
         for row, parent in enumerate(parents)
         if row
     ]
-    return Skeleton(joints, name=name, meters_per_unit=1.0, up="z", forward="-y")
+    return Skeleton(joints, name=path.stem, meters_per_unit=1.0, up="z", forward="-y", source=path)
 
 
 FORMAT: Final = Format(

@@ -42,7 +42,7 @@ def read_skeleton(path: Path) -> Skeleton:
 
 
 def parse_skeleton(data: bytes, path: Path) -> Skeleton:
-    """Return the skeleton that the content of a file describes; ``path`` is for messages."""
+    """Return the skeleton that the content of a file describes."""
     text = _decoded(data, path)
     content = parse_toml(text, str(path))
     lines = _lines(text)
@@ -77,6 +77,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
             up=top.choice("up", AXES),
             forward=top.choice("forward", AXES),
             notes=top.words("notes") or (),
+            source=path,
         )
     except (InputError, UnknownNameError) as error:
         raise top.at(error) from error

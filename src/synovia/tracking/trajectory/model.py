@@ -15,6 +15,7 @@ from synovia.ik.parallel import checked_threads
 from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, UPPER
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, rotation_between, times_exp
+from synovia.model.tables import writable
 from synovia.problem import pack, reduce
 from synovia.problem.structure import with_columns_in_turn
 
@@ -147,7 +148,7 @@ class Model(Variables):
         out[:, self.number_at] += x[:, self.number_column] * self.unit
         out[:, self._quats] = times_exp(q[:, self._quats], x[:, self._turns])
         t = self.skeleton.tables
-        clamp_rows(t.variables, t.limits, out)
+        clamp_rows(*writable(t.variables, t.limits), out)
         return self.skeleton.follow(out)
 
     def pressed(self, q: Array, gradient: Array) -> Any:
