@@ -223,7 +223,7 @@ class Skeleton(Pictured):
             limit = given
             if limit is not None and not isinstance(limit, Limit):
                 if is_number(limit):
-                    where, only = f"limit of joint {joints[row].name!r}", float(limit)
+                    where, only = f"limit of joint {joints[row].name!r}", float(cast("float", limit))
                     hint = f"to lock the joint there, write ({only:g}, {only:g})"
                     raise InputError(where, value=only, expected="(lower, upper)", hint=hint)
                 lower, upper = as_numbers(limit, (2,), f"limit of joint {joints[row].name!r}", finite=False).tolist()
