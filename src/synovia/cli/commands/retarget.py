@@ -197,7 +197,7 @@ def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
     """Return the answer as plain values; lengths in the unit of the target's file, but in legs in the judgement."""
     from synovia.cli.report import judgement_object
 
-    names, stance = answer.joint_map(), answer.stance
+    names, stance = [body.skeleton.frame_names for body in (answer.source, answer.target)], answer.stance
     return {
         "schema": SCHEMA,
         "source": answer.source.skeleton.name,
@@ -227,8 +227,8 @@ def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
         "parts": [
             {
                 "part": part.role,
-                "source": names[part.role][0],
-                "target": names[part.role][1],
+                "source": names[0][part.source],
+                "target": names[1][part.target],
                 "rest_poses_differ_deg": math.degrees(part.angle),
             }
             for part in answer.parts

@@ -26,6 +26,7 @@ from synovia.retargeting.judging.causes import (
 )
 from synovia.retargeting.judging.ground import held_frames, path_factor, speeds
 from synovia.retargeting.judging.measure import Figures, Limb
+from synovia.text import counted
 
 Bools = NDArray[np.bool_]
 LEVELS: Final = ("note", "look", "failed")
@@ -59,6 +60,7 @@ _DOWN: Final = 0.5  # share of the frames with the trunk upside down
 _AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
 _MANY: Final = 4  # limbs that are off for one reason are one finding about the body; so are parts that jump at once
 _MINOR: Final = ("shoulder", "toes")  # parts that may be swapped without an effect that is seen
+_FEW: Final = 5  # limbs of a whole body, its head aside; fewer show too little of it
 _FIRST: Final = 2  # frames at both ends in which a jump out of a calibration pose is usual
 _FLIPPED: Final = (0.0, 0.05)  # share of flipped frames of points
 _MISSED: Final = (0.0, 0.25)  # share of the frames in which goals are missed
@@ -254,6 +256,11 @@ def _directions(figures: Figures) -> Iterator[Finding]:
             text = "no limb of it can be compared with the source: its directions were not judged"
             yield Finding("body", "not mapped", "look", (), text)
         return
+    compared = [limb.limb for limb in figures.limbs if limb.limb != "head"]
+    if figures.whole and len(compared) < _FEW:
+        named = f" ({', '.join(compared).replace('_', ' ')})" if compared else ""
+        text = f"only {counted(len(compared), 'limb')} could be compared{named}: check which joint is which"
+        yield Finding("body", "not mapped", "look", (), text)
     fps, turned = figures.motion.fps, figures.turned
     off: dict[str, tuple[str, Bools]] = {}
     for limb in figures.limbs:
