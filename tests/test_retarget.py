@@ -19,6 +19,7 @@ from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import NEEDED, Body
 from synovia.retargeting.bones import smallest_rotation
 from synovia.retargeting.feet import planted_path
+from synovia.retargeting.joint_map import draft_to_save
 from synovia.retargeting.transfer import joint_values
 
 UPPER_LEGS = (
@@ -641,6 +642,8 @@ def test_a_saved_map_is_read_back_where_names_repeat(humanoid, clip, tmp_path):
     assert sy.read_map(path) == rows
     again = sy.retarget(clip, body, sy.read_map(path))
     np.testing.assert_array_equal(again.motion.q, answer.motion.q)
+    sy.write_map(draft_to_save(clip.skeleton, body, rows), path, force=True)
+    assert sy.read_map(path).items() >= rows.items()
 
 
 def test_errors_on_maps_say_what_to_do(humanoid, clip, tmp_path):

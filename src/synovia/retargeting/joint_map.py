@@ -67,17 +67,32 @@ def draft_map(
         target: The body that shall follow.
         joint_map: Joints given by the user instead of the automatic match.
     """
+    found = _draft_rows(source, target, joint_map).items()
+    names = source.frame_names, target.frame_names
+    return {part: ("" if a is None else names[0][a], "" if b is None else names[1][b]) for part, (a, b) in found}
+
+
+def draft_to_save(
+    source: Skeleton, target: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None = None
+) -> dict[str, tuple[str | int, str | int]]:
+    """Return a draft as ``draft_map``, with the rows of joints whose names are shared, so that it can be read back."""
+    found = _draft_rows(source, target, joint_map).items()
+    return {
+        part: ("" if a is None else source.address(a), "" if b is None else target.address(b)) for part, (a, b) in found
+    }
+
+
+def _draft_rows(
+    source: Skeleton, target: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None
+) -> dict[str, tuple[int | None, int | None]]:
+    """Return the rows of the known entries of a joint map by part, None for a missing joint."""
     if joint_map is None:
-        ways = [(body, dict(body.role_rows)) for body in (source, target)]
+        rows = [dict(body.role_rows) for body in (source, target)]
     else:
         given = check_map(joint_map, source, target)
-        ways = [
-            (body, {part: body.index(pair[k]) for part, pair in given.items()})
-            for k, body in enumerate((source, target))
-        ]
-    parts = dict.fromkeys((*NEEDED, *ways[0][1], *ways[1][1]))
-    names = [[body.frame_names[rows[part]] if part in rows else "" for part in parts] for body, rows in ways]
-    return {part: (a, b) for part, a, b in zip(parts, *names, strict=True)}
+        rows = [{part: body.index(pair[k]) for part, pair in given.items()} for k, body in enumerate((source, target))]
+    parts = dict.fromkeys((*NEEDED, *rows[0], *rows[1]))
+    return {part: (rows[0].get(part), rows[1].get(part)) for part in parts}
 
 
 def write_map(
