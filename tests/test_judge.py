@@ -510,3 +510,76 @@ def test_command_line(walk, tmp_path):
     ran = run("animate", jumped, "--foot-lock", "--json")
     assert ran.code == 0
     assert ran.data["judgement"]["verdict"] == "look"
+
+
+def _renamed(body, name):
+    """Return a body whose joints have other names and no roles."""
+    joints = [
+        dataclasses.replace(joint, name=name(joint.name, row), role=None, parent=parent if parent >= 0 else None)
+        for row, (joint, parent) in enumerate(zip(body.joints, body.parents, strict=True))
+    ]
+    return sy.Skeleton(joints, name="renamed", up=body.up)
+
+
+def _other_side(role):
+    return role.replace("left", "X").replace("right", "left").replace("X", "right")
+
+
+@pytest.mark.parametrize("mapped", ["right", "arm", "leg", "body"])
+def test_a_map_is_compared_with_the_shape_of_a_target_without_names(walk, mapped):
+    body = sy.bundled("humanoid")
+    target = _renamed(body, lambda name, row: f"bone_{row:03}")
+    words = {"right": (), "arm": ("arm", "hand", "shoulder"), "leg": ("leg", "foot", "toes"), "body": ("_",)}[mapped]
+    pairs = {}
+    for role, joint in sy.retarget(walk, body).joint_map().items():
+        exchanged = any(word in role for word in words)
+        pairs[role] = joint[0], target.joint_names[body.role_rows[_other_side(role) if exchanged else role]]
+    found = sy.retarget(walk, target, pairs).judgement
+    swapped = [one for one in found.findings if one.cause == "sides swapped"]
+    if mapped == "right":
+        assert not swapped
+        return
+    assert found.verdict == "failed"
+    assert found.findings[0].cause == "sides swapped"
+    assert found.findings[0].limb == ("body" if mapped == "body" else f"left_{mapped}")
+    joint = pairs["left_upper_leg" if mapped == "leg" else "left_upper_arm"][1]
+    limb = "the map" if mapped == "body" else f"the {mapped}s of the map"
+    if mapped != "body":
+        assert found.findings[0].text == (
+            f"left and right are swapped in {limb}: it calls {joint!r} left, but toes and knees say right"
+        )
+    assert "but toes and knees say right" in found.findings[0].text
+
+
+@pytest.mark.parametrize("limb", [("arm", "hand", "shoulder"), ("leg", "foot", "toes")])
+def test_shape_comes_before_names_of_one_limb(walk, limb):
+    """The joints of the left limb have names of the right one: a map that says so is right, automatic parts are not."""
+    body = sy.bundled("humanoid")
+
+    def name(own, row):
+        if own.startswith("left") and any(word in own for word in limb):
+            return _other_side(own)
+        return f"bone_{row:03}"
+
+    target = _renamed(body, name)
+    pairs = {
+        role: (joint[0], target.joint_names[body.role_rows[role]])
+        for role, joint in sy.retarget(walk, body).joint_map().items()
+    }
+    mended = sy.retarget(walk, target, pairs).judgement
+    assert mended.verdict == "good"
+    assert [one.level for one in mended.findings if one.cause == "names"] == ["note"]
+    assert not [one for one in mended.findings if one.cause == "sides swapped"]
+    if limb[0] == "arm" and {"left_upper_arm", "right_upper_arm"} <= target.role_rows.keys():
+        found = sy.retarget(walk, target).judgement.findings[0]
+        assert (found.cause, found.level) == ("sides swapped", "failed")
+        assert "in the names of the arms of the result" in found.text
+
+
+def test_the_front_of_the_trunk_is_that_of_the_toes(walk, answer):
+    """A trunk that is turned round above legs that stay: no map is wrong, and yet the body is back to front."""
+    bad = turned(answer.motion, "spine", [0.0, np.pi, 0.0])
+    found = sy.judge(bad, walk)
+    assert found.verdict == "failed"
+    assert any("its front points away from the toes" in one.text for one in found.findings)
+    assert not any("its front points" in one.text for one in answer.findings)

@@ -19,6 +19,7 @@ from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import NEEDED, Body
 from synovia.retargeting.bones import smallest_rotation
 from synovia.retargeting.feet import planted_path
+from synovia.retargeting.joint_map import draft_to_save
 from synovia.retargeting.transfer import joint_values
 
 UPPER_LEGS = (
@@ -618,3 +619,58 @@ def test_four_legs_are_told_beside_two(clip):
         answer = sy.retarget(clip, body)
         assert answer.verdict != "good"
         assert any(one.cause == "four legs" for one in answer.findings)
+
+
+def _one_name(body):
+    """Return a body all of whose joints have one name, and no roles."""
+    joints = [
+        dataclasses.replace(joint, name="bone", role=None, parent=parent if parent >= 0 else None)
+        for joint, parent in zip(body.joints, body.parents, strict=True)
+    ]
+    return sy.Skeleton(joints, name="one name", up=body.up)
+
+
+def test_a_saved_map_is_read_back_where_names_repeat(humanoid, clip, tmp_path):
+    body = _one_name(humanoid)
+    named = sy.retarget(clip, humanoid).joint_map()
+    rows = {role: (source, humanoid.index(target)) for role, (source, target) in named.items()}
+    answer = sy.retarget(clip, body, rows)
+    assert answer.joint_map() == rows  # rows of the body that was given, whatever was added above its root
+    assert "bone" in answer.report()
+    path = tmp_path / "map.toml"
+    sy.write_map(answer.joint_map(), path)
+    assert sy.read_map(path) == rows
+    again = sy.retarget(clip, body, sy.read_map(path))
+    np.testing.assert_array_equal(again.motion.q, answer.motion.q)
+    sy.write_map(draft_to_save(clip.skeleton, body, rows), path, force=True)
+    assert sy.read_map(path).items() >= rows.items()
+
+
+def test_errors_on_maps_say_what_to_do(humanoid, clip, tmp_path):
+    path = tmp_path / "map.toml"
+    sy.write_map({role: (role, "") for role in NEEDED}, path)
+    with pytest.raises(FormatError, match=r"without parts.*remove the #"):
+        sy.read_map(path)
+    path.write_text('schema = "synovia.map/1"\n[joints]\nhips = ["hips", ""]\n', encoding="utf-8")
+    with pytest.raises(FormatError, match=r"'hips': expected a joint of the target.*Fill in the empty name"):
+        sy.read_map(path)
+    with pytest.raises(InputError, match=r"sy\.read_map\(path\) reads a file"):
+        sy.retarget(clip, humanoid, "map.toml")
+    with pytest.raises(InputError, match=r"the map has only hips.*Add a limb of two joints, such as left_upper_arm"):
+        sy.retarget(clip, sy.bundled("arm7"), {"hips": ("hips", 0)})
+
+
+def test_a_map_of_few_limbs_is_never_good(humanoid, clip):
+    """The hips and thighs of a body that ends at its knees: two bones are compared, and no foot."""
+    kept = ["hips", *(f"{side}_{part}_leg" for side in ("left", "right") for part in ("upper", "lower"))]
+    joints = [
+        dataclasses.replace(humanoid.joint(name), parent=None if name == "hips" else humanoid.joint(name).parent)
+        for name in humanoid.joint_names
+        if name in kept
+    ]
+    stump = sy.Skeleton(joints, name="stump", up=humanoid.up)
+    answer = sy.retarget(clip, stump, {name: (name, name) for name in kept})
+    assert answer.verdict == "look"
+    assert any("only 2 limbs could be compared" in one.text for one in answer.findings)
+    assert "feet within" not in answer.report()
+    assert "feet within" in sy.retarget(clip, humanoid).report()

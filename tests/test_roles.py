@@ -13,6 +13,7 @@ import synovia as sy
 from cli_runs import run
 from conftest import shared_data_folder
 from synovia.errors import InputError
+from synovia.files.roles import with_roles_of
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 from synovia.retargeting.judging import sides_of_clip
@@ -620,3 +621,10 @@ def test_bones_of_a_vrm_without_a_node_are_told(tmp_path, node):
     path.write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(sy.FormatError, match=r"humanBones: is not an object"):
         sy.load_skeleton(path)
+
+
+@pytest.mark.parametrize("schema", ["", 'schema = "synovia.roles/1"\n'])
+def test_a_role_file_may_have_a_header(tmp_path, schema):
+    path = tmp_path / "roles.toml"
+    path.write_text(f'{schema}[roles]\nleft_hand = "joint7"\n', encoding="utf-8")
+    assert with_roles_of(sy.bundled("arm7"), path).roles["left_hand"] == "joint7"

@@ -200,7 +200,7 @@ class RetargetFile:
     """
 
     target: str
-    joint_map: Mapping[str, tuple[str, str]] | None = None
+    joint_map: Mapping[str, tuple[str | int, str | int]] | None = None
     feet: bool = True
     reader: ClipReader = field(default_factory=ClipReader)
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])

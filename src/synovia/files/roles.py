@@ -1,6 +1,7 @@
 """Role files: which joint is which part of the body, as TOML or JSON.
 
 schema = "synovia.roles/1"             # may be left out
+[roles]                                # may be left out
 left_hand = "Wrist.L"
 left_lower_arm = "Elbow.L"
 """
@@ -39,6 +40,8 @@ def with_roles_of(skeleton: Skeleton, path: str | os.PathLike[str]) -> Skeleton:
     content = (parse_json if suffix == ".json" else parse_toml)(read_text(where, most=_LARGEST), str(where))
     given = dict(cast("dict[str, object]", content)) if isinstance(content, dict) else {}
     schema = given.pop("schema", SCHEMA)
+    if given.keys() == {"roles"} and isinstance(given["roles"], dict) and given["roles"]:
+        given = cast("dict[str, object]", given["roles"])
     if schema != SCHEMA or not given:
         raise FormatError(
             "is no role file", where=str(where), value=schema, expected='lines such as left_hand = "Hand.L"'

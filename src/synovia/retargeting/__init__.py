@@ -1,7 +1,7 @@
 """Transfer motions to other bodies."""
 
 from synovia.retargeting.body import NEEDED
-from synovia.retargeting.joint_map import draft_map, read_map, write_map
+from synovia.retargeting.joint_map import draft_map, draft_to_save, read_map, write_map
 from synovia.retargeting.judging import Finding, Judgement, judge
 from synovia.retargeting.masses import with_body_masses
 from synovia.retargeting.rest_pose import stands
@@ -13,6 +13,7 @@ __all__ = [
     "Judgement",
     "Retargeted",
     "draft_map",
+    "draft_to_save",
     "judge",
     "read_map",
     "retarget",

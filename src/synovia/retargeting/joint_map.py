@@ -7,8 +7,9 @@
     left_upper_leg = ["LeftUpLeg", "thigh.l"]
 
 Parts have the names of VRM in snake case, or those that the file of one of the bodies gives its joints as roles. Only
-these parts are carried over. Without ``hips`` and the upper and lower legs, the base stays where it is. An incomplete
-line, such as ``["LeftUpLeg", ""]``, is written as a comment, for the user to complete.
+these parts are carried over. A joint is a name or, where several joints share it, its row in the file. Without ``hips``
+and the upper and lower legs, the base stays where it is. An incomplete line, such as ``["LeftUpLeg", ""]``, is written
+as a comment, for the user to complete.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def check_map(joint_map: object, *bodies: Skeleton) -> dict[str, tuple[Any, Any]
         UnknownNameError: If there is no such part.
     """
     if not isinstance(joint_map, Mapping):
-        raise InputError("joint_map", value=type(joint_map), expected=_EXPECTED)
+        hint = "sy.read_map(path) reads a file" if isinstance(joint_map, str | os.PathLike) else None
+        raise InputError("joint_map", value=type(cast(object, joint_map)), expected=_EXPECTED, hint=hint)
     out: dict[str, tuple[Any, Any]] = {}
     known = dict.fromkeys((*PERSON, *(role for body in bodies for role in body.role_rows)))
     for name, pair in cast("Mapping[str, Any]", joint_map).items():
@@ -65,24 +67,41 @@ def draft_map(
         target: The body that shall follow.
         joint_map: Joints given by the user instead of the automatic match.
     """
+    found = _draft_rows(source, target, joint_map).items()
+    names = source.frame_names, target.frame_names
+    return {part: ("" if a is None else names[0][a], "" if b is None else names[1][b]) for part, (a, b) in found}
+
+
+def draft_to_save(
+    source: Skeleton, target: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None = None
+) -> dict[str, tuple[str | int, str | int]]:
+    """Return a draft as ``draft_map``, with the rows of joints whose names are shared, so that it can be read back."""
+    found = _draft_rows(source, target, joint_map).items()
+    return {
+        part: ("" if a is None else source.address(a), "" if b is None else target.address(b)) for part, (a, b) in found
+    }
+
+
+def _draft_rows(
+    source: Skeleton, target: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None
+) -> dict[str, tuple[int | None, int | None]]:
+    """Return the rows of the known entries of a joint map by part, None for a missing joint."""
     if joint_map is None:
-        ways = [(body, dict(body.role_rows)) for body in (source, target)]
+        rows = [dict(body.role_rows) for body in (source, target)]
     else:
         given = check_map(joint_map, source, target)
-        ways = [
-            (body, {part: body.index(pair[k]) for part, pair in given.items()})
-            for k, body in enumerate((source, target))
-        ]
-    parts = dict.fromkeys((*NEEDED, *ways[0][1], *ways[1][1]))
-    names = [[body.frame_names[rows[part]] if part in rows else "" for part in parts] for body, rows in ways]
-    return {part: (a, b) for part, a, b in zip(parts, *names, strict=True)}
+        rows = [{part: body.index(pair[k]) for part, pair in given.items()} for k, body in enumerate((source, target))]
+    parts = dict.fromkeys((*NEEDED, *rows[0], *rows[1]))
+    return {part: (rows[0].get(part), rows[1].get(part)) for part in parts}
 
 
-def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str], *, force: bool = False) -> None:
+def write_map(
+    joints: Mapping[str, tuple[str | int, str | int]], path: str | os.PathLike[str], *, force: bool = False
+) -> None:
     """Write a joint map.
 
     Args:
-        joints: (source joint, target joint) by part; "" for an unknown joint.
+        joints: (source joint, target joint) by part: names or rows; "" for an unknown joint.
         path: The file.
         force: Whether an existing file may be replaced.
 
@@ -95,7 +114,7 @@ def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str
         >>> sy.write_map({"hips": ("Hips", "hips"), "head": ("Head", "head")}, "map.toml")  # doctest: +SKIP
     """
     lines = [f'schema = "{SCHEMA}"', "", "# part of the body = [joint of the source, joint of the target]", "[joints]"]
-    known = {part: pair for part, pair in joints.items() if all(pair)}
+    known = {part: pair for part, pair in joints.items() if "" not in pair}
     lines += [_line(part, pair) for part, pair in known.items()]
     if len(known) < len(joints):
         lines += ["", "# Not found. Fill in the empty names and remove the #. What a body lacks stays a comment."]
@@ -103,8 +122,8 @@ def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str
     write_text(as_path(path), "\n".join(lines) + "\n", force=force)
 
 
-def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
-    """Read a joint map.
+def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str | int, str | int]]:
+    """Read a joint map: (source joint, target joint) by part, each a name or a row.
 
     Raises:
         FileError: If the file cannot be read.
@@ -118,21 +137,32 @@ def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
     where = as_path(path)
     content = parse_toml(read_text(where, most=_LARGEST), str(where))
     joints = content.get("joints")
-    if content.get("schema") != SCHEMA or not isinstance(joints, dict) or not joints:
+    if content.get("schema") != SCHEMA or not isinstance(joints, dict):
         raise FormatError(
             "is not a joint map", where=str(where), value=content.get("schema"),
             expected=f'schema = "{SCHEMA}" and a table [joints]',
         )  # fmt: skip
-    out: dict[str, tuple[str, str]] = {}
+    if not joints:
+        raise FormatError(
+            "is a joint map without parts", where=str(where), expected="a line for each part below [joints]",
+            hint="Lines that begin with # are comments: fill in both names and remove the #",
+        )  # fmt: skip
+    out: dict[str, tuple[str | int, str | int]] = {}
     for part, pair in cast("dict[str, Any]", joints).items():
         names = cast("list[Any]", pair) if isinstance(pair, list) else []
-        if len(names) != 2 or not all(isinstance(name, str) for name in names):
-            what, wanted = f"part {part!r} has no pair of joints", '["source", "target"]'
+        if len(names) != 2 or not all(isinstance(name, str) or type(name) is int for name in names):
+            what, wanted = f"part {part!r} has no pair of joints", '["source", "target"], each a name or a row'
             raise FormatError(what, where=str(where), value=cast(object, pair), expected=wanted)
+        if "" in names:
+            body = ("source", "target")[names.index("")]
+            raise FormatError(
+                f"part {part!r}", where=str(where), value=names, expected=f"a joint of the {body}",
+                hint="Fill in the empty name, or put a # before the line: what a body lacks stays a comment",
+            )  # fmt: skip
         out[part] = (names[0], names[1])
     return out
 
 
-def _line(part: str, pair: tuple[str, str]) -> str:
+def _line(part: str, pair: tuple[str | int, str | int]) -> str:
     """Return the line of one part."""
-    return f"{toml_key(part)} = [{toml_text(pair[0])}, {toml_text(pair[1])}]"
+    return f"{toml_key(part)} = [{', '.join(str(at) if isinstance(at, int) else toml_text(at) for at in pair)}]"

@@ -13,7 +13,7 @@ from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
-from synovia.retargeting.body import PART_MAP, Body
+from synovia.retargeting.body import ARMS, PART_MAP, Body
 from synovia.retargeting.joint_map import check_map
 from synovia.retargeting.judging import sides_of_clip
 
@@ -51,8 +51,11 @@ def match(motion: Motion, skeleton: Skeleton, joint_map: Mapping[str, tuple[Any,
         roles = tuple(role for role in target.roles if role in source.roles)
     else:
         given = check_map(joint_map, source_skeleton, skeleton)
-        rows = [{role: body.index(pair[k]) for role, pair in given.items()}
-                for k, body in enumerate((source_skeleton, moving))]  # fmt: skip
+        added = len(moving) - len(skeleton)
+        rows = [
+            {role: source_skeleton.index(pair[0]) for role, pair in given.items()},
+            {role: _row(pair[1], skeleton, moving, added) for role, pair in given.items()},
+        ]
         source, target = (Body.of(body, own) for body, own in zip((source_skeleton, moving), rows, strict=True))
         if not (source.whole and target.whole):
             source, target = _completed(source), _completed(target)
@@ -66,10 +69,19 @@ def match(motion: Motion, skeleton: Skeleton, joint_map: Mapping[str, tuple[Any,
         if joint_map is None:
             source.recognised()
             target.recognised()
+        else:
+            what = f"the map has only {', '.join(joint_map)}" if joint_map else "the map has no parts"
+            hint = f"Add a limb of two joints, such as {ARMS[0]} and {ARMS[1]}"
+            raise InputError(what, where="joint_map", expected="a part of both bodies that turns", hint=hint)
         names = source_skeleton.name, skeleton.name
         what = f"{names[0]} and {names[1]} have no part in common that turns"
         raise InputError(what, expected="a joint map of both", hint=PART_MAP)
     return Match(source, target, roles, moves)
+
+
+def _row(joint: Any, given: Skeleton, moving: Skeleton, added: int) -> int:
+    """Return the row in a body with a free root for a joint of a map, whose rows are those of the given body."""
+    return moving.index(joint) if isinstance(joint, str) else given.index(joint) + added
 
 
 def _completed(body: Body) -> Body:

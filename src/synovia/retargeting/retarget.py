@@ -62,6 +62,7 @@ class Retargeted:
         velocity: Highest velocity of each joint of the target, (m,), radians per second; infinite where none is known.
         moves: Whether the base of the target moves; if not, its parts move relative to it.
         carried: Roles of the parts that are compared by the judge: those of the map, or all that both bodies have.
+        added: Number of joints that were added above the root of the given target.
 
     Example:
         >>> import synovia as sy
@@ -86,6 +87,7 @@ class Retargeted:
     velocity: Array
     moves: bool = True
     carried: Collection[str] = ()
+    added: int = 0
 
     @cached_property
     def held_back(self) -> dict[str, float]:
@@ -140,14 +142,24 @@ class Retargeted:
         missed = f"{counted(len(self.missed_frames), 'frame')} missed"
         return f"Retargeted({self.motion!r}, {counted(len(self.parts), 'part')}, {missed})"
 
-    def joint_map(self) -> dict[str, tuple[str, str]]:
-        """Return the names of the matched joints, (source, target) by role, as ``retarget`` takes them."""
-        names = self.source.skeleton.frame_names, self.target.skeleton.frame_names
-        return {part.role: (names[0][part.source], names[1][part.target]) for part in self.parts}
+    def joint_map(self) -> dict[str, tuple[str | int, str | int]]:
+        """Return the matched joints, (source, target) by role, as ``retarget`` takes them.
+
+        Each is a name; where several joints share it, the row of the given skeleton.
+        """
+        out: dict[str, tuple[str | int, str | int]] = {}
+        for part in self.parts:
+            one, two = self.source.skeleton.address(part.source), self.target.skeleton.address(part.target)
+            out[part.role] = one, two - self.added if isinstance(two, int) else two
+        return out
 
     def report(self) -> str:
         """Return the matched parts, the scale, contacts, misses, and the judgement of the motion as text."""
-        rows = [(part.role, *self.joint_map()[part.role], f"{np.degrees(part.angle):.0f}°") for part in self.parts]
+        bodies = self.source.skeleton.frame_names, self.target.skeleton.frame_names
+        rows = [
+            (part.role, bodies[0][part.source], bodies[1][part.target], f"{np.degrees(part.angle):.0f}°")
+            for part in self.parts
+        ]
         lines = aligned([("part", "source", "target", "rest poses differ"), *rows])
         lines += [f"calibration: {note}" for note in self.calibration]
         lines += self.stance.report()
@@ -171,7 +183,8 @@ class Retargeted:
         if missed := self.missed_frames:
             more = ", ..." if len(missed) > 10 else ""
             far = f"{far}; {counted(len(missed), 'frame')} missed: {', '.join(map(str, missed[:10]))}{more}"
-        lines += [far] if self.moves else []
+        feet = any(part.role.endswith("_foot") for part in self.parts)
+        lines += [far] if self.moves and feet else []
         lines.append(self.judgement.report())
         return "\n".join(lines)
 
@@ -205,9 +218,10 @@ def retarget(
         motion: The motion.
         skeleton: The target body; a free joint is added above its root if it has none and its base moves. If no pose of
             its file is a rest pose, give a clip of the body instead, which shows it.
-        joint_map: (source joint, target joint) by role instead of the automatic match: only these parts are carried
-            over. Roles have the names of VRM in snake case; a role that the file of one of the bodies gives a joint,
-            such as a tail, is one too. Start from ``Retargeted.joint_map()``.
+        joint_map: (source joint, target joint) by role instead of the automatic match, each a name or a row;
+            ``read_map`` reads a file. Only these parts are carried over. Roles have the names of VRM in snake case; a
+            role that the file of one of the bodies gives a joint, such as a tail, is one too. Start from
+            ``Retargeted.joint_map()``.
         rest: Pose of the source that means standing with the arms at the sides or stretched out: ``"file"``, ``"bind"``
             (that of the skin), ``"first"`` (frame), ``"tpose"`` (built from the clip), the number of a frame, a
             ``Pose`` or a pose file. By default the clip and its skeleton show which of these to take; see
@@ -291,6 +305,7 @@ def retarget(
         original=motion,
         velocity=most,
         moves=found.moves,
+        added=len(own) - len(body),
         carried=frozenset(role for role in found.roles if role in source.roles and role in target.roles),
     )
 

@@ -157,7 +157,7 @@ def retarget(
             )
     except InputError:
         if save_map is not None:
-            _save_draft(save_map, retargeting.draft_map(motion.skeleton, body, given), force=force)
+            _save_draft(save_map, retargeting.draft_to_save(motion.skeleton, body, given), force=force)
         raise
     if save_map is not None:
         retargeting.write_map(answer.joint_map(), save_map, force=force)
@@ -179,12 +179,12 @@ def retarget(
     return MISSED if not saved or answer.missed_frames or answer.verdict == "failed" else REACHED
 
 
-def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) -> None:
+def _save_draft(path: Path, joints: dict[str, tuple[str | int, str | int]], *, force: bool) -> None:
     """Write the joint map with its gaps if they are the reason of the failure."""
     from synovia.retargeting import NEEDED, write_map
     from synovia.retargeting.body import ARMS
 
-    gaps = [part for part in NEEDED if not all(joints[part])]
+    gaps = [part for part in NEEDED if "" in joints[part]]
     if gaps:
         write_map(joints, path, force=force)
         fill = f"Fill in {', '.join(gaps)}"
@@ -197,7 +197,7 @@ def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
     """Return the answer as plain values; lengths in the unit of the target's file, but in legs in the judgement."""
     from synovia.cli.report import judgement_object
 
-    names, stance = answer.joint_map(), answer.stance
+    names, stance = [body.skeleton.frame_names for body in (answer.source, answer.target)], answer.stance
     return {
         "schema": SCHEMA,
         "source": answer.source.skeleton.name,
@@ -227,8 +227,8 @@ def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
         "parts": [
             {
                 "part": part.role,
-                "source": names[part.role][0],
-                "target": names[part.role][1],
+                "source": names[0][part.source],
+                "target": names[1][part.target],
                 "rest_poses_differ_deg": math.degrees(part.angle),
             }
             for part in answer.parts

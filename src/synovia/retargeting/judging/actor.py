@@ -62,6 +62,18 @@ class Actor:
         eye = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (frames.shape[1], 1))
         return frames if self.carrier is None else steadied(frames, self.carrier, eye)
 
+    @cached_property
+    def at_rest(self) -> Actor | None:
+        """The body in the rest pose of its file; None if it does not stand there, or has no legs."""
+        if not self.whole:
+            return None
+        skeleton = self.motion.skeleton
+        rest = Motion(skeleton, skeleton.rest_q[None], self.motion.fps)
+        places = rest.positions()
+        legs, trunk = _legs(places, self.rows)[0], _trunk(places, self.rows)[0]
+        axis = axis_vector(axis_name(legs))
+        return Actor(rest, self.rows, axis) if min(legs @ trunk, legs @ axis) > _STANDS else None
+
     @property
     def whole(self) -> bool:
         """Whether it has hips and legs, so that path, feet and posture can be judged."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,42 +27,117 @@ _CLOSE: Final = np.radians(20.0)  # and at most this angle
 _TILT: Final = np.radians(25.0)  # smallest tilt of a body that counts as a wrong up axis
 _STEADY: Final = np.radians(12.0)  # mean spread of a direction, seen from its joint, that is one constant offset
 _FACES: Final = 0.3  # mean cosine beyond which evidence about left and right counts
-_BACKWARDS: Final = -0.5  # the same cosine, if the names of joints say otherwise
+_CERTAIN: Final = 0.5  # the same, if the names of joints say otherwise
+_BESIDE: Final = 0.02  # of a leg: shoulders that are nearer to the middle of the body show no side
 _AT_LIMIT: Final = 0.01  # of its range: a hinge that is nearer is at its limit
 _LOCKED: Final = 1e-5  # radians; the least distance that counts
 _BENT: Final = 0.05  # of a leg: a knee that is off the line from hip to ankle by less shows no direction
 
 
-def swapped_sides(actor: Actor) -> dict[str, list[str]]:
-    """Return the roles whose joints lie on the other side of the body than they say, by limb: ``"arm"``, ``"leg"``.
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What a body's shape says about the sides of its parts.
 
-    The names of the joints tell it. Without such names, the toes and the bent knees tell where forward is, and so where
-    left is; the arms are compared with the legs. A part that is not below the part before it on its own side, but below
-    that on the other, is on the other side too.
+    Args:
+        swapped: Roles whose joints lie on the other side of the body than they say, by limb: ``"arm"``, ``"leg"``.
+        misnamed: Roles whose joints have names that say another side than the shape, by limb.
+        told: Whether toes and knees tell where left is.
     """
-    out: dict[str, list[str]] = {}
-    corrected = False
+
+    swapped: dict[str, list[str]]
+    misnamed: dict[str, list[str]]
+    told: bool
+
+
+def sides_of(actor: Actor, *, moved: bool) -> Sides:
+    """Return what the shape of a body, else the names of its joints, says about the sides of its parts.
+
+    The toes and the bent knees tell where forward is, and so where left is; the arms are compared with it. A part that
+    is not below the part before it on its own side, but below that on the other, is on the other side too. Where the
+    shape does not tell, the names of the joints do; without names, arms are compared with legs.
+
+    Args:
+        actor: The body.
+        moved: Whether it was moved as the roles say, so that its rest pose is better evidence than the clip.
+    """
+    shape, facing = _shape(actor, moved=moved)
+    swapped: dict[str, list[str]] = {}
+    misnamed: dict[str, list[str]] = {}
     for limb, parts in (("leg", ORDER[0]), ("arm", ORDER[1])):
         roles = [role for side in SIDES for part in parts if (role := f"{side}_{part}") in actor.rows]
         named = {role: side for role in roles if (side := _named_side(actor, role))}
-        if named:
+        crossed = _crossed_tree(actor, roles)
+        certain = facing if limb == "leg" else _arms_agree(shape, facing)
+        by_shape = roles if certain < -_FACES else crossed
+        against = [role for role, side in named.items() if role.startswith(side) == (role in by_shape)]
+        if abs(certain) > (_CERTAIN if against else _FACES):
+            wrong = by_shape
+            if against:
+                misnamed[limb] = against
+        elif named:
             wrong = [role for role, side in named.items() if not role.startswith(side)]
-            if limb == "leg" and _is_whole(wrong) and _facing(actor) > -_BACKWARDS:
-                corrected = True  # the map is right, and the names are not
-            if corrected:
-                wrong = [] if _is_whole(wrong) else wrong
         elif limb == "leg":
-            wrong = roles if _facing(actor) < -_FACES else _crossed_tree(actor, roles)
+            wrong = crossed
         else:
             arms, legs = actor.across("upper_arm"), actor.across("upper_leg")
-            wrong = _crossed_tree(actor, roles)
+            wrong = crossed
             if arms is not None and legs is not None and not wrong:
                 same = float(cosines(unit(arms), unit(legs)).mean()) > 0.0
-                whole = _is_whole(out.get("leg", ()))  # arms go with the legs, unless their line is turned round
+                whole = _is_whole(swapped.get("leg", ()))  # arms go with the legs, unless their line is turned round
                 wrong = roles if same == whole else []
         if wrong:
-            out[limb] = wrong
-    return out
+            swapped[limb] = wrong
+    return Sides(swapped, misnamed, abs(facing) > _FACES)
+
+
+def _shape(actor: Actor, *, moved: bool) -> tuple[Actor, float]:
+    """Return the body in the clip or at rest, whichever shows where forward is, and the cosine of ``_facing``."""
+    rest = actor.at_rest
+    bodies = [body for body in ((rest, actor) if moved else (actor, rest)) if body is not None]
+    for body in bodies:
+        if abs(facing := _facing(body)) > _FACES:
+            return body, facing
+    return actor, 0.0
+
+
+def _arms_agree(actor: Actor, facing: float) -> float:
+    """Return how surely the arms are on the side that they say: -1 for the other side, 0 if nothing tells."""
+    legs = actor.across("upper_leg")
+    if legs is None or not facing:
+        return 0.0
+    ways = [
+        (1.0, -1.0)[k] * (actor.at(role) - actor.hips)
+        for k, side in enumerate(SIDES)
+        if (role := f"{side}_upper_arm") in actor.rows
+    ]
+    if not ways:
+        return 0.0
+    left = np.sign(facing) * unit(legs)
+    beside = float(np.mean([cosines(way, left).mean() for way in ways])) / actor.leg
+    return float(np.sign(beside)) * abs(facing) if abs(beside) > _BESIDE else 0.0
+
+
+def turned_round(actor: Actor) -> str:
+    """Return the part, ``"trunk"`` or ``"head"``, whose front points away from the toes in a clip; "" if none does.
+
+    The front of each part is that of the body's toes at rest.
+    """
+    rest = actor.at_rest
+    if rest is None:
+        return ""
+    feet = [f"{side}_foot" for side in SIDES]
+    ways = [(rest.bone(foot), actor.bone(foot)) for foot in feet]
+    seen = [(a, b) for a, b in ways if a is not None and b is not None]
+    if len(seen) < len(feet):
+        return ""
+    ahead, toes = (unit(flat.sum(0)) for flat in (np.array(side) * (1.0, 1.0, 0.0) for side in zip(*seen, strict=True)))
+    for part, roles in (("trunk", ("upper_chest", "chest", "spine")), ("head", ("head", "neck"))):
+        row = next((actor.rows[role] for role in roles if role in actor.rows), None)
+        if row is not None:
+            front = actor.turns(row) @ (rest.turns(row)[0].T @ ahead[0])
+            if float(cosines(front, toes).mean()) < -_CERTAIN:
+                return part
+    return ""
 
 
 def sides_of_clip(motion: Motion, rows: Mapping[str, int]) -> dict[str, int]:
@@ -74,14 +150,9 @@ def sides_of_clip(motion: Motion, rows: Mapping[str, int]) -> dict[str, int]:
     actor = Actor(motion, rows, up_of_clip(motion, rows))
     if any(role.startswith(SIDES) and _named_side(actor, role) for role in rows):
         return dict(rows)
-    swapped = swapped_sides(actor)
+    swapped = sides_of(actor, moved=False).swapped
     turned = {role for limb in whole_limbs(swapped) for role in swapped[limb]}
     return {_other(role) if role in turned else role: row for role, row in rows.items()}
-
-
-def names_swapped(actor: Actor) -> bool:
-    """Return whether the names of the joints exchange left and right: knees bend and toes point backwards."""
-    return _facing(actor) < _BACKWARDS
 
 
 def _named_side(actor: Actor, role: str) -> str:

@@ -14,25 +14,26 @@ from synovia.clips.upright import axis_name
 from synovia.model.geometry import Array, axis_vector
 from synovia.model.names import SIDES
 from synovia.retargeting.bones import between
-from synovia.retargeting.judging.actor import lean, stands_on_four
+from synovia.retargeting.judging.actor import Actor, lean, stands_on_four
 from synovia.retargeting.judging.causes import (
     held_by_limit,
     inherited,
     limb_cause,
-    names_swapped,
-    swapped_sides,
+    sides_of,
+    turned_round,
     whole_body,
     whole_limbs,
 )
 from synovia.retargeting.judging.ground import held_frames, path_factor, speeds
 from synovia.retargeting.judging.measure import Figures, Limb
+from synovia.text import counted
 
 Bools = NDArray[np.bool_]
 LEVELS: Final = ("note", "look", "failed")
 CAUSES: Final = (
     "up axis", "sides swapped", "mirrored", "rest pose", "direction", "upside down", "scale", "crossed", "overlap",
     "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose", "flip", "part",
-    "four legs", "missed", "points",
+    "four legs", "missed", "points", "names",
 )  # fmt: skip
 
 # Thresholds of "look" and of "failed". Angles in radians, lengths in lengths of a leg, shares of all frames.
@@ -59,6 +60,7 @@ _DOWN: Final = 0.5  # share of the frames with the trunk upside down
 _AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
 _MANY: Final = 4  # limbs that are off for one reason are one finding about the body; so are parts that jump at once
 _MINOR: Final = ("shoulder", "toes")  # parts that may be swapped without an effect that is seen
+_FEW: Final = 5  # limbs of a whole body, its head aside; fewer show too little of it
 _FIRST: Final = 2  # frames at both ends in which a jump out of a calibration pose is usual
 _FLIPPED: Final = (0.0, 0.05)  # share of flipped frames of points
 _MISSED: Final = (0.0, 0.25)  # share of the frames in which goals are missed
@@ -182,20 +184,48 @@ def _swapped(figures: Figures) -> Iterator[Finding]:
     for actor, what in ((figures.origin, "source"), (figures.result, "result")):
         if actor is None:
             continue
-        swapped = swapped_sides(actor)
-        whole = whole_limbs(swapped)
-        for limb in ["body"] if len(whole) == 2 else [f"left_{part}" for part in whole]:
-            where = "the map" if limb == "body" else f"the {limb.removeprefix('left_')}s of the map"
-            text = f"left and right are swapped in {where}: its left joints of the {what} are right ones"
+        moved = what == "result" and figures.origin is not None
+        sides = sides_of(actor, moved=moved)
+        whole = whole_limbs(sides.swapped)
+        body = len(whole) == 2
+        for limb in ["body"] if body else [f"left_{part}" for part in whole]:
+            kinds = whole if body else [limb.removeprefix("left_")]
+            misnamed = [role for kind in kinds for role in sides.misnamed.get(kind, ())]
+            said = _said_side(actor, [role for kind in kinds for role in sides.swapped[kind]])
+            if misnamed:
+                where = "the names" if body else f"the names of the {limb.removeprefix('left_')}s"
+                why = "its knees bend and its toes point backwards" if body else _said_side(actor, misnamed)
+                text = f"left and right are swapped in {where} of the {what}: {why}"
+            else:
+                where = "the map" if body else f"the {limb.removeprefix('left_')}s of the map"
+                why = f"it calls {said}" if sides.told else f"its left joints of the {what} are right ones"
+                text = f"left and right are swapped in {where}: {why}"
             yield Finding(limb, "sides swapped", "failed", every, text)
-        if not whole and (what == "source" or figures.origin is None) and names_swapped(actor):
-            text = f"left and right are swapped in the names of the {what}: its knees bend and its toes point backwards"
-            yield Finding("body", "sides swapped", "failed", every, text)
-        for role in (role for limb, roles in swapped.items() if limb not in whole for role in roles):
+        for role in (role for limb, roles in sides.swapped.items() if limb not in whole for role in roles):
             joint = actor.motion.skeleton.joint_names[actor.rows[role]]
             other = SIDES[role.startswith(SIDES[0])]
             text = f"left and right are swapped in the map: {joint!r} of the {what} is a joint of the {other} side"
             yield Finding(role, "sides swapped", "look" if role.endswith(_MINOR) else "failed", every, text)
+        for limb, roles in sides.misnamed.items():
+            if limb not in sides.swapped:
+                joint = actor.motion.skeleton.joint_names[actor.rows[roles[0]]]
+                side = roles[0].split("_", 1)[0]
+                text = (
+                    f"names of its {limb}s, such as {joint!r} of the {what}, say another side than its shape, by which"
+                    f" this one is {side}, as it was taken"
+                )
+                yield Finding("body", "names", "note", (), text)
+        if moved and not whole and (part := turned_round(actor)):
+            text = "its front points away from the toes: check which joint is which, and left and right"
+            yield Finding(part, "sides swapped", "failed", every, text)
+
+
+def _said_side(actor: Actor, roles: Sequence[str]) -> str:
+    """Return the words for a joint that is on the other side than its role says."""
+    role = next((role for role in roles if "_upper_" in role), roles[0])
+    side = role.split("_", 1)[0]
+    joint = actor.motion.skeleton.joint_names[actor.rows[role]]
+    return f"{joint!r} {side}, but toes and knees say {SIDES[side == SIDES[0]]}"
 
 
 def _threshold(limb: str) -> tuple[float, float]:
@@ -226,6 +256,11 @@ def _directions(figures: Figures) -> Iterator[Finding]:
             text = "no limb of it can be compared with the source: its directions were not judged"
             yield Finding("body", "not mapped", "look", (), text)
         return
+    compared = [limb.limb for limb in figures.limbs if limb.limb != "head"]
+    if figures.whole and len(compared) < _FEW:
+        named = f" ({', '.join(compared).replace('_', ' ')})" if compared else ""
+        text = f"only {counted(len(compared), 'limb')} could be compared{named}: check which joint is which"
+        yield Finding("body", "not mapped", "look", (), text)
     fps, turned = figures.motion.fps, figures.turned
     off: dict[str, tuple[str, Bools]] = {}
     for limb in figures.limbs:

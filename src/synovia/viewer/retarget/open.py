@@ -37,7 +37,7 @@ def retarget_opening(
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     body = onto if isinstance(onto, Skeleton) else load_model(str(onto))
-    given: Mapping[str, tuple[str, str]] | None = (
+    given: Mapping[str, tuple[str | int, str | int]] | None = (
         read_map(joint_map) if isinstance(joint_map, str | Path) else joint_map
     )
     surfaces = surface_with(motion.skeleton), surface_with(body)

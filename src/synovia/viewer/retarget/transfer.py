@@ -58,7 +58,7 @@ class Transfer:
 
     motion: Motion
     target: Skeleton
-    joint_map: Mapping[str, tuple[str, str]] | None = None
+    joint_map: Mapping[str, tuple[str | int, str | int]] | None = None
     rest: Pose | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
     changed: threading.Event = field(default_factory=threading.Event)
