@@ -342,6 +342,25 @@ def test_a_body_passes_through_points(tmp_path):
         np.testing.assert_allclose(sy.load_motion(out).positions()[:, -4:], clip.positions(), atol=2e-3)
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("ending", [".csv", ".tsv"])
+def test_a_folder_with_one_table_of_points_gives_what_the_table_gives(tmp_path, ending):
+    arm = sy.bundled("arm7")
+    between = "," if ending == ".csv" else "\t"
+    rows = [["time", *(f"{name}.{axis}" for name in arm.frame_names for axis in "xyz")]]
+    for frame in range(4):
+        places = arm.random_pose(frame).positions.ravel().tolist()
+        rows.append([repr(frame / 10), *map(repr, places)])
+    (tmp_path / "points").mkdir()
+    table = tmp_path / "points" / f"a{ending}"
+    table.write_text("\n".join(between.join(row) for row in rows))
+    alone, made = tmp_path / "alone.bvh", tmp_path / "made"
+    assert run("animate", "arm7", "--points", table, "-o", alone).code in (0, 1)
+    ran = run("animate", "arm7", "--points", table.parent, "-o", made, "--format", "bvh", "--jobs", "1")
+    assert ran.code in (0, 1), ran
+    assert (made / "a.bvh").read_bytes() == alone.read_bytes()
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_an_interruption_leaves_the_old_or_the_new_file(tmp_path):
     """At random moments of writing; nothing else is left in the folder."""

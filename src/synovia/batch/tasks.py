@@ -37,9 +37,6 @@ def motion_endings(*, on_model: bool = False) -> list[str]:
     return [ending for fmt in known for ending in fmt.extensions]
 
 
-POINT_ENDINGS: Final = (".csv", ".npz", ".npy", ".trc", ".c3d")
-
-
 def written_endings() -> list[str]:
     """Return the endings of single files that a motion can be written to."""
     known = (fmt for fmt in formats() if fmt.holds_motions and fmt.write is not None)

@@ -28,7 +28,7 @@ from synovia.io.npz import read_array, read_arrays, texts_of, unread_notes
 
 _SHAPE: Final = "(T, K, 3): frames, points, x y z"
 _ARRAY: Final = b"\x93NUMPY"
-_ENDINGS: Final = (".csv", ".tsv", ".npy", ".trc", ".c3d")
+POINT_ENDINGS: Final = (".csv", ".tsv", ".npz", ".npy", ".trc", ".c3d")
 _BESIDE: Final = ("joints", "offsets", "confidence", "fps")
 _NAMES: Final = ("positions", "keypoints", "landmarks", "points", "arr_0")  # of the array in an archive
 
@@ -79,7 +79,7 @@ class PointFile:
 def holds_points(path: Path) -> bool:
     """Return whether a file holds points; another file may hold a clip."""
     if path.suffix.lower() != ".npz":
-        return path.suffix.lower() in _ENDINGS
+        return path.suffix.lower() in POINT_ENDINGS
     try:
         if not path.is_file():  # a pipe would never end
             return False

@@ -73,7 +73,7 @@ def _pairs(text: str) -> dict[str, str]:
     "--points",
     metavar="POINTS",
     type=FILE,
-    help="Pass through points over time: .csv, .npz, .npy, .trc, .c3d, or the joints of a clip.",
+    help="Pass through points over time: .csv, .tsv, .npz, .npy, .trc, .c3d, or the joints of a clip.",
 )
 @click.option(
     "--body",
@@ -177,7 +177,8 @@ def animate(
     own, moves = _model_of(files, body, points), root or ("fixed" if goals is not None else "free")
     given = [str(source) for source in (goals, follow, points) if source is not None]
     if options.are_many(given or files):
-        from synovia.batch.tasks import POINT_ENDINGS, FitPoints, LockFeet, motion_endings, usual_ending
+        from synovia.batch.tasks import FitPoints, LockFeet, motion_endings, usual_ending
+        from synovia.clips.pointfile import POINT_ENDINGS
 
         reader = chosen.reader()
         lock = LockFeet(reader, feet, up, blend, verify) if foot_lock else None
