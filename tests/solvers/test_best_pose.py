@@ -7,6 +7,8 @@ import synovia as sy
 from probes import random_q
 from trees import random_tree
 
+pytestmark = pytest.mark.compiled  # grids of brute force: minutes as plain Python
+
 DESCENTS = ("lm", "full-body")
 
 
