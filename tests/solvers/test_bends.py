@@ -156,6 +156,7 @@ def test_many_at_once_are_the_same_as_one_by_one(made):
         np.testing.assert_array_equal(ik.solve_many(targets).q, alone)
 
 
+@pytest.mark.compiled
 def test_a_row_without_straight_limbs_is_not_solved_again():
     """Else an answer depended on the rows beside it: a restart counts as bent to any side."""
     body, _ = straight()
