@@ -37,7 +37,7 @@ _SLIGHTEST: Final = 1e-6  # sine of the angle between the bones at rest: a small
 _ACROSS: Final = 0.5  # cosine of the angle between a hinge and the wanted axis from which the wanted side counts
 _SHORT: Final = 1e-6  # a shorter bone has no direction; as a part of the skeleton's size
 SIZES: Final = (5e-3, 0.1, 0.5, 1.2, 2.0)  # radians: bends that are tried; the smallest that chooses the side is best
-_BENT: Final = np.array([0.04])  # sine of the angle between the bones of a limb from which its side counts
+BENT: Final = np.array([0.04])  # sine of the angle between the bones of a limb from which its side counts
 _PLAY: Final = 0.02  # radians: a hinge that turns less beyond the straight limb bends it to one side alone
 _WELL: Final = (0.95, 0.7)  # part of a limb's bend about its axis from which it bends to its side: by role, by shape
 
@@ -93,7 +93,7 @@ class Bends:
         )
         return out if count else None
 
-    def shares(self, starts: Array, q: Array, least: Array = _BENT) -> Array | None:
+    def shares(self, starts: Array, q: Array, least: Array = BENT) -> Array | None:
         """Return the part of each limb's bend in q (T, nq) that is to its side: 1, or -1 for the other side.
 
         It is 1 for limbs that bend to their sides well enough, and for others.
@@ -117,7 +117,7 @@ class Bends:
         from synovia.kernels.tree.bends import bend_shares
 
         given, none = (self.places, self.shapes), np.empty((0, self.skeleton.nq))
-        return partial(ready(bend_shares, *given, _BENT, none, none, np.empty((0, len(self.places)))), *given)
+        return partial(ready(bend_shares, *given, BENT, none, none, np.empty((0, len(self.places)))), *given)
 
     def notes(self, start: Array, q: Array) -> tuple[str, ...]:
         """Return a sentence for each limb, straight at the start (nq,), with an unknown or wrong side at q (nq,)."""
@@ -127,7 +127,7 @@ class Bends:
         shares = self.shares(start, q)
         wrong = () if shares is None else tuple(np.array(self.names)[shares[0] < 0.0].tolist())
         out = np.empty((1, len(self.undefined)))  # their axes are 0
-        bend_shares(*self.unknown, _BENT, start, q, out)
+        bend_shares(*self.unknown, BENT, start, q, out)
         chosen = [name for name, share in zip(self.undefined, out[0].tolist(), strict=True) if share < 1.0]
         return (*(_UNDEFINED.format(name) for name in chosen), *(_WRONG.format(name) for name in wrong))
 
