@@ -10,8 +10,10 @@ import pytest
 import synovia as sy
 from beyond import beyond_limits
 from cli_runs import assert_refused, run
+from synovia.clips.fit import Fitted
 from synovia.clips.flips import find_flips
 from synovia.clips.landmarks import PRESETS, as_landmarks, named_landmarks
+from synovia.clips.loosened import loosened
 from synovia.clips.markerfile import read_c3d
 from synovia.clips.pointfile import PointFile, read_points
 from synovia.clips.upright import forwardness, make_upright
@@ -262,6 +264,27 @@ def test_own_joints_of_another_size_are_followed_by_direction_and_mirrored_ones_
         1000.0 * places[:, hands], [names[k] for k in hands], body=body, meters_per_unit=1e-3, smoothness=1e-4
     )
     assert np.median(few.errors) < 0.02
+
+
+@pytest.mark.parametrize(("left", "widens"), [(0.01, True), (0.05, False)])
+def test_a_point_that_no_fit_comes_near_does_not_keep_limits_from_giving_way(left, widens):
+    """The head is off in every frame, more than the wrist that a limit of the elbow holds back."""
+    body = sy.bundled("humanoid")
+    at, elbow = body.q_slice("left_lower_arm"), body.joints[body.index("left_lower_arm")].limit
+    q = np.tile(body.rest_q, (30, 1))
+    q[:, at] = elbow.upper
+    errors = np.tile((0.005, 0.105, 0.005), (30, 1))
+    errors[10:20, 2] = 0.06
+
+    def fit(free):
+        found, values = errors.copy(), q.copy()
+        found[10:20, 2] = left
+        values[:, at] += 0.2
+        return Fitted.made(sy.Motion(free, values, 30.0), found, 1.0)
+
+    fitted, notes = loosened(Fitted.made(sy.Motion(body, q, 30.0), errors, 1.0), body, fit)
+    assert bool(notes) == widens
+    assert (fitted.skeleton.joints[body.index("left_lower_arm")].limit.upper > elbow.upper) == widens
 
 
 @pytest.mark.compiled

@@ -32,22 +32,23 @@ NAMED: Final = 6  # joints that are named
 def loosened(fitted: Fitted, body: Skeleton, fit: Callable[[Skeleton], Fitted]) -> tuple[Fitted, list[str]]:
     """Return a fit whose limits the points do not contradict, and sentences about the limits that were widened.
 
-    Points contradict limits if they are far away in some frames in which joints are at a limit, and a fit without
-    limits comes closer in these frames. Then that fit is the answer, and the limits are widened to contain it.
+    A point contradicts limits if it is far away in some frames in which joints are at a limit, and a fit without limits
+    comes closer to it in these frames. Then that fit is the answer, and the limits are widened to contain it.
 
     Args:
         fitted: A fit within limits.
         body: The skeleton that was fitted.
         fit: Makes the same fit with another skeleton.
     """
-    errors = np.nan_to_num(fitted.errors).max(1, initial=0.0)
+    errors = np.nan_to_num(fitted.errors)
     bound = np.any([_at_limit(fitted, row) for row in range(len(fitted.skeleton))], axis=0)
-    held = bound & (errors > FAR * float(np.nanmedian(fitted.errors)))
-    if np.count_nonzero(held) < max(LASTS * fitted.fps, 1.0):
+    held = bound[:, None] & (errors > FAR * float(np.nanmedian(fitted.errors)))
+    points = np.flatnonzero(np.count_nonzero(held, axis=0) >= max(LASTS * fitted.fps, 1.0)).tolist()
+    if not points:
         return fitted, []
     free = fit(body.with_joints([replace(joint, limit=None) for joint in body.joints]))
-    left = np.nan_to_num(free.errors).max(1, initial=0.0)
-    if float(np.median(left[held])) > CLOSER * float(np.median(errors[held])):
+    left = np.nan_to_num(free.errors)
+    if not any(np.median(left[held[:, k], k]) < CLOSER * np.median(errors[held[:, k], k]) for k in points):
         return fitted, []
     limits = {row: _widened(joint.limit, _values(free, row)) for row, joint in enumerate(fitted.skeleton.joints)}
     joints = [replace(joint, limit=limits[row][0]) for row, joint in enumerate(fitted.skeleton.joints)]

@@ -40,7 +40,7 @@ from synovia.model.root import Root, as_root, with_root_at_rest
 from synovia.model.skeleton import JointValues, Numbers
 from synovia.model.tables import Ints, writable
 from synovia.problem import Bends, find_bends, pack, reduce
-from synovia.problem.bends import SIZES
+from synovia.problem.bends import BENT, SIZES
 from synovia.solver import Solver, SolverName, as_solver
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
@@ -95,9 +95,11 @@ class CompiledProblem(ChecksArguments):
         rest: Its joint values, (1, nq).
         places: Columns of the joint values in a row of the result.
         row_shape: Shape of the result of one problem.
+        bent: Sine of the angle between the bones of a limb from which a solve minds to which side it bends, (1,).
     """
 
     diagnosis: ClassVar[Diagnosis]
+    bent: Array = BENT
 
     def __init__(
         self,
@@ -342,7 +344,7 @@ class CompiledProblem(ChecksArguments):
         if self.bends is None:
             return
         for size in SIZES:
-            shares = self.bends.shares(starts, rows[:, self.places])
+            shares = self.bends.shares(starts, rows[:, self.places], self.bent)
             restarted = (rows[:, WINNER] > 0) & (rows[:, STATUS] == Status.REACHED)
             if shares is None and not restarted.any():
                 return
@@ -357,7 +359,7 @@ class CompiledProblem(ChecksArguments):
             other = (bent != given).any(axis=1)  # the rest have no limb to bend: each row is as it is alone
             at, given, bent = at[other], given[other], bent[other]
             found = solve(bent, at)
-            now = self.bends.shares(given, found[:, self.places])
+            now = self.bends.shares(given, found[:, self.places], self.bent)
             good = found[:, STATUS] == Status.REACHED
             good |= (rows[at, STATUS] != Status.REACHED) & (found[:, COST] <= _NO_WORSE * rows[at, COST])
             if now is not None:

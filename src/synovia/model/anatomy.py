@@ -13,6 +13,7 @@ from synovia.model.names import SIDES
 
 _NO_WIDTH: Final = 1e-6  # a smaller distance counts as 0; as a part of the skeleton's size
 _NEARLY: Final = float(np.cos(np.radians(30.0)))  # an axis of the file is up if the body is upright along it so nearly
+_FOLDED: Final = 0.5  # cosine between a leg and the trunk above which the leg points up along the trunk
 _PARALLEL: Final = 0.95  # cosine above which two hinges turn about the same direction
 _BESIDE: Final = 0.02  # and are beside each other: distance of their axes, as a part of the skeleton's size
 _PAIRS: Final = ("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")
@@ -55,20 +56,45 @@ def body_axes(
     return np.array([left, above, np.cross(left, above)], np.float64).T.copy()
 
 
+def is_folded(places: Mapping[str, Array]) -> bool:
+    """Return whether a leg of a body points up along its trunk, as in zero poses in which all bones are in line.
+
+    Nothing tells then what is forward.
+
+    Args:
+        places: Rest positions (3,) by role.
+    """
+    trunk = _trunk(places)
+    legs = [begin - end for begin, end in _legs(places)]
+    return any(
+        float(leg @ trunk) < -_FOLDED * float(np.linalg.norm(leg)) * float(np.linalg.norm(trunk)) for leg in legs
+    )
+
+
 def _above(places: Mapping[str, Array]) -> Array:
     """Return the direction from the feet of a body at rest to its hips, (3,); without legs, that of its trunk."""
-    hips = [places[role] for side in SIDES if (role := f"{side}_upper_leg") in places]
-    ends = [
-        next((places[role] for part in ("foot", "lower_leg") if (role := f"{side}_{part}") in places), None)
-        for side in SIDES
-    ]
-    feet = [end for end in ends if end is not None]
-    way = np.mean(hips, axis=0) - np.mean(feet, axis=0) if len(hips) == len(feet) == 2 else np.zeros(3)
+    legs = [begin - end for begin, end in _legs(places)]
+    way = np.mean(legs, axis=0) if len(legs) == 2 else np.zeros(3)
     if not way.any():
-        line = [places[role] for role in ("hips", "spine", "chest", "neck", "head") if role in places]
-        way = line[-1] - line[0] if line else way
+        way = _trunk(places)
     length = float(np.linalg.norm(way))
     return way / length if length > 0.0 else np.array([0.0, 1.0, 0.0])
+
+
+def _legs(places: Mapping[str, Array]) -> list[tuple[Array, Array]]:
+    """Return the beginning and the end, (3,) each, of the legs that have both: an ankle, or else a knee."""
+    out: list[tuple[Array, Array]] = []
+    for side in SIDES:
+        end = next((places[role] for part in ("foot", "lower_leg") if (role := f"{side}_{part}") in places), None)
+        if end is not None and f"{side}_upper_leg" in places:
+            out.append((places[f"{side}_upper_leg"], end))
+    return out
+
+
+def _trunk(places: Mapping[str, Array]) -> Array:
+    """Return the vector from the lowest joint of the trunk to the highest, (3,); 0 without a trunk."""
+    line = [places[role] for role in ("hips", "spine", "chest", "neck", "head") if role in places]
+    return line[-1] - line[0] if line else np.zeros(3)
 
 
 def faced_axis(places: Mapping[str, Array], up: Array) -> str | None:

@@ -18,27 +18,27 @@ from numpy.typing import NDArray
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy import body_axes
+from synovia.model.anatomy import body_axes, is_folded
 from synovia.model.geometry import Array, axis_vector, cross
 from synovia.model.names import SIDES
 from synovia.model.tables import writable
 from synovia.model.tree import ancestors
 from synovia.problem.reduced import Reduced
+from synovia.problem.structure import TURNING
 
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 _UNDEFINED: Final = (
-    "The side to which {0!r} bends is undefined: its limb is straight, and neither a role nor the rest pose says it. "
-    "Add a PoleGoal, or bend the rest pose a little."
+    "The side to which {0!r} bends is undefined: its limb is straight, and neither a bend at rest nor a role says it "
+    "(a role does if the rest pose stands). Add a PoleGoal, or bend the rest pose a little."
 )
 _WRONG: Final = "{0!r} bends to another side than its role and the rest pose say: the solver found no pose to its side."
 _LIMBS: Final = (("upper_leg", "lower_leg", "foot", -1.0), ("upper_arm", "lower_arm", "hand", 1.0))
-_TURNING: Final = (Kind.HINGE, Kind.BALL)
 _SLIGHTEST: Final = 1e-6  # sine of the angle between the bones at rest: a smaller one is rounding
 _ACROSS: Final = 0.5  # cosine of the angle between a hinge and the wanted axis from which the wanted side counts
 _SHORT: Final = 1e-6  # a shorter bone has no direction; as a part of the skeleton's size
 SIZES: Final = (5e-3, 0.1, 0.5, 1.2, 2.0)  # radians: bends that are tried; the smallest that chooses the side is best
-_BENT: Final = np.array([0.1])  # sine of the angle between the bones of a limb from which its side counts
+BENT: Final = np.array([0.04])  # sine of the angle between the bones of a limb from which its side counts
 _PLAY: Final = 0.02  # radians: a hinge that turns less beyond the straight limb bends it to one side alone
 _WELL: Final = (0.95, 0.7)  # part of a limb's bend about its axis from which it bends to its side: by role, by shape
 
@@ -48,13 +48,14 @@ class _Limb:
     """Rows of the joint at the beginning, in the middle and at the end of a limb, and the ways of its lower bone.
 
     ``ways`` are directions, (3,), in which the lower bone goes as it bends, world axes at rest: the first that is not
-    along the upper bone. None if only the rest pose says it.
+    along the upper bone. None if only the rest pose says it, by a bend of ``least``, a sine.
     """
 
     first: int
     middle: int
     end: int
     ways: tuple[Array, ...]
+    least: float = _SLIGHTEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ class Bends:
         sizes = np.empty((0, len(self.places)))
         return partial(ready(bend_straight, *given, *writable(*tables), sizes, none, none), *given, *tables)
 
-    def shares(self, starts: Array, q: Array, least: Array = _BENT) -> Array | None:
+    def shares(self, starts: Array, q: Array, least: Array = BENT) -> Array | None:
         """Return the part of each limb's bend in q (T, nq) that is to its side: 1, or -1 for the other side.
 
         It is 1 for limbs that bend to their sides well enough, and for others.
@@ -123,7 +124,7 @@ class Bends:
         from synovia.kernels.tree.bends import bend_shares
 
         given, none = (self.places, self.shapes), np.empty((0, self.skeleton.nq))
-        return partial(ready(bend_shares, *given, _BENT, none, none, np.empty((0, len(self.places)))), *given)
+        return partial(ready(bend_shares, *given, BENT, none, none, np.empty((0, len(self.places)))), *given)
 
     def notes(self, start: Array, q: Array) -> tuple[str, ...]:
         """Return a sentence for each limb, straight at the start (nq,), with an unknown or wrong side at q (nq,)."""
@@ -133,7 +134,7 @@ class Bends:
         shares = self.shares(start, q)
         wrong = () if shares is None else tuple(np.array(self.names)[shares[0] < 0.0].tolist())
         out = np.empty((1, len(self.undefined)))  # their axes are 0
-        bend_shares(*self.unknown, _BENT, start, q, out)
+        bend_shares(*self.unknown, BENT, start, q, out)
         chosen = [name for name, share in zip(self.undefined, out[0].tolist(), strict=True) if share < 1.0]
         return (*(_UNDEFINED.format(name) for name in chosen), *(_WRONG.format(name) for name in wrong))
 
@@ -142,7 +143,7 @@ def find_bends(
     skeleton: Skeleton, reduced: Reduced, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
 ) -> Bends | None:
     """Return the limbs of a problem that may bend to a wrong side; None if there are none."""
-    moving = {row for row in reduced.moving if skeleton.joints[row].kind in _TURNING}
+    moving = {row for row in reduced.moving if skeleton.joints[row].kind in (Kind.HINGE, *TURNING)}
     poles = {row for goal, rows in zip(goals, goal_joints, strict=True) if goal.turns_limb for row in rows}
     limbs = _limbs_by_role(skeleton, moving)
     known = {limb.middle for limb in limbs}
@@ -168,11 +169,14 @@ def _stacked(rows: Sequence[tuple[str, list[int], Array]]) -> tuple[Ints, Array]
 
 def _limbs_by_role(skeleton: Skeleton, moving: Collection[int]) -> list[_Limb]:
     """Return the legs and arms with a joint in their middle that moves."""
+    from synovia.kernels.tree.bends import STRAIGHT_LIMB
+
     named = skeleton.role_rows
     axes = _axes(skeleton, named)
     if axes is None:
         return []
     up, ahead = axes
+    folded = is_folded({role: skeleton.rest_pose().positions[row] for role, row in named.items()})
     out: list[_Limb] = []
     for side in SIDES:
         for upper, lower, end, sign in _LIMBS:
@@ -187,6 +191,8 @@ def _limbs_by_role(skeleton: Skeleton, moving: Collection[int]) -> list[_Limb]:
                 continue
             for row in line[line.index(first) + 1 :]:
                 limb = _Limb(first, row, tip, (sign * ahead, sign * up))
+                if folded:  # the axes say nothing, and a small bend is rounding
+                    limb = _Limb(first, row, tip, (), STRAIGHT_LIMB)
                 if row in moving and _bends(skeleton, limb):
                     out.append(limb)
                     break
@@ -214,7 +220,7 @@ def _limbs_by_shape(skeleton: Skeleton, moving: Collection[int], goal_joints: Se
             continue
         line = [row for row in ancestors(skeleton.parents, rows[0]) if row in moving]
         line = [row for row in line if np.linalg.norm(places[row] - places[rows[0]]) > _SHORT * skeleton.size]
-        if len(line) == 2 and skeleton.joints[line[1]].kind is Kind.BALL:
+        if len(line) == 2 and skeleton.joints[line[1]].kind in TURNING:
             limb = _Limb(line[1], line[0], rows[0], ())
             if _bends(skeleton, limb):
                 out[line[0]] = limb
@@ -236,6 +242,12 @@ def _bends(skeleton: Skeleton, limb: _Limb) -> bool:
         axis = skeleton.rest_pose().frames[limb.middle, :9].reshape(3, 3) @ joint.axis
         return abs(float(axis @ upper)) < _ACROSS * float(np.linalg.norm(upper))
     return True
+
+
+def _turn_at(skeleton: Skeleton, row: int) -> int:
+    """Return where the joint values of a hinge, or the quaternion of another joint, begin."""
+    values = skeleton.q_slice(row)
+    return values.stop - 4 if skeleton.joints[row].kind in TURNING else values.start
 
 
 def _play(skeleton: Skeleton, limb: _Limb, hinge: Array, side: float) -> float:
@@ -262,7 +274,7 @@ def _tables(skeleton: Skeleton, limb: _Limb, moving: Collection[int]) -> tuple[s
     """
     from synovia.kernels.tree.bends import STRAIGHT_LIMB
 
-    joint, at = skeleton.joints[limb.middle], skeleton.q_slice(limb.middle).start
+    joint, at = skeleton.joints[limb.middle], _turn_at(skeleton, limb.middle)
     is_hinge = joint.kind is Kind.HINGE
     upper, lower = (bone / np.linalg.norm(bone) for bone in _bones(skeleton, limb))
     frames = skeleton.rest_pose().frames[:, :9].reshape(-1, 3, 3)
@@ -274,7 +286,7 @@ def _tables(skeleton: Skeleton, limb: _Limb, moving: Collection[int]) -> tuple[s
     if wanted is not None and (bent < STRAIGHT_LIMB or float(turned @ wanted) <= 0.0):
         turned = wanted
     else:  # as at rest
-        defined = bent > _SLIGHTEST
+        defined = bent > limb.least
     hinge = after @ joint.axis if is_hinge else np.zeros(3)
     if is_hinge:
         side = float(hinge @ turned)
@@ -289,8 +301,8 @@ def _tables(skeleton: Skeleton, limb: _Limb, moving: Collection[int]) -> tuple[s
     length = float(np.linalg.norm(axis))
     axis = axis / length if length > 0.0 else axis
     carrier, own = -1, np.zeros(3)
-    if limb.first in moving and skeleton.joints[limb.first].kind is Kind.BALL:
-        carrier, own = skeleton.q_slice(limb.first).start, frames[limb.first].T @ axis
+    if limb.first in moving and skeleton.joints[limb.first].kind in TURNING:
+        carrier, own = _turn_at(skeleton, limb.first), frames[limb.first].T @ axis
     lengths = [float(np.linalg.norm(bone)) for bone in _bones(skeleton, limb)]
     numbers = np.array([lengths[1] / lengths[0], _WELL[0 if limb.ways else 1]])
     parts = [before.T @ upper, after.T @ lower, before.T @ axis, before.T @ hinge, own, numbers]

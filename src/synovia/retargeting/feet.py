@@ -26,6 +26,7 @@ Spans = list[tuple[int, int]]
 _APART: Final = 1e-3  # a shorter bone has no direction; a fraction of the skeleton's size
 EXACT: Final = 1e-5  # tolerance of a foot, lengths of the leg; it appears as a slide of as much in each frame
 TURNED: Final = 1e-3  # radians; no goal is a rotation
+BENT: Final = np.array([0.1])  # sine: a limb that bends less in a frame may keep the side that the clip has
 MISSED: Final = 1e-3  # lengths of the leg from its target at which a foot is missed
 FASTEST: Final = 0.75  # lengths of the leg per second; a faster foot does not stand
 SWING: Final = 0.5  # seconds in which a foot leaves its own path before the first contact, and returns after the last
@@ -168,7 +169,9 @@ def foot_paths(
 def _problem(target: Body, ankles: tuple[int, ...], below: tuple[int, ...]) -> IK:
     """Return the problem of a frame, with goals at some rows; it is kept for further clips."""
     goals = [PositionGoal(row) for row in ankles] + [PositionGoal(row, priority=1) for row in below]
-    return IK(target.skeleton, goals, FullBody(attempts=1), tolerance=(EXACT * target.leg, TURNED), root="free")
+    ik = IK(target.skeleton, goals, FullBody(attempts=1), tolerance=(EXACT * target.leg, TURNED), root="free")
+    ik.bent = BENT
+    return ik
 
 
 def toe_row(body: Body, side: str) -> int | None:

@@ -164,6 +164,10 @@ class Actor:
             return False
         return abs(float(unit(self.at(shin) - self.at(thigh))[:, 2].mean())) < _LEVEL
 
+    def ends_at_knee(self, shin: str) -> bool:
+        """Return whether nothing is below a knee. A leg of one bone that its thigh joins to the hips is no such leg."""
+        return shin in self.rows and self.end_row(shin) is None and not self._joins_leg(shin.partition("_")[0])
+
     def bone(self, bone: str, trunk_end: str = "upper_arm") -> Array | None:
         """Return the unit directions of a bone, (T, 3); None if the body does not have it.
 

@@ -519,7 +519,8 @@ def _limits(figures: Figures) -> Iterator[Finding]:
 def _unmapped(figures: Figures) -> Iterator[Finding]:
     """Yield findings about parts without a match.
 
-    A limb that both bodies have is worth a look if only the other side is matched, as is a leg below hips that move.
+    A limb that both bodies have is worth a look if only the other side is matched, as is a leg below hips that move. So
+    is a leg that one body lacks where its other leg is matched: a single leg swings below hips that stay.
     """
     if figures.source is None or figures.result is None:
         return
@@ -529,9 +530,13 @@ def _unmapped(figures: Figures) -> Iterator[Finding]:
         side, _, part = role.partition("_")
         lonely = side in SIDES and f"{SIDES[1 - SIDES.index(side)]}_{part}" in figures.mapped
         stands = side in SIDES and part in ("upper_leg", "lower_leg")
-        limb = (lonely and part in ("upper_arm", "lower_arm")) or stands
-        if limb and "hips" in figures.mapped and figures.have(role):
+        limb = stands or (lonely and part in ("upper_arm", "lower_arm"))
+        have = limb and figures.have(role)
+        if have and "hips" in figures.mapped:
             text = "is not mapped, although the " + ("same part of the other side is" if lonely else "hips are")
+            yield Finding(role, "not mapped", "look", (), text)
+        elif stands and lonely and not have and (part == "upper_leg" or f"{side}_upper_leg" in figures.mapped):
+            text = "one of the bodies does not have it: the other leg moves below hips that stay where they are"
             yield Finding(role, "not mapped", "look", (), text)
         elif part[-1:].isdigit():
             finger = f"{side}_{part[:-2]}"
@@ -549,6 +554,7 @@ def _unmapped(figures: Figures) -> Iterator[Finding]:
 def _of_parts(figures: Figures) -> Iterator[Finding]:
     """Yield findings that say what was judged, where it is not a whole body."""
     if figures.whole:
+        yield from _ends_of_legs(figures)
         return
     if figures.source is None:
         seen = "jumps and limits of its joints"
@@ -559,6 +565,19 @@ def _of_parts(figures: Figures) -> Iterator[Finding]:
         yield Finding("body", "part", "note", (), text)
     else:
         yield Finding("body", "part", "look", (), "no bone of it could be compared with its source")
+
+
+def _ends_of_legs(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about legs that end at their knees, while those of the source go on."""
+    result, source = figures.result, figures.origin
+    if result is None or source is None:
+        return
+    for shin in (f"{side}_lower_leg" for side in SIDES):
+        if result.ends_at_knee(shin) and source.end_row(shin) is not None:
+            text = (
+                "has no end: nothing is below the knee, so that the body stands on its knees. Add a joint at the ankle"
+            )
+            yield Finding(shin, "part", "look", (), text)
 
 
 def _four_legs(figures: Figures) -> Iterator[Finding]:
