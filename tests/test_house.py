@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -28,19 +28,12 @@ MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz"}  # choosers; 
 HEAVY = {"ezc3d", "scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmpeg", "rich", "pyarrow", "ray"}
 
 
+IMPORTS = runpy.run_path(str(REPO / "packaging" / "imports.py"))
+_imports = IMPORTS["statements"]  # line and dotted name of everything that statements import
+
+
 def _name(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
-
-
-def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of everything imported; `from a import b` gives `a.b`."""
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, alias.name
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            for alias in node.names:
-                yield node.lineno, f"{node.module}.{alias.name}"
 
 
 def _run_on_import(node: ast.AST) -> Iterator[ast.AST]:
@@ -171,7 +164,6 @@ def test_kernels_import_nothing_of_the_package_but_errors() -> None:
     assert not found, f"kernels stand alone: {found}"
 
 
-IMPORTS = runpy.run_path(str(REPO / "packaging" / "imports.py"))
 _dotted = IMPORTS["dotted"]
 
 

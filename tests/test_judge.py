@@ -583,3 +583,9 @@ def test_the_front_of_the_trunk_is_that_of_the_toes(walk, answer):
     assert found.verdict == "failed"
     assert any("its front points away from the toes" in one.text for one in found.findings)
     assert not any("its front points" in one.text for one in answer.findings)
+
+
+def test_the_guide_explains_every_cause():
+    text = (Path(__file__).parents[1] / "docs" / "guides" / "retarget.md").read_text(encoding="utf-8")
+    listed = text.partition("| cause |")[2].partition("Notes do not change")[0]
+    assert [cause for cause in CAUSES if f"`{cause}`" not in listed] == []

@@ -1,5 +1,8 @@
 """Locked joints, whose limits leave one value: what messages and reports say about them."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import synovia as sy
@@ -28,16 +31,20 @@ def test_one_number_is_no_limit_but_the_message_says_how_to_lock(arm):
         arm.with_limits({"joint2": 0.25})
 
 
-def test_inspect_tells_locked_joints(arm, tmp_path, capsys):
+def test_joints_are_locked_and_tools_added_in_a_toml_file(arm, tmp_path, capsys):
     path = tmp_path / "arm.toml"
     assert main(["convert", "arm7", str(path)]) == 0
     text = path.read_text().replace("limit = [-2.8973, 2.8973]", "limit = [0.5, 0.5]", 1)
-    path.write_text(text)
+    guide = (Path(__file__).parents[1] / "docs" / "guides" / "setups.md").read_text(encoding="utf-8")
+    entry = guide.partition("```toml\n")[2].partition("```")[0]
+    path.write_text(f"{text}\n{entry}")
     capsys.readouterr()
     assert main(["inspect", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "locked at 28.65 deg" in shown
     assert "(1 locked)" in shown
+    pose = sy.load_skeleton(path).rest_pose()
+    np.testing.assert_allclose(pose.transform("tool") @ (0.0, 0.0, 0.12, 1.0), (*pose.position("tcp"), 1.0))
 
 
 def test_the_goal_without_a_name_has_the_name_of_its_joint():

@@ -45,7 +45,8 @@ def test_limits_are_named_only_where_a_missed_goal_hangs_on_them():
     assert "at a limit" in text.lower()
     assert "left_lower_leg" not in text
     knee = Relief("left_lower_leg", GoalError(0.1, 0.0))  # with the foot planted it would be its reason
-    assert "left_lower_leg" in _limits_in_the_way(solution, [Reason(0, (), (knee,), None, None)])
+    at_limits, _ = _limits_in_the_way(solution, [Reason(0, (), (knee,), None, None)])
+    assert "left_lower_leg" in at_limits
 
 
 def test_raising_carries_the_explanation():

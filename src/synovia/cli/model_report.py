@@ -137,7 +137,7 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
     known = unit if skeleton.meters_per_unit is not None else "unknown"
     tolerance, _ = checked_tolerance(None, reach_of_tips(skeleton))
     limits = [joint.limit for joint in skeleton.joints if isinstance(joint.limit, Interval) and joint.mimic is None]
-    locked = sum(limit.lower == limit.upper for limit in limits)
+    locked = sum(limit.locked for limit in limits)
     freedom = f"degrees of freedom {_degrees_of_freedom(skeleton)}" + (f" ({locked} locked)" if locked else "")
     facts = [
         f"joints {len(skeleton)}, {freedom}, tips {len(skeleton.tips)}",
@@ -217,15 +217,24 @@ def _limit_text(joint: Joint, unit: str) -> str:
     """Return a limit in degrees, or in length units for a slide."""
     if not isinstance(joint.limit, Interval):
         return cast(SwingTwist, joint.limit).describe()
-    if joint.limit.lower == joint.limit.upper:
-        return f"locked at {_ends((joint.limit.lower, joint.limit.upper), joint.kind, unit).split(' to ')[1]}"
+    if joint.limit.locked:
+        return f"locked at {_number(joint.limit.lower, joint.kind)} {_unit(joint.kind, unit)}"
     return _ends((joint.limit.lower, joint.limit.upper), joint.kind, unit)
 
 
 def _ends(interval: tuple[float, float], kind: Kind, unit: str) -> str:
     """Return an interval as text, in degrees or in length units for a slide."""
-    is_angle = kind is Kind.HINGE
-    lower, upper = (
-        number(round(math.degrees(end), 2) if is_angle else end) if math.isfinite(end) else "no end" for end in interval
-    )
-    return f"{lower} to {upper} {'deg' if is_angle else unit}"
+    lower, upper = (_number(end, kind) for end in interval)
+    return f"{lower} to {upper} {_unit(kind, unit)}"
+
+
+def _number(value: float, kind: Kind) -> str:
+    """Return the end of an interval as a number, in degrees or in length units for a slide."""
+    if not math.isfinite(value):
+        return "no end"
+    return number(round(math.degrees(value), 2) if kind is Kind.HINGE else value)
+
+
+def _unit(kind: Kind, unit: str) -> str:
+    """Return the unit of a hinge, or of a slide."""
+    return "deg" if kind is Kind.HINGE else unit

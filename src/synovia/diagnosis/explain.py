@@ -57,13 +57,13 @@ def explain(solution: Solution) -> list[str]:
         return [_HELD[solution.frame.held], *misses]
     causes = [] if solution.reached else _causes(solution)
     reasons = solution.reasons if solution.missed and ik.solver.supports_priorities else ()
-    joints = [] if solution.reached else _limits_in_the_way(solution, reasons)
-    lines = [*_ending(solution, causes, joints), *misses]
+    joints = ([], []) if solution.reached else _limits_in_the_way(solution, reasons)
+    lines = [*_ending(solution, causes, *joints), *misses]
     if hint := unit_hint(solution):
         lines.append(hint)
-    locked = [name for name in joints if _is_locked(solution, name)]
-    if (others := [name for name in joints if name not in locked]) and solution.status is not Status.LIMITED:
-        lines.append(f"At a limit: {_listed(others)}.")
+    at_limits, locked = joints
+    if at_limits and solution.status is not Status.LIMITED:
+        lines.append(f"At a limit: {_listed(at_limits)}.")
     if locked:
         lines.append(f"Locked by limits that leave one value: {_listed(locked)}.")
     lines += causes
@@ -83,13 +83,14 @@ def explain(solution: Solution) -> list[str]:
     return lines
 
 
-def _ending(solution: Solution, causes: Sequence[str], joints: Sequence[str]) -> list[str]:
+def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str], locked: Sequence[str]) -> list[str]:
     """Return how a solve ended: its status and the one cause, with its figures.
 
     Args:
         solution: The solution.
         causes: Causes that more attempts cannot remove.
-        joints: Joints whose limits stop the missed goals.
+        at_limits: Joints that stop the missed goals at a limit.
+        locked: Joints whose limits leave them one value, beside the missed goals.
     """
     status, closed = solution.status, solution.ik.solver.closed
     if status is Status.UNREACHABLE:
@@ -102,11 +103,11 @@ def _ending(solution: Solution, causes: Sequence[str], joints: Sequence[str]) ->
     if status is Status.MAX_STEPS:
         steps = counted(solution.steps, "step")
         return [_SPENT if solution.ik.solver.bounds_motion else f"{status.meaning} It took {steps}."]
-    if status is Status.LIMITED and (closed or joints):
-        free = [name for name in joints if not _is_locked(solution, name)]
-        held = "Limited: " + (f"{_listed(free)} at a limit. No" if free else "no")
-        held += " small step within the limits lowers the error."
-        return [_CUT if closed else held]
+    if status is Status.LIMITED and closed:
+        return [_CUT]
+    if status is Status.LIMITED and (at_limits or locked):
+        held = f"{_listed(at_limits)} at a limit. No" if at_limits else "no"
+        return [f"Limited: {held} small step within the limits lowers the error."]
     if status is Status.CONFLICT and solution.missed:
         names = _listed([solution.goals[i].label for i in solution.missed])
         others = " together with the other goals" if len(solution.missed) == 1 else " together"
@@ -157,23 +158,18 @@ def _in_place(solution: Solution, goals: Sequence[int]) -> str:
     return f" while free joints stay in place ({names}){hint}"
 
 
-def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> list[str]:
-    """Return the joints at a limit that move a missed goal, or whose limit a reason names."""
+def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> tuple[list[str], list[str]]:
+    """Return the joints at a limit, and the locked ones, that move a missed goal or whose limit a reason names."""
     ik = solution.ik
-    if any(not ik.goal_joints[i] for i in solution.missed):  # the whole body
-        return list(solution.active_limits)
-    names = {
-        ik.skeleton.joint_names[row] for i in solution.missed for end in ik.goal_joints[i] for row in _chain(ik, i, end)
-    }
-    names |= {limit.name for reason in reasons for limit in reason.limits}
-    return [name for name in solution.active_limits if name in names]
-
-
-def _is_locked(solution: Solution, name: str) -> bool:
-    """Return whether the limits of a joint leave it one value."""
-    skeleton = solution.ik.skeleton
-    limit = skeleton.joints[skeleton.joint_names.index(name)].limit
-    return isinstance(limit, Interval) and limit.lower == limit.upper
+    rows = {row for i in solution.missed for end in ik.goal_joints[i] for row in _chain(ik, i, end)}
+    named = {limit.name for reason in reasons for limit in reason.limits}
+    whole = any(not ik.goal_joints[i] for i in solution.missed)  # a goal of the whole body
+    found: tuple[list[str], list[str]] = ([], [])
+    for row in ik.rows_at_limits(solution.pose):
+        name, limit = ik.skeleton.joint_names[row], ik.skeleton.joints[row].limit
+        if whole or row in rows or name in named:
+            found[isinstance(limit, Interval) and limit.locked].append(name)
+    return found
 
 
 def _too_few(solution: Solution) -> list[str]:

@@ -40,9 +40,8 @@ def engine_of(
         from synovia.kernels.search.classify import CLASSIFY, POLISH
 
         how = POLISH if solver.polishes else CLASSIFY
-        if (
-            solver.follow_finish and not solver.polishes and not searches
-        ):  # the pose goals alone, because poles come last
+        if solver.follow_finish and not solver.polishes and not searches:
+            # the goals of poses alone, because poles come last
             before = rows[:, STATUS].copy()
             solver.miss_kernel(True)(ints, floats, _NO_TARGETS, starts, rows, scratch, True, POLISH)
             rows[:, STATUS] = before

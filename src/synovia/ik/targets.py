@@ -93,7 +93,7 @@ class TargetWriter:
         self.goals = goals
         self._skeleton = skeleton
         self._frames = [(row, goal.place(0)) for row, goal in zip(rows, goals, strict=True)]
-        self._goals_by_key = _index_by_key(skeleton, goals, rows)
+        self._goals_by_key = _index_by_key(goals, rows)
         self._takes = [float(goal.takes) for goal in goals]
         self.own = np.zeros((1, len(goals), TARGET_WIDTH))  # the goals' own targets
         for row, goal in zip(self.own[0], goals, strict=True):
@@ -358,18 +358,14 @@ def parts_of(value: Any, *, many: bool = False) -> int:
     return _PARTS.get(shape_of(value)[many:], 0)
 
 
-def _index_by_key(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
-    """Return the goals by each key of a table of targets.
+def _index_by_key(goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
+    """Return the goals by each key of a table of targets: those of this name, else those whose joint is written so.
 
-    A key means the goals of this name, else those whose joint is written so, else those on a frame of this name; the
-    frame of goal i is on row rows[i].
+    The frame of goal i is on row rows[i], -1 for the whole body. Other names of a frame are looked up in ``_goal_of``.
     """
-    taking = [(i, goal) for i, goal in enumerate(goals) if goal.takes]
-    framed = [(i, goal) for i, goal in taking if rows[i] >= 0]
     meanings: list[list[tuple[Any, int]]] = [
         [(goal.name, i) for i, goal in enumerate(goals) if goal.name is not None],
-        [(goal.joint if rows[i] >= 0 else goal.label, i) for i, goal in taking],
-        [(name, i) for i, goal in framed for name in dict.fromkeys(skeleton.names_at(rows[i], goal.place(0)))],
+        [(goal.joint if rows[i] >= 0 else goal.label, i) for i, goal in enumerate(goals) if goal.takes],
     ]
     book: dict[str | int, list[int]] = {}
     for pairs in meanings:

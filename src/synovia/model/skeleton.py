@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from synovia.errors import InputError, SynoviaError, UnknownNameError, unknown_name
 from synovia.kernels import layout
-from synovia.model.address import JOINT, LINK, SITE, AddressBook, Meaning
+from synovia.model.address import JOINT, LINK, AddressBook, Meaning
 from synovia.model.anatomy import faced_axis
 from synovia.model.degrees import FAR, warn_of_degrees, warn_of_limit_in_degrees
 from synovia.model.geometry import (
@@ -454,21 +454,6 @@ class Skeleton(Pictured):
             str(at) if isinstance(at := self.address(row), str) else name for row, name in enumerate(self.joint_names)
         )
 
-    def names_at(self, row: int, place: Array) -> list[str]:
-        """Return the names of a frame, given by a joint and the place on it (4, 4), that mean it alone."""
-        joint = self.joints[row]
-        named = {
-            JOINT: [joint.name],
-            LINK: [joint.body],
-            SITE: [site.name for site in joint.sites if np.array_equal(site.rest, place)],
-        }
-        names = [name for kind, own in named.items() for bare in own if bare for name in (bare, f"{kind}:{bare}")]
-        meanings = {name: self._book.frames(name) for name in names}
-        found = [name for name, meant in meanings.items() if len(meant) == 1 and meant[0].is_at(row, place)]
-        if joint.role and not self._book.frames(joint.role) and np.array_equal(place, np.eye(4)):
-            found.append(joint.role)
-        return found
-
     @property
     def site_names(self) -> tuple[str, ...]:
         """Names of the sites: frames on joints that goals can name (see ``Joint.sites``)."""
@@ -902,7 +887,7 @@ class Pose(Pictured):
 
     @property
     def values(self) -> Array:
-        """Joint values, (nq,), for kernels: writable, but do not write to them."""
+        """Joint values, (nq,), in the writable array that kernels take; do not change it."""
         return self._q
 
     @property

@@ -396,9 +396,7 @@ class _Reader:
         m = self.model
         limits = {j: self.limit(j, int(m.jnt_bodyid[j])) for j in range(m.njnt) if j not in self.couplings}
         still = {
-            self.joints[j]: limit.lower
-            for j, limit in limits.items()
-            if isinstance(limit, Interval) and limit.lower == limit.upper
+            self.joints[j]: limit.lower for j, limit in limits.items() if isinstance(limit, Interval) and limit.locked
         }
         if still:
             self.notes.append(immovable_note(still))

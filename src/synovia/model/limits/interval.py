@@ -41,6 +41,11 @@ class Interval(Limit):
         if not lower <= upper or lower == math.inf or upper == -math.inf:
             raise InputError("limits", value=(lower, upper), expected="lower <= upper, with a finite number between")
 
+    @property
+    def locked(self) -> bool:
+        """Whether it leaves one value, so that the joint cannot move."""
+        return self.lower == self.upper
+
     def contains(self, value: float, slack: float = 1e-9) -> bool:
         """Return whether the value is inside, with the slack of all results."""
         return self.lower - slack <= value <= self.upper + slack

@@ -219,9 +219,8 @@ def _step(model: Model, terms: Terms, q: Array, equations: tuple[Array, Array], 
     """Return the joint values, (T, nq), after a step from q, and their cost; see ``_normal_equations``."""
     matrix, gradient = equations
     x = _solved(matrix.copy(), gradient, damping)
-    np.clip(
-        x, -_LARGEST, _LARGEST, out=x
-    )  # each by its own factor, so that an undetermined twist does not shorten the others
+    # each number by itself: one factor for all would let an undetermined twist shorten the others
+    np.clip(x, -_LARGEST, _LARGEST, out=x)
     trial = model.move(q, x)
     trial[: terms.fixed] = q[: terms.fixed]
     return trial, _cost(model, terms, trial)

@@ -194,7 +194,7 @@ class Animation:
                 self._put_keys(frame, self._without(key, part))
 
     def unkey(self, frame: int, part: frozenset[int] | None = None) -> None:
-        """Remove the key at a frame, or what it keys of a part of the body (see ``part_of``)."""
+        """Remove the key at a frame, or only its values for one part of the body (see ``part_of``)."""
         with self._state.lock:
             key = self._key_at(frame, part)
             self._history.remember()

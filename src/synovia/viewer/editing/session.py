@@ -1,4 +1,4 @@
-"""A session: what one person edits on a page, by subject. Every change holds its lock; no browser, no thread."""
+"""A session: what one user edits on a page, divided by subject. Changes take its lock; it needs no browser."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Actions:
         self._page.refresh()
 
     def copy_pose(self) -> None:
-        """Keep the present pose for ``paste_pose``."""
+        """Copy the present pose, for ``paste_pose``."""
         self._poses.copy()
         self._page.notify("Copied the pose.")
 
