@@ -57,11 +57,10 @@ def explain(solution: Solution) -> list[str]:
         return [_HELD[solution.frame.held], *misses]
     causes = [] if solution.reached else _causes(solution)
     reasons = solution.reasons if solution.missed and ik.solver.supports_priorities else ()
-    joints = ([], []) if solution.reached else _limits_in_the_way(solution, reasons)
-    lines = [*_ending(solution, causes, *joints), *misses]
+    at_limits, locked = _limits_in_the_way(solution, reasons)
+    lines = [*_ending(solution, causes, at_limits, locked), *misses]
     if hint := unit_hint(solution):
         lines.append(hint)
-    at_limits, locked = joints
     if at_limits and solution.status is not Status.LIMITED:
         lines.append(f"At a limit: {_listed(at_limits)}.")
     if locked:
@@ -165,7 +164,7 @@ def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> tuple[l
     named = {limit.name for reason in reasons for limit in reason.limits}
     whole = any(not ik.goal_joints[i] for i in solution.missed)  # a goal of the whole body
     found: tuple[list[str], list[str]] = ([], [])
-    for row in ik.rows_at_limits(solution.pose):
+    for row in () if solution.reached else ik.rows_at_limits(solution.pose):
         name, limit = ik.skeleton.joint_names[row], ik.skeleton.joints[row].limit
         if whole or row in rows or name in named:
             found[isinstance(limit, Interval) and limit.locked].append(name)
