@@ -148,8 +148,6 @@ def _why_not(item: pytest.Item, no_data: str | None) -> str | None:
         return no_data
     if UNCOMPILED and item.get_closest_marker("compiled"):
         return "needs compiled kernels; they run as plain Python here"
-    if compiler.mode == "jit" and item.get_closest_marker("parts"):
-        return "parts of kernels cannot be called where numba compiles them"
     if compiler.mode == "prebuilt" and item.get_closest_marker("jit"):
         return "needs numba as the compiler: SYNOVIA_KERNELS=jit"
     return None
