@@ -413,6 +413,14 @@ def test_paths_that_are_named_exist(file: str) -> None:
     assert not _lost((REPO / file).read_text(encoding="utf-8"))
 
 
+def test_only_tests_of_benchmarks_load_them() -> None:
+    """What tests and benchmarks share is in tests: a source distribution has tests, but no benchmarks."""
+    own = {"test_house.py", "test_benchmarks.py", "test_benchmark_tools.py"}
+    others = [path for path in (REPO / "tests").rglob("*.py") if path.name not in own]
+    assert len(others) > 100
+    assert not [path.name for path in others if '"benchmarks"' in path.read_text(encoding="utf-8")]
+
+
 def test_what_ci_chooses_by_name_exists() -> None:
     chosen = re.findall(r'-k "([^"]+)"', (REPO / ".ci" / "run").read_text(encoding="utf-8"))
     words = {word for text in chosen for word in text.split()} - {"not", "and", "or"}
