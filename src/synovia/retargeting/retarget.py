@@ -26,7 +26,7 @@ from synovia.retargeting.feet import Spans, foot_paths, solve_feet
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import uncertain_rest
 from synovia.retargeting.judging.measure import Figures
-from synovia.retargeting.limbs import keep_velocity, largest_steps
+from synovia.retargeting.limbs import Follower, keep_velocity, largest_steps
 from synovia.retargeting.partial import match, still_rows
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
@@ -275,14 +275,15 @@ def retarget(
         limits = velocity
     most = joint_velocities(own, limits)
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
-    q = follow(source, target, parts, frames, bounds, motion.fps, _pass_of(progress, 0, passes), still)
+    follower = Follower(target, parts, bounds, motion.fps)
+    q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
     q = keep_velocity(target, q, bounds)
     paths = foot_paths(source, target, roles, frames, world_frames(own, q), motion.fps) if feet else {}
     missed: tuple[int, ...] = ()
     worst = 0.0
     if paths:
         last = _pass_of(progress, 1, passes)
-        q, off, tolerance = solve_feet(target, parts, q, paths, bounds, motion.fps, threads, last)
+        q, off, tolerance = solve_feet(follower, q, paths, threads, last)
         worst = float(off.max())
         missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
@@ -328,7 +329,7 @@ def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str
         body = Body(source.skeleton, source.roles, pose.frames, stance.up.vector)
         parts = align(body, target, roles)
         bounds = largest_steps(body, target, frames, clip.fps, np.full(len(target.skeleton), np.inf), strict=False)
-        q = follow(body, target, parts, frames, bounds, clip.fps)
+        q = follow(body, Follower(target, parts, bounds, clip.fps), frames)
         figures = Figures(Motion(target.skeleton, q, clip.fps), clip, shared, (named, None))
         found[pose.name] = {limb.limb: limb.mean for limb in figures.limbs}
     limbs = {limb for off in found.values() for limb in off}
