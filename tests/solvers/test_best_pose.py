@@ -278,6 +278,22 @@ def test_of_all_nearest_poses_the_posture_chooses():
     assert ((solution.q - wanted) ** 2).sum() < best + 1e-4
 
 
+@pytest.mark.parametrize("limited", [False, True])
+def test_balls_go_to_their_posture_where_the_goals_leave_them_free(limited):
+    """The posture meets the goal, so that it is the answer from any start."""
+    limit = sy.SwingTwist.about((1, 2, 3), x=(1.4, 1.0), y=(1.2, 1.5), twist=(-1.0, 1.3)) if limited else None
+    rest = np.eye(4)
+    rest[:3, 3] = 0.3, 0.2, 1.0
+    joints = [sy.Joint(f"b{i}", f"b{i - 1}" if i else None, sy.Kind.BALL, rest, limit=limit) for i in range(3)]
+    body = sy.Skeleton([*joints, sy.Joint("tip", "b2", rest=rest)])
+    wanted = body.random_pose(3)
+    goals = [sy.PositionGoal("tip", wanted.position("tip")), sy.RestGoal(pose=wanted)]
+    solution = sy.solve(body, goals, "full-body", start=body.random_pose(8))
+    assert solution.reached
+    for joint in ("b0", "b1", "b2"):
+        assert (wanted.rotation(joint).inv() * solution.pose.rotation(joint)).magnitude() < 0.01
+
+
 def test_an_answer_says_how_it_was_made():
     """An answer that is reached had no last descent, and was found in one attempt from the start."""
     points = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0), (2, 0, 0)])
@@ -307,6 +323,15 @@ def seven(wrist):
     tool = np.eye(4)
     tool[:3, 3] = (0.02, 0.01, 0.1)
     return sy.Skeleton([*joints, sy.Joint("tool", "j6", rest=tool)])
+
+
+def test_parallel_first_and_third_axes_share_their_turn():
+    """With the second hinge at zero only the sum of its neighbours counts, and the target is reached."""
+    arm = seven(0.0)
+    target = sy.Pose(arm, [0.4, 0.0, 0.3, 0.9, 0.2, 0.7, 0.5]).transform("tool")
+    ik = sy.IK(arm, sy.PoseGoal("tool", transform=target), "segments")
+    solution = ik.solve(start=np.array([0.1, 0.0, 0.3, 0.8, 0.1, 0.6, 0.5]))
+    np.testing.assert_allclose(solution.pose.transform("tool"), target, atol=1e-6)
 
 
 @pytest.mark.compiled
