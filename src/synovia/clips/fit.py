@@ -98,7 +98,7 @@ def fit_positions(
         positions: World positions of the points, (T, K, 3) in the skeleton's length unit, NaN where a point was not
             seen; or a dict from joints to (T, 3).
         joints: Joint, link or site of each point, by name, role or row; None for all joints in order. Several points
-                may have the same.
+            may belong to one joint.
         offsets: The points in the frames of their joints, (K, 3); None for the origins of the joints.
         confidence: Weight of each point, (K,) or (T, K); 0 for not seen.
         fps: Frames per second.

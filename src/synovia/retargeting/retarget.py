@@ -216,20 +216,19 @@ def retarget(
 
     Args:
         motion: The motion.
-        skeleton: The target body; a free joint is added above its root if it has none and its base moves. If no pose of
-            its file is a rest pose, give a clip of the body instead, which shows it.
+        skeleton: The target body; a free joint is added above its root if it has none and its base moves. If its file
+            has no rest pose, give a clip of the body instead, in which a rest pose can be found.
         joint_map: (source joint, target joint) by role instead of the automatic match, each a name or a row;
-            ``read_map`` reads a file. Only these parts are carried over. Roles have the names of VRM in snake case; a
-            role that the file of one of the bodies gives a joint, such as a tail, is one too. Start from
-            ``Retargeted.joint_map()``.
+            ``read_map`` reads a file. Only these parts are carried over. Roles are the names of VRM in snake case, and
+            the roles that the file of a body adds, such as a tail. Start from ``Retargeted.joint_map()``.
         rest: Pose of the source that means standing with the arms at the sides or stretched out: ``"file"``, ``"bind"``
             (that of the skin), ``"first"`` (frame), ``"tpose"`` (built from the clip), the number of a frame, a
             ``Pose`` or a pose file. By default the clip and its skeleton show which of these to take; see
             ``Retargeted.stance``.
         up: Axis of the source that points up, for example ``"z"`` or ``"-y"``; None to find it.
         feet: Whether to correct the feet.
-        velocity: Highest velocity of the target's hinges, radians per second: one for all, or by joint, where the other
-            joints keep those of the file; None for those of the file, except across cuts of the clip.
+        velocity: Highest velocity of the target's hinges, radians per second: one for all, or by joint; joints without
+            one have that of the file. None for those of the file, which do not hold across cuts of the clip.
         threads: Number of threads for the feet; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
