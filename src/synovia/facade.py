@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -241,15 +240,15 @@ class IK(CompiledProblem):
         if moved is None:
             rows = solve(table, first, packed=packed)
             if self.bends is not None:
-                one = partial(solve, progress=None, packed=replace(packed, ints=self.one_attempt))
+                one = partial(solve, progress=None, packed=packed._replace(ints=self.one_attempt))
                 self.bend_well(first, rows, lambda starts, at: one(table[at], starts))
             return rows
         if len(given) == 1:
-            return solve(table, first, packed=replace(packed, floats=self.floats_of(given, first)))
+            return solve(table, first, packed=packed._replace(floats=self.floats_of(given, first)))
         rows = solve(table, first, packed=packed)
         for b in np.flatnonzero(moved.any(1)).tolist():
             one = slice(b, b + 1)
-            less = replace(packed, floats=self.floats_of(given[one], first[one]))
+            less = packed._replace(floats=self.floats_of(given[one], first[one]))
             rows[one] = solve(table[one], first[one], packed=less, progress=None)
         return rows
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -33,8 +32,7 @@ _LISTEN: Final = 0.1  # seconds between checks for Ctrl-C where waiting cannot b
 _AHEAD: Final = 2  # blocks for each thread: one running and one waiting
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Packed:
+class Packed(NamedTuple):
     """A packed problem, and the kernel that solves it.
 
     Args:
@@ -62,11 +60,6 @@ class Batch(NamedTuple):
     targets: Array
     starts: Array
     out: Array
-
-    def part(self, first: int, last: int) -> Batch:
-        """Return some of the rows."""
-        starts = self.starts if len(self.starts) == 1 else self.starts[first:last]
-        return Batch(self.targets[first:last], starts, self.out[first:last])
 
 
 class Workers(NamedTuple):
@@ -200,25 +193,27 @@ def run_rows(
     Returns:
         0, or the negative code of the first refused target: -1 - (goal + goals * row).
     """
-    count, goals = batch.targets.shape[:2]
+    kernel, ints, floats, simd = packed
+    targets, starts, out = batch
     threads, watch = workers
-    sizes = (_SIMD_BLOCK, _SIMD_LEAST) if packed.simd else (_SMALLEST_BLOCK, _SMALLEST_BLOCK)
+    count = len(out)
+    sizes = (_SIMD_BLOCK, _SIMD_LEAST) if simd else (_SMALLEST_BLOCK, _SMALLEST_BLOCK)
     block = _block_size(count, threads, *sizes)
-    pace = Pace(count, block, _SIMD_LEAST, block) if packed.simd else Pace(count, _SMALLEST_BLOCK, 1, block)
+    pace = Pace(count, block, _SIMD_LEAST, block) if simd else Pace(count, _SMALLEST_BLOCK, 1, block)
 
     def solve_block(first: int, last: int) -> tuple[int, int, float]:
         """Return 0 or the code of the first refused target, the rows that are done, and the seconds that they took."""
         began = time.perf_counter()
-        targets, starts, out = batch.part(first, last)
+        own_starts = starts if len(starts) == 1 else starts[first:last]
         scratch = new_scratch(scratch_size)
         watch.begin(scratch)
         try:
-            code = packed.kernel(packed.ints, packed.floats, targets, starts, out, scratch, False, 0)
+            code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
             if code > 0 and code % 2:
-                classify(starts, out, scratch)
+                classify(own_starts, out[first:last], scratch)
         finally:
             watch.end(scratch)
-        refused = code - goals * first if code < 0 else 0
+        refused = code - targets.shape[1] * first if code < 0 else 0
         return refused, last - first, time.perf_counter() - began
 
     refused = done = 0
