@@ -171,13 +171,22 @@ class IK(CompiledProblem):
         """
         pose = self.default_start if start is None else self.as_start(start)
         kernel = self._branch_kernel = self._branch_kernel or self.solver.branch_kernel(self.reduced)
-        workspace = self.new_workspace()
-        self.writer.fill(targets, workspace)
-        out = self.new_rows(_MOST_BRANCHES + 1)  # the kernel uses one more row
-        call = partial(kernel, self.ints, self.floats, workspace.table, pose.inside, out, workspace.scratch, False, 0)
-        count = self.settled(call, workspace.table, targets)
-        order = np.argsort(out[:count, COST], kind="stable")  # there: the distance from the start
-        return Solutions(self, out[order], pose.values.reshape(1, -1))
+        try:
+            workspace = self.idle.pop()
+        except IndexError:
+            workspace = self.new_workspace()
+        try:
+            self.writer.fill(targets, workspace)
+            out = self.new_rows(_MOST_BRANCHES + 1)  # the kernel uses one more row
+            inside, table, scratch = pose.inside, workspace.table, workspace.scratch
+            count = kernel(self.ints, self.floats, table, inside, out, scratch, False, 0)
+            if count < 0:
+                again = partial(kernel, self.ints, self.floats, table, inside, out, scratch, False, 0)
+                count = self.settled(again, table, targets)
+        finally:
+            self.idle.append(workspace)
+        costs = out[:count, COST].tolist()  # there: the distance from the start
+        return Solutions(self, out.take(sorted(range(count), key=costs.__getitem__), 0), pose.values.reshape(1, -1))
 
     track = track
 
