@@ -9,9 +9,9 @@ from scipy.spatial.transform import Rotation
 import synovia as sy
 from beyond import beyond_limits
 from cli_runs import run
-from synovia.clips.feet import ground_contacts
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.model import Joint, Kind
+from synovia.model.feet import ground_contacts
 from synovia.model.names import read_name
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors

@@ -1,0 +1,105 @@
+"""Loops: a clip whose end goes over into its beginning."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from synovia.model import Skeleton
+from synovia.model.editing.chart import Chart
+from synovia.model.editing.path import Ground, inverse
+from synovia.model.feet import contacts, feet_of
+from synovia.model.geometry import Array
+from synovia.model.pose import world_frames
+
+_PACE: Final = 0.1  # seconds; velocities count as much as the way in this time
+_BETTER: Final = (
+    0.7  # a clip is cut if the pose at the cut is nearer to the first one than that at the end, by this factor
+)
+_NEAR: Final = 0.04  # of the body's size; a pose that is farther from the first one is not the same phase of a motion
+_ALMOST: Final = 1.2  # cuts whose poses are about as near as the nearest one; the latest of them is taken
+_FASTEST: Final = 1.8  # times the usual step of the clip: the largest step over the seam
+_REPEATED: Final = 0.05  # times the usual step: a last frame this near to the first one repeats it
+_SHORTEST: Final = 0.5  # part of a clip, and seconds, that are kept at least
+
+
+def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> int:
+    """Return after how many frames a clip is best cut so that a loop goes on with its first frame.
+
+    The feet are in the same phase there: those that have contact with the ground in the first frame have it, and no
+    others. Of these frames, it is one whose pose and velocity, regardless of place and heading, are near to those of
+    the first frame. It is the end of the clip if the feet are not known, or no frame is clearly nearer. A last frame
+    that repeats the first one is cut off.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, (T, nq).
+        fps: Frames per second.
+    """
+    count, ground = len(q), Ground.of(skeleton, q)
+    flat = q if ground is None else ground.carried(q, inverse(ground.path(q)))
+    if count > 4 and _usual(skeleton, flat[[0, -1]]) < _REPEATED * _usual(skeleton, flat):
+        return count - 1
+    least = max(round(_SHORTEST * count), round(_SHORTEST * fps), 2)
+    if ground is None or least >= count:
+        return count
+    try:
+        feet = feet_of(skeleton)
+    except TypeError:
+        return count
+    standing = contacts(world_frames(skeleton, q)[:, [row for foot in feet for row in foot.joints], 9:], ground.up, fps)
+    places = world_frames(skeleton, flat)[..., 9:]
+    steps = np.diff(places, axis=0)
+    after = np.concatenate([places, places[-1:] + steps[-1:]])  # the frame after the end, if the body went on
+    off = _size(after[1:] - places[0]) + _PACE * fps * _size(steps[np.r_[: count - 1, count - 2]] - steps[0])
+    same = (standing == standing[0]).all(1)
+    most = min(_BETTER * float(off[-1]), _NEAR * skeleton.size)
+    cuts = [k for k in range(least, count) if same[k] and off[k - 1] < most]
+    if not cuts:
+        return count
+    nearest = min(off[k - 1] for k in cuts)
+    return max(k for k in cuts if off[k - 1] <= _ALMOST * nearest)
+
+
+def looped(skeleton: Skeleton, q: Array, blend: int) -> Array:
+    """Return joint values (T, nq) whose last frame goes over into the first one.
+
+    Each side, going on as it moves, would be somewhere else at the seam, and faster. This difference of values and of
+    velocities is shared by both. Over ``blend`` frames on each side, a cubic adds half of it to the end and takes half
+    from the beginning. So poses are not mixed, and a motion that comes round by itself does not change. Place and
+    heading on the ground stay as they are.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, T at least 4.
+        blend: Frames on each side, 1 to T / 2.
+    """
+    chart, ground = Chart.of(skeleton), Ground.of(skeleton, q)
+    path = np.empty(0) if ground is None else ground.path(q)
+    flat = q if ground is None else ground.carried(q, inverse(path))
+    first, last = (chart.between(part[:-1], part[1:]) for part in (flat[:3], flat[-3:]))
+    before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]  # the step at the seam, as each side goes on
+    step = 0.5 * (before + after)
+    usual, here = _usual(skeleton, flat), _usual(skeleton, np.stack([flat[0], chart.stepped(flat[0], step)]))
+    step *= min(1.0, _FASTEST * usual / max(here, 1e-300))
+    gap = chart.between(chart.stepped(flat[-1], step), flat[0])
+    faster = after - before
+    s = ((np.arange(blend) + 0.5) / blend)[:, None]  # the seam is half a frame beyond both ends
+    value, slope = 0.5 * (1.0 + 2.0 * s) * (1.0 - s) ** 2, 0.5 * blend * s * (1.0 - s) ** 2
+    out = flat.copy()
+    out[:blend] = chart.stepped(flat[:blend], -value * gap - slope * faster)
+    out[-blend:] = chart.stepped(flat[-blend:], (value * gap - slope * faster)[::-1])
+    out = skeleton.follow(out)
+    return out if ground is None else ground.placed(out, path)
+
+
+def _usual(skeleton: Skeleton, q: Array) -> float:
+    """Return the median of the largest way of a joint in each step, length units."""
+    places = world_frames(skeleton, q)[..., 9:]
+    return float(np.median(np.linalg.norm(np.diff(places, axis=0), axis=-1).max(1)))
+
+
+def _size(ways: Array) -> Array:
+    """Return the root of the mean square of vectors (T, n, 3), (T,)."""
+    return np.sqrt((ways**2).sum(-1).mean(-1))
