@@ -17,6 +17,7 @@ _PACE: Final = 0.1  # seconds; velocities count as much as the way in this time
 _BETTER: Final = (
     0.7  # a clip is cut if the pose at the cut is nearer to the first one than that at the end, by this factor
 )
+_PHASE: Final = 0.05  # seconds; contacts are known no better
 _NEAR: Final = 0.04  # of the body's size; a pose that is farther from the first one is not the same phase of a motion
 _ALMOST: Final = 1.2  # cuts whose poses are about as near as the nearest one; the latest of them is taken
 _FASTEST: Final = 1.8  # times the usual step of the clip: the largest step over the seam
@@ -52,8 +53,11 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> int:
     places = world_frames(skeleton, flat)[..., 9:]
     steps = np.diff(places, axis=0)
     after = np.concatenate([places, places[-1:] + steps[-1:]])  # the frame after the end, if the body went on
-    off = _size(after[1:] - places[0]) + _PACE * fps * _size(steps[np.r_[: count - 1, count - 2]] - steps[0])
-    same = (standing == standing[0]).all(1)
+    off = _size(after[1:] - places[0]) + _PACE * fps * _size(
+        steps[np.minimum(np.arange(1, count + 1), count - 2)] - steps[0]
+    )
+    same, around = (standing == standing[0]).all(1), max(1, round(_PHASE * fps))
+    same = np.array([same[max(0, k - around) : k + around + 1].any() for k in range(count)])
     most = min(_BETTER * float(off[-1]), _NEAR * skeleton.size)
     cuts = [k for k in range(least, count) if same[k] and off[k - 1] < most]
     if not cuts:
@@ -80,18 +84,23 @@ def looped(skeleton: Skeleton, q: Array, blend: int) -> Array:
     flat = q if ground is None else ground.carried(q, inverse(path))
     first, last = (chart.between(part[:-1], part[1:]) for part in (flat[:3], flat[-3:]))
     before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]  # the step at the seam, as each side goes on
+    before, after = (_limited(skeleton, flat, one) for one in (before, after))
     step = 0.5 * (before + after)
-    usual, here = _usual(skeleton, flat), _usual(skeleton, np.stack([flat[0], chart.stepped(flat[0], step)]))
-    step *= min(1.0, _FASTEST * usual / max(here, 1e-300))
     gap = chart.between(chart.stepped(flat[-1], step), flat[0])
     faster = after - before
-    s = ((np.arange(blend) + 0.5) / blend)[:, None]  # the seam is half a frame beyond both ends
+    s = (np.arange(blend) / blend)[:, None]  # 0 at the frames beside the seam
     value, slope = 0.5 * (1.0 + 2.0 * s) * (1.0 - s) ** 2, 0.5 * blend * s * (1.0 - s) ** 2
     out = flat.copy()
     out[:blend] = chart.stepped(flat[:blend], -value * gap - slope * faster)
     out[-blend:] = chart.stepped(flat[-blend:], (value * gap - slope * faster)[::-1])
     out = skeleton.follow(out)
     return out if ground is None else ground.placed(out, path)
+
+
+def _limited(skeleton: Skeleton, q: Array, step: Array) -> Array:
+    """Return a step (n,) that is not much larger than the usual one of joint values (T, nq)."""
+    here = _usual(skeleton, np.stack([q[0], Chart.of(skeleton).stepped(q[0], step)]))
+    return step * min(1.0, _FASTEST * _usual(skeleton, q) / max(here, 1e-300))
 
 
 def _usual(skeleton: Skeleton, q: Array) -> float:
