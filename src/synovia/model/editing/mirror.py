@@ -61,8 +61,19 @@ class Mirror:
             UnsupportedError: If no part of the body is recognised on both sides.
         """
         left = lateral(skeleton)
+        return cls.across(skeleton, left, left if up is None else _level(left, up))
+
+    @classmethod
+    def across(cls, skeleton: Skeleton, left: Array, plane: Array | None = None) -> Mirror:
+        """Return the mirror of a skeleton whose left at rest is known.
+
+        Args:
+            skeleton: The skeleton.
+            left: Unit vector (3,) from the right to the left of the body at rest.
+            plane: Unit normal of the plane in which the world is reflected, (3,); None for ``left``.
+        """
         pairs = counterparts(skeleton, left)
-        return cls(skeleton, left if up is None else _level(left, up), pairs, _maps(skeleton, left, pairs))
+        return cls(skeleton, left if plane is None else plane, pairs, _maps(skeleton, left, pairs))
 
     @property
     def reflection(self) -> Array:
@@ -235,7 +246,7 @@ def _named_pairs(skeleton: Skeleton) -> dict[int, int]:
     roles = skeleton.role_rows
     for role, row in roles.items():
         pair = roles.get(f"right_{role[5:]}") if role.startswith("left_") else None
-        if pair is not None:
+        if pair is not None and _alike(skeleton, row, pair):
             out[row], out[pair] = pair, row
         elif not role.startswith(SIDES):
             out[row] = row
@@ -247,9 +258,15 @@ def _named_pairs(skeleton: Skeleton) -> dict[int, int]:
             rows.setdefault(word, []).append(row)
     for word, here in rows.items():
         there = rows.get(word._replace(side="right"), []) if word.side == "left" else []
-        if len(here) == 1 and len(there) == 1:
+        if len(here) == 1 and len(there) == 1 and _alike(skeleton, here[0], there[0]):
             out[here[0]], out[there[0]] = there[0], here[0]
     return out
+
+
+def _alike(skeleton: Skeleton, row: int, other: int) -> bool:
+    """Return whether two joints move alike, so that they can be counterparts; files differ in which bones slide."""
+    kinds = {skeleton.joints[row].kind, skeleton.joints[other].kind}
+    return len(kinds) == 1 or kinds <= {Kind.FIXED, Kind.BALL, Kind.FREE}
 
 
 def _maps(skeleton: Skeleton, left: Array, pairs: tuple[int, ...]) -> Array:
