@@ -339,6 +339,13 @@ def test_velocity_is_continuous_over_the_seam():
             clip.looped(blend)
 
 
+def test_animated_scale_goes_round_too():
+    stretch = np.linspace(0.5, 2.0, 40)[:, None, None] * np.ones((40, 6, 3))
+    loop = wavy(LEG, stretch=stretch).looped(10, cut=False)
+    assert np.abs(np.log(loop.stretch[0] / loop.stretch[-1])).max() < 0.06
+    assert np.allclose(loop.stretch[10:30], stretch[10:30])
+
+
 # Time ----------------------------------------------------------------------------------------------------------------
 
 

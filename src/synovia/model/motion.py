@@ -16,7 +16,7 @@ from synovia.model import Kind, Pose, Skeleton
 from synovia.model.editing.additive import Additive, check_alike, same_rate
 from synovia.model.editing.bounds import held, kept_limits
 from synovia.model.editing.chart import Chart
-from synovia.model.editing.loop import cut_for_loop, looped
+from synovia.model.editing.loop import cut_for_loop, looped, looped_scale
 from synovia.model.editing.lowpass import low_pass_of, smoothed
 from synovia.model.editing.mirror import Mirror
 from synovia.model.editing.path import ground_of, inverse, up_of_clip
@@ -402,13 +402,14 @@ class Motion:
         if len(self) < 4:
             raise InputError("number of frames", where=self.name, value=len(self), expected="at least 4 for a loop")
         count = cut_for_loop(self.skeleton, self._q, self.fps) if cut else len(self)
-        clip = self.rigid()[:count] if self.stretch is None else self[:count]
+        clip = self[:count]
         size = max(1, round(self.fps / 3.0)) if blend is None else frames_of(blend, "blend", least=1)
         if blend is not None and size > count // 2:
             expected = f"1 to {count // 2} frames, half of the loop"
             raise InputError("blend", where=self.name, value=blend, expected=expected)
         size = min(size, count // 2)
-        out = Motion._held(clip, looped(self.skeleton, clip.q, size), clip.stretch)
+        stretch = None if clip.stretch is None else looped_scale(clip.stretch, size)
+        out = Motion._held(clip, looped(self.skeleton, clip.q, size), stretch)
         if not lock_feet:
             return out
         ground = ground_of(self.skeleton, out.q, self.name)
@@ -417,7 +418,8 @@ class Motion:
         around = [ground.carried(out.q, inverse(once)), out.q, ground.carried(out.q, once)]
         three = None if out.stretch is None else np.concatenate([out.stretch] * 3)
         long = with_planted_feet(self._with(np.concatenate(around), three))
-        return self._with(long.q[count : 2 * count], out.stretch).noted([*out.notes, *long.notes])
+        again = looped(self.skeleton, long.q[count : 2 * count], size)  # the two rounds beside it may differ
+        return Motion._held(out, again, out.stretch).noted(long.notes)
 
     def moved(self, *, origin: ArrayLike | None = None, heading: float | ArrayLike | None = None) -> Motion:
         """Return the clip somewhere else on the ground, or in another direction.

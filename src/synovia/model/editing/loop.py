@@ -22,6 +22,7 @@ _NEAR: Final = 0.04  # of the body's size; a pose that is farther from the first
 _ALMOST: Final = 1.2  # cuts whose poses are about as near as the nearest one; the latest of them is taken
 _FASTEST: Final = 1.8  # times the usual step of the clip: the largest step over the seam
 _REPEATED: Final = 0.05  # times the usual step: a last frame this near to the first one repeats it
+_LEAST: Final = 1e-9  # scale that counts as 0, whose logarithm is infinite
 _SHORTEST: Final = 0.5  # part of a clip, and seconds, that are kept at least
 
 
@@ -86,15 +87,36 @@ def looped(skeleton: Skeleton, q: Array, blend: int) -> Array:
     before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]  # the step at the seam, as each side goes on
     before, after = (_limited(skeleton, flat, one) for one in (before, after))
     step = 0.5 * (before + after)
-    gap = chart.between(chart.stepped(flat[-1], step), flat[0])
-    faster = after - before
-    s = (np.arange(blend) / blend)[:, None]  # 0 at the frames beside the seam
-    value, slope = 0.5 * (1.0 + 2.0 * s) * (1.0 - s) ** 2, 0.5 * blend * s * (1.0 - s) ** 2
+    ending, beginning = _shares(chart.between(chart.stepped(flat[-1], step), flat[0]), after - before, blend)
     out = flat.copy()
-    out[:blend] = chart.stepped(flat[:blend], -value * gap - slope * faster)
-    out[-blend:] = chart.stepped(flat[-blend:], (value * gap - slope * faster)[::-1])
+    out[:blend] = chart.stepped(flat[:blend], beginning)
+    out[-blend:] = chart.stepped(flat[-blend:], ending)
     out = skeleton.follow(out)
     return out if ground is None else ground.placed(out, path)
+
+
+def looped_scale(stretch: Array, blend: int) -> Array:
+    """Return animated scale (T, ...) whose last frame goes over into the first one, as ``looped`` does."""
+    x = np.log(np.maximum(stretch, _LEAST)).reshape(len(stretch), -1)
+    last, first = np.diff(x[-3:], axis=0), np.diff(x[:3], axis=0)
+    before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]
+    ending, beginning = _shares(x[0] - x[-1] - 0.5 * (before + after), after - before, blend)
+    x[:blend] += beginning
+    x[-blend:] += ending
+    return np.exp(x).reshape(stretch.shape)
+
+
+def _shares(gap: Array, faster: Array, blend: int) -> tuple[Array, Array]:
+    """Return what is added to the last and to the first frames of a loop, (blend, n) each.
+
+    Args:
+        gap: The way from the end, going on, to the beginning, (n,).
+        faster: How much faster the beginning is than the end, (n,), per frame.
+        blend: Frames on each side.
+    """
+    s = (np.arange(blend) / blend)[:, None]  # 0 at the frames beside the seam
+    value, slope = 0.5 * (1.0 + 2.0 * s) * (1.0 - s) ** 2, 0.5 * blend * s * (1.0 - s) ** 2
+    return (value * gap - slope * faster)[::-1], -value * gap - slope * faster
 
 
 def _limited(skeleton: Skeleton, q: Array, step: Array) -> Array:
