@@ -194,6 +194,24 @@ def test_a_hinge_without_limits_does_not_turn_back_a_whole_turn():
     assert np.abs(off - 2 * np.pi * np.round(off / (2 * np.pi))).max() < 1e-9
 
 
+def test_whole_turns_of_a_wheel_do_not_count():
+    """Smoothing, blends, loops and differences take the shorter way, as the wheel does not show how often it turned."""
+    wheel = Skeleton([Joint("wheel", kind=Kind.HINGE, axis=(1, 0, 0)), Joint("rim", "wheel", rest=UP, tip=True)])
+    angles = np.arange(60) * 0.3
+    clip = sy.Motion(wheel, ((angles + np.pi) % (2 * np.pi) - np.pi)[:, None], 10.0)
+    same(clip.smoothed(1.0), clip)
+    same(sy.concatenate([clip[:30], clip[20:]], blend=10), clip)
+    far = sy.Motion(wheel, np.full((60, 1), 50.0), 10.0)
+    same(far.with_added(clip.additive(far)), clip)
+    loop = clip[:43].looped(5)
+    assert np.abs(np.diff(np.unwrap(loop.q[:, 0]))).max() < 0.4
+
+
+def test_one_pose_of_a_long_clip_is_that_of_the_whole():
+    clip = wavy(LEG, 4, frames=200)
+    assert np.abs(clip.at(3.3333).frames - clip.at([0.0, 3.3333, 6.6])[1].frames).max() < 1e-12
+
+
 def test_poses_at_times():
     clip = wavy(LEG)
     one, several = clip.at(0.5), clip.at([0.0, 0.5, clip.duration])
@@ -288,6 +306,9 @@ def test_clips_that_do_not_fit():
         sy.concatenate([clip, clip], blend=41)
     with pytest.raises(InputError, match="another skeleton"):
         sy.concatenate([clip, wavy(ARM)])
+    with pytest.raises(InputError, match="one free root, or none"):
+        sy.concatenate([wavy(sy.bundled("humanoid").with_root("x,yaw"))] * 2, align=True)
+    assert len(sy.concatenate([wavy(ARM)] * 2, align=True)) == 80
     with pytest.raises(InputError, match=r"motions\[0\]"):
         sy.concatenate([clip[0]])
     for blend in (-1, 1.5, "a", np.nan):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
-from synovia.model import Skeleton
-from synovia.model.geometry import Array, rotation_between, same_side, times_exp
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, Bools, rotation_between, same_side, times_exp
 
 Ints = NDArray[np.int64]
+_TURN: Final = 2.0 * np.pi
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,10 +26,12 @@ class Chart:
     Args:
         numbers: Elements of q that are not part of a quaternion, (m,); values of mimic joints are among them.
         turns: Elements of q of each quaternion, (k, 4).
+        endless: Which of the numbers are angles of hinges without limits, (m,), for which whole turns do not count.
     """
 
     numbers: Ints
     turns: Ints
+    endless: Bools
 
     @classmethod
     def of(cls, skeleton: Skeleton) -> Chart:
@@ -35,12 +39,21 @@ class Chart:
         variables = skeleton.tables.variables
         first = variables[variables[:, BLOCK] == TURN, BLOCK_Q].astype(np.int64)
         turns = first[:, None] + np.arange(4)
-        return cls(np.setdiff1d(np.arange(skeleton.nq), turns.ravel()), turns)
+        numbers = np.setdiff1d(np.arange(skeleton.nq), turns.ravel())
+        lower, upper = skeleton.limits
+        hinges = [
+            skeleton.q_slice(row).start
+            for row, joint in enumerate(skeleton.joints)
+            if joint.kind is Kind.HINGE and joint.mimic is None
+        ]
+        return cls(numbers, turns, np.isin(numbers, hinges) & np.isinf(lower[numbers]) & np.isinf(upper[numbers]))
 
     def between(self, a: Array, b: Array) -> Array:
         """Return the steps (T, m + 3 k) from joint values a to b, (T, nq) each, by the shorter way."""
         turned = rotation_between(a[..., self.turns], b[..., self.turns])
-        return np.concatenate([b[..., self.numbers] - a[..., self.numbers], turned.reshape(*turned.shape[:-2], -1)], -1)
+        moved = b[..., self.numbers] - a[..., self.numbers]
+        moved[..., self.endless] -= _TURN * np.round(moved[..., self.endless] / _TURN)
+        return np.concatenate([moved, turned.reshape(*turned.shape[:-2], -1)], axis=-1)
 
     def stepped(self, q: Array, steps: Array) -> Array:
         """Return joint values (T, nq) after steps (T, m + 3 k)."""
@@ -49,6 +62,12 @@ class Chart:
         out[..., self.numbers] += steps[..., :size]
         turns = steps[..., size:].reshape(*steps.shape[:-1], -1, 3)
         out[..., self.turns] = times_exp(out[..., self.turns], turns)
+        return out
+
+    def unwound(self, q: Array) -> Array:
+        """Return the numbers (T, m) of joint values (T, nq); endless hinges do not jump by whole turns in them."""
+        out = q[:, self.numbers]
+        out[:, self.endless] = np.unwrap(out[:, self.endless], axis=0)
         return out
 
     def unflipped(self, q: Array) -> Array:

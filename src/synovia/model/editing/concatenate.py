@@ -12,7 +12,7 @@ from synovia.model import Skeleton
 from synovia.model.editing.additive import same_rate
 from synovia.model.editing.bounds import held, kept_limits
 from synovia.model.editing.chart import Chart, smoothstep
-from synovia.model.editing.path import Ground, inverse
+from synovia.model.editing.path import Ground, inverse, moves_otherwise
 from synovia.model.editing.repair import with_planted_feet
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion, frames_of
@@ -32,7 +32,8 @@ def concatenate(motions: Iterable[Motion], *, blend: int = 0, align: bool = Fals
         lock_feet: Whether ``foot_lock`` then holds the planted feet.
 
     Raises:
-        InputError: If there is no clip, or the clips differ in body or rate, or are shorter than the overlap.
+        InputError: If there is no clip, the clips differ in body or rate or are shorter than the overlap, or their root
+            cannot be aligned.
 
     Returns:
         A motion. Its notes are those of all clips, and say where limits held a blend back.
@@ -55,6 +56,9 @@ def concatenate(motions: Iterable[Motion], *, blend: int = 0, align: bool = Fals
     skeleton, q = first.skeleton, np.array(first.q)
     stretch = None if all(clip.stretch is None for clip in clips) else _scale(first)
     ground = Ground.of(skeleton, q) if align else None
+    if align and ground is None and len(q) and moves_otherwise(skeleton):
+        hint = "give the skeleton a free root, or leave align out"
+        raise InputError("root", where=first.name, value=skeleton.name, expected="one free root, or none", hint=hint)
     kept, notes = kept_limits(skeleton, q), list(first.notes)
     for k, clip in enumerate(rest, 1):
         if not same_rate(clip.fps, first.fps):

@@ -30,7 +30,7 @@ def smoothed(skeleton: Skeleton, q: Array, fps: float, cutoff: float) -> Array:
         return q.copy()
     chart, low_pass = Chart.of(skeleton), low_pass_of(len(q), fps, cutoff)
     out = q.copy()
-    out[:, chart.numbers] = low_pass(q[:, chart.numbers])
+    out[:, chart.numbers] = low_pass(chart.unwound(q))
     for columns in chart.turns:
         out[:, columns] = _smoothed_turns(q[:, columns], low_pass)
     return skeleton.follow(out)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.model import Skeleton
+from synovia.model import Kind, Skeleton
 from synovia.model.feet import feet_of, up_axis
 from synovia.model.geometry import (
     Array,
@@ -23,6 +23,7 @@ from synovia.model.geometry import (
 from synovia.model.limit_frames import FORWARD
 from synovia.model.pose import world_frames
 from synovia.model.root import free_root
+from synovia.model.tree import ancestors
 
 _LEVEL: Final = 0.3  # sine to the vertical of the line between the hips, above which it shows where the body faces
 
@@ -166,6 +167,15 @@ def ground_of(skeleton: Skeleton, q: Array, name: str) -> Ground:
         hint = "motion.on(motion.skeleton.with_root('free')) gives it one"
         raise InputError("root", where=name, value=skeleton.name, expected="a skeleton with a free root", hint=hint)
     return ground
+
+
+def moves_otherwise(skeleton: Skeleton) -> bool:
+    """Return whether a body without one free root still moves: by axes, or as one of several people."""
+    return any(
+        joint.kind in (Kind.FREE, Kind.SLIDE)
+        and not any(skeleton.joints[k].kind for k in ancestors(skeleton.parents, row)[1:])
+        for row, joint in enumerate(skeleton.joints)
+    )
 
 
 def up_of_clip(skeleton: Skeleton, places: Array) -> Array:

@@ -6,10 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.model import Kind, Skeleton
+from synovia.model import Skeleton
 from synovia.model.editing.chart import Chart
 from synovia.model.geometry import Array
 
+_FAR: Final = 32  # frames; farther ones change a cubic spline by less than rounding, 0.27^32
 _ROUNDING: Final = 1e-12  # of a number's own range; a spline may leave its limits by so much
 
 
@@ -26,14 +27,17 @@ def interpolated(skeleton: Skeleton, q: Array, knots: Array, times: Array) -> Ar
         knots: Times of the frames, (T,), increasing.
         times: The times, (n,), from the first to the last knot.
     """
-    if len(q) == 1:
-        return np.repeat(q, len(times), axis=0)
+    if len(q) == 1 or not len(times):
+        return np.repeat(q[:1], len(times), axis=0)
+    first, last = (int(np.searchsorted(knots, float(end))) for end in (times.min(), times.max()))
+    near = slice(max(first - _FAR, 0), last + _FAR)
+    q, knots = q[near], knots[near]
     from scipy.spatial.transform import Rotation, RotationSpline
 
     chart = Chart.of(skeleton)
     out = np.empty((len(times), skeleton.nq))
     at = chart.numbers
-    out[:, at] = _numbers(knots, _unwound(skeleton, q)[:, at], times, *(end[at] for end in skeleton.limits))
+    out[:, at] = _numbers(knots, chart.unwound(q), times, *(end[at] for end in skeleton.limits))
     for columns in chart.turns:
         turns = q[:, columns]
         if np.array_equal(turns, np.broadcast_to(turns[0], turns.shape)):
@@ -57,23 +61,6 @@ def positive(values: Array, knots: Array, times: Array) -> Array:
     from scipy.interpolate import PchipInterpolator
 
     return np.asarray(PchipInterpolator(knots, values, axis=0)(times), np.float64)
-
-
-def _unwound(skeleton: Skeleton, q: Array) -> Array:
-    """Return joint values whose hinges without limits do not jump by a whole turn."""
-    lower, upper = skeleton.limits
-    rows = [
-        at.start
-        for row, joint in enumerate(skeleton.joints)
-        if joint.kind is Kind.HINGE and joint.mimic is None
-        for at in [skeleton.q_slice(row)]
-        if np.isinf(lower[at.start]) and np.isinf(upper[at.start])
-    ]
-    if not rows:
-        return q
-    out = q.copy()
-    out[:, rows] = np.unwrap(q[:, rows], axis=0)
-    return out
 
 
 def _numbers(knots: Array, values: Array, times: Array, lower: Array, upper: Array) -> Array:
