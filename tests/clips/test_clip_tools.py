@@ -360,6 +360,33 @@ def test_velocity_is_continuous_over_the_seam():
             clip.looped(blend)
 
 
+def test_a_body_that_drifts_comes_back_and_one_that_walks_goes_on():
+    body = sy.bundled("humanoid")
+    times = np.arange(90)[:, None] / 30.0
+    arm = np.sin(2.0 * times) * (0.0, 0.0, 0.4)
+
+    def clip(speed, turning):
+        q = np.repeat(body.rest_q[None], 90, axis=0)
+        hips, upper = body.q_slice("hips"), body.q_slice("left_upper_arm")
+        q[:, hips.start : hips.start + 3] += times * (speed, 0.0, 0.0)
+        q[:, hips.stop - 4 : hips.stop] = Rotation.from_rotvec(times * (0.0, turning, 0.0)).as_quat()
+        q[:, upper] = (Rotation.from_quat(body.rest_q[upper]) * Rotation.from_rotvec(arm)).as_quat()
+        return sy.Motion(body, q, 30.0)
+
+    def way(motion):
+        """From the first to the last frame: length units, radians."""
+        hips = motion.in_place(heading=True).root_motion[-1]
+        return np.linalg.norm(hips[:3, 3]), np.linalg.norm(Rotation.from_matrix(hips[:3, :3]).as_rotvec())
+
+    still = clip(0.02, 0.1).looped(10)
+    assert max(way(still)) < 0.02
+    walk = clip(1.0, 0.1).looped(10)
+    assert way(walk)[0] > 2.5
+    assert way(walk)[1] < 0.02
+    turning = clip(1.0, 1.0).looped(10)
+    assert way(turning)[1] == pytest.approx(way(clip(1.0, 1.0))[1])
+
+
 def test_animated_scale_goes_round_too():
     stretch = np.linspace(0.5, 2.0, 40)[:, None, None] * np.ones((40, 6, 3))
     loop = wavy(LEG, stretch=stretch).looped(10, cut=False)

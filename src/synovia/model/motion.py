@@ -383,7 +383,8 @@ class Motion:
 
         What is missing between the end and the beginning, of pose and of velocity, is shared by both and fades out over
         ``blend`` frames on each side. Poses are not mixed. Place and heading are apart: a walk goes on where it is. Put
-        loops in a row with ``concatenate([loop] * 3, align=True)``, or let it walk in place by ``loop.in_place()``.
+        loops in a row with ``concatenate([loop] * 3, align=True)``, or let it walk in place by ``loop.in_place()``. A
+        drift, below 10 degrees or 3 % of the body's size per second, is taken back evenly over the loop.
 
         Args:
             blend: Frames on each side, 1 to half of the clip; None for a third of a second.
@@ -409,7 +410,7 @@ class Motion:
             raise InputError("blend", where=self.name, value=blend, expected=expected)
         size = min(size, count // 2)
         stretch = None if clip.stretch is None else looped_scale(clip.stretch, size)
-        out = Motion._held(clip, looped(self.skeleton, clip.q, size), stretch)
+        out = Motion._held(clip, looped(self.skeleton, clip.q, self.fps, size), stretch)
         if not lock_feet:
             return out
         ground = ground_of(self.skeleton, out.q, self.name)
@@ -418,7 +419,7 @@ class Motion:
         around = [ground.carried(out.q, inverse(once)), out.q, ground.carried(out.q, once)]
         three = None if out.stretch is None else np.concatenate([out.stretch] * 3)
         long = with_planted_feet(self._with(np.concatenate(around), three))
-        again = looped(self.skeleton, long.q[count : 2 * count], size)  # the two rounds beside it may differ
+        again = looped(self.skeleton, long.q[count : 2 * count], self.fps, size)  # the two rounds beside it may differ
         return Motion._held(out, again, out.stretch).noted(long.notes)
 
     def moved(self, *, origin: ArrayLike | None = None, heading: float | ArrayLike | None = None) -> Motion:

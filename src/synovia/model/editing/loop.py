@@ -20,7 +20,9 @@ _BETTER: Final = (
 _PHASE: Final = 0.05  # seconds; contacts are known no better
 _NEAR: Final = 0.04  # of the body's size; a pose that is farther from the first one is not the same phase of a motion
 _ALMOST: Final = 1.2  # cuts whose poses are about as near as the nearest one; the latest of them is taken
-_FASTEST: Final = 1.8  # times the usual step of the clip: the largest step over the seam
+_TURNING: Final = float(np.radians(10.0))  # radians per second; a body that turns more slowly in all only drifts
+_WALKING: Final = 0.03  # sizes of the body per second, likewise
+_FASTEST: Final = 1.5  # times the usual step of the clip: the largest step over the seam
 _REPEATED: Final = 0.05  # times the usual step: a last frame this near to the first one repeats it
 _LEAST: Final = 1e-9  # scale that counts as 0, whose logarithm is infinite
 _SHORTEST: Final = 0.5  # part of a clip, and seconds, that are kept at least
@@ -67,22 +69,22 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> int:
     return max(k for k in cuts if off[k - 1] <= _ALMOST * nearest)
 
 
-def looped(skeleton: Skeleton, q: Array, blend: int) -> Array:
+def looped(skeleton: Skeleton, q: Array, fps: float, blend: int) -> Array:
     """Return joint values (T, nq) whose last frame goes over into the first one.
 
     Each side, going on as it moves, would be somewhere else at the seam, and faster. This difference of values and of
     velocities is shared by both. Over ``blend`` frames on each side, a cubic adds half of it to the end and takes half
     from the beginning. So poses are not mixed, and a motion that comes round by itself does not change. Place and
-    heading on the ground stay as they are.
+    heading on the ground stay as they are, without drift.
 
     Args:
         skeleton: The skeleton.
         q: Joint values, T at least 4.
+        fps: Frames per second.
         blend: Frames on each side, 1 to T / 2.
     """
     chart, ground = Chart.of(skeleton), Ground.of(skeleton, q)
-    path = np.empty(0) if ground is None else ground.path(q)
-    flat = q if ground is None else ground.carried(q, inverse(path))
+    flat = q if ground is None else ground.carried(q, inverse(ground.path(q)))
     first, last = (chart.between(part[:-1], part[1:]) for part in (flat[:3], flat[-3:]))
     before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]  # the step at the seam, as each side goes on
     before, after = (_limited(skeleton, flat, one) for one in (before, after))
@@ -92,7 +94,29 @@ def looped(skeleton: Skeleton, q: Array, blend: int) -> Array:
     out[:blend] = chart.stepped(flat[:blend], beginning)
     out[-blend:] = chart.stepped(flat[-blend:], ending)
     out = skeleton.follow(out)
-    return out if ground is None else ground.placed(out, path)
+    return out if ground is None else ground.placed(out, _without_drift(ground, q, fps))
+
+
+def _without_drift(ground: Ground, q: Array, fps: float) -> Array:
+    """Return the way over the ground (T, 4, 4) of a loop: a body that only drifts comes back to its first place.
+
+    A body that stands, or walks straight, hardly ends a recording where it began, or with the same heading. If the
+    difference is so slow, it is taken back evenly over the whole loop, which moves planted feet less than one sees.
+    """
+    count, (places, headings) = len(q), ground.measured(q)
+    steps = np.einsum("tji,tj->ti", ground.turn(headings[:-1]), np.diff(places, axis=0))  # in the heading of the body
+    turns = np.diff(headings)
+    seam, turn = 0.5 * (steps[0] + steps[-1]), 0.5 * float(turns[0] + turns[-1])
+    share = np.arange(count) / count
+    turned = float(headings[-1] - headings[0]) + turn
+    if abs(turned) * fps / count < _TURNING:
+        headings = headings - turned * share
+        moved = np.einsum("tij,tj->ti", ground.turn(headings[:-1]), steps)
+        places = places[0] + np.concatenate([np.zeros((1, 3)), np.cumsum(moved, axis=0)])
+    way = places[-1] + ground.turn(float(headings[-1])) @ seam - places[0]
+    if np.linalg.norm(way) * fps / count < _WALKING * ground.skeleton.size:
+        places = places - share[:, None] * way
+    return ground.steps(places, headings)
 
 
 def looped_scale(stretch: Array, blend: int) -> Array:
@@ -121,7 +145,7 @@ def _shares(gap: Array, faster: Array, blend: int) -> tuple[Array, Array]:
 
 def _limited(skeleton: Skeleton, q: Array, step: Array) -> Array:
     """Return a step (n,) that is not much larger than the usual one of joint values (T, nq)."""
-    here = _usual(skeleton, np.stack([q[0], Chart.of(skeleton).stepped(q[0], step)]))
+    here = max(_usual(skeleton, np.stack([one, Chart.of(skeleton).stepped(one, step)])) for one in (q[0], q[-1]))
     return step * min(1.0, _FASTEST * _usual(skeleton, q) / max(here, 1e-300))
 
 
