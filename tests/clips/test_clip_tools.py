@@ -512,6 +512,17 @@ def test_a_body_that_stands_fixed_cannot_be_moved():
     same(wavy(FREE).moved(), wavy(FREE), 1e-12)
 
 
+def test_a_root_with_a_limit_is_moved_beyond_it_and_says_so():
+    turning = SwingTwist(
+        x=(0.2, 0.2), y=(0.2, 0.2), twist=(-0.5, 0.5), frame=np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    )
+    body = Skeleton([Joint("root", kind=Kind.FREE, limit=turning)], up="y")
+    clip = sy.Motion(body, [body.rest_q] * 3, 30.0)
+    assert clip.moved(origin=(1, 0, 0)).notes == ()
+    assert clip.moved(heading=0.4).notes == ()
+    assert clip.moved(heading=1.5).notes == ("Moved beyond the limit of root.",)
+
+
 # Additive ------------------------------------------------------------------------------------------------------------
 
 
@@ -532,6 +543,8 @@ def test_differences_that_do_not_fit():
     clip = wavy(LEG)
     with pytest.raises(InputError, match="frames of base: expected 1 or 40"):
         clip.additive(clip[:5])
+    with pytest.raises(InputError, match="fps of base"):
+        clip.additive(sy.Motion(LEG, clip.q, 60.0))
     with pytest.raises(InputError, match="skeleton of base"):
         clip.additive(ARM.rest_pose())
     with pytest.raises(InputError, match="frames of additive"):

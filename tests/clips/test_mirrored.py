@@ -200,6 +200,15 @@ def test_animated_scale_changes_sides():
     assert np.abs(image.positions()[:, HUMAN.index("right_hand")] - here[:, HUMAN.index("left_hand")]).max() < 1e-9
 
 
+def test_scale_along_oblique_axes_is_told():
+    body = BODIES["other axes"]
+    stretch = np.ones((4, len(body), 3))
+    assert sy.Motion(body, clip_of(body, 1).q, 30.0, stretch=1.5 * stretch).mirrored().notes == ()
+    stretch[:, body.index("left_upper_arm"), 0] = 2.0
+    image = sy.Motion(body, clip_of(body, 1).q, 30.0, stretch=stretch).mirrored()
+    assert "approximately" in image.notes[0]
+
+
 def test_a_body_without_sides_cannot_be_mirrored():
     arm = sy.bundled("arm7")
     with pytest.raises(UnsupportedError, match=r"both sides: expected roles such as.*with_roles"):

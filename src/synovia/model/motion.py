@@ -19,7 +19,7 @@ from synovia.model.editing.chart import Chart
 from synovia.model.editing.loop import cut_for_loop, looped, looped_scale
 from synovia.model.editing.lowpass import low_pass_of, smoothed
 from synovia.model.editing.mirror import Mirror
-from synovia.model.editing.path import ground_of, inverse, up_of_clip
+from synovia.model.editing.path import Ground, ground_of, inverse, up_of_clip
 from synovia.model.editing.repair import with_planted_feet
 from synovia.model.editing.splines import interpolated, positive
 from synovia.model.geometry import Array, Bools, as_direction, as_numbers, dimensions, is_number
@@ -32,6 +32,7 @@ _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)  # glTF files of one body dif
 _ALIKE: Final = 0.01  # difference of two rest rotations, or axes, that counts as rounding
 _EPS: Final = 1e-9  # seconds, and of a time: rounding
 _ROUNDED: Final = 0.05  # frames that a clip may be too short for its last one: files round 120 fps to 120.005
+_OBLIQUE: Final = "Animated scale was mirrored approximately: axes of the left and the right side differ."
 _SIZES: Final = 1.5  # ratio of the sizes of two skeletons that still are of one body in one unit
 
 
@@ -376,7 +377,8 @@ class Motion:
         every = np.array([kept[self.skeleton.tables.owner == row].all() for row in range(len(self.skeleton))])
         both = kept & (every[np.maximum(rows, 0)] | (rows < 0))
         stretch = None if self.stretch is None else mirror.stretched(self.stretch)
-        return self._held(mirror.applied(self._q), stretch, both)
+        out = self._held(mirror.applied(self._q), stretch, both)
+        return out if self.stretch is None or mirror.is_exact_for(self.stretch) else out.noted([_OBLIQUE])
 
     def looped(self, blend: int | None = None, *, cut: bool = True, lock_feet: bool = False) -> Motion:
         """Return the clip as a loop: its last frame goes over into its first one.
@@ -458,7 +460,7 @@ class Motion:
         start = ground.steps(np.array([place]), np.array([angle]))[0]
         there = ground.steps(np.array([at]), np.array([faced]))[0]
         there[:3, 3] += rise
-        return self._with(ground.carried(self._q, there @ inverse(start)), self.stretch)
+        return self._carried(ground, there @ inverse(start))
 
     def in_place(self, *, heading: bool = False) -> InPlace:
         """Return the clip without its way over the ground, which the result has apart, as ``root_motion``.
@@ -481,8 +483,7 @@ class Motion:
         places, headings = ground.measured(self._q)
         path = ground.steps(places, headings if heading else np.full(len(self), headings[0]))
         way = path @ inverse(path[0])
-        still = self._with(ground.carried(self._q, inverse(way)), self.stretch)
-        return InPlace.made(still, way)
+        return InPlace.made(self._carried(ground, inverse(way)), way)
 
     def additive(self, base: Motion | Pose) -> Additive:
         """Return the difference of the clip from a base, which ``with_added`` adds to other clips.
@@ -491,7 +492,7 @@ class Motion:
             base: A pose, such as ``motion[0]`` or ``skeleton.rest_pose()``; or a clip of as many frames.
 
         Raises:
-            InputError: If the base has other joints, or another number of frames.
+            InputError: If the base has other joints, another number of frames, or another rate.
 
         Example:
             >>> import numpy as np
@@ -505,6 +506,8 @@ class Motion:
         check_kind("base", base, (Motion, Pose), "motion[0] is the pose of the first frame")
         rows = base.q[None] if isinstance(base, Pose) else base.q
         check_alike("base", base.skeleton, len(rows), self)
+        if isinstance(base, Motion) and len(rows) > 1 and not same_rate(base.fps, self.fps):
+            raise InputError("fps of base", where=self.name, value=base.fps, expected=f"{self.fps:g}, as the clip")
         return Additive(self.skeleton, Chart.of(self.skeleton).between(rows, self._q), self.fps, self.name)
 
     def with_added(self, additive: Additive, weight: float | ArrayLike = 1.0, *, lock_feet: bool = False) -> Motion:
@@ -546,6 +549,15 @@ class Motion:
         """Return a motion of other values, within the limits that this one keeps, and say where they were changed."""
         q, notes = held(self.skeleton, q, kept_limits(self.skeleton, self._q) if kept is None else kept)
         return self._with(q, stretch, fps=fps).noted(notes)
+
+    def _carried(self, ground: Ground, transforms: Array) -> Motion:
+        """Return the motion carried over the ground, and say where the root's own limit does not allow it."""
+        q = ground.carried(self._q, transforms)
+        if bool((kept_limits(self.skeleton, self._q) & ~kept_limits(self.skeleton, q)).any()):
+            return self._with(q, self.stretch).noted(
+                [f"Moved beyond the limit of {self.skeleton.joint_names[ground.root]}."]
+            )
+        return self._with(q, self.stretch)
 
     def _finished(self, motion: Motion, lock_feet: bool) -> Motion:
         """Return a result, with planted feet if that is asked for."""
@@ -656,7 +668,7 @@ class InPlace(Motion):
     def with_root_motion(self) -> Motion:
         """Return the motion with its way over the ground."""
         ground = ground_of(self.skeleton, self.q, self.name)
-        return self._with(ground.carried(self.q, self.root_motion), self.stretch)
+        return self._carried(ground, self.root_motion)
 
 
 def frames_of(value: Any, what: str, *, least: int) -> int:

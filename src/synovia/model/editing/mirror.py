@@ -20,6 +20,7 @@ _NEAR: Final = 0.05  # of the body's size: a joint this near to another's mirror
 _NEARLY: Final = float(np.cos(np.radians(10.0)))  # a direction this near to an axis of the world is along it
 _STEEP: Final = 0.5  # level part of a unit vector below which it is steep
 _SAME: Final = 1e-3  # radians between bones that count as each other's mirror image: the rounding of files
+_EVEN: Final = 1e-4  # difference of a joint's scales along its axes that counts as rounding
 _BENT: Final = 0.2  # radians between bones of the trunk above which its rest pose is bent to a side
 _GUIDE: Final = 1e-6  # weight of the rest pose beside that of bones, for turns that bones do not show
 _NO_LENGTH: Final = 1e-6  # a shorter bone has no direction; share of the skeleton's size
@@ -123,6 +124,12 @@ class Mirror:
         keep = np.array(self.pairs)[:, None, None] < 0
         weights = np.where(keep, np.eye(3), np.swapaxes(squared, -1, -2))
         return np.einsum("nij,tnj->tni", weights, stretch[:, rows])
+
+    def is_exact_for(self, stretch: Array) -> bool:
+        """Return whether ``stretched`` is exact for animated scale (T, n, 3)."""
+        scaled = np.ptp(stretch, axis=-1).max(0, initial=0.0) > _EVEN  # along some axes more than along others
+        largest = np.abs(self.maps).max(-1).min(-1)
+        return bool((largest[scaled] > 1.0 - _SAME).all())
 
     def _displacement(self, q: Array, frames: Array, row: int) -> Array:
         """Return the mirrored way of a sliding joint from its rest place, (T, 3), in the axes of the world.
