@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from synovia import goals, notebook
-from synovia.model.editing import repair
+from synovia.model.clip_tools import repair
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from synovia.io.toml import write_skeleton
     from synovia.io.verify import FileCheck
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
-    from synovia.model.editing.additive import Additive
-    from synovia.model.editing.concatenate import concatenate
+    from synovia.model.clip_tools.additive import Additive
+    from synovia.model.clip_tools.concatenate import concatenate
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import InPlace, Motion
     from synovia.model.simulators import from_qpos, to_qpos
@@ -114,8 +114,8 @@ _HOMES = {
     "synovia.io.toml": ("write_skeleton",),
     "synovia.io.verify": ("FileCheck",),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
-    "synovia.model.editing.additive": ("Additive",),
-    "synovia.model.editing.concatenate": ("concatenate",),
+    "synovia.model.clip_tools.additive": ("Additive",),
+    "synovia.model.clip_tools.concatenate": ("concatenate",),
     "synovia.model.motion": ("InPlace", "Motion"),
     "synovia.model.simulators": ("from_qpos", "to_qpos"),
     "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_judgement", "plot_reach"),

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 import synovia as sy
 from synovia.errors import UnsupportedError
 from synovia.model import Joint, Kind, Mimic, Skeleton
-from synovia.model.editing.mirror import Mirror
+from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.geometry import rigid
 from synovia.model.limits import Interval
 

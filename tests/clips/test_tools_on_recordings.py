@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.model.editing.mirror import Mirror
+from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.pose import inside_limits
 
 pytestmark = pytest.mark.shared_data

@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.editing.additive import Additive, check_alike, same_rate
-from synovia.model.editing.bounds import held, kept_limits
-from synovia.model.editing.chart import Chart
-from synovia.model.editing.loop import cut_for_loop, looped, looped_scale
-from synovia.model.editing.lowpass import low_pass_of, smoothed
-from synovia.model.editing.mirror import Mirror
-from synovia.model.editing.path import Ground, ground_of, inverse, up_of_clip
-from synovia.model.editing.repair import with_planted_feet
-from synovia.model.editing.splines import interpolated, positive
+from synovia.model.clip_tools.additive import Additive, check_alike, same_rate
+from synovia.model.clip_tools.bounds import held, kept_limits
+from synovia.model.clip_tools.chart import Chart
+from synovia.model.clip_tools.loop import cut_for_loop, looped, looped_scale
+from synovia.model.clip_tools.lowpass import low_pass_of, smoothed
+from synovia.model.clip_tools.mirror import Mirror
+from synovia.model.clip_tools.path import Ground, ground_of, inverse, up_of_clip
+from synovia.model.clip_tools.repair import with_planted_feet
+from synovia.model.clip_tools.splines import interpolated, positive
 from synovia.model.geometry import Array, Bools, as_direction, as_numbers, dimensions, is_number
 from synovia.model.joint import Joint
 from synovia.model.pose import checked_q, world_frames

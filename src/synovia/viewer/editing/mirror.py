@@ -9,7 +9,7 @@ import numpy as np
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.editing.mirror import Mirror
+from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.geometry import Array
 from synovia.viewer.scene.bodies import ahead_of
 

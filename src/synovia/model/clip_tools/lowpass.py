@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.model import Skeleton
-from synovia.model.editing.chart import Chart
+from synovia.model.clip_tools.chart import Chart
 from synovia.model.geometry import Array, quat_product, quat_to_matrix, rotation_between, times_exp, unit
 
 _ROUNDS: Final = 60  # most rounds of the smoothing of one rotation; three to six are usual

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.model import Skeleton
-from synovia.model.editing.chart import Chart
+from synovia.model.clip_tools.chart import Chart
 from synovia.model.geometry import Array
 
 _FAR: Final = 32  # frames; farther ones change a cubic spline by less than rounding, 0.27^32

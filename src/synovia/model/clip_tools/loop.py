@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from synovia.model import Skeleton
-from synovia.model.editing.chart import Chart
-from synovia.model.editing.path import Ground, inverse
+from synovia.model.clip_tools.chart import Chart
+from synovia.model.clip_tools.path import Ground, inverse
 from synovia.model.feet import contacts, feet_of
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames

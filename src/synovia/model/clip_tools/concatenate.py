@@ -9,11 +9,11 @@ import numpy as np
 from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model import Skeleton
-from synovia.model.editing.additive import same_rate
-from synovia.model.editing.bounds import held, kept_limits
-from synovia.model.editing.chart import Chart, smoothstep
-from synovia.model.editing.path import Ground, inverse, moves_otherwise
-from synovia.model.editing.repair import with_planted_feet
+from synovia.model.clip_tools.additive import same_rate
+from synovia.model.clip_tools.bounds import held, kept_limits
+from synovia.model.clip_tools.chart import Chart, smoothstep
+from synovia.model.clip_tools.path import Ground, inverse, moves_otherwise
+from synovia.model.clip_tools.repair import with_planted_feet
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion, frames_of
 
