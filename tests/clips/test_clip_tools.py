@@ -143,6 +143,7 @@ def test_resampled_clips_keep_time_names_and_limits(seed, fps):
     every = round(fps / 30.0) if fps >= 30.0 and fps % 30.0 == 0.0 else None
     if every:
         same(there[::every], clip, 1e-12)
+        assert np.einsum("i,i", there.q[0], clip.q[0]) > 0.0
 
 
 def test_rotations_follow_spherical_cubic_splines():
@@ -250,7 +251,7 @@ def test_a_clip_that_is_cut_and_joined_is_the_same(seed, cut):
 def test_parts_that_overlap_are_the_same_again(align, overlap):
     clip = wavy(FREE)
     whole = sy.concatenate([clip[: 20 + overlap], clip[20:]], blend=overlap, align=align)
-    same(whole, clip)
+    assert np.abs(whole.q - clip.q).max() < 1e-9
 
 
 @given(seeds, st.integers(0, 15))
@@ -479,7 +480,7 @@ def test_root_motion_is_apart_and_comes_back(seed, heading):
     assert np.abs(hips[:, [0, 2]] - hips[0, [0, 2]]).max() < 1e-9
     assert np.allclose(hips[:, 1], clip.positions()[:, FREE.index("hips"), 1])
     assert np.allclose(still.root_motion[0], np.eye(4))
-    same(still.with_root_motion(), clip, 1e-9)
+    assert np.abs(still.with_root_motion().q - clip.q).max() < 1e-9
     same(still[5:20].with_root_motion(), clip[5:20], 1e-9)
 
 

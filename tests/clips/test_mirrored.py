@@ -106,7 +106,7 @@ def test_left_places_are_the_reflected_right_ones_and_twice_is_the_original(name
         other = role.replace("left", "r_ght").replace("right", "left").replace("r_ght", "right")
         assert pairs[row] == roles[other]
     assert np.abs(there - here[:, list(pairs)]).max() < 1e-9
-    assert np.abs(image.mirrored().frames() - clip.frames()).max() < 1e-9
+    assert np.abs(image.mirrored().q - clip.q).max() < 1e-9
     assert (image.name, image.notes, image.fps) == ("clip", ("a note",), 30.0)
 
 

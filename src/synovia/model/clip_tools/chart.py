@@ -77,6 +77,14 @@ class Chart:
             out[:, columns] = same_side(q[:, columns])
         return out
 
+    def signed_like(self, q: Array, near: Array) -> Array:
+        """Return joint values (T, nq) whose quaternions have the sign of others, (nq,), in the first frame."""
+        out = q.copy()
+        for columns in self.turns:
+            if len(q) and q[0, columns] @ near[columns] < 0.0:
+                out[:, columns] *= -1.0
+        return out
+
 
 def smoothstep(x: Array) -> Array:
     """Return the polynomial 3 x² - 2 x³, which goes from 0 to 1 with level ends."""

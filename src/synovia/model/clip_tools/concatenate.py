@@ -24,7 +24,7 @@ def concatenate(motions: Iterable[Motion], *, blend: int = 0, align: bool = Fals
     Args:
         motions: The clips, of one body and one rate. The result has the skeleton and the name of the first.
         blend: Frames by which each clip overlaps the one before. In them one goes over into the other, and the length
-            is the sum of all, less ``blend`` for each seam. 0 for none: then all frames stay as they are.
+            is the sum of all, less ``blend`` for each seam. 0 for none: then no pose changes.
         align: Whether each clip goes on where the one before ends. It is moved over the ground and turned about the
             upward axis so that the last step of the clip before goes on, or, with ``blend``, so that the overlap begins
             where that clip is. In the overlap, place and heading go on by the steps of both clips. A body whose root
@@ -111,9 +111,7 @@ def _joined(skeleton: Skeleton, a: Array, b: Array, overlap: int, ground: Ground
     chart = Chart.of(skeleton)
     weight = _weights(overlap)[:, None]
     middle = chart.stepped(a[-overlap:], weight * chart.between(a[-overlap:], b[:overlap]))
-    before = a[-overlap - 1 : -overlap] if len(a) > overlap else middle[:1]
-    after = chart.unflipped(np.concatenate([before, skeleton.follow(middle), b[overlap:]]))[1:]
-    return np.concatenate([a[:-overlap], after])
+    return np.concatenate([a[:-overlap], skeleton.follow(middle), chart.signed_like(b, a[-overlap])[overlap:]])
 
 
 def _shared_path(ground: Ground, a: Array, b: Array) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy import body_axes
-from synovia.model.geometry import Array, axis_vector, matrix_to_quat, quat_to_matrix, same_side, unit
+from synovia.model.geometry import Array, axis_vector, matrix_to_quat, quat_product, quat_to_matrix, same_side, unit
 from synovia.model.limit_frames import FORWARD
 from synovia.model.names import SIDES, Word, common_prefix, read_name
 from synovia.model.pose import world_frames
@@ -103,7 +103,7 @@ class Mirror:
                 turn = slice(part.stop - 4, part.stop)
                 if pair >= 0:
                     quats = matrix_to_quat(np.swapaxes(base, -1, -2) @ M @ old[:, pair] @ self.maps[row])
-                    out[:, turn] = same_side(quats)
+                    out[:, turn] = self._signed(q, row, quats)
                 local = quat_to_matrix(out[:, turn])
             elif joint.kind is Kind.HINGE:
                 if pair >= 0:
@@ -150,6 +150,39 @@ class Mirror:
         if above >= 0:
             way = np.einsum("tij,tj->ti", frames[:, above, :9].reshape(-1, 3, 3), way)
         return way @ self.reflection
+
+    def _signed(self, q: Array, row: int, quats: Array) -> Array:
+        """Return quaternions (T, 4) with the signs that follow from the counterpart's: twice is the original.
+
+        The local rotation is K r D, where r is that of the counterpart and K, D are constant. As quaternions this is a
+        constant one times that of DᵀrD, in which a rotation vector w becomes -Dᵀw.
+        """
+        pair = self.pairs[row]
+        at = self.skeleton.q_slice(pair)
+        if self.skeleton.joints[pair].kind not in (Kind.BALL, Kind.FREE) or not len(q):
+            return same_side(quats)
+        turned = q[:, at.stop - 4 : at.stop].copy()
+        turned[:, :3] = -turned[:, :3] @ self.maps[row]
+        signs = np.einsum("ij,ij->i", quat_product(self._constant(row), turned), quats)
+        return np.where(signs < 0.0, -1.0, 1.0)[:, None] * quats
+
+    def _constant(self, row: int) -> Array:
+        """Return the constant quaternion of ``_signed``, (4,); those of counterparts have matching signs."""
+        skeleton, pair = self.skeleton, self.pairs[row]
+        first = min(row, pair)
+        above, other = skeleton.joints[first].rest[:3, :3], skeleton.joints[max(row, pair)].rest[:3, :3]
+        parent = skeleton.parents[first]
+        if any(skeleton.joints[k].kind for k in ancestors(skeleton.parents, first)[1:]):
+            outer = self.maps[parent]
+        else:  # what does not move is mirrored as the world is
+            resting = np.eye(3) if parent < 0 else skeleton.rest_pose().matrix(parent)
+            outer = resting.T @ self.reflection @ resting
+        out = matrix_to_quat(above.T @ outer.T @ other @ self.maps[first])
+        if first != row:
+            out = np.concatenate(
+                [out[:3] @ self.maps[row], out[3:]]
+            )  # the inverse of that of the counterpart, mirrored
+        return out
 
     def _angle(self, q: Array, row: int, quats: Array) -> Array:
         """Return the angles (T,) of a hinge for rotations (T, 4), in the turn of its counterpart's."""

@@ -15,6 +15,7 @@ from synovia.model.geometry import (
     axis_vector,
     frames_to_transforms,
     matrix_to_quat,
+    quat_product,
     quat_to_matrix,
     rigid,
     same_side,
@@ -108,8 +109,8 @@ class Ground:
         base = self._base()
         local = inverse(base) @ transforms @ base
         out[:, place] = (local[..., :3, :3] @ q[:, place, None])[..., 0] + local[..., :3, 3]
-        turned = local[..., :3, :3] @ quat_to_matrix(q[:, turn])
-        out[:, turn] = same_side(matrix_to_quat(turned)) if len(q) else q[:, turn]
+        turns = matrix_to_quat(local[..., :3, :3])
+        out[:, turn] = unit(quat_product(same_side(turns) if turns.ndim > 1 else turns, q[:, turn]))
         return out
 
     def placed(self, q: Array, path: Array) -> Array:

@@ -45,7 +45,8 @@ def interpolated(skeleton: Skeleton, q: Array, knots: Array, times: Array) -> Ar
         else:
             spline: Any = RotationSpline(knots, Rotation.from_quat(turns))
             out[:, columns] = spline(times).as_quat()
-    return skeleton.follow(chart.unflipped(out))
+    begin = q[int(np.argmin(np.abs(knots - times[0])))]
+    return skeleton.follow(chart.signed_like(chart.unflipped(out), begin))
 
 
 def positive(values: Array, knots: Array, times: Array) -> Array:
