@@ -307,7 +307,7 @@ def test_clips_that_do_not_fit():
         sy.concatenate([clip, clip], blend=41)
     with pytest.raises(InputError, match="another skeleton"):
         sy.concatenate([clip, wavy(ARM)])
-    with pytest.raises(InputError, match="one free root, or none"):
+    with pytest.raises(InputError, match="a free root, or none"):
         sy.concatenate([wavy(sy.bundled("humanoid").with_root("x,yaw"))] * 2, align=True)
     assert len(sy.concatenate([wavy(ARM)] * 2, align=True)) == 80
     with pytest.raises(InputError, match=r"motions\[0\]"):
@@ -499,6 +499,18 @@ def test_a_moved_clip_begins_there_and_faces_there(seed, angle):
     same(clip.moved(heading=(np.sin(angle), 0.0, np.cos(angle))), clip.moved(heading=angle), 1e-9)
     back = moved.moved(origin=clip.positions()[0, hips] * (1, 0, 1) - (0, 0.5, 0), heading=None)
     assert np.allclose(back.positions()[0, hips], clip.positions()[0, hips])
+
+
+def test_what_stands_beside_a_body_goes_with_it():
+    """In some files, props stand beside the root of the body; and a scene may have two people."""
+    joints = [Joint("scene"), Joint("root", "scene", Kind.FREE), Joint("prop", "scene", Kind.FREE, UP)]
+    body = Skeleton([*joints, Joint("tip", "root", rest=UP)], up="y")
+    clip = wavy(body)
+    apart = clip.positions()[:, 2] - clip.positions()[:, 1]
+    moved = clip.moved(origin=(3, 0, 1), heading=2.0)
+    there = moved.positions()[:, 2] - moved.positions()[:, 1]
+    assert np.allclose(np.linalg.norm(there, axis=1), np.linalg.norm(apart, axis=1))
+    same(sy.concatenate([clip[:20], moved[10:]], blend=10, align=True), clip)
 
 
 def test_a_body_that_stands_fixed_cannot_be_moved():

@@ -19,13 +19,13 @@ from synovia.model.clip_tools.chart import Chart
 from synovia.model.clip_tools.loop import cut_for_loop, looped, looped_scale
 from synovia.model.clip_tools.lowpass import low_pass_of, smoothed
 from synovia.model.clip_tools.mirror import Mirror
-from synovia.model.clip_tools.path import Ground, ground_of, inverse, up_of_clip
+from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse, up_of_clip
 from synovia.model.clip_tools.repair import with_planted_feet
 from synovia.model.clip_tools.splines import interpolated, positive
 from synovia.model.geometry import Array, Bools, as_direction, as_numbers, dimensions, is_number
 from synovia.model.joint import Joint
 from synovia.model.pose import checked_q, world_frames
-from synovia.model.root import free_root, root_of
+from synovia.model.root import root_of
 from synovia.text import counted
 
 _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)  # glTF files of one body differ in these: what their clips move
@@ -39,8 +39,8 @@ _SIZES: Final = 1.5  # ratio of the sizes of two skeletons that still are of one
 class Motion:
     """Joint values over time at a constant rate. Immutable.
 
-    ``motion[k]`` is the pose of a frame, and ``motion[10:60]`` a part of the clip, as in Python. Every other method
-    returns a new motion, too. Limits that the clip keeps are kept by all of them; ``notes`` say where this changed it.
+    ``motion[k]`` is the pose of a frame, and ``motion[10:60]`` a part of the clip, as in Python. Tools such as ``looped``
+    and ``mirrored`` return new motions. They keep the limits that the clip keeps; ``notes`` say where this changed it.
 
     Args:
         skeleton: The skeleton.
@@ -370,8 +370,8 @@ class Motion:
             >>> np.allclose(left, right * (-1, 1, 1))
             True
         """
-        rooted = free_root(self.skeleton.joints, self.skeleton.parents) is not None
-        mirror = Mirror.of(self.skeleton, up_of_clip(self.skeleton, self.rigid().positions()) if rooted else None)
+        up = up_of_clip(self.skeleton, self.rigid().positions()) if free_roots(self.skeleton) and len(self) else None
+        mirror = Mirror.of(self.skeleton, up)
         kept = kept_limits(self.skeleton, self._q)
         rows = np.array(mirror.pairs)[self.skeleton.tables.owner]
         every = np.array([kept[self.skeleton.tables.owner == row].all() for row in range(len(self.skeleton))])
@@ -554,9 +554,8 @@ class Motion:
         """Return the motion carried over the ground, and say where the root's own limit does not allow it."""
         q = ground.carried(self._q, transforms)
         if bool((kept_limits(self.skeleton, self._q) & ~kept_limits(self.skeleton, q)).any()):
-            return self._with(q, self.stretch).noted(
-                [f"Moved beyond the limit of {self.skeleton.joint_names[ground.root]}."]
-            )
+            names = ", ".join(self.skeleton.joint_names[row] for row in ground.roots)
+            return self._with(q, self.stretch).noted([f"Moved beyond the limit of {names}."])
         return self._with(q, self.stretch)
 
     def _finished(self, motion: Motion, lock_feet: bool) -> Motion:

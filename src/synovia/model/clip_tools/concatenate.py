@@ -58,7 +58,7 @@ def concatenate(motions: Iterable[Motion], *, blend: int = 0, align: bool = Fals
     ground = Ground.of(skeleton, q) if align else None
     if align and ground is None and len(q) and moves_otherwise(skeleton):
         hint = "give the skeleton a free root, or leave align out"
-        raise InputError("root", where=first.name, value=skeleton.name, expected="one free root, or none", hint=hint)
+        raise InputError("root", where=first.name, value=skeleton.name, expected="a free root, or none", hint=hint)
     kept, notes = kept_limits(skeleton, q), list(first.notes)
     for k, clip in enumerate(rest, 1):
         if not same_rate(clip.fps, first.fps):

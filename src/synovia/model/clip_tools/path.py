@@ -23,7 +23,6 @@ from synovia.model.geometry import (
 )
 from synovia.model.limit_frames import FORWARD
 from synovia.model.pose import world_frames
-from synovia.model.root import free_root
 from synovia.model.tree import ancestors
 
 _LEVEL: Final = 0.3  # sine to the vertical of the line between the hips, above which it shows where the body faces
@@ -31,21 +30,21 @@ _LEVEL: Final = 0.3  # sine to the vertical of the line between the hips, above 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """How a body with a free root moves over the ground.
+    """How a body whose root is free moves over the ground; tools beside it in the file, or other people, go with it.
 
     Its place is that of the hips, else of the root; its heading is the turn of that joint about the upward axis. A
     step over the ground is a transform (4, 4) that turns about the upward axis and does not change heights.
 
     Args:
         skeleton: The skeleton.
-        root: Row of the free root.
+        roots: Rows of the free joints below which everything moves: the root, and what stands beside it.
         hips: Row of the joint whose place and heading are taken.
         up: Unit vector that points up, (3,).
         zero: Rotation of that joint at heading 0, (3, 3).
     """
 
     skeleton: Skeleton
-    root: int
+    roots: tuple[int, ...]
     hips: int
     up: Array
     zero: Array
@@ -53,15 +52,15 @@ class Ground:
     @classmethod
     def of(cls, skeleton: Skeleton, q: Array) -> Ground | None:
         """Return how the body of a clip with joint values (T, nq) moves; None if its root does not move freely."""
-        root = free_root(skeleton.joints, skeleton.parents)
-        if root is None or not len(q):
+        roots = free_roots(skeleton)
+        if not roots or not len(q):
             return None
-        hips = skeleton.role_rows.get("hips", root)
+        hips = skeleton.role_rows.get("hips", roots[0])
         frames = world_frames(skeleton, q)
         up = up_of_clip(skeleton, frames[..., 9:])
         R = frames[0, hips, :9].reshape(3, 3)
-        ground = cls(skeleton, root, hips, up, R)
-        return cls(skeleton, root, hips, up, ground.turn(-ground._facing(frames[0])) @ R)
+        ground = cls(skeleton, roots, hips, up, R)
+        return cls(skeleton, roots, hips, up, ground.turn(-ground._facing(frames[0])) @ R)
 
     @property
     def ahead(self) -> Array:
@@ -104,13 +103,14 @@ class Ground:
     def carried(self, q: Array, transforms: Array) -> Array:
         """Return joint values (T, nq) of the body carried by transforms of the world, (T, 4, 4) or (4, 4)."""
         out = q.copy()
-        at = self.skeleton.q_slice(self.root)
-        place, turn = slice(at.start, at.start + 3), slice(at.stop - 4, at.stop)
-        base = self._base()
-        local = inverse(base) @ transforms @ base
-        out[:, place] = (local[..., :3, :3] @ q[:, place, None])[..., 0] + local[..., :3, 3]
-        turns = matrix_to_quat(local[..., :3, :3])
-        out[:, turn] = unit(quat_product(same_side(turns) if turns.ndim > 1 else turns, q[:, turn]))
+        for root in self.roots:
+            at = self.skeleton.q_slice(root)
+            place, turn = slice(at.start, at.start + 3), slice(at.stop - 4, at.stop)
+            base = self._base(root)
+            local = inverse(base) @ transforms @ base
+            out[:, place] = (local[..., :3, :3] @ q[:, place, None])[..., 0] + local[..., :3, 3]
+            turns = matrix_to_quat(local[..., :3, :3])
+            out[:, turn] = unit(quat_product(same_side(turns) if turns.ndim > 1 else turns, q[:, turn]))
         return out
 
     def placed(self, q: Array, path: Array) -> Array:
@@ -138,10 +138,10 @@ class Ground:
         ahead = frames[self.hips, :9].reshape(3, 3) @ rest.T @ self.ahead
         return self.facing(ahead)
 
-    def _base(self) -> Array:
-        """Return the world transform (4, 4) of the root's frame before its motion."""
-        skeleton, joint = self.skeleton, self.skeleton.joints[self.root]
-        above = skeleton.parents[self.root]
+    def _base(self, root: int) -> Array:
+        """Return the world transform (4, 4) of a root's frame before its motion."""
+        skeleton, joint = self.skeleton, self.skeleton.joints[root]
+        above = skeleton.parents[root]
         return joint.rest if above < 0 else frames_to_transforms(skeleton.rest_pose().frames[above]) @ joint.rest
 
 
@@ -170,13 +170,25 @@ def ground_of(skeleton: Skeleton, q: Array, name: str) -> Ground:
     return ground
 
 
+def free_roots(skeleton: Skeleton) -> tuple[int, ...]:
+    """Return the joints that move and have no moving joint above, if all are free; else none."""
+    rows = _first_moving(skeleton)
+    return tuple(rows) if all(skeleton.joints[row].kind is Kind.FREE for row in rows) else ()
+
+
 def moves_otherwise(skeleton: Skeleton) -> bool:
-    """Return whether a body without one free root still moves: by axes, or as one of several people."""
-    return any(
-        joint.kind in (Kind.FREE, Kind.SLIDE)
-        and not any(skeleton.joints[k].kind for k in ancestors(skeleton.parents, row)[1:])
+    """Return whether a body without a free root still goes somewhere: by single axes, or with a part of it."""
+    kinds = {skeleton.joints[row].kind for row in _first_moving(skeleton)}
+    return not free_roots(skeleton) and bool(kinds & {Kind.FREE, Kind.SLIDE})
+
+
+def _first_moving(skeleton: Skeleton) -> list[int]:
+    """Return the rows of the joints that move and have no moving joint above."""
+    return [
+        row
         for row, joint in enumerate(skeleton.joints)
-    )
+        if joint.kind and not any(skeleton.joints[k].kind for k in ancestors(skeleton.parents, row)[1:])
+    ]
 
 
 def up_of_clip(skeleton: Skeleton, places: Array) -> Array:
