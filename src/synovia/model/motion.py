@@ -39,8 +39,9 @@ _SIZES: Final = 1.5  # ratio of the sizes of two skeletons that still are of one
 class Motion:
     """Joint values over time at a constant rate. Immutable.
 
-    ``motion[k]`` is the pose of a frame, and ``motion[10:60]`` a part of the clip, as in Python. Tools such as ``looped``
-    and ``mirrored`` return new motions. They keep the limits that the clip keeps; ``notes`` say where this changed it.
+    ``motion[k]`` is the pose of a frame, and ``motion[10:60]`` a part of the clip, as in Python. Tools such as
+    ``looped`` and ``mirrored`` return new motions. They keep the limits that the clip keeps; ``notes`` say where this
+    changed it.
 
     Args:
         skeleton: The skeleton.
