@@ -15,7 +15,7 @@ from synovia.goals import PositionGoal
 from synovia.model.feet import Bools, Foot, contacts, feet_of, up_axis
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
-from synovia.tracking.trajectory import Model, Progress, Terms, solve_in_windows
+from synovia.tracking.trajectory import Effort, Model, Progress, Terms, solve_in_windows
 
 STILL: Final = 2e4  # weight of the slide of a foot in contact, relative to the change of the joints' accelerations
 FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, likewise
@@ -129,7 +129,7 @@ def foot_lock(
     standing = np.zeros((len(motion), len(points)), bool)  # contact of all points
     standing[:, [points.index(row) for row in joints]] = contact
     terms = _terms(model, bones, standing, axis, ground, seconds)
-    q = solve_in_windows(model, terms, motion.q.copy(), shares=ROUNDS, steps=STEPS, enough=ENOUGH, progress=progress)
+    q = solve_in_windows(model, terms, motion.q.copy(), Effort(STEPS, ENOUGH), shares=ROUNDS, progress=progress)
     locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     if motion.stretch is not None:
         locked = locked.noted([_STRETCHED])
