@@ -12,10 +12,11 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.io.load import clip_number
 from synovia.model import Pose
+from synovia.model.change import change_between
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
-from synovia.viewer.editing.clip import Key, Play, change_between, still_clip
+from synovia.viewer.editing.clip import Key, Play, still_clip
 from synovia.viewer.editing.history import History
 from synovia.viewer.editing.root import Rooted, without_root_values
 from synovia.viewer.editing.state import State

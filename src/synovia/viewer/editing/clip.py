@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, quat_product, rotation_between, times_exp
+from synovia.model.change import blend, no_change, smooth
+from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.viewer.editing.editor_values import free_label
 
@@ -131,46 +130,14 @@ class Play:
         if 0 < at < len(times):
             before, after = keys[at - 1].change, keys[at].change
             part = (seconds - times[at - 1]) / (times[at] - times[at - 1])
-            return blend(skeleton, before, after, _smooth(part), follow=False)
+            return blend(skeleton, before, after, smooth(part), follow=False)
         near = keys[0] if at == 0 else keys[-1]
         away = times[0] - seconds if at == 0 else seconds - times[-1]
         if self.holds:
             return near.change.copy()
         if away >= FADE:
             return None
-        return blend(skeleton, near.change, no_change(skeleton), _smooth(away / FADE), follow=False)
-
-
-def _smooth(part: float) -> float:
-    """Return a share of the way that starts and ends slowly."""
-    return part * part * (3.0 - 2.0 * part)
-
-
-def no_change(skeleton: Skeleton) -> Array:
-    """Return the change of a key that changes nothing, (nq,)."""
-    out = np.zeros(skeleton.nq)
-    out[_turns(skeleton)] = (0.0, 0.0, 0.0, 1.0)
-    return out
-
-
-def change_between(skeleton: Skeleton, a: Array, b: Array) -> Array:
-    """Return the change, as in ``Key``, that leads from joint values a to b."""
-    out, at = b - a, _turns(skeleton)
-    out[at] = quat_product(a[at] * (-1.0, -1.0, -1.0, 1.0), b[at])
-    return out
-
-
-def changed(skeleton: Skeleton, q: Array, change: Array) -> Array:
-    """Return joint values after a change, as in ``Key``."""
-    out, at = q + change, _turns(skeleton)
-    out[at] = quat_product(q[at], change[at])
-    return skeleton.follow(out)
-
-
-def _turns(skeleton: Skeleton) -> NDArray[np.int64]:
-    """Return the places of the quaternions in the joint values, (n, 4)."""
-    variables = skeleton.tables.variables
-    return variables[variables[:, BLOCK] == TURN, BLOCK_Q][:, None].astype(np.int64) + np.arange(4)
+        return blend(skeleton, near.change, no_change(skeleton), smooth(away / FADE), follow=False)
 
 
 def still_clip(skeleton: Skeleton, q: Array, seconds: float, taken: Sequence[str]) -> Motion:
@@ -208,23 +175,3 @@ def sample(motion: Motion, seconds: float) -> Array:
     first = int(place)
     second = min(first + 1, len(motion) - 1)
     return blend(motion.skeleton, motion.q[first], motion.q[second], place - first)
-
-
-def blend(skeleton: Skeleton, a: Array, b: Array, weight: float, *, follow: bool = True) -> Array:
-    """Return joint values between two poses, from a (weight 0) to b (weight 1); rotations by slerp.
-
-    Args:
-        skeleton: The skeleton.
-        a: Joint values, (nq,).
-        b: Joint values, (nq,).
-        weight: Share of b.
-        follow: Whether mimic joints follow their leaders.
-    """
-    if weight <= 0.0:
-        return np.array(a)
-    if weight >= 1.0:
-        return np.array(b)
-    out = (1.0 - weight) * a + weight * b
-    at = _turns(skeleton)
-    out[at] = times_exp(a[at], weight * rotation_between(a[at], b[at]))
-    return skeleton.follow(out) if follow else out
