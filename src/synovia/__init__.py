@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
     from synovia import batch as batch
-    from synovia.clips import Fitted, FootLocked, fit_keypoints, fit_positions, foot_lock
+    from synovia.clips import Edited, EditFinding, Fitted, FootLocked, edit, fit_keypoints, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
     from synovia.errors import (
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from synovia.io.save import save_motion
     from synovia.io.toml import write_skeleton
     from synovia.io.verify import FileCheck
+    from synovia.layers import Layer
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import Motion
@@ -86,7 +87,16 @@ if TYPE_CHECKING:
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
-    "synovia.clips": ("Fitted", "FootLocked", "fit_keypoints", "fit_positions", "foot_lock"),
+    "synovia.clips": (
+        "EditFinding",
+        "Edited",
+        "Fitted",
+        "FootLocked",
+        "edit",
+        "fit_keypoints",
+        "fit_positions",
+        "foot_lock",
+    ),
     "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
     "synovia.draw": ("picture", "render"),
     "synovia.errors": (
@@ -110,6 +120,7 @@ _HOMES = {
     "synovia.io.save": ("save_motion",),
     "synovia.io.toml": ("write_skeleton",),
     "synovia.io.verify": ("FileCheck",),
+    "synovia.layers": ("Layer",),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.motion": ("Motion",),
     "synovia.model.simulators": ("from_qpos", "to_qpos"),

@@ -96,3 +96,10 @@ def pack(
         np.ascontiguousarray(np.concatenate([part.ravel() for part in ints]), np.int32),
         np.ascontiguousarray(np.concatenate([part.ravel() for part in reals]), np.float64),
     )
+
+
+def posture_of_packed(ints: Ints, floats: Array) -> Array:
+    """Return the table of rest goals in a packed problem, (k, 5), as a view: writing to it changes the reference."""
+    count = int(ints[layout.N_VARIABLES])
+    end = int(ints[layout.GENERAL_FLOATS]) - count  # the largest moves are the last before the general goals
+    return floats[end - layout.REST_WIDTH * count : end].reshape(count, layout.REST_WIDTH)
