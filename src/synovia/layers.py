@@ -6,11 +6,12 @@ a clip; the live page makes them of its keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.arguments import ChecksArguments, as_call
 from synovia.errors import InputError, restated
@@ -53,7 +54,7 @@ class LayerTarget:
         """POSITION, ROTATION or both."""
         return POSITION * (self.position is not None) | ROTATION * (self.rotation is not None)
 
-    def at(self, frames: Sequence[int], first: int, last: int) -> Array:
+    def at(self, frames: NDArray[np.int64], first: int, last: int) -> Array:
         """Return the targets (n, 4, 4) at some frames of a clip, (n,).
 
         Args:
@@ -66,7 +67,7 @@ class LayerTarget:
         for part, values in ((np.s_[:, :3, 3], self.position), (np.s_[:, :3, :3], self.rotation)):
             if values is not None:
                 start = first if len(values) == last - first + 1 else 0
-                out[part] = values[np.clip(np.asarray(frames) - start, 0, len(values) - 1)]
+                out[part] = values[np.clip(frames - start, 0, len(values) - 1)]
         return out
 
 
@@ -155,9 +156,10 @@ class Layer(ChecksArguments):
 
     def replace(self, **changes: Any) -> Layer:
         """Return the same layer with other values, such as ``layer.replace(muted=True)``."""
-        values = {
-            "targets": self.targets, "goals": self.goals, "pose": self.keys, "frames": self.frames, "blend": self.blend,
-            "relative": self.relative, "weight": self.weight, "name": self.name, "muted": self.muted,
+        values: dict[str, Any] = {
+            "targets": self.targets, "goals": self.goals, "pose": self.keys or None, "frames": self.frames,
+            "blend": self.blend, "relative": self.relative, "weight": self.weight, "name": self.name,
+            "muted": self.muted,
         }  # fmt: skip
         return type(self)(**{**values, **changes})
 
@@ -212,9 +214,7 @@ class Layer(ChecksArguments):
         out: dict[Name, LayerTarget] = {}
         count = None if self.frames is None else self.frames[1] - self.frames[0] + 1
         for key, value in cast("Mapping[Any, Any]", targets).items():
-            if not isinstance(key, str | int | np.integer) or isinstance(key, bool):
-                raise InputError("key of a target", value=key, expected="a joint's or goal's name")
-            out[key if isinstance(key, str) else int(key)] = _as_target(value, f"target of {key!r}", count)
+            out[_as_name(key, "key of a target")] = _as_target(value, f"target of {key!r}", count)
         return out
 
     def _as_keys(self, pose: Any, joints: Any) -> tuple[Key, ...]:
@@ -229,11 +229,10 @@ class Layer(ChecksArguments):
             return ()
         chosen = None
         if joints is not None:
-            if isinstance(joints, str | int) or not isinstance(joints, Iterable):
-                raise InputError("joints", value=joints, expected=_JOINTS)
-            chosen = set(cast("Iterable[Any]", joints))
+            given: Any = joints
+            chosen = set[Name]() if isinstance(joints, str) or not isinstance(joints, Iterable) else set[Name](given)
             if not chosen:
-                raise InputError("joints", value=joints, expected=_JOINTS)
+                raise InputError("joints", value=given, expected=_JOINTS)
         keys = self._keys_of(pose)
         if chosen is not None:
             keys = [Key(key.frame, _only(key.values, chosen, pose)) for key in keys]
@@ -275,6 +274,24 @@ class Layer(ChecksArguments):
         return as_call(self, values)
 
 
+def _any(value: Any) -> Any:
+    """Return a value whose type the checker has narrowed to one with unknown parts."""
+    return value
+
+
+def _as_name(value: Any, what: str) -> Name:
+    """Return the name or the row of a joint.
+
+    Raises:
+        InputError: If it is neither.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(what, value=value, expected="a joint's or goal's name")
+    return int(_any(value))
+
+
 def _as_count(value: Any, what: str) -> int:
     """Return a whole number from 0.
 
@@ -293,9 +310,10 @@ def _as_frames(value: Any) -> tuple[int, int]:
         InputError: If they cannot be used.
     """
     expected = "the first and the last frame, both included, such as (30, 60)"
-    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str) or len(cast("Any", value)) != 2:
+    ends: list[Any] = [] if isinstance(value, str) or dimensions(value) != 1 else [*_any(value)]
+    if len(ends) != 2:
         raise InputError("frames", value=value, expected=expected)
-    first, last = (_as_count(frame, "frames") for frame in cast("Any", value))
+    first, last = (_as_count(frame, "frames") for frame in ends)
     if first > last:
         raise InputError("frames", value=value, expected=expected)
     return first, last
@@ -312,7 +330,7 @@ def _as_goals(goals: Any) -> tuple[Goal, ...]:
     if isinstance(goals, Goal):
         goals = (goals,)
     if not isinstance(goals, Iterable) or isinstance(goals, str):
-        raise InputError("goals", value=goals, expected="goals, such as [AimGoal('head', point)]")
+        raise InputError("goals", value=_any(goals), expected="goals, such as [AimGoal('head', point)]")
     out = tuple(cast("Iterable[Any]", goals))
     for i, goal in enumerate(out):
         if not isinstance(goal, Goal):
@@ -338,20 +356,21 @@ def _as_target(value: Any, what: str, count: int | None) -> LayerTarget:
         return value
     if hasattr(value, "as_matrix"):
         return LayerTarget(None, _as_rotations(value, what))
-    if isinstance(value, tuple | list) and len(pair := cast("Sequence[Any]", value)) == 2 and _is_turn(pair[1]):
+    given: Any = value
+    shape: tuple[int, ...] = np.shape(value) if dimensions(value) > 0 else ()
+    if isinstance(value, tuple | list) and len(shape) < 3 and len(pair := _any(value)) == 2 and _is_turn(pair[1]):
         target = LayerTarget(_as_positions(pair[0], what), _as_rotations(pair[1], what))
         lengths = {len(part) for part in (target.position, target.rotation) if part is not None} - {1}
         if len(lengths) > 1:
             raise InputError(f"lengths of {what}", value=sorted(lengths), expected="the same for both parts")
         return target
-    shape = np.shape(value) if dimensions(value) > 0 else ()
     if shape[-2:] == (4, 4) and len(shape) in (2, 3):
-        frames = as_numbers(value, shape, what).reshape(-1, 4, 4)
+        frames = as_numbers(given, shape, what).reshape(-1, 4, 4)
         if np.abs(frames[:, 3] - (0.0, 0.0, 0.0, 1.0)).max(initial=0.0) > 1e-3:
             raise InputError(f"last row of {what}", value=frames[0, 3].tolist(), expected="0 0 0 1")
         return LayerTarget(frames[:, :3, 3].copy(), _as_rotations(frames[:, :3, :3], what))
     if shape == (3, 3):  # three positions, or one rotation
-        square = as_numbers(value, shape, what)
+        square = as_numbers(given, shape, what)
         turns = float(np.abs(square @ square.T - np.eye(3)).max()) < 1e-3
         if turns and count == 3:
             hint = "pass sy.Rotation.from_matrix(...) for a rotation, or transforms (3, 4, 4)"
@@ -361,7 +380,7 @@ def _as_target(value: Any, what: str, count: int | None) -> LayerTarget:
         return LayerTarget(None, _as_rotations(value, what))
     if shape[-1:] == (3,) and len(shape) in (1, 2):
         return LayerTarget(_as_positions(value, what))
-    raise InputError(what, value=value, expected=_FORMS)
+    raise InputError(what, value=given, expected=_FORMS)
 
 
 def _is_turn(value: Any) -> bool:
@@ -405,8 +424,6 @@ def _values_of(pose: Any) -> dict[Name, Array]:
         raise InputError("pose", value=pose, expected=_POSES)
     out: dict[Name, Array] = {}
     for joint, value in cast("Mapping[Any, Any]", pose).items():
-        if not isinstance(joint, str | int | np.integer) or isinstance(joint, bool):
-            raise InputError("joint of a pose", value=joint, expected="a joint's name")
         numbers = value.as_quat() if hasattr(value, "as_quat") else value
         try:
             array = as_numbers([numbers] if dimensions(numbers) == 0 else numbers, (-1,), f"value of joint {joint!r}")
@@ -415,7 +432,7 @@ def _values_of(pose: Any) -> dict[Name, Array]:
         if len(array) not in (1, 4, 7):
             expected = "1 number for a hinge or slide, 4 (xyzw) for a ball, 7 for a free joint"
             raise InputError(f"value of joint {joint!r}", value=array.tolist(), expected=expected)
-        out[joint if isinstance(joint, str) else int(joint)] = array
+        out[_as_name(joint, "joint of a pose")] = array
     return out
 
 

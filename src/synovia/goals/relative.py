@@ -121,7 +121,8 @@ class RelativeGoal(Goal):
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
         """Return the frame on the joint as the other joint sees it."""
-        return np.linalg.inv(others[0] @ self.other_offset) @ now
+        back: Array = np.linalg.inv(np.asarray(others[0] @ self.other_offset))
+        return back @ now
 
     def sketch(self, view: View) -> Sketch:
         """Return the target as the other joint carries it, and a line to it."""

@@ -97,6 +97,16 @@ class Around:
                     if give_up:
                         return None
                     ik.classify(first, row, self._scratch, False)
+                    if row[0, STATUS] == Status.REACHED:  # polishing reaches the goals, and forgets the clip
+                        again = row.copy()
+                        polished = np.ascontiguousarray(row[:, ik.places])
+                        if (
+                            not ik.call(
+                                ik.ints, self._floats, table[k : k + 1], polished, again, self._scratch, False, 0
+                            )
+                            & 1
+                        ):
+                            row[:] = again
                 answer = row[0, ik.places]
         return rows
 

@@ -51,12 +51,17 @@ class Body:
     """
 
     def __init__(self, motion: Motion, feet: Sequence[str | int] | None, up: str | None) -> None:
-        """Find limits that the clip leaves, and feet that stand."""
+        """Find limits that the clip leaves."""
         self.given = motion.skeleton
         self.outside = _outside(motion)
         self.skeleton = _with_wider_limits(motion, self.outside)
         self.top = free_root(self.given.joints, self.given.parents)  # row of the free joint at the root, if any
-        self.feet = _planted(motion, feet, up)
+        self._motion, self._names, self._up = motion, feet, up
+
+    @cached_property
+    def feet(self) -> tuple[PlantedFoot, ...]:
+        """The feet, and when they stand."""
+        return _planted(self._motion, self._names, self._up)
 
     @cached_property
     def trunk(self) -> frozenset[int]:
@@ -128,7 +133,7 @@ def _outside(motion: Motion) -> dict[int, Bools]:
     off = np.abs(inside - q) > _OUTSIDE
     out: dict[int, Bools] = {}
     for row, joint in enumerate(skeleton.joints):
-        frames = off[:, skeleton.q_slice(row)].any(axis=1)
+        frames: Bools = np.asarray(off[:, skeleton.q_slice(row)].any(axis=1))
         if joint.limit is not None and joint.mimic is None and frames.any():
             out[row] = frames
     return out

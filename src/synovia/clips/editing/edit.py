@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.arguments import as_call, check_kind
 from synovia.clips.editing.body import Body
-from synovia.clips.editing.layered import LayerResult, apply_layer
+from synovia.clips.editing.layered import LayerOnClip, LayerResult
+from synovia.clips.editing.problems import errors_of
 from synovia.clips.feet import frames_text
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.ik.interrupts import Watch, deadline_of
+from synovia.ik.solution import length_text
 from synovia.layers import Layer
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
-from synovia.text import counted
+from synovia.model.pose import world_frames
+from synovia.text import counted, first_few
 
 Bools = NDArray[np.bool_]
 CAUSES: Final = ("missed", "limits", "feet", "stretch", "room")
+_MOVED: Final = 1e-3  # of the body's size: a foot that moves farther has left its place
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,14 @@ class EditFinding:
             scale), or ``"room"`` (a fade is longer than the clip).
         frames: The frames in which it shows.
         text: A sentence with the figures.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> still = sy.Motion(body, [body.rest_q] * 9, 30.0)
+        >>> far = sy.Layer({"left_hand": (9.0, 1.0, 0.0)}, frames=(4, 4))
+        >>> sy.edit(still, far).findings[0].cause
+        'missed'
     """
 
     layer: str
@@ -143,7 +156,8 @@ def edit(
     q, results = motion.q.copy(), list[tuple[Layer, LayerResult]]()
     for i, layer in acting:
         try:
-            result = apply_layer(body, q, layer, watch, tolerance)
+            earlier = [result for _, result in results]
+            result = LayerOnClip(body, q, layer, earlier, watch, tolerance).apply()
         except SynoviaError as error:
             raise restated(error, type(error), ": ".join(filter(None, (_place(i, layer), error.where)))) from error
         q = result.q
@@ -152,14 +166,11 @@ def edit(
     findings: list[EditFinding] = []
     for layer, result in results:
         acts[result.frames] = True
-        if result.missed.any():
-            reached[result.frames[result.missed]] = False
-            findings.append(_missed(layer, result))
-        findings += [EditFinding(layer.label, cause, tuple(at.tolist()), text) for cause, text, at in result.notes]
-    findings += _outside(body, acts)
-    if motion.stretch is not None:
-        text = "goals were met on rigid bones: animated scale may move them"
-        findings.append(EditFinding("", "stretch", tuple(np.flatnonzero(acts).tolist()), text))
+        later = (result.q[result.frames] != q[result.frames]).any()
+        if result.asked and (later or result.missed.any()):
+            findings += _misses(body, q, layer, result, tolerance, reached)
+        findings += _findings(body, motion, layer, result)
+    findings += _about_the_clip(motion, body, acts)
     edited = Motion(motion.skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     return Edited(edited, reached, acts, tuple(findings))
 
@@ -172,11 +183,11 @@ def _as_layers(layers: Any) -> tuple[Layer, ...]:
     """
     if isinstance(layers, Layer):
         return (layers,)
-    if not isinstance(layers, Iterable) or isinstance(layers, str | dict):
-        raise InputError(
-            "layers", value=layers, expected="layers, such as [Layer({'left_hand': place}, frames=(3, 9))]"
-        )
-    out = tuple(cast("Iterable[Any]", layers))
+    given: Any = layers
+    if isinstance(layers, str | dict) or not isinstance(layers, Iterable):
+        expected = "layers, such as [Layer({'left_hand': place}, frames=(3, 9))]"
+        raise InputError("layers", value=given, expected=expected)
+    out = tuple(given)
     for i, layer in enumerate(out):
         check_kind(f"layers[{i}]", layer, Layer, "sy.Layer({joint: place}, frames=(first, last)) makes one")
     return out
@@ -187,18 +198,64 @@ def _place(i: int, layer: Layer) -> str:
     return f"layers[{i}]" if layer.name is None else f"layers[{i}] ({layer.name})"
 
 
-def _missed(layer: Layer, result: LayerResult) -> EditFinding:
-    """Return the finding about frames of a layer that miss a goal."""
-    at = result.frames[result.missed]
-    return EditFinding(layer.label, "missed", tuple(at.tolist()), f"{counted(len(at), 'frame')} miss a goal")
+def _misses(
+    body: Body,
+    q: Array,
+    layer: Layer,
+    result: LayerResult,
+    tolerance: tuple[float, float] | None,
+    reached: Bools,
+) -> list[EditFinding]:
+    """Return a finding for each goal of a layer that the edited clip (T, nq) misses, and mark the frames."""
+    errors, most = errors_of(body, q[result.frames], result.asked, tolerance)
+    out: list[EditFinding] = []
+    for k, one in enumerate(result.asked):
+        off = (errors[:, k] > most[k]).any(axis=1) & result.aimed
+        if not off.any():
+            continue
+        reached[result.frames[off]] = False
+        worst = int(np.argmax((errors[:, k] / most[k]).max(axis=1) * off))
+        length, angle = np.where(errors[worst, k] > most[k], errors[worst, k], 0.0).tolist()
+        say = partial(length_text, meters_per_unit=body.given.meters_per_unit)
+        text = f"{one.goal.label} {one.goal.describe_miss(length, angle, say)} in frame {result.frames[worst]}"
+        out.append(EditFinding(layer.label, "missed", tuple(result.frames[off].tolist()), text))
+    return out
 
 
-def _outside(body: Body, acts: Bools) -> list[EditFinding]:
-    """Return the finding about values of the clip outside limits."""
-    if not body.outside:
-        return []
-    names = [body.given.joint_names[row] for row in body.outside]
-    frames: Array = np.any(list(body.outside.values()), axis=0)
-    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    text = f"the clip is outside the limits of {shown}, and stays so"
-    return [EditFinding("", "limits", tuple(np.flatnonzero(frames).tolist()), text)]
+def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> list[EditFinding]:
+    """Return findings about keys at limits, feet that have left their places, and fades that are cut off."""
+    out: list[EditFinding] = []
+    frames = tuple(result.frames.tolist())
+    if result.cut:
+        names = first_few([body.given.joint_names[row] for row in result.cut])
+        out.append(EditFinding(layer.label, "limits", frames, f"keys of {names} are outside limits, and stay at them"))
+    for foot in result.feet:
+        places, before = (
+            world_frames(body.skeleton, values[result.frames])[:, foot.head, 9:] for values in (result.q, motion.q)
+        )
+        away = np.linalg.norm(places - before, axis=1) * foot.stands[result.frames]
+        off = away > _MOVED * body.given.size
+        if off.any():
+            far = length_text(float(away.max()), body.given.meters_per_unit)
+            text = f"{body.given.joint_names[foot.head]} stands in the clip, and moves by up to {far}"
+            out.append(EditFinding(layer.label, "feet", tuple(result.frames[off].tolist()), text))
+    first, last = layer.bounds(len(motion))
+    short = [frame for frame, room in ((0, first), (len(motion) - 1, len(motion) - 1 - last)) if 0 < room < layer.blend]
+    if short:
+        text = f"a fade of {layer.blend} frames has no room, and begins or ends outside the clip"
+        out.append(EditFinding(layer.label, "room", tuple(short), text))
+    return out
+
+
+def _about_the_clip(motion: Motion, body: Body, acts: Bools) -> list[EditFinding]:
+    """Return findings about values of the clip outside limits, and animated scale."""
+    out: list[EditFinding] = []
+    if body.outside:
+        names = first_few([body.given.joint_names[row] for row in body.outside])
+        frames: Bools = np.any(list(body.outside.values()), axis=0)
+        text = f"the clip is outside the limits of {names}, and stays so"
+        out.append(EditFinding("", "limits", tuple(np.flatnonzero(frames).tolist()), text))
+    if motion.stretch is not None:
+        text = "goals were met on rigid bones: animated scale may move them"
+        out.append(EditFinding("", "stretch", tuple(np.flatnonzero(acts).tolist()), text))
+    return out
