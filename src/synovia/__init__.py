@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from synovia.facade import IK, solve
     from synovia.files.goals import read_goals, write_goals
+    from synovia.files.layers import read_layers, write_layers
     from synovia.files.poses import load_pose, save_pose
     from synovia.files.verify import verify_file
     from synovia.goals import *  # noqa: F403
@@ -155,6 +156,7 @@ _HOMES = {
         "solvers",
     ),
     "synovia.files.goals": ("read_goals", "write_goals"),
+    "synovia.files.layers": ("read_layers", "write_layers"),
     "synovia.files.poses": ("load_pose", "save_pose"),
     "synovia.files.verify": ("verify_file",),
     "synovia.tracking": ("Tracked",),
@@ -240,6 +242,7 @@ __all__ = [
     "plot_reach",
     "read_csv",
     "read_goals",
+    "read_layers",
     "read_map",
     "render",
     "retarget",
@@ -254,6 +257,7 @@ __all__ = [
     "with_body_masses",
     "write_bvh",
     "write_goals",
+    "write_layers",
     "write_map",
     "write_page",
     "write_skeleton",

@@ -19,6 +19,7 @@ from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.model import Pose
 from synovia.model.geometry import (
+    EXACT,
     Array,
     as_matrix,
     as_numbers,
@@ -251,7 +252,8 @@ class Layer(ChecksArguments):
         if isinstance(pose, Motion):
             return self._keys_of_motion(pose)
         if isinstance(pose, tuple) and all(isinstance(key, Key) for key in cast("tuple[Any, ...]", pose)):
-            return list(cast("tuple[Key, ...]", pose))
+            given = cast("tuple[Key, ...]", pose)
+            return [Key(key.frame, _values_of(key.values)) for key in given]
         by_frame = cast("Mapping[Any, Any]", pose) if isinstance(pose, Mapping) else None
         if by_frame and all(isinstance(value, Pose | Mapping) for value in by_frame.values()):
             return [Key(_as_count(frame, "frame of a key"), _values_of(one)) for frame, one in by_frame.items()]
@@ -353,7 +355,10 @@ def _as_target(value: Any, what: str, count: int | None) -> LayerTarget:
         InputError: If it cannot be used.
     """
     if isinstance(value, LayerTarget):
-        return value
+        place, turn = value.position, value.rotation
+        return LayerTarget(
+            None if place is None else _as_positions(place, what), None if turn is None else _as_rotations(turn, what)
+        )
     if hasattr(value, "as_matrix"):
         return LayerTarget(None, _as_rotations(value, what))
     given: Any = value
@@ -407,7 +412,9 @@ def _as_rotations(value: Any, what: str) -> Array:
     if wrong.any() or not len(out):
         as_matrix(out[int(np.argmax(wrong))] if len(out) else out, what)  # says what is wrong
         raise InputError(what, expected="rotation matrices")
-    return nearest_rotations(out)
+    rounded = error > EXACT
+    out[rounded] = nearest_rotations(out[rounded])
+    return out
 
 
 def _values_of(pose: Any) -> dict[Name, Array]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips.editing.body import Body, PlantedFoot
-from synovia.clips.editing.keys import columns_of, key_changes
+from synovia.clips.editing.keys import KeyCurves, columns_of
 from synovia.clips.editing.problems import Asked, Problems, Stage
 from synovia.errors import InputError
 from synovia.goals import Goal, PoseGoal
@@ -123,7 +123,7 @@ class LayerOnClip:
         if not self._layer.keys:
             return self._below, ()
         skeleton = self._skeleton
-        change = key_changes(skeleton, self._layer, self._q, self._frames.astype(np.float64), self._below)
+        change = KeyCurves(skeleton, self._layer, self._q).at(self._frames.astype(np.float64), self._below)
         wanted = changed(skeleton, self._below, change)
         off = (change != no_change(skeleton)).any(axis=0)
         moved = [row for row in range(len(skeleton)) if off[skeleton.q_slice(row)].any()]

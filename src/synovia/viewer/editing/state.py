@@ -131,7 +131,7 @@ class State:
             return self.pose
         time = self.play.time if seconds is None else seconds
         q = self.clip_values(time)
-        for change in (self.play.layer(self.skeleton, time), self.play.loose):
+        for change in (self.play.change(self.skeleton, time), self.play.loose):
             q = q if change is None else changed(self.skeleton, q, change)
         return Pose.trusted(self.skeleton, q)
 
