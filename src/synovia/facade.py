@@ -218,6 +218,8 @@ class IK(CompiledProblem):
             UnknownNameError: If a target belongs to no goal.
             UnsupportedError: If there is no SIMD kernel for this problem.
         """
+        if self.reduced.path is not None:
+            self.call()
         workers = checked_threads(threads)
         watch = Watch(deadline_of(deadline))
         kernel = self.kernel if simd is False else simd_kernel(simd, self.solver, self.reduced, self.kernel)

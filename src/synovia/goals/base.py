@@ -166,7 +166,8 @@ class Goal(_Immutable):
     target: Array | None = field(default=None, init=False)  # (4, 4)
     preference: tuple[Array, Array] | None = field(
         default=None, init=False
-    )  # of a rest goal, once it is resolved: weight of each joint (n,), and the joint values (nq,) that it prefers
+    )  # of a rest goal, once it is resolved: weight of each joint (n,), and the joint values that it prefers, (nq,)
+    # or, of each frame of a clip, (T, nq)
     places: tuple[Array, ...] = field(
         default=(), init=False
     )  # once the goal is resolved, if one of its joints is a site: the frame (4, 4) of each on the row that carries it

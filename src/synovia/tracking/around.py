@@ -13,10 +13,10 @@ import numpy as np
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.status import Status
-from synovia.kernels.layout import BLOCK, BLOCK_Q, REST_Q, SCALAR, STATUS
+from synovia.kernels.layout import STATUS
 from synovia.model.geometry import Array, quat_product
 from synovia.model.pose import inside_limits
-from synovia.problem import posture_of_packed
+from synovia.problem import References
 from synovia.problem.bends import SIZES
 
 _CONJUGATE: Final = np.array([-1.0, -1.0, -1.0, 1.0])
@@ -32,25 +32,12 @@ class Around:
     def __init__(self, ik: CompiledProblem) -> None:
         """Find where the packed problem keeps the reference, and which joint values move."""
         self.ik = ik
-        self._floats = ik.floats.copy()
-        self._posture = posture_of_packed(ik.ints, self._floats)
+        self._references = References(ik.ints, ik.floats, ik.reduced.variables)
         self._scratch = new_scratch(ik.scratch_size)
-        variables = ik.reduced.variables
-        scalar = variables[:, BLOCK] == SCALAR
-        self._scalar, self._turn = np.flatnonzero(scalar), np.flatnonzero(~scalar)
-        self._numbers = variables[scalar, BLOCK_Q].astype(np.int64)
-        self._quats = variables[~scalar, BLOCK_Q].astype(np.int64)[:, None] + np.arange(4)
         self._limited = any(ik.skeleton.joints[row].limit is not None for row in ik.moving)
         self._followers = bool(len(ik.skeleton.tables.followers))
         bends = ik.bends
         self._bends = bends if bends is not None and len(bends.places) else None
-
-    def postures(self, reference: Array) -> Array:
-        """Return the tables of rest goals, (n, k, 5), with poses (n, nq) as their references."""
-        out = np.repeat(self._posture[None], len(reference), axis=0)
-        out[:, self._scalar, REST_Q] = reference[:, self._numbers]
-        out[:, self._turn, REST_Q:] = reference[:, self._quats]
-        return out
 
     def solve(
         self,
@@ -71,17 +58,18 @@ class Around:
             give_up: Whether to return None at the first miss.
         """
         ik, rows = self.ik, self.ik.new_rows(len(table))
-        postures = self.postures(reference)
+        tables, floats = self._references.tables(reference), self._references.floats
+        numbers, quats = self._references.numbers, self._references.quats
         earlier = np.concatenate([reference[:1] if before is None else before[0][None], reference[:-1]])
-        shifts = reference[:, self._numbers] - earlier[:, self._numbers]
-        turns = _left_factors(reference[:, self._quats], earlier[:, self._quats])
+        shifts = reference[:, numbers] - earlier[:, numbers]
+        turns = _left_factors(reference[:, quats], earlier[:, quats])
         answer = reference[0] if before is None else before[1]
         ones = None if self._bends is None else np.ones((1, len(self._bends.places)))
         with watch.over(self._scratch):
             for k in range(len(table)):
                 start = reference[k].copy()
-                start[self._numbers] = answer[self._numbers] + shifts[k]
-                start[self._quats] = (turns[k] @ answer[self._quats][:, :, None])[:, :, 0]
+                start[numbers] = answer[numbers] + shifts[k]
+                start[quats] = (turns[k] @ answer[quats][:, :, None])[:, :, 0]
                 if self._followers:
                     ik.skeleton.follow(start)
                 first = start[None]
@@ -90,23 +78,13 @@ class Around:
                 if self._bends is not None and ones is not None:
                     bent = self._bends.bent(first, SIZES[0], ones)
                     first = first if bent is None else bent
-                self._posture[...] = postures[k]
+                self._references.put(tables[k])
                 row = rows[k : k + 1]
-                code = ik.call(ik.ints, self._floats, table[k : k + 1], first, row, self._scratch, False, 0)
+                code = ik.call(ik.ints, floats, table[k : k + 1], first, row, self._scratch, False, 0)
                 if code & 1:
                     if give_up:
                         return None
-                    ik.classify(first, row, self._scratch, False)
-                    if row[0, STATUS] == Status.REACHED:  # polishing reaches the goals, and forgets the clip
-                        again = row.copy()
-                        polished = np.ascontiguousarray(row[:, ik.places])
-                        if (
-                            not ik.call(
-                                ik.ints, self._floats, table[k : k + 1], polished, again, self._scratch, False, 0
-                            )
-                            & 1
-                        ):
-                            row[:] = again
+                    ik.classify(first, row, self._scratch, False, floats)
                 answer = row[0, ik.places]
         return rows
 
