@@ -78,8 +78,9 @@ class Key:
 
     Args:
         frame: The frame; None for all frames of the layer.
-        values: By joint: (1,) for a hinge or slide, (4,) xyzw for a ball, (7,) for a free joint. In a relative layer,
-            the change from the clip: a difference, or the rotation that follows the clip's own.
+        values: By joint: (1,) for a hinge or slide, (4,) xyzw for a ball, (7,) for a free joint, or its rotation
+            alone. In a relative layer, the change from the clip: a difference, or the rotation that follows the clip's
+            own.
     """
 
     frame: int | None

@@ -21,6 +21,7 @@ from synovia.model.tree import ancestors
 
 Bools = NDArray[np.bool_]
 _FORK: Final = 0.25  # of the body's size: a branch that is longer is a limb, and where two of them meet is the trunk
+_STILL: Final = 1e-6  # radians or length units in a whole clip
 _OUTSIDE: Final = 1e-9  # radians or length units beyond a limit
 LIMB: Final = 0.02  # weight of a joint of a limb that has a goal, beside 1 for the trunk and other limbs
 _SHOULDER: Final = 10.0  # factor of a shoulder's weight beside the other joints of the arm, which move first
@@ -52,7 +53,7 @@ class Body:
 
     def __init__(self, motion: Motion, feet: Sequence[str | int] | None, up: str | None) -> None:
         """Find limits that the clip leaves."""
-        self.given = motion.skeleton
+        self.given, self.fps = motion.skeleton, motion.fps
         self.outside = _outside(motion)
         self.skeleton = _with_wider_limits(motion, self.outside)
         self.top = free_root(self.given.joints, self.given.parents)  # row of the free joint at the root, if any
@@ -77,6 +78,25 @@ class Body:
             long = [child for child in children if below[child] + skeleton.lengths[child] > _FORK * skeleton.size]
             if len(long) > 1:
                 out.update(ancestors(skeleton.parents, row))
+        return frozenset(out)
+
+    @cached_property
+    def still(self) -> frozenset[int]:
+        """Rows of joints that the clip never moves, though it moves others of their limb, or of the trunk.
+
+        They are joints of the file and not of the body, such as a hip that a recording does not have.
+        """
+        skeleton, groups = self.given, dict[int, list[int]]()
+        for row, joint in enumerate(skeleton.joints):
+            if joint.kind.v_size and row != self.top:
+                limb = self.limb(row)
+                groups.setdefault(limb[-1] if limb else -1, []).append(row)
+        q = self._motion.q
+        out: set[int] = set()
+        for rows in groups.values():
+            spans = {row: float(np.ptp(q[:, skeleton.q_slice(row)], axis=0).max(initial=0.0)) for row in rows}
+            if max(spans.values()) > _STILL:
+                out.update(row for row, span in spans.items() if span <= _STILL)
         return frozenset(out)
 
     def limb(self, row: int) -> tuple[int, ...]:

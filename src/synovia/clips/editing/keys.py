@@ -149,6 +149,8 @@ def _with_values(skeleton: Skeleton, q: Array, key: Key, rows: Sequence[int]) ->
             continue
         at = skeleton.q_slice(row)
         name = f"value of joint {skeleton.joint_keys[row]!r}"
+        if (at.stop - at.start, len(value)) == (7, 4):  # the rotation of a free joint, which keeps its place
+            at = slice(at.stop - 4, at.stop)
         if at.stop - at.start != len(value):
             raise InputError(name, value=value.tolist(), expected=f"{at.stop - at.start} numbers")
         out[at] = value

@@ -12,7 +12,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -21,14 +21,15 @@ from numpy.typing import NDArray
 from synovia.clips.editing.body import Body, PlantedFoot
 from synovia.clips.editing.keys import KeyCurves, columns_of
 from synovia.clips.editing.problems import Asked, Problems, Stage
+from synovia.clips.editing.smoothness import jerk, sizes, without_fast_parts
 from synovia.errors import InputError
 from synovia.goals import Goal, PoseGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.interrupts import Watch
 from synovia.layers import Layer, LayerTarget
 from synovia.model import Skeleton
-from synovia.model.change import blend, change_between, changed, no_change, smooth, turns
-from synovia.model.geometry import Array, frames_to_transforms, rotation_between
+from synovia.model.change import blend, change_between, changed, no_change, smooth
+from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import inside_limits, world_frames
 from synovia.model.tree import ancestors
 
@@ -36,6 +37,8 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 _LEAD: Final = 8  # steps from the clip to targets that the first frame has at once
 _JERK: Final = 1.8  # times the acceleration of a smooth fade, or of the clip, from which joints jerk
+_WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds over which changes that jerk are smoothed, one after the other
+_SHORTEST: Final = 0.2  # seconds of a fade with which changes are compared in a layer without one
 _CUT: Final = 1e-6  # radians or length units by which a key must exceed a limit to be told
 
 
@@ -90,7 +93,7 @@ class LayerOnClip:
         """Find the frames in which it acts, and move joints by its keys."""
         self._body, self._q, self._layer, self._watch, self._tolerance = body, q, layer, watch, tolerance
         self._earlier = earlier
-        self._skeleton = body.skeleton
+        self._skeleton, self._fps = body.skeleton, body.fps
         self._first, self._last = layer.bounds(len(q))
         if self._last >= len(q):
             raise InputError("frames", value=(self._first, self._last), expected=f"frames of 0 to {len(q) - 1}")
@@ -247,7 +250,7 @@ class LayerOnClip:
         """Return the stages of a solve, of which the first that reaches all goals is the answer.
 
         First, limbs with goals move alone. Then the whole body moves, with feet where the clip has them. If goals of
-        the trunk are missed so, they may lift feet that do not stand.
+        the trunk are missed so, they may lift feet that do not stand. Joints that the clip never moves come last.
 
         Args:
             asked: The goals of the layer.
@@ -257,12 +260,17 @@ class LayerOnClip:
         limbs = [self._body.limb(one.end)[one.idle :] if one.end >= 0 else () for one in asked]
         parts = frozenset(row for limb in limbs for row in limb)
         feet = self._feet_kept(every)
-        if all(limbs):
-            moved = [k for k, one in enumerate(every) if not parts.isdisjoint(ancestors(parents, one.end))]
-            return [Stage(tuple(moved), only=parts), Stage(all_goals, feet, limbs=parts, last=True)]
+        still, lifts = self._body.still, bool(feet) and not all(limbs)
+        moved = tuple(k for k, one in enumerate(every) if not parts.isdisjoint(ancestors(parents, one.end)))
+        limbs_alone = [Stage(moved, limbs=parts, only=parts - still)] if all(limbs) and parts - still else []
         parts |= {row for one in every if one.end >= 0 for row in self._body.limb(one.end)}
-        first = [Stage(all_goals, feet, limbs=parts)] if feet else []
-        return [*first, Stage(all_goals, feet, limbs=parts, lifts=bool(feet), last=True)]
+        body = [Stage(all_goals, feet, limbs=parts)]
+        if lifts:
+            body.append(replace(body[0], lifts=True))
+        if still:
+            most = frozenset(range(len(parents))) - still
+            body = [*(replace(stage, only=most) for stage in body), body[-1]]
+        return [*limbs_alone, *body[:-1], replace(body[-1], last=True)]
 
     def _feet_kept(self, asked: Sequence[Asked]) -> tuple[PlantedFoot, ...]:
         """Return the feet that keep their places: those that the goals may move, and that no goal is about."""
@@ -284,7 +292,7 @@ class LayerOnClip:
         keyed, inner, every = self._keyed, self._inner, np.arange(len(self._frames))
         between = all(one.between for one in asked)
         places = every if between else inner
-        done = problems.follow(places, keyed[places], kept=range(len(asked)), lead=between)
+        done = self._around_itself(problems, places, len(asked), lead=between)
         if done is None:
             return None
         out, missed, aimed = keyed.copy(), np.zeros(len(keyed), bool), np.zeros(len(keyed), bool)
@@ -307,46 +315,63 @@ class LayerOnClip:
                 out, missed[side], aimed[side] = trial, done[1], False
         return out, missed, aimed
 
-    def _jerk(self, out: Array, side: Ints) -> float:
-        """Return the largest acceleration of a joint in a fade, relative to that of a smooth fade or of the clip.
+    def _around_itself(self, problems: Problems, places: Ints, count: int, *, lead: bool) -> tuple[Array, Bools] | None:
+        """Return poses (n, nq) around the clip; where joints jerk, around the clip displaced by their smooth change.
+
+        The goals leave some motion of the joints free. Frame by frame, it is the one nearest to the clip, which may
+        turn quickly, as the side to which a nearly straight limb bends. Around a clip that is displaced smoothly, it
+        stays smooth, and the goals still hold.
 
         Args:
-            out: The clip with the layer, (n, nq).
-            side: Places of the frames of the fade.
+            problems: The problems.
+            places: Places of the frames.
+            count: Number of goals.
+            lead: As in ``Problems.follow``.
+        """
+        keyed = self._keyed[places]
+        best = problems.follow(places, keyed, kept=range(count), lead=lead)
+        if best is None:
+            return None
+        holds = self._layer.blend < 2
+        found = self._whole_jerk(best[0], places)
+        for seconds in _WINDOWS:
+            if found <= _JERK:
+                break
+            width = max(round(seconds * self._fps), 1)
+            change = without_fast_parts(
+                self._skeleton, change_between(self._skeleton, keyed, best[0]), width, (holds or not lead,) * 2
+            )
+            trial = problems.follow(places, changed(self._skeleton, keyed, change), kept=range(count))
+            if trial is None or trial[1].sum() > best[1].sum():
+                break
+            now = self._whole_jerk(trial[0], places)
+            if now < found:
+                best, found = trial, now
+        return best
+
+    def _whole_jerk(self, poses: Array, places: Ints) -> float:
+        """Return the jerk of poses (n, nq) at places, without jumps where a layer without fades begins and ends."""
+        out = self._keyed.copy()
+        out[places] = poses
+        if self._layer.blend > 1 and len(places) == len(out):
+            return self._jerk(out, places)
+        size = sizes(self._skeleton, change_between(self._skeleton, self._keyed, out)).max(axis=0)
+        blend = max(self._layer.blend, round(_SHORTEST * self._fps), 2)
+        return jerk(self._skeleton, self._keyed[places], out[places], size, blend) if len(places) > 2 else 0.0
+
+    def _jerk(self, out: Array, side: Ints) -> float:
+        """Return the jerk of some frames of the clip with the layer (n, nq), with the frames beside them.
+
+        Args:
+            out: The clip with the layer.
+            side: Places of the frames.
         """
         before, after = self._q[: self._frames[0]][-2:], self._q[self._frames[-1] + 1 :][:2]
         first = max(int(side.min()) + len(before) - 2, 0)
         window = slice(first, int(side.max()) + len(before) + 3)
-        found, own = (
-            _accelerations(self._skeleton, np.concatenate([before, values, after])[window]).max(axis=0, initial=0.0)
-            for values in (out, self._keyed)
-        )
-        size = _sizes(self._skeleton, change_between(self._skeleton, self._keyed, out)).max(axis=0)
-        smoothest = 6.0 / max(self._layer.blend, 1) ** 2 * size  # of 3 p² - 2 p³
-        return float(np.max(found / (np.maximum(own, smoothest) + 1e-9), initial=0.0))
-
-
-def _numbers(skeleton: Skeleton) -> Bools:
-    """Return which joint values are plain numbers, (nq,)."""
-    out = np.ones(skeleton.nq, bool)
-    out[turns(skeleton).ravel()] = False
-    return out
-
-
-def _sizes(skeleton: Skeleton, change: Array) -> Array:
-    """Return the sizes of changes (..., nq): of numbers and of rotations, as ``_accelerations`` orders them."""
-    turned = change[..., turns(skeleton)]
-    identity = np.broadcast_to((0.0, 0.0, 0.0, 1.0), turned.shape)
-    angles = np.linalg.norm(rotation_between(identity, turned), axis=-1)
-    return np.concatenate([np.abs(change[..., _numbers(skeleton)]), angles], axis=-1)
-
-
-def _accelerations(skeleton: Skeleton, q: Array) -> Array:
-    """Return the second differences of joint values over time, (n - 2, values): numbers, then rotations."""
-    at = turns(skeleton)
-    steps = rotation_between(q[:-1][:, at], q[1:][:, at])
-    turned = np.linalg.norm(np.diff(steps, axis=0), axis=2)
-    return np.concatenate([np.abs(np.diff(q[:, _numbers(skeleton)], 2, axis=0)), turned], axis=1)
+        own, new = (np.concatenate([before, values, after])[window] for values in (self._keyed, out))
+        size = sizes(self._skeleton, change_between(self._skeleton, self._keyed, out)).max(axis=0)
+        return jerk(self._skeleton, own, new, size, max(self._layer.blend, 1))
 
 
 def _centers_of_mass(skeleton: Skeleton, frames: Array) -> Array:

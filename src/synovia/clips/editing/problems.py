@@ -25,7 +25,7 @@ from synovia.tracking.around import Around
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-_REST_STEP: Final = 1e-3  # radians: the last step towards the clip, whose rounding the eye must not see
+_REST_STEP: Final = 1e-4  # radians: the last step towards the clip, whose rounding the eye must not see
 _FOLLOWING: Final = 1  # priority of goals after feet, before their own priority
 
 
@@ -215,11 +215,12 @@ class Problems:
         if stage.only is not None:
             moving &= stage.only
         legs = {row for foot in stage.feet for row in self._body.limb(foot.head)}
-        light = stage.limbs | legs if stage.only is None else stage.only
+        light = stage.limbs | legs
         rows = sorted(row for row in moving if skeleton.joints[row].kind.v_size)
         rest = RestGoal(self._rest, joints=self._body.weights(rows, light))
         solver = EditSolver(attempts=1, rest_step=_REST_STEP, only=stage.only)
-        root = "free" if self._body.top is not None and stage.only is None else "fixed"
+        free = self._body.top is not None and (stage.only is None or self._body.top in stage.only)
+        root = "free" if free else "fixed"
         ik = CompiledProblem(skeleton, [*goals, rest], solver, tolerance=self._tolerance, root=root)
         return Around(ik), numbers
 
