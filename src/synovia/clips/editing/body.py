@@ -73,9 +73,13 @@ class Body:
             above = skeleton.parents[row]
             if above >= 0:
                 below[above] = max(below[above], below[row] + skeleton.lengths[row])
+        first = 0 if self.top is None else self.top
+        while self.top is not None and len(skeleton.children[first]) == 1:
+            first = skeleton.children[first][0]  # files put the body far below a root joint of their own
+        least = _FORK * (below[first] or skeleton.size)
         out: set[int] = set()
         for row, children in enumerate(skeleton.children):
-            long = [child for child in children if below[child] + skeleton.lengths[child] > _FORK * skeleton.size]
+            long = [child for child in children if below[child] + skeleton.lengths[child] > least]
             if len(long) > 1:
                 out.update(ancestors(skeleton.parents, row))
         return frozenset(out)
