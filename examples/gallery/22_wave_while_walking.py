@@ -1,7 +1,8 @@
 """Wave while walking
 ==================
 
-A layer on a clip: in its frames the right hand waves, and it fades in and out. Everything else is the walk, bit for bit.
+A layer on a clip: in its frames the right hand waves, and it fades in and out. Everything else is the walk, bit for
+bit.
 """
 
 from pathlib import Path

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from synovia.clips.feet import contact_spans, feet_of, up_axis
 from synovia.clips.loosened import widened
 from synovia.errors import InputError, UnsupportedError
-from synovia.model import Skeleton
+from synovia.model import Kind, Skeleton
+from synovia.model.limits import SwingTwist
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.model.root import free_root
@@ -58,6 +59,10 @@ class Body:
         self.skeleton = _with_wider_limits(motion, self.outside)
         self.top = free_root(self.given.joints, self.given.parents)  # row of the free joint at the root, if any
         self._motion, self._names, self._up = motion, feet, up
+        if self.top is not None and _turns_below(motion, self.top):
+            joints = list(self.skeleton.joints)
+            joints[self.top] = replace(joints[self.top], limit=SwingTwist((0.0, 0.0), (0.0, 0.0), (0.0, 0.0)))
+            self.skeleton = self.skeleton.with_joints(joints)
 
     @cached_property
     def feet(self) -> tuple[PlantedFoot, ...]:
@@ -123,6 +128,24 @@ class Body:
         for row in limbs & out.keys():
             out[row] = LIMB * (_SHOULDER if row in shoulders else 1.0)
         return out
+
+
+def _turns_below(motion: Motion, top: int) -> bool:
+    """Return whether the free joint at the root never turns, and the body turns at a joint right below it.
+
+    Such a root only carries the body along, as one that is added above a root of the file.
+    """
+    skeleton, q = motion.skeleton, motion.q
+    turn = q[:, skeleton.q_slice(top)][:, 3:]
+    if np.abs(turn - (0.0, 0.0, 0.0, 1.0)).max(initial=0.0) > 0.0 or skeleton.joints[top].limit is not None:
+        return False
+    row = top
+    while len(below := skeleton.children[row]) > 0:
+        row = below[0]
+        if skeleton.joints[row].kind is not Kind.FIXED or len(below) > 1:
+            break
+    turns = skeleton.joints[row].kind in (Kind.BALL, Kind.FREE)
+    return turns and bool(np.ptp(q[:, skeleton.q_slice(row)][:, -4:], axis=0).max(initial=0.0) > _STILL)
 
 
 def _planted(motion: Motion, names: Sequence[str | int] | None, up: str | None) -> tuple[PlantedFoot, ...]:

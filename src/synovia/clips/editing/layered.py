@@ -339,7 +339,10 @@ class LayerOnClip:
                 break
             width = max(round(seconds * self._fps), 1)
             change = without_fast_parts(
-                self._skeleton, change_between(self._skeleton, keyed, best[0]), width, (holds or not lead,) * 2
+                self._skeleton,
+                change_between(self._skeleton, keyed, best[0]),
+                width,
+                (holds or not lead, holds or not lead),
             )
             trial = problems.follow(places, changed(self._skeleton, keyed, change), kept=range(count))
             if trial is None or trial[1].sum() > best[1].sum():
