@@ -11,7 +11,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from synovia.clips.editing.body import Body, PlantedFoot
 from synovia.clips.editing.keys import KeyCurves, columns_of
 from synovia.clips.editing.problems import Asked, Problems, Stage
-from synovia.clips.editing.smoothness import jerk, sizes, without_fast_parts
+from synovia.clips.editing.smoothness import Moved, without_fast_parts
 from synovia.errors import InputError
 from synovia.goals import Goal, PoseGoal
 from synovia.goals.base import POSITION, ROTATION
@@ -246,8 +246,8 @@ class LayerOnClip:
                     out.append(Asked(goal, one.rows, own, own[:1].repeat(len(asked[0].lead), axis=0), True, True))
         return out
 
-    def _stages(self, asked: Sequence[Asked], every: Sequence[Asked]) -> list[Stage]:
-        """Return the stages of a solve, of which the first that reaches all goals is the answer.
+    def _stages(self, asked: Sequence[Asked], every: Sequence[Asked]) -> Iterator[Stage]:
+        """Yield the stages of a solve, of which the first that reaches all goals is the answer.
 
         First, limbs with goals move alone. Then the whole body moves, with feet where the clip has them. If goals of
         the trunk are missed so, they may lift feet that do not stand. Joints that the clip never moves come last.
@@ -256,21 +256,22 @@ class LayerOnClip:
             asked: The goals of the layer.
             every: These and goals that are kept.
         """
-        parents, all_goals = self._skeleton.parents, tuple(range(len(every)))
+        parents, still = self._skeleton.parents, self._body.still
         limbs = [self._body.limb(one.end)[one.idle :] if one.end >= 0 else () for one in asked]
         parts = frozenset(row for limb in limbs for row in limb)
+        if all(limbs) and parts - still:
+            moved = tuple(k for k, one in enumerate(every) if not parts.isdisjoint(ancestors(parents, one.end)))
+            yield Stage(moved, limbs=parts, only=parts - still)
         feet = self._feet_kept(every)
-        still, lifts = self._body.still, bool(feet) and not all(limbs)
-        moved = tuple(k for k, one in enumerate(every) if not parts.isdisjoint(ancestors(parents, one.end)))
-        limbs_alone = [Stage(moved, limbs=parts, only=parts - still)] if all(limbs) and parts - still else []
         parts |= {row for one in every if one.end >= 0 for row in self._body.limb(one.end)}
-        body = [Stage(all_goals, feet, limbs=parts)]
-        if lifts:
+        body = [Stage(tuple(range(len(every))), feet, limbs=parts)]
+        if feet and not all(limbs):
             body.append(replace(body[0], lifts=True))
         if still:
             most = frozenset(range(len(parents))) - still
             body = [*(replace(stage, only=most) for stage in body), body[-1]]
-        return [*limbs_alone, *body[:-1], replace(body[-1], last=True)]
+        yield from body[:-1]
+        yield replace(body[-1], last=True)
 
     def _feet_kept(self, asked: Sequence[Asked]) -> tuple[PlantedFoot, ...]:
         """Return the feet that keep their places: those that the goals may move, and that no goal is about."""
@@ -348,8 +349,9 @@ class LayerOnClip:
             if trial is None or trial[1].sum() > best[1].sum():
                 break
             now = self._whole_jerk(trial[0], places)
-            if now < found:
-                best, found = trial, now
+            if now >= found:
+                break
+            best, found = trial, now
         return best
 
     def _whole_jerk(self, poses: Array, places: Ints) -> float:
@@ -358,9 +360,10 @@ class LayerOnClip:
         out[places] = poses
         if self._layer.blend > 1 and len(places) == len(out):
             return self._jerk(out, places)
-        size = sizes(self._skeleton, change_between(self._skeleton, self._keyed, out)).max(axis=0)
+        if len(places) < 3:
+            return 0.0
         blend = max(self._layer.blend, round(_SHORTEST * self._fps), 2)
-        return jerk(self._skeleton, self._keyed[places], out[places], size, blend) if len(places) > 2 else 0.0
+        return Moved(self._skeleton, self._keyed, out).jerk(self._keyed[places], out[places], blend)
 
     def _jerk(self, out: Array, side: Ints) -> float:
         """Return the jerk of some frames of the clip with the layer (n, nq), with the frames beside them.
@@ -373,8 +376,7 @@ class LayerOnClip:
         first = max(int(side.min()) + len(before) - 2, 0)
         window = slice(first, int(side.max()) + len(before) + 3)
         own, new = (np.concatenate([before, values, after])[window] for values in (self._keyed, out))
-        size = sizes(self._skeleton, change_between(self._skeleton, self._keyed, out)).max(axis=0)
-        return jerk(self._skeleton, own, new, size, max(self._layer.blend, 1))
+        return Moved(self._skeleton, self._keyed, out).jerk(own, new, max(self._layer.blend, 1))
 
 
 def _centers_of_mass(skeleton: Skeleton, frames: Array) -> Array:

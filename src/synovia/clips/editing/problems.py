@@ -25,7 +25,8 @@ from synovia.tracking.around import Around
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-_REST_STEP: Final = 1e-4  # radians: the last step towards the clip, whose rounding the eye must not see
+_REST_STEP: Final = 1e-3  # radians: the last step towards the clip, whose rounding the eye must not see
+_USUAL: Final = 30.0  # frames per second at which it does not; at a higher rate, it is less by the rate squared
 _FOLLOWING: Final = 1  # priority of goals after feet, before their own priority
 
 
@@ -218,7 +219,8 @@ class Problems:
         light = stage.limbs | legs
         rows = sorted(row for row in moving if skeleton.joints[row].kind.v_size)
         rest = RestGoal(self._rest, joints=self._body.weights(rows, light))
-        solver = EditSolver(attempts=1, rest_step=_REST_STEP, only=stage.only)
+        finest = _REST_STEP * min(_USUAL / self._body.fps, 1.0) ** 2
+        solver = EditSolver(attempts=1, rest_step=finest, only=stage.only)
         free = self._body.top is not None and (stage.only is None or self._body.top in stage.only)
         root = "free" if free else "fixed"
         ik = CompiledProblem(skeleton, [*goals, rest], solver, tolerance=self._tolerance, root=root)

@@ -13,27 +13,42 @@ Bools = NDArray[np.bool_]
 _SMALL = 1e-9  # radians or length units, so that joints that do not move do not divide by 0
 
 
-def jerk(skeleton: Skeleton, own: Array, new: Array, size: Array, blend: int) -> float:
-    """Return the largest acceleration of a joint, relative to that of the clip and of a smooth fade.
+class Moved:
+    """The joint values that an edit changes, and how smoothly it does.
 
     Args:
         skeleton: The skeleton.
-        own: Joint values of the clip, (n, nq).
-        new: Joint values of the edited clip, (n, nq).
-        size: Largest change of each joint, as ``sizes`` orders them.
-        blend: Frames of a fade.
+        own: Joint values of the clip in the frames of the layer, (n, nq).
+        new: Joint values of the edited clip there, (n, nq).
     """
-    smoothest = 6.0 / blend**2 * size  # the largest one of 3 p² - 2 p³
-    before, after = (_accelerations(skeleton, q).max(axis=0, initial=0.0) for q in (own, new))
-    return float(np.max(after / (np.maximum(before, smoothest) + _SMALL), initial=0.0))
 
+    def __init__(self, skeleton: Skeleton, own: Array, new: Array) -> None:
+        """Find the values that change, and by how much at most."""
+        off = (own != new).any(axis=0)
+        at = turns(skeleton)
+        self._at = at[off[at].any(axis=1)]
+        self._numbers = np.flatnonzero(_numbers(skeleton) & off)
+        lengths = np.abs(new - own)[:, self._numbers]
+        angles = np.linalg.norm(rotation_between(own[:, self._at], new[:, self._at]), axis=2)
+        self._size = np.concatenate([lengths, angles], axis=1).max(axis=0, initial=0.0)
 
-def sizes(skeleton: Skeleton, change: Array) -> Array:
-    """Return the sizes of changes (..., nq): of numbers, then of rotations."""
-    turned = change[..., turns(skeleton)]
-    identity = np.broadcast_to((0.0, 0.0, 0.0, 1.0), turned.shape)
-    angles = np.linalg.norm(rotation_between(identity, turned), axis=-1)
-    return np.concatenate([np.abs(change[..., _numbers(skeleton)]), angles], axis=-1)
+    def jerk(self, own: Array, new: Array, blend: int) -> float:
+        """Return the largest acceleration of a joint, relative to that of the clip and of a smooth fade.
+
+        Args:
+            own: Joint values of the clip in some frames, (m, nq).
+            new: Joint values of the edited clip, (m, nq).
+            blend: Frames of a fade.
+        """
+        smoothest = 6.0 / blend**2 * self._size  # the largest acceleration of 3 p² - 2 p³
+        before, after = (self._accelerations(q).max(axis=0, initial=0.0) for q in (own, new))
+        return float(np.max(after / (np.maximum(before, smoothest) + _SMALL), initial=0.0))
+
+    def _accelerations(self, q: Array) -> Array:
+        """Return the second differences of the values over time, (m - 2, values): numbers, then rotations."""
+        steps = rotation_between(q[:-1][:, self._at], q[1:][:, self._at])
+        turned = np.linalg.norm(np.diff(steps, axis=0), axis=2)
+        return np.concatenate([np.abs(np.diff(q[:, self._numbers], 2, axis=0)), turned], axis=1)
 
 
 def without_fast_parts(skeleton: Skeleton, change: Array, width: int, holds: tuple[bool, bool]) -> Array:
@@ -65,11 +80,3 @@ def _numbers(skeleton: Skeleton) -> Bools:
     out = np.ones(skeleton.nq, bool)
     out[turns(skeleton).ravel()] = False
     return out
-
-
-def _accelerations(skeleton: Skeleton, q: Array) -> Array:
-    """Return the second differences of joint values over time, (n - 2, values): numbers, then rotations."""
-    at = turns(skeleton)
-    steps = rotation_between(q[:-1][:, at], q[1:][:, at])
-    turned = np.linalg.norm(np.diff(steps, axis=0), axis=2)
-    return np.concatenate([np.abs(np.diff(q[:, _numbers(skeleton)], 2, axis=0)), turned], axis=1)
