@@ -8,7 +8,7 @@ import pytest
 
 import synovia as sy
 from cli_runs import run
-from synovia.files.layers import json_schema
+from synovia.files.layers import json_schema, offset_layer, pin_layer
 
 BODY = sy.bundled("humanoid")
 TURN = sy.Rotation.from_euler("xyz", (10, 20, 30), degrees=True)
@@ -118,3 +118,63 @@ def test_an_empty_file_has_no_layers(tmp_path):
 def test_values_by_row_cannot_be_stored(tmp_path):
     with pytest.raises(sy.UnsupportedError, match="by row"):
         sy.write_layers(sy.Layer(pose={3: 0.2}), tmp_path / "edit.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "joint", "frames"),
+    [
+        ("left_hand@30:60", "left_hand", (30, 60)),
+        ("left_hand@30", "left_hand", (30, 30)),
+        ("left_hand", "left_hand", None),
+        ("mixamorig:Hand@3:4", "mixamorig:Hand", (3, 4)),
+        ("hand@left", "hand@left", None),
+        ("hand@left@0:1", "hand@left", (0, 1)),
+    ],
+)
+def test_a_pin_in_short(text, joint, frames):
+    layer = pin_layer(text, blend=7)
+    assert [goal.joint for goal in layer.goals] == [joint]
+    assert (layer.frames, layer.blend, layer.relative) == (frames, 7, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "joint", "way", "frames"),
+    [
+        ("hips=0,-0.08,0", "hips", (0, -0.08, 0), None),
+        ("hips=1e-1, 2,3@30:60", "hips", (0.1, 2, 3), (30, 60)),
+        ("a=b=0,1,2", "a=b", (0, 1, 2), None),
+    ],
+)
+def test_an_offset_in_short(text, joint, way, frames):
+    layer = offset_layer(text)
+    assert list(layer.targets) == [joint]
+    assert np.array_equal(layer.targets[joint].position, [way])
+    assert (layer.frames, layer.relative) == (frames, True)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (pin_layer, ""),
+        (pin_layer, "left_hand@60:30"),
+        (offset_layer, "hips"),
+        (offset_layer, "hips=1,2"),
+        (offset_layer, "hips=1,2,3,4"),
+        (offset_layer, "hips=1,2,nan"),
+        (offset_layer, "=1,2,3"),
+        (offset_layer, "hips=a,b,c@3:4"),
+        (offset_layer, "hips=1,2,3@x"),
+    ],
+)
+def test_short_forms_that_are_none_are_refused(make, text):
+    with pytest.raises(sy.InputError, match="such as"):
+        make(text)
+
+
+def test_a_pin_in_short_is_the_goal_in_a_layer():
+    q = np.stack([BODY.rest_pose().with_values({"left_lower_arm": 0.6 + 0.02 * k}).q for k in range(20)])
+    clip = sy.Motion(BODY, q, 30.0)
+    short = sy.edit(clip, pin_layer("left_hand@5:12", blend=3))
+    long = sy.edit(clip, sy.Layer(goals=[sy.PoseGoal("left_hand")], frames=(5, 12), blend=3))
+    assert np.array_equal(short.motion.q, long.motion.q)
+    assert short.reached.all()

@@ -28,7 +28,9 @@ values in all frames of the layer. The live page writes the keys of its layer in
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -42,6 +44,7 @@ from synovia.errors import FormatError, InputError, UnknownNameError, Unsupporte
 from synovia.files.goals import KINDS, Entries, entry_of, literal, to_goal
 from synovia.files.rotations import ROTATION_FORMS, RotationSpec, to_matrix
 from synovia.files.typed import read_typed_file
+from synovia.goals import PoseGoal
 from synovia.io.base import as_path, write_bytes
 from synovia.layers import Key, Layer, LayerTarget
 from synovia.model import Skeleton
@@ -51,6 +54,8 @@ SCHEMA: Final = "synovia.edit/1"
 _LARGEST: Final = 2**26  # bytes; a key of a whole body takes about a thousand
 _Three = tuple[float, float, float]
 _Frame = Annotated[int, Meta(ge=0)]
+_PIN: Final = "JOINT@FIRST:LAST, such as left_hand@30:60"
+_OFFSET: Final = "JOINT=X,Y,Z, such as hips=0,-0.08,0, or with frames JOINT=X,Y,Z@FIRST:LAST"
 
 
 class TargetEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
@@ -256,6 +261,60 @@ def layers_text(layers: Layer | Iterable[Layer]) -> str:
         blocks += [_table("layers.goals", entry_of(goal)) for goal in layer.goals]
         blocks += [_table("layers.keys", _key_entry(key)) for key in layer.keys]
     return "\n".join(blocks)
+
+
+def pin_layer(text: str, *, blend: int = 0) -> Layer:
+    """Return the layer that keeps a joint where it is: ``left_hand@30:60``, from the place at frame 30 on.
+
+    Args:
+        text: A joint, then ``@`` and the first and the last frame, both included, or one frame; without them the whole
+            clip.
+        blend: Frames of its fades.
+
+    Raises:
+        InputError: If it has another form.
+    """
+    joint, frames = _at_frames(text, "pin", _PIN)
+    if not joint:
+        raise InputError("pin", value=text, expected=_PIN)
+    return Layer(goals=[PoseGoal(joint)], frames=frames, blend=blend, name=f"pin {joint}")
+
+
+def offset_layer(text: str, *, blend: int = 0) -> Layer:
+    """Return the layer that moves a joint away from the clip: ``hips=0,-0.08,0`` or ``left_hand=0,0.1,0@30:60``.
+
+    Args:
+        text: A joint, ``=``, x, y and z along the axes of the world, then the frames as in ``pin_layer``.
+        blend: Frames of its fades.
+
+    Raises:
+        InputError: If it has another form.
+    """
+    moved, frames = _at_frames(text, "offset", _OFFSET)
+    joint, sign, numbers = moved.rpartition("=")
+    try:
+        way = [float(number) for number in numbers.split(",")]
+    except ValueError:
+        way = []
+    if not joint or not sign or len(way) != 3 or not all(map(math.isfinite, way)):
+        raise InputError("offset", value=text, expected=_OFFSET)
+    return Layer({joint: way}, frames=frames, blend=blend, relative=True, name=f"offset {joint}")
+
+
+def _at_frames(text: str, what: str, form: str) -> tuple[str, tuple[int, int] | None]:
+    """Return a text without the frames at its end, and the frames; a name may contain an ``@`` of its own.
+
+    Raises:
+        InputError: If the last frame comes before the first one.
+    """
+    before, _, after = text.rpartition("@")
+    found = re.fullmatch(r"(\d{1,9})(?::(\d{1,9}))?", after) if before else None
+    if found is None:
+        return text, None
+    first, last = int(found[1]), int(found[2] or found[1])
+    if first > last:
+        raise InputError(what, value=text, expected=form)
+    return before, (first, last)
 
 
 def is_layer_file(path: Path) -> bool:
