@@ -1,5 +1,7 @@
 """Edits: frames of no layer keep every bit, goals hold in the frames of a layer, fades are smooth, feet stand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -316,3 +318,53 @@ def test_an_edit_is_the_same_each_time_and_keeps_name_rate_and_notes(clip):
     first, second = sy.edit(noted, raised()), sy.edit(noted, raised())
     assert np.array_equal(first.motion.q, second.motion.q)
     assert (first.motion.name, first.motion.fps, first.motion.notes) == ("steps", FPS, ("from a test",))
+
+
+def test_joints_that_the_clip_never_moves_stay(clip):
+    shoulder = clip.skeleton.q_slice("left_shoulder")
+    assert np.ptp(clip.q[:, shoulder], axis=0).max() == 0.0
+    edited = sy.edit(clip, raised())
+    assert edited.reached.all()
+    assert np.array_equal(edited.motion.q[:, shoulder], clip.q[:, shoulder])
+    still = sy.Motion(clip.skeleton, np.repeat(clip.q[:1], 40, axis=0), FPS)  # nothing moves: any joint may
+    assert sy.edit(still, raised(0.05, (20, 25), 5)).reached.all()
+
+
+def test_a_fade_whose_straight_way_is_no_pose_of_the_limb_is_faded_by_joints():
+    arm = sy.bundled("arm7")
+    q = arm.random_pose(3).q + np.linspace(0.0, 0.4, 40)[:, None]
+    clip = sy.Motion(arm, q, FPS)
+    edited = sy.edit(clip, sy.Layer(goals=[sy.PoseGoal("joint4")], frames=(15, 25), blend=8))
+    assert edited.reached.all()
+    inner = edited.motion.positions()[15:26, arm.index("joint4")]
+    assert inner == pytest.approx(np.tile(clip.positions()[15, arm.index("joint4")], (11, 1)), abs=1e-3)
+    assert np.abs(np.diff(edited.motion.q, axis=0)).max() < 0.1
+
+
+def test_a_root_that_only_carries_the_body_does_not_turn(clip):
+    body = clip.skeleton
+    joints = [sy.Joint("carrier", kind=sy.Kind.FREE)]
+    joints += [replace(joint, parent=parent + 1) for joint, parent in zip(body.joints, body.parents, strict=True)]
+    carried = sy.Skeleton(joints, name="carried", up="y")
+    swing = sy.Rotation.from_rotvec(np.outer(np.sin(np.arange(len(clip)) / 9.0), (0.0, 0.1, 0.0))).as_quat()
+    q = np.concatenate([np.tile((0.0, 0, 0, 0, 0, 0, 1), (len(clip), 1)), clip.q], axis=1)
+    q[:, 10:14] = swing
+    q[:, 0] = np.linspace(0.0, 0.5, len(clip))
+    far = sy.Layer({LEFT: (0.2, 0.35, 0.45)}, frames=(30, 40), blend=8, relative=True)
+    edited = sy.edit(sy.Motion(carried, q, FPS), far)
+    assert edited.acts.any()
+    assert edited.motion.q[:, 3:7] == pytest.approx(q[:, 3:7], abs=1e-9)
+
+
+def test_a_deadline_leaves_frames_as_they_are_and_says_so(clip):
+    edited = sy.edit(clip, sy.Layer({"hips": (0.0, -0.02, 0.0)}, relative=True), deadline=0.0)
+    assert not edited.reached.all()
+    assert np.isfinite(edited.motion.q).all()
+
+
+def test_animated_scale_is_kept_and_told(clip):
+    stretch = np.ones((len(clip), len(clip.skeleton), 3))
+    scaled = sy.Motion(clip.skeleton, clip.q, FPS, stretch=stretch)
+    edited = sy.edit(scaled, raised())
+    assert np.array_equal(edited.motion.stretch, stretch)
+    assert [one.cause for one in edited.findings] == ["stretch"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch, new_scratch
@@ -19,6 +20,7 @@ from synovia.model.pose import inside_limits
 from synovia.problem import References
 from synovia.problem.bends import SIZES
 
+Bools = NDArray[np.bool_]
 _CONJUGATE: Final = np.array([-1.0, -1.0, -1.0, 1.0])
 
 
@@ -46,7 +48,7 @@ class Around:
         watch: Watch,
         before: tuple[Array, Array] | None = None,
         *,
-        give_up: bool = False,
+        must: Bools | None = None,
     ) -> Array | None:
         """Return rows of results of frames in order.
 
@@ -55,7 +57,8 @@ class Around:
             table: Targets, (n, goals, 17).
             watch: When to stop.
             before: Pose of the clip and answer, (nq,) each, of the frame before the first one.
-            give_up: Whether to return None at the first miss.
+            must: Frames that must reach their goals, (n,): after the first one that misses, return None; other misses
+                are not improved. None: each miss is improved as far as possible.
         """
         ik, rows = self.ik, self.ik.new_rows(len(table))
         tables, floats = self._references.tables(reference), self._references.floats
@@ -82,9 +85,10 @@ class Around:
                 row = rows[k : k + 1]
                 code = ik.call(ik.ints, floats, table[k : k + 1], first, row, self._scratch, False, 0)
                 if code & 1:
-                    if give_up:
+                    if must is None:
+                        ik.classify(first, row, self._scratch, False, floats)
+                    elif must[k]:
                         return None
-                    ik.classify(first, row, self._scratch, False, floats)
                 answer = row[0, ik.places]
         return rows
 

@@ -1,7 +1,7 @@
 """One layer on a clip: keys move joints, then goals are solved frame by frame around the clip.
 
 In a fade, goals move on straight lines and shortest arcs between the clip's own places and their targets. Where joints
-would jerk on the way, as a limb that was straight does, the change at the nearest frame of the layer is faded instead,
+would jerk on the way, as a limb that was straight does, or cannot follow it, the change at the nearest frame of the layer is faded instead,
 joint by joint, and only feet are solved. Goals whose fade has no targets between, such as bounds, fade so as well.
 
 References:
@@ -299,7 +299,7 @@ class LayerOnClip:
         out, missed, aimed = keyed.copy(), np.zeros(len(keyed), bool), np.zeros(len(keyed), bool)
         out[places], missed[places], aimed[places] = *done, True
         for side, edge in ((every[: inner[0]][::-1], inner[0]), (every[inner[-1] + 1 :], inner[-1])):
-            if not len(side) or (between and self._jerk(out, side) <= _JERK):
+            if not len(side) or (between and not missed[side].any() and self._jerk(out, side) <= _JERK):
                 continue
             change = change_between(self._skeleton, keyed[edge], out[edge])
             still = np.broadcast_to(no_change(self._skeleton), (len(side), len(change)))
@@ -307,12 +307,13 @@ class LayerOnClip:
                 self._skeleton, keyed[side], blend(self._skeleton, still, change, self._shares[side], follow=False)
             )
             kept = [k for k, one in enumerate(asked) if one.stays or (one.between and not between)]
-            done = problems.follow(side, displaced, (keyed[edge], out[edge]), kept=kept)
+            strict = np.ones(len(side), bool)
+            done = problems.follow(side, displaced, (keyed[edge], out[edge]), kept=kept, must=strict)
             if done is None:
                 return None
             trial = out.copy()
             trial[side] = done[0]
-            if not between or self._jerk(trial, side) < self._jerk(out, side):
+            if not between or missed[side].any() or self._jerk(trial, side) < self._jerk(out, side):
                 out, missed[side], aimed[side] = trial, done[1], False
         return out, missed, aimed
 
@@ -330,7 +331,8 @@ class LayerOnClip:
             lead: As in ``Problems.follow``.
         """
         keyed = self._keyed[places]
-        best = problems.follow(places, keyed, kept=range(count), lead=lead)
+        must = np.isin(places, self._inner)
+        best = problems.follow(places, keyed, kept=range(count), must=must, lead=lead)
         if best is None:
             return None
         holds = self._layer.blend < 2
@@ -345,7 +347,7 @@ class LayerOnClip:
                 width,
                 (holds or not lead, holds or not lead),
             )
-            trial = problems.follow(places, changed(self._skeleton, keyed, change), kept=range(count))
+            trial = problems.follow(places, changed(self._skeleton, keyed, change), kept=range(count), must=must)
             if trial is None or trial[1].sum() > best[1].sum():
                 break
             now = self._whole_jerk(trial[0], places)

@@ -144,6 +144,7 @@ class Problems:
         before: tuple[Array, Array] | None = None,
         *,
         kept: Sequence[int],
+        must: Bools,
         lead: bool = False,
     ) -> tuple[Array, Bools] | None:
         """Return poses (n, nq) of frames in order, and which of them miss a goal; None if a stage ends at a miss.
@@ -153,6 +154,7 @@ class Problems:
             reference: Poses that the joints stay near, (n, nq).
             before: Reference and pose of the frame before the first one, (nq,) each; None for the clip itself.
             kept: Numbers of the goals.
+            must: Frames that must reach their goals, unless the stage is the last, (n,).
             lead: Whether to approach the targets of the first frame on the way from the clip's own places.
         """
         stage = self._stage
@@ -169,12 +171,11 @@ class Problems:
                 around, numbers = problem
                 if lead and first == 0 and (steps := len(self._asked[0].lead)):
                     still = np.repeat(reference[:1], steps, axis=0)
-                    led = around.solve(still, self._lead(numbers, steps), self._watch, give_up=not stage.last)
-                    if led is None:
-                        return None
-                    before = (reference[0], led[-1, around.ik.places])
+                    led = around.solve(still, self._lead(numbers, steps), self._watch, must=np.zeros(steps, bool))
+                    before = None if led is None else (reference[0], led[-1, around.ik.places])
                 table = self._table(numbers, places[part])
-                rows = around.solve(reference[part], table, self._watch, before, give_up=not stage.last)
+                strict = None if stage.last else must[part]
+                rows = around.solve(reference[part], table, self._watch, before, must=strict)
                 if rows is None:
                     return None
                 out[part] = rows[:, around.ik.places]
