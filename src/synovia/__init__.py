@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
     from synovia import batch as batch
-    from synovia.clips import Fitted, FootLocked, fit_keypoints, fit_positions, foot_lock
+    from synovia.clips import Edited, EditFinding, Fitted, FootLocked, edit, fit_keypoints, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
     from synovia.errors import (
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     )
     from synovia.facade import IK, solve
     from synovia.files.goals import read_goals, write_goals
+    from synovia.files.layers import read_layers, write_layers
     from synovia.files.poses import load_pose, save_pose
     from synovia.files.verify import verify_file
     from synovia.goals import *  # noqa: F403
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from synovia.io.save import save_motion
     from synovia.io.toml import write_skeleton
     from synovia.io.verify import FileCheck
+    from synovia.layers import Layer
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.clip_tools.additive import Additive
     from synovia.model.clip_tools.concatenate import concatenate
@@ -89,7 +91,16 @@ if TYPE_CHECKING:
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
-    "synovia.clips": ("Fitted", "FootLocked", "fit_keypoints", "fit_positions", "foot_lock"),
+    "synovia.clips": (
+        "EditFinding",
+        "Edited",
+        "Fitted",
+        "FootLocked",
+        "edit",
+        "fit_keypoints",
+        "fit_positions",
+        "foot_lock",
+    ),
     "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
     "synovia.draw": ("picture", "render"),
     "synovia.errors": (
@@ -113,6 +124,7 @@ _HOMES = {
     "synovia.io.save": ("save_motion",),
     "synovia.io.toml": ("write_skeleton",),
     "synovia.io.verify": ("FileCheck",),
+    "synovia.layers": ("Layer",),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.clip_tools.additive": ("Additive",),
     "synovia.model.clip_tools.concatenate": ("concatenate",),
@@ -149,6 +161,7 @@ _HOMES = {
         "solvers",
     ),
     "synovia.files.goals": ("read_goals", "write_goals"),
+    "synovia.files.layers": ("read_layers", "write_layers"),
     "synovia.files.poses": ("load_pose", "save_pose"),
     "synovia.files.verify": ("verify_file",),
     "synovia.tracking": ("Tracked",),
@@ -164,6 +177,8 @@ __all__ = [
     "Ccd",
     "Comparison",
     "DampedLeastSquares",
+    "EditFinding",
+    "Edited",
     "Fabrik",
     "FileCheck",
     "FileError",
@@ -181,6 +196,7 @@ __all__ = [
     "Joint",
     "Judgement",
     "Kind",
+    "Layer",
     "LevenbergMarquardt",
     "Limit",
     "Mimic",
@@ -215,6 +231,7 @@ __all__ = [
     "bundled_names",
     "compare",
     "concatenate",
+    "edit",
     "fit_keypoints",
     "fit_positions",
     "foot_lock",
@@ -233,6 +250,7 @@ __all__ = [
     "plot_reach",
     "read_csv",
     "read_goals",
+    "read_layers",
     "read_map",
     "render",
     "retarget",
@@ -247,6 +265,7 @@ __all__ = [
     "with_body_masses",
     "write_bvh",
     "write_goals",
+    "write_layers",
     "write_map",
     "write_page",
     "write_skeleton",

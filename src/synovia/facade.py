@@ -227,6 +227,8 @@ class IK(CompiledProblem):
             UnknownNameError: If a target belongs to no goal.
             UnsupportedError: If there is no SIMD kernel for this problem.
         """
+        if self.reduced.path is not None:
+            self.call()
         workers = Workers(checked_threads(threads), Watch(deadline_of(deadline)))
         kernel = self.kernel if simd is False else simd_kernel(simd, self.solver, self.reduced, self.kernel)
         if on_error not in ("raise", "skip"):
