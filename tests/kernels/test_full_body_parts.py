@@ -12,16 +12,16 @@ from probes import random_q
 from synovia.kernels import layout
 from synovia.kernels.compiler.jit import perform
 from synovia.kernels.compiler.views import matrix
-from synovia.kernels.hierarchy import basis, finish, inequalities, largest_move, newton, polish, soft_edge, step
-from synovia.kernels.hierarchy.basis import (
+from synovia.kernels.hierarchy import finish, inequalities, largest_move, newton, polish, soft_edge, step
+from synovia.kernels.hierarchy.levels import solve_levels
+from synovia.kernels.layout import (
     ACTIVE_SIDE,
-    LOWER,
     POSE_COLUMN,
     REFERENCE,
-    STIFFNESS,
-    UPPER,
+    STEP_LOWER,
+    STEP_STIFFNESS,
+    STEP_UPPER,
 )
-from synovia.kernels.hierarchy.levels import solve_levels
 from synovia.kernels.search.finish import BEST
 from synovia.kernels.tree import chart
 from trees import random_tree
@@ -112,10 +112,10 @@ def test_rows_are_the_derivative_of_the_residuals(seed):
         v = int(h.v[POSE_COLUMN, k])
         ends = []
         for side in (-1e-6, 1e-6):
-            if not h.v[LOWER, k] <= side <= h.v[UPPER, k]:
+            if not h.v[STEP_LOWER, k] <= side <= h.v[STEP_UPPER, k]:
                 side = 0.0
             y = np.zeros(n)
-            y[v] = side / h.v[STIFFNESS, k]
+            y[v] = side / h.v[STEP_STIFFNESS, k]
             ends.append((side, body.residual(body.moved(y))))
         (low, before), (high, after) = ends
         if high > low:
@@ -139,10 +139,10 @@ def test_a_step_to_its_bounds_stays_within_the_limits_and_uses_them(seed):
     body.q[:] = pushed
     body.assemble()
     h = body.h
-    free = int(h.state[basis.FREE_COUNT])
+    free = int(h.state[layout.FREE_COUNT])
     gradient = h.G.T @ h.e
     for k in range(h.v.shape[1]):
-        low, high = h.v[LOWER, k], h.v[UPPER, k]
+        low, high = h.v[STEP_LOWER, k], h.v[STEP_UPPER, k]
         assert low <= 0.0 <= high
         outwards = (high < 1e-9 and (gradient[k] > 1e-12 or h.v[REFERENCE, k] > 1e-12)) or (
             low > -1e-9 and (gradient[k] < -1e-12 or h.v[REFERENCE, k] < -1e-12)
@@ -155,9 +155,9 @@ def test_a_step_to_its_bounds_stays_within_the_limits_and_uses_them(seed):
         unit = 1.0 if limits[k, layout.IS_ANGLE] else 1.0 / body.problem.reach
         at, v = variables[k, layout.BLOCK_Q], variables[k, layout.BLOCK_COLUMN]
         column = int(np.flatnonzero(h.v[POSE_COLUMN] == v)[0])
-        stiff = h.v[STIFFNESS, column]
-        assert h.v[UPPER, column] / stiff == pytest.approx(unit * (limits[k, layout.UPPER] - body.q[at]))
-        assert h.v[LOWER, column] / stiff == pytest.approx(unit * (limits[k, layout.LOWER] - body.q[at]))
+        stiff = h.v[STEP_STIFFNESS, column]
+        assert h.v[STEP_UPPER, column] / stiff == pytest.approx(unit * (limits[k, layout.UPPER] - body.q[at]))
+        assert h.v[STEP_LOWER, column] / stiff == pytest.approx(unit * (limits[k, layout.LOWER] - body.q[at]))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -181,7 +181,7 @@ def test_the_reference_leads_to_the_posture(seed):
             whole = body.h.v[REFERENCE, v + c] * (w + step.STAY_WEIGHT) / w
             y[v + c] = whole
             far += w * whole**2
-            assert body.h.v[STIFFNESS, v + c] == pytest.approx(np.sqrt(w + step.STAY_WEIGHT))
+            assert body.h.v[STEP_STIFFNESS, v + c] == pytest.approx(np.sqrt(w + step.STAY_WEIGHT))
     assert total == pytest.approx(np.sqrt(far))
     there = sy.Pose(skeleton, body.moved(y))
     for k in range(len(variables)):
@@ -191,10 +191,10 @@ def test_the_reference_leads_to_the_posture(seed):
         else:
             left = turn(there.q[at : at + 4]).inv() * turn(wanted.q[at : at + 4])
             assert left.magnitude() < 1e-7
-    body.h.state[basis.NO_POSTURE] = 1.0
+    body.h.state[layout.NO_POSTURE] = 1.0
     assert step.write_references(body.problem, body.q, body.h) == 0.0
     np.testing.assert_array_equal(body.h.v[REFERENCE, : len(y)], 0.0)
-    np.testing.assert_array_equal(body.h.v[STIFFNESS, : len(y)], 1.0)
+    np.testing.assert_array_equal(body.h.v[STEP_STIFFNESS, : len(y)], 1.0)
 
 
 def test_a_joint_without_a_posture_stays():
@@ -206,7 +206,7 @@ def test_a_joint_without_a_posture_stays():
     step.write_references(body.problem, body.q, body.h)
     assert body.h.v[REFERENCE, 1] == pytest.approx(0.3, rel=0.02)
     np.testing.assert_array_equal(body.h.v[REFERENCE, [0, 2]], 0.0)
-    assert 0.0 < body.h.v[STIFFNESS, 0] < 0.2 * body.h.v[STIFFNESS, 1]
+    assert 0.0 < body.h.v[STEP_STIFFNESS, 0] < 0.2 * body.h.v[STEP_STIFFNESS, 1]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -478,7 +478,7 @@ def test_slacks_stop_some_step():
         h = body.h
         solve_levels(h, body.problem.levels, len(body.problem.levels), 1e-12, 0.0, 0.0, 0.5, True)
         slack = h.v[POSE_COLUMN] >= body.work.dq.shape[0]
-        stopped += int((h.v[ACTIVE_SIDE, slack & (h.v[UPPER] > h.v[LOWER])] != 0).sum())
+        stopped += int((h.v[ACTIVE_SIDE, slack & (h.v[STEP_UPPER] > h.v[STEP_LOWER])] != 0).sum())
     assert stopped > 2
 
 

@@ -6,19 +6,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from synovia.kernels import layout
 from synovia.kernels.hierarchy import basis, levels, newton, polish
-from synovia.kernels.hierarchy.basis import (
+from synovia.kernels.layout import (
     ACTIVE_SIDE,
     DIRECTION,
     GRADIENT,
-    LOWER,
     PERMANENT,
     POSE_COLUMN,
     REFERENCE,
     RELEASES,
     STEP,
-    STIFFNESS,
-    UPPER,
+    STEP_LOWER,
+    STEP_STIFFNESS,
+    STEP_UPPER,
 )
 
 pytestmark = pytest.mark.parts
@@ -33,8 +34,8 @@ def opened(m, n):
     for k in range(n):
         basis.reset_column(h, k, -FAR, FAR)
     basis.reset_columns(h)
-    h.v[STIFFNESS], h.constrains[:] = 1.0, 1.0
-    h.state[basis.BASIS_STALE] = 1.0
+    h.v[STEP_STIFFNESS], h.constrains[:] = 1.0, 1.0
+    h.state[layout.BASIS_STALE] = 1.0
     return h
 
 
@@ -54,7 +55,7 @@ def by_pose_column(h, row):
 
 def free_of(h):
     """Return how many columns are free."""
-    return int(h.state[basis.FREE_COUNT])
+    return int(h.state[layout.FREE_COUNT])
 
 
 def null_space(A):
@@ -82,8 +83,8 @@ def test_the_arrays_share_no_memory_and_fill_what_was_asked_for(shape):
     assert h.saved_pose.shape == (n, 4)
     assert len(h.edges) >= m  # of a one-sided goal, which has as many rows as slacks
     assert len(h.active_bounds) == n
-    assert h.v.shape == (basis.VECTORS, n)
-    assert h.state.shape == (basis.STATES,)
+    assert h.v.shape == (layout.VECTORS, n)
+    assert h.state.shape == (layout.STATES,)
 
 
 # --- the basis ------------------------------------------------------------------------------------------------------
@@ -134,8 +135,8 @@ def test_the_coordinates_count_from_the_base():
     rng = np.random.default_rng(5)
     h = filled(rng, 4, 6)
     basis.rebuild_basis(h, 2)
-    assert h.state[basis.BASIS_COUNT] == 2
-    assert h.state[basis.BASIS_STALE] == 0
+    assert h.state[layout.BASIS_COUNT] == 2
+    assert h.state[layout.BASIS_STALE] == 0
     count = levels.add_level_rows(h, 2, 4)
     assert count == 4
     projector = np.eye(6) - h.B[:2].T @ h.B[:2]
@@ -149,9 +150,9 @@ def test_a_basis_is_rebuilt_from_what_constrains():
     h.constrains[1] = 0.0
     h.R[0] = rng.normal(size=6)
     h.R[1] = h.G[0] + h.R[0] + 0.05 * rng.normal(size=6) / 6  # nearly what is there already
-    h.state[basis.STIFF_COUNT] = 2.0
+    h.state[layout.STIFF_COUNT] = 2.0
     basis.rebuild_basis(h, 3)
-    assert h.state[basis.BASIS_COUNT] == 3
+    assert h.state[layout.BASIS_COUNT] == 3
     Q = h.B[:3]
     for row, held in ((h.G[0], True), (h.G[1], False), (h.G[2], True), (h.R[0], True)):
         left = np.linalg.norm(row - row @ Q.T @ Q)
@@ -185,9 +186,9 @@ def test_columns_move_as_a_whole():
     rng = np.random.default_rng(8)
     n = 6
     h = filled(rng, 2, n)
-    h.state[basis.STIFF_COUNT] = 1.0
-    h.R[0], h.v[REFERENCE], h.v[LOWER], h.v[UPPER] = rng.normal(size=(4, n)) + np.array([[0], [0], [-9], [9]])
-    at_first = np.vstack([h.G, h.R[:1], h.v[[REFERENCE, LOWER, UPPER]]])
+    h.state[layout.STIFF_COUNT] = 1.0
+    h.R[0], h.v[REFERENCE], h.v[STEP_LOWER], h.v[STEP_UPPER] = rng.normal(size=(4, n)) + np.array([[0], [0], [-9], [9]])
+    at_first = np.vstack([h.G, h.R[:1], h.v[[REFERENCE, STEP_LOWER, STEP_UPPER]]])
     active = {}
     for _ in range(40):
         free = free_of(h)
@@ -203,8 +204,8 @@ def test_columns_move_as_a_whole():
             basis.release_column(h, k)
             del active[column]
             assert free_of(h) == free + 1
-        assert h.state[basis.BASIS_STALE] == 1
-        now = np.vstack([h.G, h.R[:1], h.v[[REFERENCE, LOWER, UPPER]]])
+        assert h.state[layout.BASIS_STALE] == 1
+        now = np.vstack([h.G, h.R[:1], h.v[[REFERENCE, STEP_LOWER, STEP_UPPER]]])
         order = h.v[POSE_COLUMN].astype(int)
         assert sorted(order) == list(range(n))
         np.testing.assert_array_equal(now, at_first[:, order])
@@ -213,7 +214,7 @@ def test_columns_move_as_a_whole():
             side = active.get(int(h.v[POSE_COLUMN, k]), 0.0)
             assert h.v[ACTIVE_SIDE, k] == side
             if side:
-                assert h.v[STEP, k] == h.v[UPPER if side > 0 else LOWER, k]
+                assert h.v[STEP, k] == h.v[STEP_UPPER if side > 0 else STEP_LOWER, k]
 
 
 def test_a_column_starts_at_the_value_nearest_to_zero():
@@ -225,7 +226,7 @@ def test_a_column_starts_at_the_value_nearest_to_zero():
     np.testing.assert_array_equal(h.v[STEP], [0.0, 0.5, -0.25])
     np.testing.assert_array_equal(h.v[[ACTIVE_SIDE, PERMANENT]], np.zeros((2, 3)))
     np.testing.assert_array_equal(h.v[POSE_COLUMN], range(3))
-    np.testing.assert_array_equal(h.v[[LOWER, UPPER]], [[-1.0, 0.5, -3.0], [2.0, 2.0, -0.25]])
+    np.testing.assert_array_equal(h.v[[STEP_LOWER, STEP_UPPER]], [[-1.0, 0.5, -3.0], [2.0, 2.0, -0.25]])
 
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])
@@ -234,12 +235,12 @@ def test_a_pinned_column_joins_the_basis(side):
     rng = np.random.default_rng(9)
     n = 6
     h = filled(rng, 2, n)
-    h.v[LOWER], h.v[UPPER] = -1.0, 2.0
+    h.v[STEP_LOWER], h.v[STEP_UPPER] = -1.0, 2.0
     basis.rebuild_basis(h, 2)
     basis.pin_column(h, 3, side)
     assert h.v[STEP, 3] == (2.0 if side > 0 else -1.0)
     assert h.v[ACTIVE_SIDE, 3] == side
-    assert h.state[basis.BASIS_COUNT] == 3
+    assert h.state[layout.BASIS_COUNT] == 3
     assert free_of(h) == n  # pinned, not fixed
     Q = h.B[:3, :n]
     np.testing.assert_allclose(Q @ Q.T, np.eye(3), atol=1e-12)
@@ -248,7 +249,7 @@ def test_a_pinned_column_joins_the_basis(side):
     basis.fix_pinned(h)
     assert free_of(h) == n - 1
     assert h.v[POSE_COLUMN, n - 1] == 3
-    assert h.state[basis.ANY_PINNED] == 0
+    assert h.state[layout.ANY_PINNED] == 0
 
 
 def test_a_column_that_cannot_move_is_fixed_at_once():
@@ -264,7 +265,7 @@ def test_a_column_that_cannot_move_is_fixed_at_once():
     basis.pin_column(h, 0, -1.0)  # the third direction of three
     assert free_of(h) == 2
     assert h.v[POSE_COLUMN, 2] == 0
-    assert h.state[basis.ANY_PINNED] == 0
+    assert h.state[layout.ANY_PINNED] == 0
 
 
 # --- one move -------------------------------------------------------------------------------------------------------
@@ -276,15 +277,15 @@ def test_a_move_ends_at_the_first_bound(seed):
     rng = np.random.default_rng(seed)
     n = 5
     h = opened(0, n)
-    h.v[STIFFNESS] = rng.uniform(0.5, 2.0, n)
-    h.v[LOWER], h.v[UPPER] = -rng.uniform(0.1, 2.0, n), rng.uniform(0.1, 2.0, n)
-    h.v[STEP] = x = rng.uniform(0.5, 0.9) * np.where(rng.random(n) < 0.5, h.v[LOWER], h.v[UPPER])
+    h.v[STEP_STIFFNESS] = rng.uniform(0.5, 2.0, n)
+    h.v[STEP_LOWER], h.v[STEP_UPPER] = -rng.uniform(0.1, 2.0, n), rng.uniform(0.1, 2.0, n)
+    h.v[STEP] = x = rng.uniform(0.5, 0.9) * np.where(rng.random(n) < 0.5, h.v[STEP_LOWER], h.v[STEP_UPPER])
     h.v[DIRECTION] = p = rng.normal(size=n) * rng.choice([0.1, 1.0, 5.0])
     x, p, most = x.copy(), p.copy(), float(rng.choice([0.2, 100.0]))
-    cut = min(1.0, most / (np.abs(p) / h.v[STIFFNESS]).max())
-    room = np.where(p > 0, h.v[UPPER] - x, h.v[LOWER] - x) / p
+    cut = min(1.0, most / (np.abs(p) / h.v[STEP_STIFFNESS]).max())
+    room = np.where(p > 0, h.v[STEP_UPPER] - x, h.v[STEP_LOWER] - x) / p
     share = min(cut, room.min())
-    stiff = h.v[STIFFNESS].copy()
+    stiff = h.v[STEP_STIFFNESS].copy()
     ended = levels.advance_to_bound(h, most)
     np.testing.assert_allclose(by_pose_column(h, h.v[STEP]), x + share * p, atol=1e-14)
     assert (np.abs(share * p) <= most * stiff * (1 + 1e-12)).all()
@@ -300,9 +301,9 @@ def test_a_move_ends_at_the_first_bound(seed):
 def test_a_move_leaves_pinned_columns_and_rounding_alone():
     """A pinned column stays; moves of rounding towards a bound do not end the step."""
     h = opened(0, 4)
-    h.v[UPPER, 2] = h.v[STEP, 2] = 1.0
+    h.v[STEP_UPPER, 2] = h.v[STEP, 2] = 1.0
     basis.pin_column(h, 2, 1.0)
-    h.v[UPPER, 1], h.v[LOWER, 3] = 0.0, 0.0
+    h.v[STEP_UPPER, 1], h.v[STEP_LOWER, 3] = 0.0, 0.0
     h.v[DIRECTION] = [0.5, 1e-15, 7.0, -1e-15]
     assert levels.advance_to_bound(h, 100.0) == 0
     np.testing.assert_allclose(h.v[STEP], [0.5, 0.0, 1.0, 0.0], atol=1e-14)
@@ -310,7 +311,7 @@ def test_a_move_leaves_pinned_columns_and_rounding_alone():
 
 def test_a_move_from_beyond_a_bound_goes_no_further():
     """A column that rounding put outside stops there: it does not step back by the same way."""
-    for side, row in ((1.0, UPPER), (-1.0, LOWER)):
+    for side, row in ((1.0, STEP_UPPER), (-1.0, STEP_LOWER)):
         h = opened(0, 3)
         h.v[row, 0], h.v[STEP, 0] = side, side * 1.5
         h.v[DIRECTION] = [side, 2.0, 0.0]
@@ -330,7 +331,7 @@ def held(multipliers, sides, **marks):
     order = h.v[POSE_COLUMN].astype(int)
     h.v[GRADIENT] = np.asarray(multipliers, float)[order]
     for row, values in marks.items():
-        h.v[getattr(basis, row)] = np.asarray(values, float)[order]
+        h.v[getattr(layout, row)] = np.asarray(values, float)[order]
     return h
 
 
@@ -386,18 +387,18 @@ def test_damping_is_that_of_tikhonov_in_the_null_space(seed):
     x = x.copy()
     levels.solve_level(h, 2, 5, 0.3, 0.05, FAR, True)
     np.testing.assert_allclose(h.v[STEP], x + damped(h.G[2:], s[2:], h.G[:2], 0.3 + 0.05 * total), atol=1e-10)
-    assert h.state[basis.BASIS_COUNT] == 5  # of both levels, for those below
-    assert h.state[basis.SOLVES] == 1
+    assert h.state[layout.BASIS_COUNT] == 5  # of both levels, for those below
+    assert h.state[layout.SOLVES] == 1
 
 
 def test_the_largest_move_shortens_a_level_and_the_posture():
     """The step keeps its direction; a stiff column counts by its move."""
     rng = np.random.default_rng(2)
     h = filled(rng, 2, 5)
-    h.v[STIFFNESS, 0] = 4.0
+    h.v[STEP_STIFFNESS, 0] = 4.0
     whole = damped(h.G, h.e, np.zeros((0, 5)), 1e-14)
     levels.solve_level(h, 0, 2, 1e-14, 0.0, 0.01, True)
-    np.testing.assert_allclose(h.v[STEP], whole * 0.01 / np.abs(whole / h.v[STIFFNESS]).max(), atol=1e-12)
+    np.testing.assert_allclose(h.v[STEP], whole * 0.01 / np.abs(whole / h.v[STEP_STIFFNESS]).max(), atol=1e-12)
     h = filled(rng, 2, 5)
     h.v[REFERENCE] = wish = rng.normal(size=5)
     basis.rebuild_basis(h, 2)
@@ -412,7 +413,7 @@ def test_without_releases_a_bound_stays_active():
         h = opened(2, 2)
         h.G[:] = [[1.0, 1.0], [1.0, 0.0]]
         h.e[:] = [4.0, -1.0]
-        h.v[LOWER], h.v[UPPER] = -1.0, [1.0, 5.0]
+        h.v[STEP_LOWER], h.v[STEP_UPPER] = -1.0, [1.0, 5.0]
         levels.solve_levels(h, np.array([0, 1, 2]), 2, 1e-14, 0.0, 0.0, FAR, releases)
         x = by_pose_column(h, h.v[STEP])
         assert x.sum() == pytest.approx(4.0)
@@ -439,9 +440,9 @@ def test_only_the_first_levels_take_part():
 def moved_columns(rng, m, n, fixed):
     """Return a hierarchy with stiff columns, some of them fixed at bounds, and a symmetric matrix for its pose."""
     h = filled(rng, m, n)
-    h.v[STIFFNESS] = rng.uniform(0.5, 2.0, n)
+    h.v[STEP_STIFFNESS] = rng.uniform(0.5, 2.0, n)
     for k in fixed:
-        h.v[UPPER, k] = rng.uniform(0.1, 0.5)
+        h.v[STEP_UPPER, k] = rng.uniform(0.1, 0.5)
     for column in fixed:
         basis.fix_column(h, int(np.flatnonzero(h.v[POSE_COLUMN] == column)[0]), 1.0)
     H = rng.normal(size=(n, n))
@@ -450,7 +451,7 @@ def moved_columns(rng, m, n, fixed):
 
 def in_columns(h, H):
     """Return a matrix of the pose in the order and units of the columns."""
-    order, scale = h.v[POSE_COLUMN].astype(int), 1.0 / h.v[STIFFNESS]
+    order, scale = h.v[POSE_COLUMN].astype(int), 1.0 / h.v[STEP_STIFFNESS]
     return scale[:, None] * H[np.ix_(order, order)] * scale
 
 
@@ -476,7 +477,7 @@ def test_the_hessian_is_projected_onto_what_is_free():
     rng = np.random.default_rng(11)
     h, H = moved_columns(rng, 4, 7, [0, 5])
     basis.rebuild_basis(h, 2)
-    base, free = int(h.state[basis.BASIS_COUNT]), free_of(h)
+    base, free = int(h.state[layout.BASIS_COUNT]), free_of(h)
     newton.reduced_hessian(h, H, 2, 4, base)
     P = np.eye(free) - h.B[:base, :free].T @ h.B[:base, :free]
     whole = (h.G[2:4].T @ h.G[2:4] + in_columns(h, H))[:free, :free]
@@ -554,9 +555,9 @@ def test_a_newton_step_is_the_best_of_all_active_sets(seed):
     C = rng.normal(size=(n, n))
     C = C @ C.T * 0.3
     lower, upper = -rng.uniform(0, 0.6, n), rng.uniform(0, 0.6, n)
-    h.v[LOWER], h.v[UPPER] = lower, upper
+    h.v[STEP_LOWER], h.v[STEP_UPPER] = lower, upper
     G, e = h.G.copy(), h.e.copy()
-    h.state[basis.STIFF_COUNT] = 0.0
+    h.state[layout.STIFF_COUNT] = 0.0
     newton.newton_level(h, C, 1, m, 1e-13, FAR, 1.0)
     x = by_pose_column(h, h.v[STEP])
     H, g = G[1:].T @ G[1:] + C, G[1:].T @ e[1:]
@@ -566,7 +567,7 @@ def test_a_newton_step_is_the_best_of_all_active_sets(seed):
     assert np.abs(G[0] @ x) < 1e-10
     assert g @ x - 0.5 * x @ H @ x > value - 1e-8
     np.testing.assert_allclose(x, where, atol=1e-5)
-    count = int(h.state[basis.STIFF_COUNT])
+    count = int(h.state[layout.STIFF_COUNT])
     free = free_of(h)
     Z = null_space(G[:1, h.v[POSE_COLUMN, :free].astype(int)])
     assert count == Z.shape[1]  # all that is left is stiff: levels below may not move along it
@@ -579,7 +580,7 @@ def test_a_newton_step_is_damped_and_bounded():
     C = np.diag([1.0, 3.0, 0.0])
     newton.newton_level(h, C, 0, 1, 0.5, FAR, 1.0)
     np.testing.assert_allclose(h.v[STEP], [2.0 / 2.5, 0.0, 0.0], atol=1e-9)
-    assert h.state[basis.STIFF_COUNT] == 2
+    assert h.state[layout.STIFF_COUNT] == 2
     np.testing.assert_allclose(h.R[:2, 2], 0.0)
     np.testing.assert_allclose(np.sort((h.R[:2] ** 2).sum(1)), np.array([2.0, 3.0]) / 1e-5, rtol=1e-3)
     h = opened(1, 3)
@@ -592,7 +593,7 @@ def test_a_strong_bound_stays_for_the_levels_below():
     """A bound with a clear multiplier is permanent; one that is only touched is not."""
     h = opened(1, 2)
     h.G[0], h.e[:] = [1.0, 0.0], 2.0
-    h.v[UPPER] = [0.5, 0.0]
+    h.v[STEP_UPPER] = [0.5, 0.0]
     basis.fix_column(h, 1, 1.0)
     newton.newton_level(h, np.diag([1.0, 1.0]), 0, 1, 0.0, FAR, 1.0)
     np.testing.assert_allclose(by_pose_column(h, h.v[STEP]), [0.5, 0.0])
@@ -684,7 +685,7 @@ def test_damping_grows_by_what_failed_and_never_falls_below_its_floor():
 def test_bounds_at_which_a_step_ended_are_held_again():
     """Where the pose is still at a recorded bound it is fixed for the whole step; elsewhere it is free."""
     h = opened(0, 4)
-    h.v[LOWER], h.v[UPPER] = -1.0, 1.0
+    h.v[STEP_LOWER], h.v[STEP_UPPER] = -1.0, 1.0
     for column, side in ((0, 1.0), (2, -1.0), (3, 1.0)):
         basis.fix_column(h, int(np.flatnonzero(h.v[POSE_COLUMN] == column)[0]), side)
     polish.record_active_bounds(h)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synovia.goals import Goal
 from synovia.ik.custom import Functions
 from synovia.ik.status import Status
-from synovia.kernels.layout import CALLBACK, PARAMS, STATUS, TARGET_WIDTH
+from synovia.kernels.layout import CALLBACK, STATUS, TARGET_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
@@ -23,15 +23,15 @@ _NO_TARGETS: Final = np.empty((0, 0, TARGET_WIDTH))
 
 
 def engine_of(
-    skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: Solver, floats: Array
+    skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: Solver, params: Array
 ) -> tuple[Kernel, MissKernel]:
     """Return the kernel of a problem, and the one for its misses.
 
-    If the problem calls Python functions, their address is written into its packed numbers.
+    If the problem calls Python functions, their address is written into its packed parameters (``params``).
     """
     functions = Functions(skeleton, goals, reduced, solver.null_space if isinstance(solver, JacobianMethod) else None)
     if functions:
-        floats[PARAMS + CALLBACK] = functions.address
+        params[CALLBACK] = functions.address
 
     def miss_kernel(
         ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, searches: bool

@@ -30,6 +30,7 @@ from synovia.kernels.layout import (
     FINISH,
     NO_GAIN,
     OTHERS,
+    POSE_MORE,
     REACHED,
     STATUS,
     STEPS,
@@ -54,13 +55,13 @@ BEST = FINALISTS  # row of the stored poses that holds the best one
 @inline
 def store_best(work, q):
     """Store q as the best pose."""
-    copy(q, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[BEST])
+    copy(q, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)[BEST])
 
 
 @inline
 def load_pose(work, k, q):
     """Write stored pose k to q; return its attempt."""
-    stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)
     for i in range(q.shape[0]):
         q[i] = stored[k, i]
     return stored[k, q.shape[0] + 1]
@@ -69,7 +70,7 @@ def load_pose(work, k, q):
 @inline
 def store_start(work, start, attempt):
     """Store the start of the problem, and the attempt that led to q, in the row of the first finalist."""
-    stored = matrix(work.watch, OTHERS, FINALISTS + 1, start.shape[0] + 2)
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, start.shape[0] + POSE_MORE)
     copy(start, stored[0])
     stored[0, start.shape[0] + 1] = attempt
 
@@ -96,7 +97,7 @@ def cost_of(coarse, problem, work, targets, q):
 @device
 def insert_finalist(work, count, q, cost, attempt, tolerance):
     """Insert q into the finalists, which are sorted by cost; return their number. A cost of NaN is left out."""
-    finalists, nq = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2), q.shape[0]
+    finalists, nq = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE), q.shape[0]
     place = count if cost < F(math.inf) else FINALISTS
     for k in range(count):
         if abs(cost - finalists[k, nq]) <= tolerance * cost:
