@@ -22,6 +22,7 @@ from synovia.kernels.layout import (
     ATTEMPTS,
     BLOCK,
     BLOCK_Q,
+    COLD,
     COST,
     IS_ANGLE,
     LARGEST_MOVE,
@@ -160,7 +161,7 @@ class CompiledProblem(ChecksArguments):
         self.row_shape = self.new_rows(1).shape
         workspace = self.new_workspace()
         self.idle: list[Workspace] = [workspace]
-        none = (self.ints, self.floats, workspace.table[:0], self.rest, self.new_rows(0), workspace.scratch, False, 0)
+        none = (self.ints, self.floats, workspace.table[:0], self.rest, self.new_rows(0), workspace.scratch, COLD, 0)
         self.call = ready(self.kernel, *none)
 
     @property

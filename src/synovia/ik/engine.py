@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synovia.goals import Goal
 from synovia.ik.custom import Functions
 from synovia.ik.status import Status
-from synovia.kernels.layout import CALLBACK, STATUS, TARGET_WIDTH
+from synovia.kernels.layout import CALLBACK, CLASSIFY, COLD, POLISH, STATUS, TARGET_WIDTH, WARM
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
@@ -37,17 +37,15 @@ def engine_of(
         ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, searches: bool
     ) -> None:
         """Polish and classify missed rows; these kernels are loaded at the first miss."""
-        from synovia.kernels.search.classify import CLASSIFY, POLISH
-
         how = POLISH if solver.polishes else CLASSIFY
         if solver.follow_finish and not solver.polishes and not searches:
             # the goals of poses alone, because poles come last
             before = rows[:, STATUS].copy()
-            solver.miss_kernel(True)(ints, floats, _NO_TARGETS, starts, rows, scratch, True, POLISH)
+            solver.miss_kernel(True)(ints, floats, _NO_TARGETS, starts, rows, scratch, WARM, POLISH)
             rows[:, STATUS] = before
         kernel = solver.miss_kernel(reduced.pose_only)
         (functions.around(kernel) if functions else kernel)(
-            ints, floats, _NO_TARGETS, starts, rows, scratch, not searches, how
+            ints, floats, _NO_TARGETS, starts, rows, scratch, COLD if searches else WARM, how
         )
         if solver.closed:  # a closed form has one step and cannot run out of steps
             rows[rows[:, STATUS] == Status.MAX_STEPS, STATUS] = Status.STALLED

@@ -128,6 +128,16 @@ REACHED, UNREACHABLE, CONFLICT, LIMITED, STALLED, STEPS_SPENT = 0, 1, 2, 3, 4, 5
 DEADLINE_PASSED, SIGNAL, SPENT = 1.0, 2.0, 3.0  # SPENT: the work limit is reached
 NO_GAIN = -1.0  # the last attempt gained nothing, so more steps would not help
 
+# --- How the kernel of a solver is called, and what it returns -------------------------------------------------------
+COLD, WARM = False, True  # ``warm``: whether each row starts at the answer of the row before, as in a track
+POLISH, CLASSIFY = -1, -2  # ``first``, where the kernel of misses is meant: polish and classify the rows that missed,
+# or only classify them; there WARM means that it does not search elsewhere. Otherwise ``first`` is the first row.
+# It returns a code: the number of finished rows, from bit ROWS_AT on, and MISSED if one of them misses its goals; or,
+# for the first target that is refused, REFUSED - (goal + goals * row).
+MISSED, ROWS_AT = 1, 1
+REFUSED = -1
+LEFT = -1  # STATUS of a row that a SIMD batch leaves to the ordinary kernel
+
 # --- The watch: the head of the scratch memory, see ``compiler.watch`` -----------------------------------------------
 WORK_LEFT = 0  # work until the next look at the clock
 DEADLINE = 1  # time, 0 for none
@@ -140,6 +150,10 @@ STATE = WATCH  # after the watch: state of the random numbers, one uint64
 OTHERS = STATE + 1  # after that: further poses, (FINALISTS + 1, nq + POSE_MORE): q, then cost and attempt
 POSE_MORE = 2
 FINALISTS = 3  # poses that are refined when a goal is missed
+
+# --- Trigonometric polynomials ---------------------------------------------------------------------------------------
+LARGEST_DEGREE = 4
+SCRATCH_SIZE = 4 * (2 * LARGEST_DEGREE + 1)  # coefficients and roots, each real and imaginary
 
 # --- The box of a step: one row for each Jacobian column -------------------------------------------------------------
 BOX_LOWER, BOX_UPPER = 0, 1
@@ -312,6 +326,20 @@ FAMILY: Final = (
     Table("order", ("rows",)),  # pivots of ``solve_semidefinite``
     Table("z", ("columns",)),  # a direction in the null space
     Table("gradient", ("columns",)),  # ∇H of the secondary objectives
+)
+# Scratch memory of closed forms with branches, see ``closed_form.selection``
+BRANCHES: Final = (
+    Table("candidates", (64,)),  # values of all variables, one candidate after the other
+    Table("singular", (1,)),  # 1 if two turns of a candidate are arbitrary, else 0
+    Table("samples", (2 * LARGEST_DEGREE + 1,)),  # of a trigonometric polynomial
+    Table("roots", (2 * LARGEST_DEGREE,)),  # angles
+    Table("search", (SCRATCH_SIZE,)),  # for roots
+)
+# Scratch memory of closed forms that blend, see ``closed_form.blend``
+BLEND_VALUES: Final = (
+    Table("motion", (1,)),  # how far the targets moved since the last frame, infinite at the first
+    Table("start", ("variables", 4)),  # value of each variable at the first start
+    Table("last", ("variables", 4)),  # and in the last answer before it was blended
 )
 # A row of the answer
 ANSWER: Final = (

@@ -13,7 +13,20 @@ from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.parallel import Progress
 from synovia.ik.status import INTERRUPTED, Status, mark_interrupted
 from synovia.ik.targets import Targets
-from synovia.kernels.layout import ATTEMPTS, COST, MAX_STEPS, PATIENCE, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    COST,
+    MAX_STEPS,
+    MISSED,
+    PATIENCE,
+    ROWS_AT,
+    STATUS,
+    STEPS,
+    STOPPED_BY,
+    TRIES,
+    WARM,
+    WINNER,
+)
 from synovia.model.geometry import Array
 from synovia.problem import Bends
 from synovia.problem.bends import SIZES
@@ -108,9 +121,9 @@ class _Track:
             (the frame after the last solved one, whether that one missed).
         """
         ik, part = self._ik, slice(known, last)
-        given = (ints, ik.floats, self._table[part], self._first, self.rows[part], self.scratch, True, frame - known)
+        given = (ints, ik.floats, self._table[part], self._first, self.rows[part], self.scratch, WARM, frame - known)
         code = ik.settled(partial(ik.kernel, *given), self._table, self._targets, many=True, first=known)
-        return known + (code >> 1), bool(code & 1)
+        return known + (code >> ROWS_AT), bool(code & MISSED)
 
     def _solve_first(self) -> None:
         """Solve the first frame, which is not near the start."""
@@ -119,7 +132,7 @@ class _Track:
 
         def again(starts: Array, _: object) -> Array:
             ik, row = self._ik, self._ik.new_rows(1)
-            if ik.kernel(ik.one_attempt, ik.floats, self._table[:1], starts, row, self.scratch, True, 0) & 1:
+            if ik.kernel(ik.one_attempt, ik.floats, self._table[:1], starts, row, self.scratch, WARM, 0) & MISSED:
                 ik.classify(starts, row, self.scratch)
             return row
 
@@ -204,7 +217,7 @@ class _Track:
         row = self.rows[at : at + 1]
         if ik.solver.closed:  # in a track, closed forms start from an answer in their scratch memory
             part = complete(ik, self._table[at : at + 1], row)
-            return bool(ik.kernel(self._single, ik.floats, part, start, row, self.scratch, True, 0) & 1)
+            return bool(ik.kernel(self._single, ik.floats, part, start, row, self.scratch, WARM, 0) & MISSED)
         before = self._values(at - 1)
         self.rows[at - 1, ik.places] = start[0]
         _, missed = self._run(self._single, 0, at, at + 1)

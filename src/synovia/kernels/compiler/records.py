@@ -143,7 +143,7 @@ def cutter(kind: Any, tables: Sequence[Table], names: Sequence[str]) -> Any:
                 start = builder.add(start, shape[0] if len(shape) == 1 else builder.mul(*shape))
             return context.make_tuple(builder, signature.return_type, items)
 
-        given = types.UniTuple(types.intp, len(names))
+        given = types.UniTuple(types.intp, len(names)) if names else numbers
         out: Any = types.BaseTuple.from_types(arrays, kind)
         return out(memory, given), codegen
 

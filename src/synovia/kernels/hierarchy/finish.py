@@ -42,7 +42,7 @@ from synovia.kernels.layout import (
     STOPPED_BY,
     WINNER,
 )
-from synovia.kernels.search.finish import BEST, cost_of, search_elsewhere, store_best
+from synovia.kernels.search.finish import BEST, Refinement, cost_of, search_elsewhere, store_best
 from synovia.kernels.search.multistart import meets_goals
 from synovia.kernels.search.polish import SADDLE_STEP
 from synovia.kernels.tree.chart import INFINITE, write_bounds
@@ -292,6 +292,9 @@ def is_better_above(problem, work, targets, q):
     return F(has_gained(h, count, EQUAL_ERRORS, UPPER_GAIN, UPPER_GAIN)), F(0)
 
 
+UPPER_LEVELS = Refinement(upper_descent, polish, polish, is_better_above, COARSE_STEPS, EQUAL_COST)
+
+
 @device
 def lower_levels_missed_above(problem, work, targets, q, errors):
     """Return whether the first missed level has levels below, and a pose elsewhere may be better for it.
@@ -327,20 +330,7 @@ def search_upper_levels(problem, work, out):
         begin_work(work.watch, problem.most_work)
         store_best(work, q)
         cost, before = row[COST], row[WINNER]
-        converged = search_elsewhere(
-            upper_descent,
-            polish,
-            is_better_above,
-            COARSE_STEPS,
-            EQUAL_COST,
-            problem,
-            work,
-            targets,
-            errors,
-            q,
-            row,
-            F(1),
-        )
+        converged = search_elsewhere(UPPER_LEVELS, problem, work, targets, errors, q, row, F(1))
         row[COST] = cost if row[WINNER] == before else cost_of(coarse_descent, problem, work, targets, q)
         if not converged > F(0) or interrupted(work.watch):
             row[STOPPED_BY] = max(work.watch[STOP_REASON], F(0))
