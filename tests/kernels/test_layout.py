@@ -14,7 +14,7 @@ import synovia.kernels
 from synovia.kernels import layout
 from synovia.kernels.hierarchy import basis
 from synovia.kernels.tree import problem as packed
-from synovia.problem import pack, table_of
+from synovia.problem import table_of
 
 KERNELS = Path(synovia.kernels.__file__).parent
 # Names under which packed arrays travel: tables, whose last index is a column, and flat arrays
@@ -183,18 +183,6 @@ def test_kernels_open_the_tables_where_they_were_packed(ik):
     assert packed.with_steps(problem, 7).max_steps == 7
     assert packed.with_steps(problem, 7).seed == problem.seed
     assert packed.pose_goals_only(problem).general is None
-
-
-@pytest.mark.parts
-def test_springs_are_packed_and_opened(ik):
-    springs = np.arange(6.0).reshape(3, 2)
-    ints, floats = pack(
-        ik.skeleton, ik.reduced, tolerance=(1, 1), max_steps=1, attempts=1, seed=0, patience=1, params={},
-        springs=springs,
-    )  # fmt: skip
-    problem = packed.open_general(ints, floats)
-    np.testing.assert_array_equal(problem.springs, springs)
-    np.testing.assert_array_equal(problem.posture, packed.open_general(ik.ints, ik.floats).posture)
 
 
 @pytest.mark.parts

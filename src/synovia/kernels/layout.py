@@ -24,8 +24,7 @@ N_SMALLER = 18  # residuals or columns, whichever are fewer
 N_CURVED = 19  # columns, or 0 with more than NEWTON_COLUMNS
 N_WATCH, N_SOLVER = 20, 21  # numbers of the watch and what follows it; of the scratch memory that a solver asked for
 WORK_SIZE = 22  # numbers of the whole scratch memory
-N_SPRINGS = 23
-INT_HEAD = 24  # the starts of all tables follow, see ``STARTS``
+INT_HEAD = 23  # the starts of all tables follow, see ``STARTS``
 NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 
 # --- A problem: the head of its floats -------------------------------------------------------------------------------
@@ -70,10 +69,6 @@ SWING_X_BACK, SWING_X, SWING_Y_BACK, SWING_Y = 4, 5, 6, 7  # half-angles for eac
 TWIST_LOWER, TWIST_UPPER = 8, 9
 IS_LIMITED = 10  # of a rotation: 0 if it has no limit
 LIMIT_WIDTH = 11
-
-# --- Springs: pull a variable to a value -----------------------------------------------------------------------------
-SPRING_REST, SPRING_STIFFNESS = 0, 1
-SPRING_WIDTH = 2
 
 # --- Preferred values of variables -----------------------------------------------------------------------------------
 PREFERRED, STIFFNESS = 0, 1
@@ -250,7 +245,7 @@ COUNTS: Final = {  # the integers of the head that count rows and columns
     "rows": N_ROWS, "variables": N_VARIABLES, "goals": N_GOALS, "residuals": N_RESIDUALS, "columns": N_COLUMNS,
     "nq": N_Q, "followers": N_FOLLOWERS, "boundaries": N_BOUNDARIES, "terms": N_TERMS, "masses": N_MASSES,
     "vertices": N_VERTICES, "frames": N_FRAMES, "points": N_POINTS, "smaller": N_SMALLER, "curved": N_CURVED,
-    "watch": N_WATCH, "solver": N_SOLVER, "springs": N_SPRINGS,
+    "watch": N_WATCH, "solver": N_SOLVER,
 }  # fmt: skip
 
 # A skeleton with goals, as the solvers read it. "tree.ints" is the table ``ints`` of ``problem.tree``.
@@ -272,7 +267,6 @@ PROBLEM: Final = (
     ),  # first residual row of each level, 0 the highest; then their number
     Table("posture", ("variables", REST_WIDTH)),
     Table("moves", ("variables",)),  # largest move in one solve (radians, reaches), for solvers that bound motion
-    Table("springs", ("springs", SPRING_WIDTH)),
     # general goals, which are more than a position and a rotation in the world; see ``goals.general``
     Table("general.ints", ("terms", GENERAL_WIDTH), integers=True),
     Table("general.data", ("terms", GENERAL_DATA_WIDTH)),

@@ -32,7 +32,6 @@ def pack(
     params: Mapping[int, float],
     moves: Array | None = None,
     solver_scratch: int = 0,
-    springs: Array | None = None,
 ) -> tuple[Ints, Array]:
     """Return the problem as two arrays: a head, the starts of all tables, then the tables of ``kernels.layout``.
 
@@ -48,7 +47,6 @@ def pack(
         params: Parameters of the solver, by their indices.
         moves: (k,) largest move of each variable, radians or reaches; None for no bounds.
         solver_scratch: Size of the solver's own scratch memory (``Solver.extra_scratch``), in numbers.
-        springs: (n, 2) rest and stiffness of springs; None for none.
     """
     from synovia.kernels.goals.general import TERMS
 
@@ -72,7 +70,6 @@ def pack(
         layout.N_CURVED: columns if columns <= layout.NEWTON_COLUMNS else 0,
         layout.N_WATCH: layout.OTHERS + (layout.FINALISTS + 1) * (skeleton.nq + layout.POSE_MORE),
         layout.N_SOLVER: solver_scratch,
-        layout.N_SPRINGS: 0 if springs is None else len(springs),
         layout.COUPLED: reduced.coupled,
         layout.MAX_STEPS: max_steps,
         layout.ATTEMPTS: attempts,
@@ -103,7 +100,6 @@ def pack(
         "levels": goals.levels,
         "posture": reduced.posture,
         "moves": np.full(len(reduced.variables), np.inf) if moves is None else moves,
-        "springs": np.empty((0, layout.SPRING_WIDTH)) if springs is None else springs,
         "general.ints": terms,
         "general.data": goals.general_data,
         "general.masses": reduced.masses,
