@@ -4,10 +4,10 @@ No other file defines any. This one holds plain numbers and loads no compiler, s
 ends in ``WIDTH`` is the number of columns of a table. The other names are columns of a table, indices into a flat
 array, or values where the comment says so.
 
-The tables are declared at the end: ``TREE``, ``PROBLEM`` and ``GENERAL`` (the packed problem), ``WORK`` (scratch
-memory), ``LEVELS`` and ``FAMILY`` (scratch memory of two solvers). A declaration is all that there is to a table:
-``problem.pack`` computes its size and start, and kernels find it by its name in the named tuple that
-``compiler.records`` makes of the declarations.
+The tables are declared at the end: ``PROBLEM`` (a packed problem), ``WORK`` (scratch memory), ``ANSWER`` (a row of the
+answer), and the scratch memory of single solvers. A declaration says how large a table is, and nothing else does.
+``problem.pack`` computes where each table of a problem begins and takes its values by its name. Kernels read it as the
+field of that name, in the named tuple that ``compiler.records`` makes of the declarations.
 """
 
 import math
@@ -130,10 +130,11 @@ NO_GAIN = -1.0  # the last attempt gained nothing, so more steps would not help
 
 # --- How the kernel of a solver is called, and what it returns -------------------------------------------------------
 COLD, WARM = False, True  # ``warm``: whether each row starts at the answer of the row before, as in a track
-POLISH, CLASSIFY = -1, -2  # ``first``, where the kernel of misses is meant: polish and classify the rows that missed,
-# or only classify them; there WARM means that it does not search elsewhere. Otherwise ``first`` is the first row.
-# It returns a code: the number of finished rows, from bit ROWS_AT on, and MISSED if one of them misses its goals; or,
-# for the first target that is refused, REFUSED - (goal + goals * row).
+# ``first``: the first row to solve. A kernel of misses takes one of these instead: polish and classify the rows that
+# missed, or only classify them. With WARM it does not search elsewhere.
+POLISH, CLASSIFY = -1, -2
+# The code that a solver returns: the number of finished rows << ROWS_AT, and the bit MISSED if one of them misses its
+# goals; or REFUSED - (goal + goals * row) for the first target that is refused
 MISSED, ROWS_AT = 1, 1
 REFUSED = -1
 LEFT = -1  # STATUS of a row that a SIMD batch leaves to the ordinary kernel
@@ -262,9 +263,8 @@ PROBLEM: Final = (
     Table("followers", ("followers", FOLLOWER_WIDTH), integers=True),  # mimic joints of the whole q
     Table("coupling", ("followers", COUPLING_WIDTH)),
     Table("preferences", ("variables", PREFERENCE_WIDTH)),  # a ball prefers its rest rotation
-    Table(
-        "levels", ("boundaries",), integers=True
-    ),  # first residual row of each level, 0 the highest; then their number
+    # first residual row of each level, 0 the highest, then the number of rows; the rows of a level are contiguous
+    Table("levels", ("boundaries",), integers=True),
     Table("posture", ("variables", REST_WIDTH)),
     Table("moves", ("variables",)),  # largest move in one solve (radians, reaches), for solvers that bound motion
     # general goals, which are more than a position and a rotation in the world; see ``goals.general``

@@ -218,7 +218,7 @@ def first_polish(problem, work, targets, q):
 
 @algorithm
 def polish(problem, work, targets, q):
-    """Polish all levels of q."""
+    """Polish all levels of q; return (steps, 1 if all converged, else 0)."""
     taken, converged = refine_all(problem, work, targets, q, open_hierarchy(problem, work))
     return taken, F(converged)
 

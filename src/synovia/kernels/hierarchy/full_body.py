@@ -72,11 +72,11 @@ def full_body_general(ints, floats, targets, starts, out, scratch, warm, first):
 
 @entry
 def finish_levels(ints, floats, targets, starts, out, scratch, warm, first):
-    """Finish misses of positions and rotations in the world; see ``finish_misses``."""
+    """Polish and classify misses of positions and rotations in the world; called as ``search.classify``."""
     return finish_misses(open_problem(ints, floats), open_work(ints, scratch), starts, out, warm)
 
 
 @entry
 def finish_levels_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Finish misses of any goals; see ``finish_misses``."""
+    """Polish and classify misses of any goals; called as ``search.classify``."""
     return finish_misses(open_general(ints, floats), open_work(ints, scratch), starts, out, warm)
