@@ -14,7 +14,7 @@ from synovia.kernels.layout import PARTS, POSITION
 from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, quat_mul
 from synovia.kernels.math.two_segments import FLAT, aim_limb, branch_turn, distance_curve, turn_about, turn_to_distance
 from synovia.kernels.math.vectors import add, norm, normalize, sub
-from synovia.kernels.search.multistart import Search, solve_rows
+from synovia.kernels.search.multistart import Search, multistart_general
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import nearest_allowed_swivel, rotate_ball
 from synovia.kernels.tree.forward import forward
@@ -80,8 +80,7 @@ SEARCH = Search(attempt, random_start, prove_limbs)
 @entry
 def segments_limb(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems; see ``search.multistart``."""
-    problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+    return multistart_general(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

@@ -29,7 +29,7 @@ from synovia.kernels.math.subproblems import Turn, opposite, spin, turn_of, turn
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, perpendicular, scale, sub
-from synovia.kernels.search.multistart import Search, solve_rows
+from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work, with_steps
@@ -257,8 +257,7 @@ SEARCH = Search(attempt, random_scalars, prove_arm_unreachable)
 @entry
 def segments_seven(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems; see ``search.multistart``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

@@ -28,7 +28,7 @@ from synovia.kernels.math.rotations import PI, apply, column, origin_of
 from synovia.kernels.math.subproblems import three_turns, turn_to, turned, turns_to_plane
 from synovia.kernels.math.trigonometric_polynomials import real_angles, sample_angle
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, scale, sub
-from synovia.kernels.search.multistart import Search, solve_rows
+from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import open_problem, open_work
 
@@ -183,8 +183,7 @@ SEARCH = Search(attempt, random_scalars, prove_arm_branches)
 @entry
 def segments_spherical(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems; see ``search.multistart``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

@@ -41,9 +41,9 @@ from synovia.kernels.math.rotations import column, frame_of, identity, log_rotat
 from synovia.kernels.math.trigonometry import BLOCK, PI, remove_whole_turns, sincos_block
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, scale, store, sub
 from synovia.kernels.search.descent import FALLS, INSIDE, falls_slowly
-from synovia.kernels.search.multistart import Search, solve_rows
+from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_scalars
-from synovia.kernels.tree.problem import copy, open_problem, open_work
+from synovia.kernels.tree.problem import copy
 
 SMALL_TURN = F(0.1)  # radians up to which an orientation error has its full weight
 MAX_CURVE_SHARE = F(0.25)  # most acceleration, squared and relative to the step: a longer one is not reliable
@@ -198,5 +198,4 @@ SEARCH = Search(attempt, random_scalars, prove_arm_unreachable)
 @entry
 def arm(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with one goal on an arm; see ``search.multistart``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)

@@ -24,9 +24,8 @@ from synovia.kernels.heuristic.loop import nudge
 from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, scale, store, sub
 from synovia.kernels.search.descent import INSIDE
-from synovia.kernels.search.multistart import Search, solve_rows
+from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_start
-from synovia.kernels.tree.problem import open_problem, open_work
 
 ARMIJO = F(1e-4)  # share of the predicted decrease that a step must achieve
 HALVINGS = 30  # of one step at most
@@ -165,5 +164,4 @@ SEARCH = Search(attempt, random_start, prove_unreachable)
 @entry
 def chain_newton(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with one position goal on a chain of balls; see ``search.multistart``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)

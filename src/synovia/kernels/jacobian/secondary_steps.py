@@ -9,10 +9,10 @@ from synovia.kernels.jacobian.secondary import write_gradient
 from synovia.kernels.jacobian.shared import clamp_largest, open_scratch
 from synovia.kernels.layout import LARGEST_TURN
 from synovia.kernels.search.descent import FALLS, descend
-from synovia.kernels.search.multistart import Search, solve_rows
+from synovia.kernels.search.multistart import Search, multistart, multistart_general
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_general, open_problem, open_work, work_of_step
+from synovia.kernels.tree.problem import work_of_step
 
 
 @algorithm
@@ -50,12 +50,10 @@ SEARCH = Search(attempt, random_start, prove_unreachable)
 @entry
 def secondary_family(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with positions and rotations in the world alone; see ``search.multistart``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry
 def secondary_family_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with any goals; see ``search.multistart``."""
-    problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+    return multistart_general(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)

@@ -53,7 +53,7 @@ from synovia.kernels.layout import (
     UNREACHABLE,
 )
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, open_row, write_head
+from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work, write_head
 from synovia.kernels.tree.variables import follower_value, start_random
 
 
@@ -95,6 +95,20 @@ def meets_goals(problem, work, targets, q, errors):
     set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     return measure(problem, q, work.frames, targets, errors) <= F(1)
+
+
+@inline
+def multistart(search, ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve problems of positions and rotations alone; see ``solve_rows``."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_rows(search, problem, work, targets, starts, out, warm, first)
+
+
+@inline
+def multistart_general(search, ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve problems with any goals; see ``solve_rows``."""
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    return solve_rows(search, problem, work, targets, starts, out, warm, first)
 
 
 @device
