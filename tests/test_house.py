@@ -29,6 +29,7 @@ HEAVY = {"ezc3d", "scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmp
 
 
 IMPORTS = runpy.run_path(str(REPO / "packaging" / "imports.py"))
+HOUSE = runpy.run_path(str(REPO / "packaging" / "house.py"))
 _imports = IMPORTS["statements"]  # line and dotted name of everything that statements import
 
 
@@ -219,6 +220,32 @@ def test_imports_point_down_and_form_no_circle(capsys: pytest.CaptureFixture[str
 
 
 @of_all_modules
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a1 = a0 + n\na2 = a1 + m\nx = vector(w, a1, m), vector(w, a2, k)", ["a2 = a1 + m"]),
+        ("def f(w, n):\n    roots = START + n\n    ends = 2 + roots\n    return w[roots:ends]", ["ends = 2 + roots"]),
+        ("first = rows[k]\nlast = first + n\nx = w[first:last]", []),  # one sum is the end of a part
+        ("b = a + 1\nc = b + 1\nx = w[b]", []),  # no offsets
+    ],
+)
+def test_an_offset_that_is_summed_by_hand_is_counted(text: str, expected: list[str]) -> None:
+    found = HOUSE["summed_by_hand"]("kernels/one.py", ast.parse(text))
+    assert [one.what for one in found] == expected
+
+
+def test_parameters_are_counted_without_self_and_without_keywords_of_public_functions() -> None:
+    tree = ast.parse("class A:\n    def f(self, a, b, *, c): ...\n    def _g(self, a, b, *, c): ...")
+    public, private = HOUSE["functions"](tree)
+    count = HOUSE["parameters"]
+    assert (count(public, public_keywords=False), count(private, public_keywords=False)) == (2, 3)
+    assert count(public, public_keywords=True) == 3
+
+
+def test_what_the_house_keeps_small_stays_small(capsys: pytest.CaptureFixture[str]) -> None:
+    assert HOUSE["main"]() == 0, capsys.readouterr().out
+
+
 def test_modules_that_outlive_the_kernels_hold_none() -> None:
     """A kept module that imported another one would go on with its kernels, and with classes of their own."""
     from synovia.cli.uncompiled import KEPT

@@ -18,7 +18,7 @@ from synovia.arguments import check_kind
 from synovia.errors import InputError, SynoviaError, UnknownNameError, restated, unknown_name
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.kernels.layout import GIVEN, TARGET_WIDTH, TRANSFORM_WIDTH
+from synovia.kernels.layout import GIVEN, REFUSED, TARGET_WIDTH, TRANSFORM_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import (
     Array,
@@ -215,7 +215,7 @@ class TargetWriter:
 
     def refuse(self, code: int, targets: Targets | None, *, many: bool = False) -> NoReturn:
         """Raise the error for a target that the kernel refused; ``many`` for targets with a leading axis."""
-        row, i = divmod(-1 - code, len(self.goals))
+        row, i = divmod(REFUSED - code, len(self.goals))
         raise self.error_of(row, i, targets, many=many)
 
     def error_of(self, row: int, i: int, targets: Targets | None, *, many: bool = False) -> SynoviaError:

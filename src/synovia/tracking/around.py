@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.status import Status
-from synovia.kernels.layout import STATUS
+from synovia.kernels.layout import COLD, MISSED, STATUS
 from synovia.model.geometry import Array, quat_product
 from synovia.model.pose import inside_limits
 from synovia.problem import References
@@ -83,8 +83,8 @@ class Around:
                     first = first if bent is None else bent
                 self._references.put(tables[k])
                 row = rows[k : k + 1]
-                code = ik.call(ik.ints, floats, table[k : k + 1], first, row, self._scratch, False, 0)
-                if code & 1:
+                code = ik.call(ik.ints, floats, table[k : k + 1], first, row, self._scratch, COLD, 0)
+                if code & MISSED:
                     if must is None:
                         ik.classify(first, row, self._scratch, False, floats)
                     elif must[k]:

@@ -13,7 +13,20 @@ from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.parallel import Progress
 from synovia.ik.status import INTERRUPTED, Status, mark_interrupted
 from synovia.ik.targets import Targets
-from synovia.kernels.layout import ATTEMPTS, COST, MAX_STEPS, PATIENCE, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    COST,
+    MAX_STEPS,
+    MISSED,
+    PATIENCE,
+    ROWS_AT,
+    STATUS,
+    STEPS,
+    STOPPED_BY,
+    TRIES,
+    WARM,
+    WINNER,
+)
 from synovia.model.geometry import Array
 from synovia.problem import Bends, References
 from synovia.problem.bends import SIZES
@@ -141,9 +154,9 @@ class _Track:
     def _run_part(self, ints: Ints, floats: Array, known: int, frame: int, last: int) -> tuple[int, bool]:
         """Solve frames in one call of the kernel, as ``_run`` does."""
         ik, part = self._ik, slice(known, last)
-        given = (ints, floats, self._table[part], self._first, self.rows[part], self.scratch, True, frame - known)
+        given = (ints, floats, self._table[part], self._first, self.rows[part], self.scratch, WARM, frame - known)
         code = ik.settled(partial(ik.kernel, *given), self._table, self._targets, many=True, first=known)
-        return known + (code >> 1), bool(code & 1)
+        return known + (code >> ROWS_AT), bool(code & MISSED)
 
     def _start(self, frame: int) -> Array:
         """Return the joint values from which a frame starts, (nq,)."""
@@ -165,7 +178,7 @@ class _Track:
 
         def again(starts: Array, _: object) -> Array:
             ik, row, floats = self._ik, self._ik.new_rows(1), self._floats(0)
-            if ik.kernel(ik.one_attempt, floats, self._table[:1], starts, row, self.scratch, True, 0) & 1:
+            if ik.kernel(ik.one_attempt, floats, self._table[:1], starts, row, self.scratch, WARM, 0) & MISSED:
                 ik.classify(starts, row, self.scratch, floats=floats)
             return row
 
@@ -250,7 +263,7 @@ class _Track:
         row = self.rows[at : at + 1]
         if ik.solver.closed:  # in a track, closed forms start from an answer in their scratch memory
             part = complete(ik, self._table[at : at + 1], row)
-            return bool(ik.kernel(self._single, ik.floats, part, start, row, self.scratch, True, 0) & 1)
+            return bool(ik.kernel(self._single, ik.floats, part, start, row, self.scratch, WARM, 0) & MISSED)
         before = self._values(at - 1)
         self.rows[at - 1, ik.places] = start[0]
         _, missed = self._run_part(self._single, self._floats(at), 0, at, at + 1)

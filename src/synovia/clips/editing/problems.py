@@ -14,7 +14,7 @@ from synovia.goals import Goal, PoseGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
-from synovia.kernels.layout import GIVEN, MAX_STEPS, TARGET_WIDTH, TRANSFORM_WIDTH
+from synovia.kernels.layout import COLD, GIVEN, MAX_STEPS, TARGET_WIDTH, TRANSFORM_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import inside_limits, world_frames
@@ -277,7 +277,7 @@ def errors_of(
     ints = ik.ints.copy()
     ints[MAX_STEPS] = 0
     starts, rows = inside_limits(body.skeleton, q), ik.new_rows(len(q))
-    ik.kernel(ints, ik.floats, table, np.ascontiguousarray(starts), rows, ik.new_workspace().scratch, False, 0)
+    ik.kernel(ints, ik.floats, table, np.ascontiguousarray(starts), rows, ik.new_workspace().scratch, COLD, 0)
     errors = rows[:, ik.places.stop : ik.places.stop + 2 * len(asked)].reshape(len(q), len(asked), 2)
     most, angle = ik.tolerance
     return errors, np.array([(goal.own_tolerance or most, angle) for goal in ik.goals])
