@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from synovia import goals, notebook
+from synovia.model.clip_tools import repair
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -52,8 +53,10 @@ if TYPE_CHECKING:
     from synovia.io.verify import FileCheck
     from synovia.layers import Layer
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
+    from synovia.model.clip_tools.additive import Additive
+    from synovia.model.clip_tools.concatenate import concatenate
     from synovia.model.limits import Interval, Limit, SwingTwist
-    from synovia.model.motion import Motion
+    from synovia.model.motion import InPlace, Motion
     from synovia.model.simulators import from_qpos, to_qpos
     from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.retargeting import (
@@ -123,7 +126,9 @@ _HOMES = {
     "synovia.io.verify": ("FileCheck",),
     "synovia.layers": ("Layer",),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
-    "synovia.model.motion": ("Motion",),
+    "synovia.model.clip_tools.additive": ("Additive",),
+    "synovia.model.clip_tools.concatenate": ("concatenate",),
+    "synovia.model.motion": ("InPlace", "Motion"),
     "synovia.model.simulators": ("from_qpos", "to_qpos"),
     "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_judgement", "plot_reach"),
     "synovia.retargeting": (
@@ -167,6 +172,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "IK",
+    "Additive",
     "Aim",
     "Ccd",
     "Comparison",
@@ -183,6 +189,7 @@ __all__ = [
     "FullBody",
     "GoalError",
     "Hinges",
+    "InPlace",
     "InputError",
     "Interval",
     "JacobianTranspose",
@@ -223,6 +230,7 @@ __all__ = [
     "bundled",
     "bundled_names",
     "compare",
+    "concatenate",
     "edit",
     "fit_keypoints",
     "fit_positions",
@@ -286,3 +294,4 @@ def __dir__() -> list[str]:
 
 
 notebook.draw_with(lambda subject, size: __getattr__("picture")(subject, size=size))  # imported for the first picture
+repair.repair_with(lambda motion: __getattr__("foot_lock")(motion).motion)  # the foot lock is above motions

@@ -25,7 +25,7 @@ from msgspec import Meta, Struct
 from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, UnknownNameError, UnsupportedError, restated
 from synovia.files.rotations import ROTATION_FORMS, RotationSpec, to_matrix
-from synovia.files.typed import read_typed_file
+from synovia.files.typed import TypedFile
 from synovia.goals import Goal, kinds
 from synovia.goals.describe import Field, cannot_store
 from synovia.io.base import as_path, write_bytes
@@ -118,16 +118,8 @@ def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -
     """
     if skeleton is not None:
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
-    file = read_typed_file(
-        as_path(path),
-        GoalFile,
-        what="goal file",
-        schema=SCHEMA,
-        most=_LARGEST,
-        fields=_known_fields,
-        choices=KINDS,
-        forms=ROTATION_FORMS,
-    )
+    form = TypedFile(GoalFile, "goal file", SCHEMA, _LARGEST, _known_fields, choices=KINDS, forms=ROTATION_FORMS)
+    file = form.read(as_path(path))
     goals: list[Goal] = []
     for i, entry in enumerate(file.goals):
         try:

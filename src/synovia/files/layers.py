@@ -43,7 +43,7 @@ from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, UnknownNameError, UnsupportedError, restated
 from synovia.files.goals import KINDS, Entries, entry_of, literal, to_goal
 from synovia.files.rotations import ROTATION_FORMS, RotationSpec, to_matrix
-from synovia.files.typed import read_typed_file
+from synovia.files.typed import TypedFile
 from synovia.goals import PoseGoal
 from synovia.io.base import as_path, write_bytes
 from synovia.layers import Key, Layer, LayerTarget
@@ -131,16 +131,8 @@ def read_layers(path: str | os.PathLike[str], skeleton: Skeleton | None = None) 
     """
     if skeleton is not None:
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
-    file = read_typed_file(
-        as_path(path),
-        LayerFile,
-        what="layer file",
-        schema=SCHEMA,
-        most=_LARGEST,
-        fields=_fields,
-        choices=KINDS,
-        forms=ROTATION_FORMS | {"rotations": ROTATION_FORMS["rotation"]},
-    )
+    forms = ROTATION_FORMS | {"rotations": ROTATION_FORMS["rotation"]}
+    file = TypedFile(LayerFile, "layer file", SCHEMA, _LARGEST, _fields, choices=KINDS, forms=forms).read(as_path(path))
     layers: list[Layer] = []
     for i, entry in enumerate(file.layers):
         try:

@@ -14,8 +14,8 @@ from synovia.arguments import ChecksArguments, check_kind, shown
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.goals import Goal, PositionGoal
 from synovia.ik.engine import engine_of
-from synovia.ik.interrupts import Watch, has_ended, new_scratch, raise_signal
-from synovia.ik.parallel import Progress, run_rows
+from synovia.ik.interrupts import has_ended, new_scratch, raise_signal
+from synovia.ik.parallel import Batch, Packed, Progress, Workers, run_rows
 from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets, TargetWriter, Workspace, regular_rows, shape_of
 from synovia.kernels.layout import (
@@ -224,12 +224,8 @@ class CompiledProblem(ChecksArguments):
         progress: Progress | None,
         *,
         targets: Targets | None,
-        threads: int,
-        watch: Watch,
-        kernel: Callable[..., int] | None = None,
-        ints: Ints | None = None,
-        simd: bool = False,
-        floats: Array | None = None,
+        workers: Workers,
+        packed: Packed | None = None,
     ) -> Array:
         """Solve a batch of independent problems on several threads and return the rows of results.
 
@@ -238,24 +234,12 @@ class CompiledProblem(ChecksArguments):
             starts: Joint values within the limits, (B, nq) or (1, nq).
             progress: Called with (problems done, all).
             targets: The targets in the table, for error messages.
-            threads: Number of threads.
-            watch: When to stop.
-            kernel: Another kernel than that of the problem.
-            ints: Other integers than those of the problem.
-            simd: Whether this kernel solves several rows at once.
-            floats: Other numbers of the problem.
+            workers: The threads.
+            packed: Another kernel or other numbers than those of the problem.
         """
+        packed = packed or Packed(self.kernel, self.ints, self.floats)
         out = self.new_rows(len(table))
-        problem = (
-            kernel or self.kernel,
-            self.ints if ints is None else ints,
-            self.floats if floats is None else floats,
-            table,
-            starts,
-            out,
-            self.scratch_size,
-        )
-        run = partial(run_rows, *problem, self.classify, threads, simd=simd, progress=progress, watch=watch)
+        run = partial(run_rows, packed, Batch(table, starts, out), self.scratch_size, self.classify, workers, progress)
         self.settled(run, table, targets, many=True)
         return out
 

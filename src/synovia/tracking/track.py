@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.ik.compiled import CompiledProblem, Start
 from synovia.ik.interrupts import Watch, deadline_of
-from synovia.ik.parallel import Progress, checked_threads
+from synovia.ik.parallel import Progress, Workers, checked_threads
 from synovia.ik.solution import Frame, Solution, Solutions
 from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets
@@ -53,6 +53,7 @@ class Tracked(Solutions):
         fps: float,
         jumped: Bools,
         held: Sequence[str | None],
+        *,
         name: str = "motion",
     ) -> None:
         """Store the results, the start of the first frame or of each, the rate and the name.
@@ -181,13 +182,14 @@ def track(
     if seconds > 0.0:
         check_goals(ik, "smoothness")
     most = None if velocity is None else velocity_limits(ik, velocity)
-    follow: Follow = partial(CompiledProblem.solve_rows, targets=targets, threads=workers, watch=watch)
+    follow: Follow = partial(CompiledProblem.solve_rows, targets=targets, workers=Workers(workers, watch))
     if warm_start:
         follow = partial(solve_frames, targets=targets, watch=watch)
-    parts = int(candidates) * (2 if both_ways else 1) + (seconds > 0.0)
+    ways = _Ways(int(candidates), both_ways, workers)
+    parts = ways.tracks + (seconds > 0.0)
     shared = _SharedProgress(progress, parts, len(table), watch)
     if starts is None:
-        rows, jumped = _follow_best(ik, table, pose, follow, int(candidates), both_ways, workers, shared)
+        rows, jumped = _follow_best(ik, table, pose, follow, ways, shared)
     else:
         inside = np.ascontiguousarray(inside_limits(ik.skeleton, starts))
         rows = solve_frames(ik, table, inside[:1], shared.part(0), targets=targets, watch=watch, starts=inside)
@@ -205,7 +207,7 @@ def track(
         mark_interrupted(rows)
     if most is not None:
         held[limit_velocity(ik, rows, rate, most)] = "velocity"
-    return Tracked(ik, rows, given if starts is None else starts, rate, jumped, tuple(held), name)
+    return Tracked(ik, rows, given if starts is None else starts, rate, jumped, tuple(held), name=name)
 
 
 def _starts_of(ik: CompiledProblem, motion: Motion, count: int, candidates: int, both_ways: bool) -> Array:
@@ -283,15 +285,27 @@ class _SharedProgress:
         return report
 
 
+class _Ways(NamedTuple):
+    """Which tracks are followed.
+
+    Args:
+        candidates: Number of starts, the first included.
+        both_ways: Whether to track back from the last frame of each track.
+        threads: Number of tracks at the same time.
+    """
+
+    candidates: int
+    both_ways: bool
+    threads: int
+
+    @property
+    def tracks(self) -> int:
+        """Number of tracks."""
+        return self.candidates * (2 if self.both_ways else 1)
+
+
 def _follow_best(
-    ik: CompiledProblem,
-    table: Array,
-    pose: Pose,
-    follow: Follow,
-    candidates: int,
-    both_ways: bool,
-    threads: int,
-    shared: _SharedProgress,
+    ik: CompiledProblem, table: Array, pose: Pose, follow: Follow, ways: _Ways, shared: _SharedProgress
 ) -> tuple[Array, Bools]:
     """Return the rows of the best path through all candidate tracks, and its jumps.
 
@@ -300,13 +314,11 @@ def _follow_best(
         table: Targets, (T, goals, 17).
         pose: The first start.
         follow: Returns the rows of one track, given targets, a start and a progress callback.
-        candidates: Number of starts, the first included.
-        both_ways: Whether to track back from the last frame of each track.
-        threads: Number of tracks at the same time.
+        ways: Which tracks are followed.
         shared: Collects the progress of all tracks.
     """
     first = follow(ik, table, pose.inside, shared.part(0))
-    if len(table) < 2 or (candidates == 1 and not both_ways) or shared.late:
+    if len(table) < 2 or ways.tracks == 1 or shared.late:
         return first, find_jumps(ik, table, pose.inside, first, follow, switches=not shared.late)
     full = complete(ik, table, first)
 
@@ -314,18 +326,18 @@ def _follow_best(
         start = pose.inside if k == 0 else ik.skeleton.random_pose(k).inside
         rows = first if k == 0 else follow(ik, full, start, shared.part(k))
         found = [(rows, find_jumps(ik, full, start, rows, follow, switches=not shared.late))]
-        if both_ways:
+        if ways.both_ways:
             end = rows[-1:, ik.places].copy()
             reverse = np.ascontiguousarray(full[::-1])
-            back = follow(ik, reverse, end, shared.part(candidates + k))
+            back = follow(ik, reverse, end, shared.part(ways.candidates + k))
             jumped = find_jumps(ik, reverse, end, back, follow, switches=not shared.late)
             jumped = np.concatenate([[False], jumped[::-1][:-1]])
             found.append((back[::-1].copy(), jumped))
         return found
 
-    with ThreadPoolExecutor(min(threads, candidates)) as pool:
+    with ThreadPoolExecutor(min(ways.threads, ways.candidates)) as pool:
         try:
-            found = list(pool.map(there_and_back, range(candidates)))
+            found = list(pool.map(there_and_back, range(ways.candidates)))
         except BaseException:
             shared.stop()
             raise

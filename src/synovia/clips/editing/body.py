@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.feet import contact_spans, feet_of, up_axis
 from synovia.clips.loosened import widened
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
+from synovia.model.feet import contact_spans, feet_of, up_axis
 from synovia.model.limits import SwingTwist
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
@@ -155,7 +155,7 @@ def _planted(motion: Motion, names: Sequence[str | int] | None, up: str | None) 
         return ()
     try:
         found = feet_of(skeleton, names)
-        axis = up_axis(motion, found, up)
+        axis = up_axis(skeleton, motion.positions(), found, up, motion.name)
     except (UnsupportedError, InputError):
         if names is not None or up is not None:
             raise

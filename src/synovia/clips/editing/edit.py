@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from synovia.arguments import as_call, check_kind
 from synovia.clips.editing.body import Body
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
-from synovia.clips.editing.problems import errors_of
-from synovia.clips.feet import frames_text
+from synovia.clips.editing.problems import Options, errors_of
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.solution import length_text
 from synovia.layers import Layer
+from synovia.model.feet import frames_text
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
@@ -145,7 +145,7 @@ def edit(
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     wanted = _as_layers(layers)
-    watch = Watch(deadline_of(deadline))
+    options = Options(Watch(deadline_of(deadline)), tolerance)
     acting = [(i, layer) for i, layer in enumerate(wanted) if not layer.empty]
     count = len(motion)
     if not acting or not count:
@@ -157,7 +157,7 @@ def edit(
     for i, layer in acting:
         try:
             earlier = [result for _, result in results]
-            result = LayerOnClip(body, q, layer, earlier, watch, tolerance).apply()
+            result = LayerOnClip(body, q, layer, earlier, options).apply()
         except SynoviaError as error:
             raise restated(error, type(error), ": ".join(filter(None, (_place(i, layer), error.where)))) from error
         q = result.q
