@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import as_call, check_kind
+from synovia.arguments import check_kind
 from synovia.clips.editing.body import Body
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
 from synovia.clips.editing.problems import Options, errors_of
@@ -99,8 +99,9 @@ class Edited:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults."""
-        return as_call(self, {"motion": self.motion, "reached": self.reached, "findings": self.findings})
+        """Return how many frames have changed, and how many reach their goals."""
+        total, acting, missed = len(self.motion), int(self.acts.sum()), len(self.missed_frames)
+        return f"<Edited: {acting} of {total} frames changed, {missed} missed>"
 
 
 def edit(
