@@ -16,8 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from synovia import goals, notebook
-from synovia.model.clip_tools import repair
+from synovia import goals, notebook, planting
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -294,4 +293,4 @@ def __dir__() -> list[str]:
 
 
 notebook.draw_with(lambda subject, size: __getattr__("picture")(subject, size=size))  # imported for the first picture
-repair.repair_with(lambda motion: __getattr__("foot_lock")(motion).motion)  # the foot lock is above motions
+planting.plant_with(lambda motion: __getattr__("foot_lock")(motion).motion)  # the foot lock is above motions

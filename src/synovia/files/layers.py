@@ -132,7 +132,8 @@ def read_layers(path: str | os.PathLike[str], skeleton: Skeleton | None = None) 
     if skeleton is not None:
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     forms = ROTATION_FORMS | {"rotations": ROTATION_FORMS["rotation"]}
-    file = TypedFile(LayerFile, "layer file", SCHEMA, _LARGEST, _fields, choices=KINDS, forms=forms).read(as_path(path))
+    form = TypedFile(LayerFile, "layer file", SCHEMA, _LARGEST, _fields, choices=KINDS, forms=forms)
+    file = form.read(as_path(path))
     layers: list[Layer] = []
     for i, entry in enumerate(file.layers):
         try:

@@ -20,12 +20,12 @@ from synovia.model.clip_tools.loop import cut_for_loop, looped, looped_scale
 from synovia.model.clip_tools.lowpass import low_pass_of, smoothed
 from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse, up_of_clip
-from synovia.model.clip_tools.repair import with_planted_feet
 from synovia.model.clip_tools.splines import interpolated, positive
 from synovia.model.geometry import Array, Bools, as_direction, as_numbers, dimensions, is_number
 from synovia.model.joint import Joint
 from synovia.model.pose import checked_q, world_frames
 from synovia.model.root import root_of
+from synovia.planting import with_planted_feet
 from synovia.text import counted
 
 _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)  # glTF files of one body differ in these: what their clips move

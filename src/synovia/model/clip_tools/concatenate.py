@@ -13,9 +13,9 @@ from synovia.model.clip_tools.additive import same_rate
 from synovia.model.clip_tools.bounds import held, kept_limits
 from synovia.model.clip_tools.chart import Chart, smoothstep
 from synovia.model.clip_tools.path import Ground, inverse, moves_otherwise
-from synovia.model.clip_tools.repair import with_planted_feet
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion, frames_of
+from synovia.planting import with_planted_feet
 
 
 def concatenate(motions: Iterable[Motion], *, blend: int = 0, align: bool = False, lock_feet: bool = False) -> Motion:

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 _M = TypeVar("_M")
-_repair: list[Callable[[Any], Any]] = []  # at most one
+_plant: list[Callable[[Any], Any]] = []  # at most one
 
 
-def repair_with(repair: Callable[[Any], Any]) -> None:
+def plant_with(plant: Callable[[Any], Any]) -> None:
     """Register the function that holds the planted feet of a clip.
 
     Args:
-        repair: Returns the clip with planted feet, or raises an error if it knows no feet.
+        plant: Returns the clip with planted feet, or raises an error if it knows no feet.
     """
-    _repair[:] = [repair]
+    _plant[:] = [plant]
 
 
 def with_planted_feet(motion: _M) -> _M:
@@ -28,6 +28,6 @@ def with_planted_feet(motion: _M) -> _M:
     Raises:
         UnsupportedError: If no joint is recognised as a foot, or the clip is too short.
     """
-    for repair in _repair:
-        motion = repair(motion)
+    for plant in _plant:
+        motion = plant(motion)
     return motion
