@@ -100,10 +100,10 @@ class Body:
             if joint.kind.v_size and row != self.top:
                 limb = self.limb(row)
                 groups.setdefault(limb[-1] if limb else -1, []).append(row)
-        q = self._motion.q
+        each = np.ptp(self._motion.q, axis=0)
         out: set[int] = set()
         for rows in groups.values():
-            spans = {row: float(np.ptp(q[:, skeleton.q_slice(row)], axis=0).max(initial=0.0)) for row in rows}
+            spans = {row: float(each[skeleton.q_slice(row)].max(initial=0.0)) for row in rows}
             if max(spans.values()) > _STILL:
                 out.update(row for row, span in spans.items() if span <= _STILL)
         return frozenset(out)

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import as_call, check_kind
+from synovia.arguments import check_kind
 from synovia.clips.editing.body import Body
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
-from synovia.clips.editing.problems import errors_of
+from synovia.clips.editing.problems import Options, errors_of
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.solution import length_text
@@ -99,8 +99,9 @@ class Edited:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults."""
-        return as_call(self, {"motion": self.motion, "reached": self.reached, "findings": self.findings})
+        """Return how many frames have changed, and how many reach their goals."""
+        total, acting, missed = len(self.motion), int(self.acts.sum()), len(self.missed_frames)
+        return f"<Edited: {acting} of {total} frames changed, {missed} missed>"
 
 
 def edit(
@@ -145,7 +146,7 @@ def edit(
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     wanted = _as_layers(layers)
-    watch = Watch(deadline_of(deadline))
+    options = Options(Watch(deadline_of(deadline)), tolerance)
     acting = [(i, layer) for i, layer in enumerate(wanted) if not layer.empty]
     count = len(motion)
     if not acting or not count:
@@ -157,7 +158,7 @@ def edit(
     for i, layer in acting:
         try:
             earlier = [result for _, result in results]
-            result = LayerOnClip(body, q, layer, earlier, watch, tolerance).apply()
+            result = LayerOnClip(body, q, layer, earlier, options).apply()
         except SynoviaError as error:
             raise restated(error, type(error), ": ".join(filter(None, (_place(i, layer), error.where)))) from error
         q = result.q

@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 
 from synovia.clips.editing.body import Body, PlantedFoot
 from synovia.clips.editing.keys import KeyCurves, columns_of
-from synovia.clips.editing.problems import Asked, Problems, Stage
+from synovia.clips.editing.problems import Asked, Options, Problems, Stage
 from synovia.clips.editing.smoothness import Moved, without_fast_parts
 from synovia.errors import InputError
 from synovia.goals import Goal, PoseGoal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.interrupts import Watch
 from synovia.layers import Layer, LayerTarget
 from synovia.model import Skeleton
 from synovia.model.change import blend, change_between, changed, no_change, smooth
@@ -74,8 +73,7 @@ class LayerOnClip:
         q: The clip below the layer, (T, nq).
         layer: The layer.
         earlier: Results of the layers below. Their goals stay met where those of this layer allow it.
-        watch: When to stop.
-        tolerance: As in ``IK``; None for the default.
+        options: When to stop, and the tolerance.
 
     Raises:
         InputError: If the layer does not fit the clip.
@@ -88,11 +86,10 @@ class LayerOnClip:
         q: Array,
         layer: Layer,
         earlier: Sequence[LayerResult],
-        watch: Watch,
-        tolerance: tuple[float, float] | None,
+        options: Options,
     ) -> None:
         """Find the frames in which it acts, and move joints by its keys."""
-        self._body, self._q, self._layer, self._watch, self._tolerance = body, q, layer, watch, tolerance
+        self._body, self._q, self._layer, self._options = body, q, layer, options
         self._earlier = earlier
         self._skeleton, self._fps = body.skeleton, body.fps
         self._first, self._last = layer.bounds(len(q))
@@ -116,7 +113,7 @@ class LayerOnClip:
         every = [*asked, *self._kept(asked)]
         for stage in self._stages(asked, every):
             goals = [every[k] for k in stage.goals]
-            problems = Problems(self._body, self._below, self._frames, goals, stage, self._watch, self._tolerance)
+            problems = Problems(self._body, self._below, self._frames, goals, stage, self._options)
             if (solved := self._solved(problems, goals)) is not None:
                 q[self._frames], missed, aimed = solved
                 return LayerResult(q, self._frames, tuple(asked), missed, aimed, stage.feet, self._cut)

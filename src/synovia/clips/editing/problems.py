@@ -52,6 +52,19 @@ class EditSolver(FullBody):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Options:
+    """What an edit is solved with.
+
+    Args:
+        watch: When to stop.
+        tolerance: As in ``IK``; None for the default.
+    """
+
+    watch: Watch
+    tolerance: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Asked:
     """A goal of a layer, resolved, with its targets.
 
@@ -115,23 +128,15 @@ class Problems:
         frames: Numbers of these frames, (n,).
         asked: The goals.
         stage: Which joints move.
-        watch: When to stop.
-        tolerance: As in ``IK``; None for the default.
+        options: When to stop, and the tolerance.
     """
 
     def __init__(
-        self,
-        body: Body,
-        below: Array,
-        frames: Ints,
-        asked: Sequence[Asked],
-        stage: Stage,
-        watch: Watch,
-        tolerance: tuple[float, float] | None,
+        self, body: Body, below: Array, frames: Ints, asked: Sequence[Asked], stage: Stage, options: Options
     ) -> None:
         """Find where the feet are."""
         self._body, self._frames, self._asked, self._stage = body, frames, asked, stage
-        self._watch, self._tolerance = watch, tolerance
+        self._watch, self._tolerance = options.watch, options.tolerance
         self._rest = below[0]
         worlds = world_frames(body.skeleton, below) if stage.feet else np.empty((0, 0, 12))
         self._places = [frames_to_transforms(worlds[:, foot.head]) for foot in stage.feet]
