@@ -268,7 +268,7 @@ def test_blocks_do_not_depend_on_how_a_file_is_stored(tmp_path, monkeypatch):
     for name in ("a.parquet", "b.arrow"):
         task = SolveTable("arm7", None, as_solver(None))
         item = Item(name, tmp_path / name, "out.parquet")
-        assert task.run(item, tmp_path / f"{name}.out.parquet")["reached"] == 24
+        assert task.work(item, tmp_path / f"{name}.out.parquet")["reached"] == 24
         answer = parquet.read_table(tmp_path / f"{name}.out.parquet")
         assert answer.schema.field("status").type == arrow.string()
         assert answer["error"].null_count == 24
@@ -542,7 +542,7 @@ def solved(folder, name, columns, output):
     else:
         arrow = pytest.importorskip("pyarrow")
         pytest.importorskip("pyarrow.parquet").write_table(arrow.table(columns), path)
-    SolveTable("arm7", None, as_solver(None)).run(Item(name, path, output), folder / output)
+    SolveTable("arm7", None, as_solver(None)).work(Item(name, path, output), folder / output)
     return folder / output
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from synovia.batch.content import model_settings
 from synovia.batch.inputs import Item
 from synovia.batch.tasks import (
     ClipReader,
@@ -18,7 +19,6 @@ from synovia.batch.tasks import (
     drawn,
     file_of,
     judged_alone,
-    model_settings,
     motion_endings,
     original,
     output_motion,
@@ -153,7 +153,7 @@ class FollowTargets:
         """The reader of clips of the model."""
         return ClipReader(self.reader.clip, self.model, self.reader.trim)
 
-    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+    def work(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the motion; return its figures."""
         notes: list[str] = []
         if self.tracks:

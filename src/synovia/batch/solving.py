@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
 from synovia.batch.columns import STATUS
+from synovia.batch.content import model_settings
 from synovia.batch.functions import Solve
 from synovia.batch.inputs import Item, collect
 from synovia.batch.tables import ENDINGS, PART, Source, open_sink
-from synovia.batch.tasks import model_settings
 from synovia.batch.work import Figure, Task
 from synovia.errors import FileError, FormatError, InputError, restated
 from synovia.files.goals import read_goals
@@ -112,7 +112,7 @@ class SolveTable(Task):
         """Load the model; the kernels come with the first block, because its columns tell the goals."""
         _ = self.function
 
-    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+    def work(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the answers of an item; return its figures."""
         with Source(item.path) as source:
             return figures_of(write_answers(self.function, source, output, item.rows))

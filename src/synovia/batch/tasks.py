@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from synovia.batch.content import content_of
+from synovia.batch.content import file_settings, model_settings
 from synovia.batch.inputs import Item
-from synovia.batch.work import Figure, Picture, Task, joined
-from synovia.errors import FileError, FormatError, InputError, UnsupportedError
+from synovia.batch.work import Figure, Picture, joined
+from synovia.errors import FileError, InputError, UnsupportedError
 from synovia.io.csvfile import read_csv
 from synovia.io.load import format_of, formats, has_shapes, is_bundled, load_model, load_motion
 from synovia.io.save import save_motion
@@ -41,23 +41,6 @@ def written_endings() -> list[str]:
     """Return the endings of single files that a motion can be written to."""
     known = (fmt for fmt in formats() if fmt.holds_motions and fmt.write is not None)
     return [ending for fmt in known for ending in fmt.extensions if ending != ".gltf"]
-
-
-def model_settings(name: str) -> dict[str, str]:
-    """Return the name of a model and the hash of its file.
-
-    Raises:
-        FileError: If there is no such file.
-    """
-    if is_bundled(name):
-        return {"name": name}
-    load_model(name)
-    return _file_settings(name)
-
-
-def _file_settings(name: str) -> dict[str, str]:
-    """Return the name of a file and the hash of its content, with that of the files that it refers to."""
-    return {"name": Path(name).name, "sha256": content_of(Path(name)).sha256}
 
 
 def file_of(model: str | None) -> str | None:
@@ -218,7 +201,7 @@ class RetargetFile:
         """Return what decides about the output beside the input."""
         chosen = {"feet": self.feet, **self.reader.settings(), **self.options}
         if isinstance(rest := chosen.get("rest"), str) and Path(rest).is_file():
-            chosen["rest"] = _file_settings(rest)
+            chosen["rest"] = file_settings(rest)
         joints = None if self.joint_map is None else {role: list(pair) for role, pair in self.joint_map.items()}
         return {"target": model_settings(self.target), "joint_map": joints, **chosen}
 
@@ -233,7 +216,7 @@ class RetargetFile:
             if self.joint_map is None:
                 raise  # the model has no legs: every clip would fail
 
-    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+    def work(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the motion; return its figures."""
         from synovia.retargeting import retarget
 
@@ -306,42 +289,6 @@ def output_motion(skeleton: Skeleton, path: Path) -> Motion:
 
 
 @dataclass(frozen=True)
-class ConvertFile(Task):
-    """Write a clip in another format.
-
-    Args:
-        reader: How clips are read.
-        into: The glTF whose copy gets the clip; None for the model, else the input itself.
-        verify: Whether an output that does not show the clip is a failure.
-    """
-
-    reader: ClipReader = field(default_factory=ClipReader)
-    into: str | None = None
-    verify: bool = False
-    name = "convert"
-
-    def settings(self) -> dict[str, Any]:
-        """Return what decides about the output beside the input."""
-        return {**self.reader.settings(), "into": None if self.into is None else model_settings(self.into)}
-
-    def prepare(self) -> None:
-        """Load the model and the kernels: positions need forward kinematics."""
-        self.reader.prepare()
-        warm_clip().positions()
-
-    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
-        """Write the clip; return its figures."""
-        motion, notes = self.reader.read(item.path)
-        copied = self.into or self.reader.copied(item.path)
-        if output.suffix.lower() == ".glb" and not format_of(Path(copied)).copies:
-            what = "a clip in glTF needs a file of this format to copy"
-            raise FormatError(what, where=str(item.path), expected="--into with a .glb file")
-        save_motion(motion, output, into=copied, verify=self.verify)
-        figures = {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
-        return figures | {"notes": joined(notes)}
-
-
-@dataclass(frozen=True)
 class LockFeet:
     """Hold the standing feet of a clip.
 
@@ -378,7 +325,7 @@ class LockFeet:
 
         return foot_lock(motion, feet=self.feet, up=self.up, blend=self.blend, threads=1)
 
-    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+    def work(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the clip; return its figures."""
         motion, notes = self.reader.read(item.path)
         locked = self.locked(motion)
@@ -451,7 +398,7 @@ class FitPoints:
         """Load the model; the kernels come with the first file, because a fit loads them by what the points ask."""
         _ = self.skeleton
 
-    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+    def work(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the motion; return its figures."""
         from synovia.clips import fit_keypoints
         from synovia.clips.pointfile import read_points
@@ -499,7 +446,7 @@ class RenderFile:
         require_pillow()
         self.reader.prepare()
 
-    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+    def work(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the film; return its figures."""
         from synovia.draw import render
 

@@ -12,8 +12,9 @@ from synovia.cli import completion
 from synovia.cli.command import Argument, Decorator, bundle
 from synovia.cli.output import printable, talk
 from synovia.cli.saving import tell_notes
-from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, Word, numbers
+from synovia.cli.values import FILE, FILE_NAME, typed
 from synovia.errors import InputError
+from synovia.jobs.options import NUMBER, Number, Parsed, Word, numbers_of
 
 if TYPE_CHECKING:
     from synovia.batch.tasks import ClipReader
@@ -128,7 +129,7 @@ def _solver(text: str) -> str:
 
 def _tolerance(text: str) -> tuple[float, float]:
     """Return length and angle (radians) of ``POS[,DEG]``."""
-    values = numbers(text, 1, 2)
+    values = numbers_of(text, 1, 2)
     if min(values) <= 0.0:
         raise InputError("", value=text, expected="POS or POS,DEG, both above 0")
     return values[0], math.radians(values[1]) if len(values) > 1 else _DEFAULT_ANGLE
@@ -187,7 +188,7 @@ jobs_option: Final = click.option(
     "--jobs",
     "-j",
     metavar="N",
-    type=Number(1, whole=True),
+    type=typed(Number(1, whole=True)),
     help="Number of threads; results are identical for any number.",
     show_default="all cores",
 )
@@ -195,20 +196,20 @@ tolerance_option: Final = click.option(
     "--tol",
     "tolerance",
     metavar="POS[,DEG]",
-    type=Checked(_tolerance),
+    type=typed(Parsed(_tolerance)),
     help="When a goal counts as reached: a length in the file's unit, and an angle in degrees.",
     show_default="1e-4 of the reach, 1e-3 rad",
 )
 deadline_option: Final = click.option(
     "--deadline",
     metavar="SECONDS",
-    type=Number(0),
+    type=typed(Number(0)),
     help="Stop solving after this time, with the best pose so far.",
     show_default="never",
 )
 look_option: Final = click.option(
     "--look",
-    type=Word(("surface", "bones", "both")),
+    type=typed(Word(("surface", "bones", "both"))),
     default="surface",
     help="What is drawn; a body without a surface shows its bones.",
 )
@@ -239,7 +240,7 @@ def solver_option(text: str, default: str, *, multiple: bool = False) -> Decorat
     return click.option(
         "--solver",
         metavar="NAME",
-        type=Checked(_solver),
+        type=typed(Parsed(_solver)),
         multiple=multiple,
         shell_complete=completion.solvers,
         help=text,
@@ -260,7 +261,7 @@ def root_option(default: str | None = "fixed", shown: str | bool = True) -> Deco
     return click.option(
         "--root",
         metavar="fixed|free|AXES",
-        type=Checked(_root),
+        type=typed(Parsed(_root)),
         default=default,
         shell_complete=completion.roots,
         help="How the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'.",
@@ -287,7 +288,7 @@ def joint_option(text: str, default: str) -> Decorator:
 
 def up_option(text: str) -> Decorator:
     """Return the option ``--up`` of a command, with a help text."""
-    return click.option("--up", type=Word(AXES), metavar="AXIS", help=text, show_default="found")
+    return click.option("--up", type=typed(Word(AXES)), metavar="AXIS", help=text, show_default="found")
 
 
 def velocity_option(text: str, share_of: str | None = None) -> Decorator:
@@ -301,18 +302,18 @@ def velocity_option(text: str, share_of: str | None = None) -> Decorator:
 
     def velocities(value: str) -> float | dict[str, float] | str:
         if share_of is not None and value.endswith("%"):
-            positive.convert(value[:-1], None, None)
+            positive.of(value[:-1])
             return value
         if "," not in value and "=" not in value:
-            return positive.convert(value, None, None)
+            return positive.of(value)
         parts = [part.rpartition("=") for part in value.split(",")]
-        found = {joint.strip(): positive.convert(speed, None, None) for joint, _, speed in parts}
+        found = {joint.strip(): positive.of(speed) for joint, _, speed in parts}
         if "" in found or len(found) < len(parts):
             raise InputError("", value=value, expected="one speed, or JOINT=SPEED once for each joint")
         return found
 
     metavar = "V|A=V,B=V" if share_of is None else "V|A=V,B=V|N%"
-    return click.option("--velocity", metavar=metavar, type=Checked(velocities), help=text, show_default=share_of)
+    return click.option("--velocity", metavar=metavar, type=typed(Parsed(velocities)), help=text, show_default=share_of)
 
 
 def output_option(text: str, *, required: bool = False) -> Decorator:

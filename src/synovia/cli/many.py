@@ -14,7 +14,8 @@ from synovia.cli.command import Decorator, bundle, refuse, wrong
 from synovia.cli.inputs import force_option, jobs_option, json_option
 from synovia.cli.output import MISSED, REACHED, emit, printable, talk
 from synovia.cli.progress import Bar
-from synovia.cli.values import Checked, Word, ending_type
+from synovia.cli.values import typed
+from synovia.jobs.options import Parsed, Word, ending_of
 from synovia.text import counted
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def format_option(
         "--format",
         "file_format",
         metavar=metavar,
-        type=ending_type(known),
+        type=typed(Parsed(lambda text: ending_of(text, known()))),
         help="Format of the outputs, for folders.",
         show_default=default,
     )
@@ -184,7 +185,7 @@ def many_options(json: Decorator = json_option) -> Decorator:
         jobs_option,
         click.option(
             "--engine",
-            type=Word(("local", "ray")),
+            type=typed(Word(("local", "ray"))),
             default="local",
             help="For many inputs: processes on this machine, or a Ray cluster.",
         ),
@@ -194,7 +195,7 @@ def many_options(json: Decorator = json_option) -> Decorator:
         click.option(
             "--shard",
             metavar="I/N",
-            type=Checked(_shard),
+            type=typed(Parsed(_shard)),
             help="Only the I-th of N shares of the inputs, for job arrays.",
             show_default="all",
         ),

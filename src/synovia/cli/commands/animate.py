@@ -26,8 +26,9 @@ from synovia.cli.many import Options, format_option, many_options, run_many
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.cli.saving import save_clip, tell_notes, verify_option
-from synovia.cli.values import FILE, FILE_NAME, Checked, Number, Word, names
+from synovia.cli.values import FILE, FILE_NAME, typed
 from synovia.errors import InputError
+from synovia.jobs.options import Number, Parsed, Word, names_of
 
 AUTO: Final = "auto"  # a body made to measure
 
@@ -84,23 +85,27 @@ def _pairs(text: str) -> dict[str, str]:
 @click.option(
     "--preset",
     metavar="NAME",
-    type=Word(("mediapipe", "coco", "openpose", "h36m", "smpl")),
+    type=typed(Word(("mediapipe", "coco", "openpose", "h36m", "smpl"))),
     help="Order of the points: mediapipe, coco, openpose, h36m or smpl.",
     show_default="by names or number",
 )
 @click.option(
     "--mirror",
-    type=Word(("x", "y", "z", "names", "none")),
+    type=typed(Word(("x", "y", "z", "names", "none"))),
     help="Undo a mirror image of the points: negate an axis, or exchange left and right.",
     show_default="where the cause is clear",
 )
 @click.option(
-    "--fps", metavar="RATE", type=Number(1e-3), help="Frames per second of points.", show_default="the file's, else 30"
+    "--fps",
+    metavar="RATE",
+    type=typed(Number(1e-3)),
+    help="Frames per second of points.",
+    show_default="the file's, else 30",
 )
 @click.option(
     "--joints",
     metavar="A,B=C",
-    type=Checked(_pairs),
+    type=typed(Parsed(_pairs)),
     help="Joints that follow; B=C: B follows C of the clip or the points.",
     show_default="all tips; all points",
 )
@@ -111,20 +116,26 @@ def _pairs(text: str) -> dict[str, str]:
 @click.option(
     "--candidates",
     metavar="N",
-    type=Number(1, whole=True),
+    type=typed(Number(1, whole=True)),
     default=1,
     help="Start poses to try; the best clip is taken.",
 )
 @click.option("--both-ways", is_flag=True, help="Track from the end as well.")
 @click.option(
-    "--smooth", metavar="SECONDS", type=Number(0), default=0.0, help="Remove motion that is quicker than this."
+    "--smooth", metavar="SECONDS", type=typed(Number(0)), default=0.0, help="Remove motion that is quicker than this."
 )
 @velocity_option("Largest speed of a joint, radians or length units per second; a frame that comes too late is a miss.")
 @click.option("--foot-lock", is_flag=True, help="Keep standing feet in place and above the floor.")
-@click.option("--feet", metavar="LEFT,RIGHT", type=Checked(names), help="The ankles.", show_default="by role or name")
+@click.option(
+    "--feet", metavar="LEFT,RIGHT", type=typed(Parsed(names_of)), help="The ankles.", show_default="by role or name"
+)
 @up_option("Axis that points up, of the clip or of points.")
 @click.option(
-    "--blend", metavar="SECONDS", type=Number(0), default=0.06, help="Fade-in and fade-out of a foot's correction."
+    "--blend",
+    metavar="SECONDS",
+    type=typed(Number(0)),
+    default=0.06,
+    help="Fade-in and fade-out of a foot's correction.",
 )
 @deadline_option
 @output_option("Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE); or a folder.")

@@ -23,8 +23,9 @@ from synovia.cli.inputs import (
 )
 from synovia.cli.output import emit_json, emit_lines, number, table, time_text, unit_name
 from synovia.cli.progress import Bar
-from synovia.cli.values import FILE, Number
+from synovia.cli.values import FILE, typed
 from synovia.errors import UnsupportedError
+from synovia.jobs.options import Number
 
 if TYPE_CHECKING:
     from synovia.comparison import Comparison, Row
@@ -37,11 +38,13 @@ SCHEMA: Final = "synovia.bench/1"
 @joint_option("A joint with a goal", "hands, feet and head, else the tips")
 @solver_option("A solver; repeat for more.", "all", multiple=True)
 @click.option("--pose", is_flag=True, help="Ask for orientations too.")
-@click.option("--problems", metavar="N", type=Number(1, 10**6, whole=True), default=200, help="Separate problems.")
-@click.option("--seed", metavar="N", type=Number(0, whole=True), default=0, help="Seed of the problems.")
+@click.option(
+    "--problems", metavar="N", type=typed(Number(1, 10**6, whole=True)), default=200, help="Separate problems."
+)
+@click.option("--seed", metavar="N", type=typed(Number(0, whole=True)), default=0, help="Seed of the problems.")
 @tolerance_option
 @root_option()
-@click.option("--budget", metavar="SECONDS", type=Number(0.01), default=5.0, help="Time limit for each solver.")
+@click.option("--budget", metavar="SECONDS", type=typed(Number(0.01)), default=5.0, help="Time limit for each solver.")
 @click.option("--plot", metavar="PNG", type=FILE, help="Plot the error by step; needs the extra [plot].")
 @force_option
 @json_option

@@ -25,8 +25,9 @@ from synovia.cli.inputs import (
 from synovia.cli.many import Options, format_option, json_lines, many_options, run_many
 from synovia.cli.output import REACHED, talk, warnings_told
 from synovia.cli.progress import Bar
-from synovia.cli.values import FILE, FILE_NAME, Checked, Number, Word, names, numbers
+from synovia.cli.values import FILE, FILE_NAME, typed
 from synovia.errors import InputError
+from synovia.jobs.options import Number, Parsed, Word, names_of, numbers_of
 
 _VIEWS: Final = ("three-quarter", "front", "back", "left", "right", "top")
 
@@ -44,7 +45,7 @@ def _view(text: str) -> str | tuple[float, float]:
     if text in _VIEWS:
         return text
     with suppress(InputError):
-        azimuth, elevation = numbers(text, 2, 2)
+        azimuth, elevation = numbers_of(text, 2, 2)
         if -90.0 <= elevation <= 90.0:
             return azimuth, elevation
     raise InputError(
@@ -74,18 +75,22 @@ def _beside_option(text: str) -> Decorator:
 @click.option(
     "--title", metavar="TEXT", multiple=True, help="Text at the top; repeat with --beside, the left one first."
 )
-@click.option("--size", metavar="WxH", type=Checked(_size), default="960x540", help="Pixels.")
-@click.option("--fps", metavar="N", type=Number(0.1), help="Frames per second.", show_default="the clip's, at most 30")
+@click.option("--size", metavar="WxH", type=typed(Parsed(_size)), default="960x540", help="Pixels.")
+@click.option(
+    "--fps", metavar="N", type=typed(Number(0.1)), help="Frames per second.", show_default="the clip's, at most 30"
+)
 @click.option(
     "--view",
     metavar="NAME|A,E",
-    type=Checked(_view),
+    type=typed(Parsed(_view)),
     default="three-quarter",
     help=f"{', '.join(_VIEWS)}, or angles in degrees.",
 )
-@click.option("--theme", type=Word(("light", "dark")), default="light", help="Colours.")
+@click.option("--theme", type=typed(Word(("light", "dark"))), default="light", help="Colours.")
 @look_option
-@click.option("--angles", metavar="A,B", type=Checked(names), help="Joints whose angles are written, in degrees.")
+@click.option(
+    "--angles", metavar="A,B", type=typed(Parsed(names_of)), help="Joints whose angles are written, in degrees."
+)
 @click.option("--captions/--no-captions", default=True, help="Write the time and the number of the frame.")
 @format_option("gif|mp4|png", _film_endings, "gif")
 @many_options(json_lines)

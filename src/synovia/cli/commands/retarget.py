@@ -25,8 +25,9 @@ from synovia.cli.many import Options, format_option, many_options, run_many
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.cli.saving import save_clip, verify_option
-from synovia.cli.values import FILE, NUMBER, Checked
+from synovia.cli.values import FILE, typed
 from synovia.errors import InputError
+from synovia.jobs.options import NUMBER, Parsed
 
 if TYPE_CHECKING:
     from synovia.clips import Ends
@@ -74,7 +75,7 @@ def _velocity(given: float | dict[str, float] | str | None, body: Skeleton) -> f
 @click.option(
     "--rest",
     metavar="POSE",
-    type=Checked(_rest),
+    type=typed(Parsed(_rest)),
     help="Pose of SRC that means standing: file, bind, first, tpose, the number of a frame, or a pose file.",
     show_default="found from the clip",
 )

@@ -7,7 +7,8 @@ import click
 from synovia.cli.command import Argument, Command
 from synovia.cli.inputs import json_option, model_argument, model_option, roles_option, with_roles
 from synovia.cli.output import emit, emit_json, emit_lines
-from synovia.cli.values import Word
+from synovia.cli.values import typed
+from synovia.jobs.options import Word
 
 
 @click.command(cls=Command)
@@ -32,7 +33,7 @@ def inspect(file: str, model: str | None, as_json: bool) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("name", cls=Argument, type=Word(("goals", "track")), help="Which schema.")
+@click.argument("name", cls=Argument, type=typed(Word(("goals", "track"))), help="Which schema.")
 def schema(name: str) -> None:
     """Print the JSON schema of goal files or track files."""
     from importlib.resources import files

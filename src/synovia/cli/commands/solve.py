@@ -29,8 +29,9 @@ from synovia.cli.many import ONLY_MANY, Options, format_option, many_options, ru
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, emit_lines, talk, time_text, warnings_told
 from synovia.cli.progress import Bar
 from synovia.cli.saving import save_one_pose, verify_option
-from synovia.cli.values import FILE, FILE_NAME, NUMBER, Checked, Number, numbers
+from synovia.cli.values import FILE, FILE_NAME, typed
 from synovia.errors import InputError, UnsupportedError
+from synovia.jobs.options import NUMBER, Number, Parsed, numbers_of
 from synovia.text import counted
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _Rotation = tuple[str, "Array"]  # joint and rotation matrix
 def _position(text: str) -> _Position:
     """Return joint and position of ``JOINT=X,Y,Z``."""
     joint, value = _joint_and_value(text, "JOINT=X,Y,Z")
-    return joint, numbers(value, 3, 3, text)
+    return joint, numbers_of(value, 3, 3, text)
 
 
 def _rotation(text: str) -> _Rotation:
@@ -68,7 +69,7 @@ def _rotation(text: str) -> _Rotation:
     size = 4 if quaternion else len(way)
     if not colon or not size:
         raise InputError("", value=text, expected="JOINT=xyz:A,B,C")
-    values = numbers(angles, size, size, text)
+    values = numbers_of(angles, size, size, text)
     turn = RotationSpec(**{way: values}) if quaternion else RotationSpec(euler=way, degrees=list(values))  # type: ignore[arg-type]
     return joint, to_matrix(turn, f"rotation of {joint!r}")
 
@@ -94,7 +95,7 @@ def _start(text: str) -> int | Path | None:
     word, colon, seed = text.partition(":")
     if word != "random" or not colon:
         raise InputError("", value=text, expected="rest, random:SEED such as random:1, or a pose file")
-    return int(_POSE_SEED.convert(seed, None, None))
+    return int(_POSE_SEED.of(seed))
 
 
 def _table_endings() -> Sequence[str]:
@@ -114,7 +115,7 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
         text: Help text.
     """
     return click.option(
-        *names, metavar=f"JOINT={value}", type=Checked(parse), multiple=True, shell_complete=targets, help=text
+        *names, metavar=f"JOINT={value}", type=typed(Parsed(parse)), multiple=True, shell_complete=targets, help=text
     )
 
 
@@ -157,20 +158,20 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
 @click.option(
     "--start",
     metavar="POSE|rest|random:SEED",
-    type=Checked(_start),
+    type=typed(Parsed(_start)),
     help="Pose to start from.",
     show_default="rest",
 )
 @click.option(
     "--attempts",
     metavar="N",
-    type=Number(1, 10**6, whole=True),
+    type=typed(Number(1, 10**6, whole=True)),
     help="Most attempts; all but the first start at random. A solve makes fewer if it proves that a goal cannot be"
     " reached, or if the body is large.",
     show_default="the solver's",
 )
 @click.option(
-    "--seed", metavar="N", type=Number(0, 2**31 - 1, whole=True), help="Seed of the restarts.", show_default="0"
+    "--seed", metavar="N", type=typed(Number(0, 2**31 - 1, whole=True)), help="Seed of the restarts.", show_default="0"
 )
 @deadline_option
 @output_option(

@@ -26,7 +26,8 @@ from synovia.cli.inputs import (
 )
 from synovia.cli.output import emit, emit_json, printable, talk
 from synovia.cli.saving import untold
-from synovia.cli.values import FILE, Number
+from synovia.cli.values import FILE, typed
+from synovia.jobs.options import Number
 
 if TYPE_CHECKING:
     from synovia.viewer import View
@@ -54,7 +55,11 @@ if TYPE_CHECKING:
     "--host", metavar="ADDRESS", default="127.0.0.1", help="Address to serve on; all but local ones need a token."
 )
 @click.option(
-    "--port", metavar="N", type=Number(0, 2**16 - 1, whole=True), default=8080, help="Port to try first; 0 for any."
+    "--port",
+    metavar="N",
+    type=typed(Number(0, 2**16 - 1, whole=True)),
+    default=8080,
+    help="Port to try first; 0 for any.",
 )
 @click.option("--token", metavar="SECRET", help="Secret of the page.", show_default="random, if needed")
 @click.option("--dark", is_flag=True, help="Start dark.")

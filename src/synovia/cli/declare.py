@@ -1,0 +1,122 @@
+"""From the description of a job to its command: options, arguments, and the job that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+
+from synovia.cli import completion
+from synovia.cli.command import Argument, Command
+from synovia.cli.running import perform
+from synovia.cli.values import typed
+from synovia.jobs.base import UsageError
+from synovia.jobs.job import Running, Verb, running_options
+from synovia.jobs.options import Flag, Option, flag_of
+
+SOURCES: Final = "sources"
+JSON: Final = "as_json"
+_OF_RUNNING: Final = tuple(one.name for one in fields(Running))
+_OFFERS: Final = {
+    "models": completion.models, "joints": completion.joints, "targets": completion.targets,
+    "solvers": completion.solvers, "roots": completion.roots,
+}  # fmt: skip
+
+
+def command_of(name: str, verb: Verb) -> click.Command:
+    """Return the command of a description.
+
+    Args:
+        name: Its name.
+        verb: The description.
+    """
+    job = verb.jobs[0]
+    own = list(verb.options())
+    running = list(running_options(job))
+    parameters = [_argument(SOURCES, verb.sources, several=True)]
+    parameters += [_argument(field, said) for field, said, _ in own if said.positional]
+    parameters += _options([one for one in running if not one[1].last])
+    parameters += _options([one for one in own if not one[1].positional])
+    parameters += _options([one for one in running if one[1].last])
+    parameters.append(_json_option(prints_one=verb.prints_json))
+
+    def invoke(**given: Any) -> int:
+        return _invoke(verb, given)
+
+    return Command(name, params=parameters, callback=invoke, help=verb.about)
+
+
+def _options(described: Iterable[tuple[str, Option, Any]]) -> list[click.Parameter]:
+    """Return the options of descriptions."""
+    return [option_of(name, said, default) for name, said, default in described]
+
+
+def option_of(name: str, said: Option, default: Any = None) -> click.Option:
+    """Return the option of a description.
+
+    Args:
+        name: Its name among the arguments of the command.
+        said: The description.
+        default: Its default.
+    """
+    names = list(said.names) or [flag_of(name, said)]
+    more: dict[str, Any] = {}
+    if isinstance(said.kind, Flag):
+        if said.kind.both:
+            names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
+        else:
+            more["is_flag"] = True
+    else:
+        more = {"metavar": said.metavar, "type": typed(said.kind), "multiple": said.repeats}
+    if said.completes:
+        more["shell_complete"] = _OFFERS[said.completes]
+    shown = {"show_default": said.shown} if said.shown else {}
+    given = None if default == () else default
+    return click.Option([*names, name], help=said.help, required=said.required, default=given, **shown, **more)
+
+
+def _argument(name: str, said: Option, *, several: bool = False) -> click.Argument:
+    """Return the argument of a description; ``several`` if it takes as many as there are."""
+    more: dict[str, Any] = {"shell_complete": _OFFERS[said.completes]} if said.completes else {}
+    count = -1 if several else 1
+    return Argument([name], help=said.help, metavar=said.metavar, nargs=count, required=said.required, **more)
+
+
+def _json_option(*, prints_one: bool) -> click.Option:
+    """Return the option ``--json``; ``prints_one`` if the command has an object for a single input."""
+    text = "Print one JSON object." if prints_one else "For many inputs: print a line of JSON for each."
+    return click.Option(["--json", JSON], is_flag=True, help=text)
+
+
+def _invoke(verb: Verb, given: dict[str, Any]) -> int:
+    """Do what a command line asks for, and return the exit code."""
+    ctx = click.get_current_context()
+    sources, as_json = list(given.pop(SOURCES)), given.pop(JSON)
+    running = {name: given.pop(name) for name in _OF_RUNNING}
+    if verb.takes_output and running["output"] is None and len(sources) > 1:
+        running["output"] = sources.pop()
+    on_line = [name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    try:
+        how = Running(**_without_none(running))
+        job, sources = verb.made(_without_none(given), sources, on_line)
+        return perform(job, sources, how, as_json=as_json, prints_json=verb.prints_json)
+    except UsageError as error:
+        raise _usage(error, ctx) from error
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are given or have a default."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _usage(error: UsageError, ctx: click.Context) -> click.UsageError:
+    """Return the error of the command line."""
+    if not error.option:
+        return click.UsageError(error.what, ctx)
+    for parameter in ctx.command.params:
+        if error.option.startswith("--") and error.option in parameter.opts:
+            return click.BadParameter(error.what, ctx, parameter)
+    return click.BadParameter(error.what, ctx, param_hint=f"'{error.option}'")

@@ -1,0 +1,131 @@
+"""Where a job runs, who hears of its notes and its progress, and what it makes of one input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from synovia.errors import InputError
+
+if TYPE_CHECKING:
+    from synovia.batch.work import Figure
+    from synovia.io.verify import FileCheck
+
+REACHED: Final = 0  # exit codes
+MISSED: Final = 1
+Progress = Callable[[float, float], object]
+
+
+class UsageError(InputError):
+    """An option that cannot be used together with others, or with these inputs.
+
+    Args:
+        message: What was expected, a sentence.
+        option: The option, for example ``-o``; "" for several.
+    """
+
+    def __init__(self, message: str, option: str = "") -> None:
+        """Store the parts."""
+        super().__init__(message, where=option or None)
+        self.option = option
+
+
+class Host:
+    """Where a job runs: its threads, whether it may replace files, and who hears of its notes and its progress.
+
+    This one keeps the notes. The command line has one that prints them.
+
+    Args:
+        threads: Number of threads; None for all cores.
+        force: Whether files that exist are replaced.
+        progress: Called with what is done and the whole.
+    """
+
+    def __init__(self, threads: int | None = None, *, force: bool = False, progress: Progress | None = None) -> None:
+        """Store the arguments."""
+        self.threads, self.force, self._progress = threads, force, progress
+        self.notes: list[str] = []  # on the input
+        self.written: list[str] = []  # on the files that were written
+
+    def note(self, notes: Iterable[str], about: str = "") -> None:
+        """Take notes on what of an input was not kept.
+
+        Args:
+            notes: The notes.
+            about: Name of the clip.
+        """
+        del about
+        self.notes += notes
+
+    def note_model(self, notes: Iterable[str]) -> None:
+        """Take notes on a model, which are the same for all inputs."""
+
+    def say(self, text: str, about: str) -> None:
+        """Take a sentence on a clip with this name."""
+        del about
+        self.notes.append(text)
+
+    def wrote(self, path: Path, notes: Sequence[str]) -> None:
+        """Take notes on what a written file does not show."""
+        if notes:
+            self.written.append(f"{path}: {' '.join(notes)}")
+
+    def compared(self, check: FileCheck) -> None:
+        """Take the comparison of a written file with the memory."""
+
+    @contextmanager
+    def bar(self, text: str, count: int = 0) -> Generator[Progress | None]:
+        """Give what shows the progress of some work on ``count`` frames; None if nobody looks."""
+        del text, count
+        yield self._progress
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job made of one input.
+
+    Args:
+        result: The answer of the library, such as a ``Motion`` or a ``Retargeted``.
+        figures: Its figures, as in a row of the ledger.
+        code: Exit code of the command: 0, or 1 if goals were missed or a file differs from the memory.
+        files: The files that were written.
+        notes: What a user should know.
+        warnings: Sentences of the judge of clips.
+        text: Returns the report; None if there is none.
+        json: Returns the report as an object of plain values; None if there is none.
+        said: A sentence on what was done; "" if the report says it.
+        check: Comparison of the file with the memory; None if it was not asked for.
+        text_warns: Whether the report has the warnings.
+    """
+
+    result: Any
+    figures: Mapping[str, Figure]
+    code: int = REACHED
+    files: Sequence[Path] = ()
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    text: Callable[[], str] | None = None
+    json: Callable[[], Mapping[str, Any]] | None = None
+    said: str = ""
+    check: FileCheck | None = field(default=None, repr=False)
+    text_warns: bool = False
+
+    @classmethod
+    def of(cls, result: Any, figures: Mapping[str, Figure], *, check: FileCheck | None = None, **more: Any) -> Outcome:
+        """Return an outcome whose code is 1 if the written file differs from the memory, or ``falls_short`` is given.
+
+        Args:
+            result: The answer of the library.
+            figures: Its figures.
+            check: Comparison of the file with the memory; None if it was not asked for.
+            more: ``falls_short``, whether goals were missed; the other arguments.
+        """
+        missed = more.pop("falls_short", False) or (check is not None and not check.holds)
+        return cls(result, figures, MISSED if missed else REACHED, check=check, **more)
+
+    def report(self) -> str:
+        """Return the report as text."""
+        return self.said if self.text is None else self.text()

@@ -1,0 +1,224 @@
+"""Jobs: each option is described once; one input and a folder of one have the same answer; ledgers go on."""
+
+import csv
+import pickle
+import shutil
+from typing import Any, NamedTuple
+
+import click
+import pytest
+
+import synovia as sy
+from cli_runs import assert_refused, run
+from conftest import REPO
+from synovia.batch.ledger import as_text, settings_hash
+from synovia.batch.work import work_on
+from synovia.cli.declare import command_of
+from synovia.errors import InputError
+from synovia.jobs import Running, UsageError, options, verb, verb_names
+from synovia.jobs.job import running_options
+
+EXAMPLES = REPO / "examples"
+FRAMES = 12
+
+
+class Inline:
+    """An engine without processes."""
+
+    def __init__(self, *_):
+        pass
+
+    def run(self, task, portions):
+        task = pickle.loads(pickle.dumps(task))
+        task.prepare()
+        for portion in portions:
+            yield work_on(task, portion)
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with clips and models; pools run in this process, and the outcome of each input is kept."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("synovia.batch.pool.Local", Inline)
+    walk = sy.load_motion(EXAMPLES / "walk.bvh")
+    for name, first in (("walk", 0), ("other", FRAMES)):
+        sy.write_bvh(sy.Motion(walk.skeleton, walk.q[first : first + FRAMES], walk.fps), f"{name}.bvh")
+    for name in ("character.glb", "arm.urdf"):
+        shutil.copy(EXAMPLES / name, name)
+    return tmp_path
+
+
+class Case(NamedTuple):
+    """Words of a command that give an option a value, where they differ from what a class of jobs has usually.
+
+    Args:
+        words: The words.
+        source: The input.
+        ending: Ending of the output.
+        rest: The other words.
+    """
+
+    words: str
+    source: str = ""
+    ending: str = ""
+    rest: str | None = None
+
+
+# For each job its input, the ending of its output, and the other words of its command, then a value for each option.
+USUAL = {"Convert": ("walk.bvh", ".npz", "convert {} --format {format}")}
+SAMPLES: dict[str, dict[str, Case]] = {
+    "Convert": {
+        "clip": Case("--clip 0"),
+        "model": Case("--model other.bvh"),
+        "trim": Case("--trim-tpose"),
+        "into": Case("--into character.glb", "character.glb", ".glb"),
+        "roles": Case("--roles roles.toml", ending=".toml"),
+        "verify": Case("--verify"),
+    },
+}
+CLASSES = {job.__name__: job for name in verb_names() for job in verb(name).jobs}
+GIVEN = [
+    pytest.param(job, name, id=f"{job}-{name}")
+    for job in USUAL
+    for name in ["", *(name for name, said, _ in options.options_of(CLASSES[job]) if not said.positional)]
+]
+
+
+def rows_of(folder):
+    with (folder / "ledger.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize(("job", "option"), GIVEN)
+def test_one_input_and_a_folder_of_one_have_the_same_answer(job, option, desk, monkeypatch):
+    """Same bytes, same figures, same exit code, for every option of every job."""
+    source, ending, line = USUAL[job]
+    case = SAMPLES[job][option] if option else Case("")
+    source, ending, line = case.source or source, case.ending or ending, case.rest or line
+    (desk / "roles.toml").write_text('hips = "spine"\n')
+    (desk / "in").mkdir()
+    shutil.copy(source, desk / "in")
+    outcomes = []
+    do = CLASSES[job].do
+    monkeypatch.setattr(CLASSES[job], "do", lambda *given: outcomes.append(do(*given)) or outcomes[-1])
+    words = [*line.replace(" --format {format}", "").format(source).split(), *case.words.split()]
+    one = run(*words, "-o", f"one{ending}")
+    assert one.code in (0, 1), one
+    words = [*line.format("in", format=ending[1:]).split(), *case.words.split()]
+    many = run(*words, "-o", "out")
+    said = {name: said for name, said, _ in options.options_of(CLASSES[job])}.get(option)
+    if said is not None and said.single:
+        assert_refused(many, f"expected a single {said.single} with this option.", code=2)
+        return
+    (row,) = rows_of(desk / "out")
+    assert row["status"] == "done", row
+    first, second = outcomes
+    assert first.figures == second.figures
+    assert {name: row[name] for name in first.figures if row.get(name)} == {
+        name: text for name, value in first.figures.items() if (text := as_text(value))
+    }
+    assert many.code == one.code
+    assert (desk / "out" / row["output"]).read_bytes() == (desk / f"one{ending}").read_bytes()
+
+
+@pytest.mark.parametrize("name", verb_names())
+def test_every_option_of_a_command_is_a_field_with_its_help(name):
+    """The help says what the field says, and no option is described anywhere else."""
+    described = verb(name)
+    command = command_of(name, described)
+    fields = {one: said for one, said, _ in (*described.options(), *running_options(described.jobs[0]))}
+    for parameter in command.params:
+        if parameter.name in ("sources", "as_json"):
+            continue
+        said = fields.pop(parameter.name)
+        assert parameter.help == said.help
+        assert isinstance(parameter, click.Argument) == said.positional
+        if isinstance(parameter, click.Option) and said.names:
+            assert set(said.names) <= {*parameter.opts, *parameter.secondary_opts}
+    assert not fields
+    for job in described.jobs:
+        for one, said, _ in options.options_of(job):
+            assert f"{one}: {said.help}" in job.__doc__
+
+
+def test_a_new_option_is_a_field():
+    """Command, check, settings and docs come from it; ledgers that know nothing of it go on."""
+
+    @options.described
+    class Again(CLASSES["Convert"]):
+        """Convert, several times."""
+
+        times: int = options.option(
+            default=1, help="How often.", kind=options.Number(1, 9, whole=True), metavar="N", unit="times"
+        )
+
+    plain = CLASSES["Convert"]()
+    assert Again().settings() == plain.settings()
+    assert Again(times=3).settings() == {**plain.settings(), "times": 3}
+    with pytest.raises(InputError, match="times: expected a whole number from 1 to 9, got 10"):
+        Again(times=10)
+    command = command_of("convert", sy.jobs.verb("convert").__class__("", (Again,), verb("convert").sources))
+    ctx = click.Context(command, info_name="convert", show_default=True)
+    text = " ".join(command.get_help(ctx).split())
+    assert "--times N How often. [default: 1]" in text
+    assert "| `--times N` | 1 | How often. (times) |" in options.table_of(options.options_of(Again))
+    assert "times: How often. (default: 1)" in Again.__doc__
+
+
+# What the ledgers of version 0.1.0 hold: the options, and the settings whose hash is in each row.
+CLIP = {"clip": None, "model": None, "trim": False}
+LEDGERS: list[tuple[Any, str, dict[str, Any]]] = [
+    (lambda: sy.jobs.Convert(), "10df9df9b85bb647", {**CLIP, "into": None}),
+    (
+        lambda: sy.jobs.Convert(clip="0", trim=True),
+        "5d049c7f62bc62f0",
+        {**CLIP, "clip": "0", "trim": True, "into": None},
+    ),
+]
+
+
+@pytest.mark.parametrize(("job", "known", "settings"), LEDGERS)
+def test_ledgers_of_an_earlier_release_go_on(job, known, settings, desk):
+    made = job()
+    assert made.settings() == settings
+    assert settings_hash({"command": made.name, "version": "0.1.0", **made.settings()}) == known
+
+
+def test_an_object_does_one_input_or_a_folder(desk):
+    (desk / "clips").mkdir()
+    shutil.copy("walk.bvh", "clips")
+    convert = sy.jobs.Convert(trim=True)
+    seen = []
+    outcome = convert("walk.bvh", "walk.npz", progress=lambda done, of: seen.append(done / of))
+    assert (outcome.code, outcome.figures["frames"]) == (0, FRAMES)
+    assert len(sy.load_motion("walk.npz")) == FRAMES
+    with pytest.raises(sy.FileError, match="file exists"):
+        convert("walk.bvh", "walk.npz")
+    convert("walk.bvh", "walk.npz", force=True)
+    result = convert.run("clips", "out", format="npz", notice=seen.append)
+    assert (result.inputs, result.done) == (1, 1)
+    assert seen
+    assert (desk / "out" / "walk.npz").read_bytes() == (desk / "walk.npz").read_bytes()
+    assert convert.run(["clips"], "out", format="npz").same == 1
+    with pytest.raises(UsageError, match="expected the format of the outputs"):
+        convert.run("clips", "out")
+    with pytest.raises(InputError, match="expected one of bvh"):
+        convert.run("clips", "out", format="doc")
+    with pytest.raises(UsageError, match="--roles: expected a single input with this option"):
+        sy.jobs.Convert(roles="roles.toml").run("clips", "out", format="toml")
+
+
+def test_wrong_values_are_refused_by_name():
+    with pytest.raises(InputError, match="trim: expected True or False, got 3"):
+        sy.jobs.Convert(trim=3)
+    with pytest.raises(InputError, match=r"engine: expected one of local, ray, got 'rya'. Did you mean 'ray'"):
+        Running(engine="rya")
+    with pytest.raises(AttributeError, match="no attribute 'Convrt'"):
+        _ = sy.jobs.Convrt
+
+
+def test_a_job_can_be_pickled_and_its_errors_too():
+    convert = pickle.loads(pickle.dumps(sy.jobs.Convert(clip=2)))
+    assert convert == sy.jobs.Convert(clip=2)
+    error = pickle.loads(pickle.dumps(UsageError("expected one.", "-o")))
+    assert (str(error), error.option) == ("-o: expected one.", "-o")
