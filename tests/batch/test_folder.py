@@ -15,13 +15,13 @@ from browsing import browser_path, chromium
 from cli_runs import run
 from deadly import ConvertKilledOnce, Deadly, KilledAtFirst
 from synovia.batch import inputs
+from synovia.batch.clips import judged
 from synovia.batch.folder import run_folder
 from synovia.batch.ledger import Ledger, Row
 from synovia.batch.pool import Local
 from synovia.batch.summary import worst_first
-from synovia.batch.tasks import RetargetFile, judged
 from synovia.batch.work import CRASHED, Result, work_on
-from synovia.jobs import ClipReader, Convert, Host
+from synovia.jobs import ClipReader, Convert, Host, Retarget
 
 BODY = sy.bundled("humanoid").with_root("free")
 
@@ -29,7 +29,7 @@ BODY = sy.bundled("humanoid").with_root("free")
 @pytest.fixture(autouse=True)
 def one_still(monkeypatch):
     """Pictures of results show one moment instead of four: tests here ask whether they are there."""
-    monkeypatch.setattr("synovia.batch.tasks._STILLS", 1)
+    monkeypatch.setattr("synovia.jobs.clips._STILLS", 1)
 
 
 class Inline:
@@ -153,12 +153,12 @@ def test_outputs_of_another_command_are_kept_unless_forced(clips, tmp_path):
     convert(clips, out)
     before = snapshot(out)
     with pytest.raises(sy.SynoviaError, match=r"made by 'convert', not by 'retarget'.*--force"):
-        convert(clips, out, task=RetargetFile("humanoid"))
+        convert(clips, out, task=Retarget("humanoid"))
     after = snapshot(out)
     assert {name: after[name] for name in before if "ledger" not in name} == {
         name: data for name, data in before.items() if "ledger" not in name
     }
-    assert not convert(clips, out, task=RetargetFile("humanoid"), force=True).same
+    assert not convert(clips, out, task=Retarget("humanoid"), force=True).same
 
 
 @pytest.mark.parametrize("stop", [0, 1, 3, 5])
@@ -393,7 +393,7 @@ def test_rows_are_read_back_as_they_were(tmp_path):
     with Ledger(tmp_path) as ledger:
         assert ledger.sorted_rows() == [row]
     assert Result(1, "done").attempts == 1
-    assert RetargetFile("humanoid").settings()["target"] == {"name": "humanoid"}
+    assert Retarget("humanoid").settings()["target"] == {"name": "humanoid"}
 
 
 def test_a_rest_pose_or_an_up_axis_of_the_clips_need_not_fit_the_clip_that_loads_the_kernels(tmp_path):

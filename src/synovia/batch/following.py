@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from synovia.batch.clips import judged_alone
 from synovia.batch.content import model_settings
 from synovia.batch.inputs import Item
 from synovia.batch.tasks import (
@@ -18,7 +19,6 @@ from synovia.batch.tasks import (
     LockFeet,
     drawn,
     file_of,
-    judged_alone,
     motion_endings,
     original,
     output_motion,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,19 +11,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from synovia.batch.content import file_settings, model_settings
+from synovia.batch.clips import judged_alone, point_errors
+from synovia.batch.content import model_settings
 from synovia.batch.inputs import Item
 from synovia.batch.work import Figure, Picture, joined
-from synovia.errors import FileError, InputError, UnsupportedError
+from synovia.errors import FileError
 from synovia.io.csvfile import read_csv
-from synovia.io.load import format_of, formats, has_shapes, is_bundled, load_model, load_motion
+from synovia.io.load import formats, has_shapes, is_bundled, load_model, load_motion
 from synovia.io.save import save_motion
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
 if TYPE_CHECKING:
-    from synovia.clips import Fitted, FootLocked
-    from synovia.retargeting import Judgement, Retargeted
+    from synovia.clips import FootLocked
 
 _PICTURE: Final = (144, 190)  # pixels of a body in a still on the summary page
 _STILLS: Final = 4
@@ -93,32 +92,6 @@ class ClipReader:
         return (ends.of(motion) if self.trim else motion), notes
 
 
-def target_of(name: str) -> Skeleton | Motion:
-    """Return the body to retarget to: a model, or its clip if no pose of its file is a rest pose.
-
-    Raises:
-        SynoviaError: If the file cannot be read.
-    """
-    from synovia.retargeting import stands
-
-    body = load_model(name)
-    if is_bundled(name) or not format_of(Path(name)).holds_motions:
-        return body
-    try:
-        return body if stands(body) else load_motion(Path(name))
-    except (InputError, UnsupportedError):  # no clip, or no body: then `retarget` tells it
-        return body
-
-
-def notes_of(answer: Retargeted) -> list[str]:
-    """Return what a user should know about a retargeted clip beside the judgement: doubts about poses, sides, path."""
-    from synovia.retargeting.rest_pose import CERTAIN
-
-    poses = (("rest pose", answer.stance.rest), ("rest pose of the target", answer.target_rest))
-    doubts = [f"{what} {pose.name}: {pose.doubt}" for what, pose in poses if pose.certainty < CERTAIN]
-    return [*doubts, *answer.stance.notes]
-
-
 def drawn(motion: Motion, beside: Motion | None = None) -> Picture:
     """Return a few stills of a motion, each at the right of the original's if there is one.
 
@@ -164,109 +137,6 @@ def original(reader: ClipReader, source: Path | None) -> Motion | None:
     if source is None or not source.is_file():
         return None
     return reader.read(source)[0]
-
-
-@dataclass(frozen=True)
-class RetargetFile:
-    """Retarget a clip to another body.
-
-    Args:
-        target: The model: a file or the name of a bundled model.
-        joint_map: (source joint, target joint) by role; None to match them automatically.
-        feet: Whether to correct the feet.
-        reader: How clips are read.
-        options: Further arguments of ``retarget``.
-        verify: Whether an output that does not show the clip is a failure.
-    """
-
-    target: str
-    joint_map: Mapping[str, tuple[str | int, str | int]] | None = None
-    feet: bool = True
-    reader: ClipReader = field(default_factory=ClipReader)
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    verify: bool = False
-    name: ClassVar[str] = "retarget"
-
-    @cached_property
-    def body(self) -> Skeleton | Motion:
-        """The model, or its clip if only that shows the rest pose."""
-        return target_of(self.target)
-
-    @property
-    def skeleton(self) -> Skeleton:
-        """The skeleton of the model."""
-        return self.body.skeleton if isinstance(self.body, Motion) else self.body
-
-    def settings(self) -> dict[str, Any]:
-        """Return what decides about the output beside the input."""
-        chosen = {"feet": self.feet, **self.reader.settings(), **self.options}
-        if isinstance(rest := chosen.get("rest"), str) and Path(rest).is_file():
-            chosen["rest"] = file_settings(rest)
-        joints = None if self.joint_map is None else {role: list(pair) for role, pair in self.joint_map.items()}
-        return {"target": model_settings(self.target), "joint_map": joints, **chosen}
-
-    def prepare(self) -> None:
-        """Load the models and the kernels."""
-        from synovia.retargeting import retarget
-
-        self.reader.prepare()
-        try:
-            _ = retarget(warm_clip(), self.body, feet=self.feet, threads=1).judgement
-        except InputError:
-            if self.joint_map is None:
-                raise  # the model has no legs: every clip would fail
-
-    def work(self, item: Item, output: Path) -> Mapping[str, Figure]:
-        """Write the motion; return its figures."""
-        from synovia.retargeting import retarget
-
-        motion, notes = self.reader.read(item.path)
-        joint_map = None if self.joint_map is None else dict(self.joint_map)
-        answer = retarget(motion, self.body, joint_map, feet=self.feet, threads=1, **self.options)
-        save_motion(answer.motion, output, into=file_of(self.target), verify=self.verify)
-        return {
-            "frames": len(answer.motion), "missed": len(answer.missed_frames), "worst": float(answer.worst),
-            "scale": float(answer.scale), **judged(answer.judgement), "notes": joined([*notes, *notes_of(answer)]),
-        }  # fmt: skip
-
-    def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a picture of an output beside its input."""
-        return drawn(output_motion(self.skeleton, output), original(self.reader, source))
-
-
-JUDGED: Final[Mapping[str, type]] = {
-    "verdict": str,
-    "findings": str,
-    "bad_frames": int,
-    "foot_slide": float,
-    "foot_depth": float,
-    "limb_deg": float,
-}
-"""Figures of a judgement, and their types."""
-
-
-def judged(judgement: Judgement) -> dict[str, Figure]:
-    """Return the verdict of the judge of clips, its causes and its main figures, as far as they were measured.
-
-    Lengths are in lengths of a leg, angles in degrees. ``bad_frames`` counts the frames in which a finding shows that
-    decides the verdict; all frames, if one concerns the whole clip.
-    """
-    warnings = judgement.warnings
-    causes = dict.fromkeys(f"{one.limb.replace('_', ' ')}: {one.cause}" for one in warnings)
-    deciding = [one.frames for one in warnings if one.level == warnings[0].level]  # the worst come first
-    frames = {frame for some in deciding for frame in some}
-    bad = len(frames) if all(deciding) else len(judgement.figures.motion)
-    feet, limbs = judgement.figures.feet, judgement.figures.limbs
-    found: dict[str, Figure] = {"verdict": judgement.verdict, "findings": "; ".join(causes), "bad_frames": bad}
-    for name, values, unit in (
-        ("foot_slide", [foot.slide for foot in feet], 1.0),
-        ("foot_depth", [foot.depth for foot in feet], 1.0),
-        ("limb_deg", [limb.mean for limb in limbs], math.degrees(1.0)),
-    ):
-        finite = [unit * float(value) for value in values if math.isfinite(value)]
-        if finite:
-            found[name] = max(finite)
-    return found
 
 
 def _last_clip(path: Path) -> Motion:
@@ -338,29 +208,6 @@ class LockFeet:
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output that holds its skeleton, beside its input."""
         return None if output.suffix.lower() == ".csv" else drawn(_last_clip(output), original(self.reader, source))
-
-
-def point_errors(fitted: Fitted) -> dict[str, float]:
-    """Return the median distance of the points from a fitted body, and the one that 99 % of them are within."""
-    errors = fitted.errors[np.isfinite(fitted.errors)]
-    return {"median_error": float(np.median(errors)), "p99_error": float(np.quantile(errors, 0.99))}
-
-
-def judged_alone(
-    motion: Motion, up: str | None = None, *, missed: Sequence[int] = (), fitted: Fitted | None = None
-) -> dict[str, Figure]:
-    """Return what the judge of clips says about a motion without an original.
-
-    Args:
-        motion: The motion.
-        up: The axis that points up; None to find it.
-        missed: Frames in which goals are missed.
-        fitted: The fit to points that it was made from.
-    """
-    from synovia.retargeting import judge
-
-    flips, errors = (None, None) if fitted is None else (fitted.flips, fitted.errors)
-    return judged(judge(motion, up=up, missed=missed, flips=flips, errors=errors))
 
 
 @dataclass(frozen=True)

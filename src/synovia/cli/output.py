@@ -17,7 +17,6 @@ from synovia.errors import FileError
 
 REACHED: Final = 0  # exit codes; ``main`` has those of errors
 MISSED: Final = 1
-_UNITS: Final = {1.0: "m", 0.01: "cm", 0.001: "mm", 0.0254: "in"}
 
 
 def emit(text: str) -> None:
@@ -110,13 +109,6 @@ def warnings_told() -> Generator[None]:
 def printable(name: str) -> str:
     """Return a name with control characters escaped, because a file can hold any name."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
-
-
-def unit_name(meters_per_unit: float | None) -> str:
-    """Return the name of a length unit, ``unit`` if it is unknown."""
-    if meters_per_unit is None:
-        return "unit"
-    return _UNITS.get(meters_per_unit, f"{meters_per_unit:g} m")
 
 
 def number(value: float) -> str:

@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from synovia.errors import FileError, UnsupportedError
+from synovia.errors import FileError, InputError, UnsupportedError
 from synovia.jobs.base import Host
 from synovia.jobs.job import Job
-from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, described, option
+from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, Number, described, option
 
 if TYPE_CHECKING:
     from synovia.batch.work import Picture
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
+NO_FILE: Final = "no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion"
 _PICTURE: Final = (144, 190)  # pixels of a body in a still on the summary page
 _STILLS: Final = 4
 _WARM_FRAMES: Final = 8  # of the clip that loads the kernels
@@ -44,7 +45,7 @@ class ClipReader:
     )  # fmt: skip
 
     @cached_property
-    def _body(self) -> Skeleton | str | None:
+    def _own_body(self) -> Skeleton | str | None:
         """The skeleton of the model; its file, if it takes the shape of each clip's body."""
         from synovia.io.load import has_shapes, load_model
 
@@ -59,8 +60,8 @@ class ClipReader:
         """Load the model, and tell its notes."""
         from synovia.model import Skeleton
 
-        if isinstance(self._body, Skeleton):
-            host.note_model(self._body.notes)
+        if isinstance(self._own_body, Skeleton):
+            host.note_model(self._own_body.notes)
 
     def read(self, path: str | Path, host: Host, instead: str = INSTEAD) -> tuple[Motion, Ends]:
         """Return the clip of a file, and the calibration frames at its ends, which ``trim`` cuts off.
@@ -105,7 +106,7 @@ class ClipReader:
             raise UnsupportedError("a bundled model has no motion", where=name, hint=instead)
         self.open_model(host)
         try:
-            motion = load_motion(path, self.number, skeleton=self._body)
+            motion = load_motion(path, self.number, skeleton=self._own_body)
         except UnsupportedError as error:
             if format_of(Path(path)).holds_motions:
                 raise
@@ -176,6 +177,25 @@ class Verified:
         check = verify_motion(motion, path)
         host.compared(check)
         return check
+
+
+def velocities(text: str, *, shares: bool = False) -> float | dict[str, float] | str:
+    """Return one speed, speeds by joint, or, with ``shares``, a share of the limits such as ``50%``.
+
+    Raises:
+        InputError: If it is none of these.
+    """
+    positive = Number(0, above=True)
+    if shares and text.endswith("%"):
+        positive.of(text[:-1])
+        return text
+    if "," not in text and "=" not in text:
+        return positive.of(text)
+    parts = [part.rpartition("=") for part in text.split(",")]
+    found = {joint.strip(): positive.of(speed) for joint, _, speed in parts}
+    if "" in found or len(found) < len(parts):
+        raise InputError("", value=text, expected="one speed, or JOINT=SPEED once for each joint")
+    return found
 
 
 def tell_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from synovia.errors import FormatError, InputError
 from synovia.jobs.base import Host, Outcome, Progress, UsageError
@@ -26,6 +26,8 @@ from synovia.jobs.options import (
     options_of,
     settings_of,
 )
+
+_CLIPS: Final = "The clip: a BVH, glTF/GLB, npz or CSV file. Or many: files, folders, patterns."
 
 if TYPE_CHECKING:
     from synovia.batch.folder import Event, Run
@@ -241,6 +243,17 @@ def _shard(text: str) -> Shard:
 def output_option(text: str, *, required: bool = False) -> Option:
     """Return a job's description of ``--output``: the help text, and whether it must be given."""
     return Option(text, File(as_text=True), ("--output", "-o"), "OUT", required=required)
+
+
+def clips_argument(metavar: str, text: str = _CLIPS, *, required: bool = True) -> Option:
+    """Return the description of inputs that are clips.
+
+    Args:
+        metavar: Their placeholder in the help.
+        text: Help text.
+        required: Whether there must be one.
+    """
+    return Option(text, Kind(), metavar=metavar, completes="models", required=required, positional=True)
 
 
 def format_option(

@@ -23,7 +23,7 @@ from synovia.cli.inputs import (
     velocity_option,
 )
 from synovia.cli.many import Options, format_option, many_options, run_many
-from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
+from synovia.cli.output import MISSED, REACHED, emit, emit_json, printable, talk
 from synovia.cli.progress import Bar
 from synovia.cli.saving import save_clip, tell_notes, verify_option
 from synovia.cli.values import FILE, FILE_NAME, typed
@@ -210,9 +210,9 @@ def animate(
         return run_many(fit, [str(points)], options, "fitting", ".bvh", POINT_ENDINGS)
     if len(files) > 1:
         raise wrong("FILE", f"expected one file, got {len(files)}.")
-    from synovia.cli.report import clip_object, clip_text, judgement_object, warn
     from synovia.io.load import is_bundled
     from synovia.io.save import check_target
+    from synovia.jobs.reports import clip_object, clip_text, judgement_object, warnings_of
     from synovia.model.motion import Motion
     from synovia.retargeting import judge
 
@@ -269,7 +269,8 @@ def animate(
         emit("\n".join([*clip_text(motion, tracked, fitted, locked), judgement.summary()]))
         if output is None:
             talk("no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion")
-    warn(judgement)
+    for warning in warnings_of(judgement):
+        talk(f"synovia: {printable(warning)}")
     missed = tracked is not None and tracked.missed_frames
     flipped = fitted is not None and fitted.flips and judgement.verdict == "failed"
     return MISSED if missed or flipped or not saved else REACHED

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from synovia.errors import FormatError
 from synovia.jobs.base import Host, Outcome, UsageError
 from synovia.jobs.clips import ClipJob, Roles, Verified, warm_clip, written_endings
-from synovia.jobs.job import Verb, format_option, output_option
-from synovia.jobs.options import ALWAYS, Kind, Model, Option, described, option
+from synovia.jobs.job import Verb, clips_argument, format_option, output_option
+from synovia.jobs.options import ALWAYS, Model, Option, described, option
 from synovia.text import counted
 
 if TYPE_CHECKING:
@@ -110,14 +110,10 @@ VERB: Final = Verb(
     For example: synovia convert walk.bvh walk.csv
     """,
     (Convert,),
-    Option(
+    clips_argument(
+        "IN... [OUT]",
         "A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .npz, .csv, .isaac.npz,"
         " .mujoco.npz, .unitree.csv; for a skeleton: .toml.",
-        Kind(),
-        metavar="IN... [OUT]",
-        completes="models",
-        required=True,
-        positional=True,
     ),
     takes_output=True,
 )

@@ -1,0 +1,220 @@
+"""Reports of clips: as text and as JSON objects."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from synovia.clips.feet import frames_text, runs
+from synovia.ik.solution import length_text
+from synovia.text import counted, unit_name
+
+if TYPE_CHECKING:
+    from synovia.clips import Fitted, FootLocked
+    from synovia.model.motion import Motion
+    from synovia.retargeting import Judgement
+    from synovia.tracking import Tracked
+
+CLIP_SCHEMA: Final = "synovia.animate/1"
+_MOST_SHOWN: Final = 8  # runs of frames in a line
+
+
+def warnings_of(judgement: Judgement) -> list[str]:
+    """Return the warnings of a judgement."""
+    return [str(one) for one in judgement.warnings]
+
+
+def clip_text(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None) -> list[str]:
+    """Return the lines of the report on a clip.
+
+    Args:
+        motion: The clip.
+        tracked: Result of tracking targets, None without tracking.
+        fitted: Result of the fit to points, None without a fit.
+        locked: Result of the foot lock, None without it.
+    """
+    unit = motion.skeleton.meters_per_unit
+    lines = [f"{motion.name}: {counted(len(motion), 'frame')} at {motion.fps:g} fps, {motion.duration:.2f} s"]
+    if tracked is not None:
+        lines += _tracked_text(tracked, unit)
+    if fitted is not None:
+        lines += _fitted_text(fitted, unit)
+    if locked is not None:
+        lines += _locked_text(motion, locked)
+    return lines
+
+
+def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
+    """Return the lines about tracking."""
+    reached = len(tracked) - len(tracked.missed_frames)
+    lines = [f"reached in {reached} of {counted(len(tracked), 'frame')} ({tracked.ik.solver.name})"]
+    errors = tracked.errors
+    for i, goal in enumerate(tracked.ik.goals):
+        worst = int(errors[:, i, 0].argmax())
+        lines.append(f"  {goal.label}: at most {length_text(float(errors[worst, i, 0]), unit)} off, frame {worst}")
+    if tracked.interrupted.any():
+        cut = counted(int(tracked.interrupted.sum()), "frame")
+        lines.append(f"--deadline cut {cut} short; frames after it repeat the last pose")
+    if tracked.missed_frames:
+        lines.append(f"missed: frames {frames_text(tracked.missed_frames, _MOST_SHOWN)}")
+    if tracked.late:
+        lines.append(f"{_of_these(tracked.late)} late: --velocity limits the speed of the joints")
+    if tracked.smoothed_off:
+        lines.append(f"{_of_these(tracked.smoothed_off)} missed because of --smooth")
+    if tracked.jumps:
+        lines.append(f"jumps: frames {frames_text(tracked.jumps, _MOST_SHOWN)}")
+    return lines
+
+
+def _of_these(frames: tuple[int, ...]) -> str:
+    """Return the first words of a line about some of the missed frames."""
+    return f"  of these {len(frames)} {'is' if len(frames) == 1 else 'are'}"
+
+
+def _fitted_text(fitted: Fitted, unit: float | None) -> list[str]:
+    """Return the line about the fit to points."""
+    median, far = (length_text(value, unit) for value in _off(fitted))
+    seen = 100.0 * float(np.isfinite(fitted.errors).mean())
+    calmed = "" if fitted.smoothness else "; no noise"
+    points = f"{fitted.errors.shape[1]} points, seen {seen:.0f} % of the time"
+    return [*(f"points: {note}" for note in fitted.notes), f"{points}: {median} off, 99 % within {far}{calmed}"]
+
+
+def _locked_text(motion: Motion, locked: FootLocked) -> list[str]:
+    """Return the lines about the foot lock."""
+    unit = motion.skeleton.meters_per_unit
+    names = ", ".join(motion.skeleton.joint_names[row] for row in locked.feet)
+    share = 100.0 * float(locked.contact.any(axis=1).mean())
+    stands = (
+        f"one stands in {share:.0f} % of the frames"
+        if share
+        else "none of them stands in any frame, so no foot is held"
+    )
+    return [
+        f"feet: {names}; {stands}; up is {locked.up}",
+        f"slide of standing feet: {_change(locked.slide_before, locked.slide, unit, '/s')}",
+        f"deepest below the floor at {locked.floor:.4g}: {_change(locked.depth_before, locked.depth, unit)}",
+    ]
+
+
+def _off(fitted: Fitted) -> tuple[float, float]:
+    """Return the median and the 99th percentile of the errors of points, length units."""
+    seen = fitted.errors[np.isfinite(fitted.errors)]
+    return float(np.median(seen)), float(np.quantile(seen, 0.99))
+
+
+def _change(before: float, after: float, unit: float | None, per: str = "") -> str:
+    """Return two lengths, before and after."""
+    return f"{length_text(before, unit)}{per} -> {length_text(after, unit)}{per}"
+
+
+def clip_object(
+    motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None
+) -> dict[str, Any]:
+    """Return the JSON object of a clip, with lengths in the unit of the file; arguments as in ``clip_text``."""
+    out: dict[str, Any] = {
+        "schema": CLIP_SCHEMA,
+        "model": motion.skeleton.name,
+        "frames": len(motion),
+        "fps": motion.fps,
+        "unit": unit_name(motion.skeleton.meters_per_unit),
+        "notes": list(motion.notes),
+    }
+    if tracked is not None:
+        errors = tracked.errors
+        out["track"] = {
+            "solver": tracked.ik.solver.name,
+            "reached": len(tracked) - len(tracked.missed_frames),
+            "missed": list(tracked.missed_frames),
+            "interrupted": bool(tracked.interrupted.any()),
+            "late": list(tracked.late),
+            "smoothed_off": list(tracked.smoothed_off),
+            "jumps": list(tracked.jumps),
+            "goals": [
+                {
+                    "name": goal.label,
+                    "largest_position_error": float(errors[:, i, 0].max()),
+                    "largest_angle_error": float(errors[:, i, 1].max()),
+                }
+                for i, goal in enumerate(tracked.ik.goals)
+            ],
+        }
+    if fitted is not None:
+        median, far = _off(fitted)
+        out["fit"] = {
+            "points": fitted.errors.shape[1],
+            "seen": float(np.isfinite(fitted.errors).mean()),
+            "median_error": median,
+            "p99_error": far,
+            "smoothness": fitted.smoothness,
+            "notes": list(fitted.notes),
+        }
+    if locked is not None:
+        names = ("up", "floor", "slide_before", "slide", "depth_before", "depth")
+        out["foot_lock"] = {
+            "feet": [motion.skeleton.joint_names[row] for row in locked.feet],
+            "contacts": [[[first, end - 1] for first, end in runs(column)] for column in locked.contact.T],
+            **{name: getattr(locked, name) for name in names},
+        }
+    return out
+
+
+def judgement_object(judgement: Judgement) -> dict[str, Any]:
+    """Return the JSON object of a judgement: angles in degrees, lengths in lengths of a leg, frames from 0."""
+    figures = judgement.figures
+    tilt, fps = judgement.trunk_tilt, figures.motion.fps
+    feet: list[dict[str, Any]] = []
+    for foot in figures.feet:
+        agreed = None if figures.origin is None else foot.agreement(fps)
+        feet.append(
+            {
+                "foot": foot.role,
+                "slide_per_second": foot.slide,
+                "source_slide_per_second": None if figures.origin is None else foot.source_slide,
+                "off_ground": foot.hover,
+                "depth": foot.depth,
+                "precision": None if agreed is None else agreed[0],
+                "recall": None if agreed is None else agreed[1],
+                "contacts": [list(span) for span in runs(foot.contact)],
+            }
+        )
+    return {
+        "verdict": judgement.verdict,
+        "findings": [
+            {"limb": one.limb, "cause": one.cause, "level": one.level, "frames": list(one.frames), "text": one.text}
+            for one in judgement.findings
+        ],
+        "trunk_tilt_deg": None if tilt is None else math.degrees(tilt),
+        "turn_deg": math.degrees(figures.turn),
+        "limbs": [
+            {
+                "limb": limb.limb,
+                "mean_deg": math.degrees(limb.mean),
+                "largest_deg": math.degrees(limb.largest),
+                "frame": limb.frame,
+            }
+            for limb in figures.limbs
+        ],
+        "feet": feet,
+        "overlaps": [
+            {"limbs": list(one.limbs), "depth": float(one.depth.max()), "source_depth": float(one.source.max())}
+            for one in figures.overlaps
+        ],
+        "crossed": None if figures.crossed is None else np.flatnonzero(figures.crossed).tolist(),
+        "steps": [
+            {
+                "joint": step.joint,
+                "limb": step.limb or None,
+                "largest_deg": math.degrees(step.largest),
+                "frame": step.frame,
+                "source_deg": None if step.source is None else math.degrees(float(step.source.max(initial=0.0))),
+            }
+            for step in figures.steps
+        ],
+        "jumps": {joint: list(frames) for joint, frames in figures.jumps.own.items()},
+        "source_jumps": {part: list(frames) for part, frames in figures.jumps.shared.items()},
+        "at_limits": {joint: float(at.mean()) for joint, at in figures.at_limits.items() if at.any()},
+        "not_mapped": list(figures.unmapped),
+    }
