@@ -68,6 +68,7 @@ class Case(NamedTuple):
 USUAL = {
     "Convert": ("walk.bvh", ".npz", "convert {} --format {format}"),
     "Retarget": ("walk.bvh", ".npz", "retarget {} humanoid --format {format}"),
+    "Render": ("walk.bvh", ".png", "render {} --size 160x90 --format {format}"),
 }
 SAMPLES: dict[str, dict[str, Case]] = {
     "Convert": {
@@ -91,6 +92,20 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "plot": Case("--plot plot.svg"),
         "feet": Case("--no-feet"),
         "verify": Case("--verify"),
+    },
+    "Render": {
+        "clip": Case("--clip 0"),
+        "model": Case("--model other.bvh"),
+        "trim": Case("--trim-tpose"),
+        "beside": Case("--beside other.bvh"),
+        "titles": Case("--title walking"),
+        "size": Case("--size 120x90"),
+        "fps": Case("--fps 5", ending=".gif"),
+        "view": Case("--view 30,10"),
+        "theme": Case("--theme dark"),
+        "look": Case("--look bones"),
+        "angles": Case("--angles left_foot,head"),
+        "captions": Case("--no-captions"),
     },
 }
 CLASSES = {job.__name__: job for name in verb_names() for job in verb(name).jobs}
@@ -198,6 +213,17 @@ LEDGERS = {
         up="-z",
         velocity={"left_hand": 2.5},
         verify=True,
+    ),
+    "5393b068fc6436be": lambda jobs: jobs.Render(),
+    "081abdce6f67a8e5": lambda jobs: jobs.Render(
+        titles=["Hi"],
+        size="120x90",
+        fps=5,
+        view="10,20",
+        theme="dark",
+        look="bones",
+        captions=False,
+        angles=["left_foot"],
     ),
 }
 

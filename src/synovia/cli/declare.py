@@ -73,9 +73,11 @@ def option_of(name: str, said: Option, default: Any = None) -> click.Option:
         more = {"metavar": said.metavar, "type": typed(said.kind), "multiple": said.repeats}
     if said.completes:
         more["shell_complete"] = _OFFERS[said.completes]
-    shown = {"show_default": said.shown} if said.shown else {}
-    given = None if default == () else default
-    return click.Option([*names, name], help=said.help, required=said.required, default=given, **shown, **more)
+    if said.shown:
+        more["show_default"] = said.shown
+    if default is not None and default != ():
+        more["default"] = default
+    return click.Option([*names, name], help=said.help, required=said.required, **more)
 
 
 def _argument(name: str, said: Option, *, several: bool = False) -> click.Argument:

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from synovia.jobs.clips import ClipReader
     from synovia.jobs.job import Job, Running, Verb
     from synovia.jobs.verbs.convert import Convert
+    from synovia.jobs.verbs.render import Render
     from synovia.jobs.verbs.retarget import Retarget
 
 _HOMES = {
     "Host": "base", "Job": "job", "Outcome": "base", "UsageError": "base", "ClipReader": "clips", "Running": "job",
 }  # fmt: skip
 
-__all__ = ["ClipReader", "Convert", "Host", "Job", "Outcome", "Retarget", "Running", "UsageError"]
+__all__ = ["ClipReader", "Convert", "Host", "Job", "Outcome", "Render", "Retarget", "Running", "UsageError"]
 
 
 def verb_names() -> list[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 REACHED: Final = 0  # exit codes
 MISSED: Final = 1
-Progress = Callable[[float, float], object]
+Progress = Callable[[float, float], Any]
 
 
 class UsageError(InputError):

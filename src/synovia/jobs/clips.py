@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from synovia.errors import FileError, InputError, UnsupportedError
 from synovia.jobs.base import Host
 from synovia.jobs.job import Job
-from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, Number, described, option
+from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, Number, Word, described, option
 
 if TYPE_CHECKING:
     from synovia.batch.work import Picture
@@ -177,6 +177,14 @@ class Verified:
         check = verify_motion(motion, path)
         host.compared(check)
         return check
+
+
+def look_option(**more: Any) -> Any:
+    """Return the field of what is drawn of a body; arguments as of ``option``."""
+    return option(
+        default="surface", help="What is drawn; a body without a surface shows its bones.",
+        kind=Word(("surface", "bones", "both")), **more,
+    )  # fmt: skip
 
 
 def velocities(text: str, *, shares: bool = False) -> float | dict[str, float] | str:
