@@ -6,6 +6,7 @@ import shutil
 from typing import NamedTuple
 
 import click
+import numpy as np
 import pytest
 
 import synovia as sy
@@ -45,7 +46,34 @@ def desk(tmp_path, monkeypatch):
         sy.write_bvh(sy.Motion(walk.skeleton, walk.q[first : first + FRAMES], walk.fps), f"{name}.bvh")
     for name in ("character.glb", "arm.urdf"):
         shutil.copy(EXAMPLES / name, name)
+    names = ["hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"]
+    places = walk.positions()[:FRAMES, [walk.skeleton.index(name) for name in names]].reshape(FRAMES, -1)
+    head = ",".join(f"{name}.{axis}" for name in names for axis in "xyz")
+    rows = np.column_stack([walk.times[:FRAMES], places])
+    np.savetxt("points.csv", rows, delimiter=",", header=f"time,{head}", comments="")
     return tmp_path
+
+
+TRACK = """schema = "synovia.track/1"
+fps = 10
+[[goals]]
+joint = "tool"
+keys = [{ time = 0, position = [0.4, 0.1, 0.3] }, { time = 1, position = [0.4, -0.1, 0.3] }]
+"""
+
+
+def coco():
+    """Landmarks of a standing person, in the order of COCO, who raises both wrists."""
+    person = np.array(
+        [
+            [0, 1.7, 0.1], [0.05, 1.72, 0.1], [-0.05, 1.72, 0.1], [0.08, 1.7, 0], [-0.08, 1.7, 0], [0.2, 1.45, 0],
+            [-0.2, 1.45, 0], [0.25, 1.2, 0], [-0.25, 1.2, 0], [0.25, 0.95, 0], [-0.25, 0.95, 0], [0.1, 0.95, 0],
+            [-0.1, 0.95, 0], [0.1, 0.5, 0.02], [-0.1, 0.5, 0.02], [0.1, 0.08, 0], [-0.1, 0.08, 0],
+        ]
+    )  # fmt: skip
+    frames = np.tile(person, (FRAMES, 1, 1))
+    frames[:, 9:11, 1] += np.linspace(0.0, 0.1, FRAMES)[:, None]
+    return frames
 
 
 class Case(NamedTuple):
@@ -68,6 +96,9 @@ class Case(NamedTuple):
 USUAL = {
     "Convert": ("walk.bvh", ".npz", "convert {} --format {format}"),
     "Retarget": ("walk.bvh", ".npz", "retarget {} humanoid --format {format}"),
+    "HoldFeet": ("walk.bvh", ".npz", "animate {} --foot-lock --format {format}"),
+    "Follow": ("walk.bvh", ".npz", "animate other.bvh --follow {} --format {format}"),
+    "Fit": ("points.csv", ".npz", "animate walk.bvh --points {} --format {format}"),
     "Render": ("walk.bvh", ".png", "render {} --size 160x90 --format {format}"),
 }
 SAMPLES: dict[str, dict[str, Case]] = {
@@ -91,6 +122,52 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "velocity": Case("--velocity left_lower_arm=0.5,left_hand=3"),
         "plot": Case("--plot plot.svg"),
         "feet": Case("--no-feet"),
+        "verify": Case("--verify"),
+    },
+    "HoldFeet": {
+        "clip": Case("--clip 0"),
+        "model": Case("--model other.bvh"),
+        "trim": Case("--trim-tpose"),
+        "roles": Case("--roles roles.toml"),
+        "feet": Case("--feet left_foot,right_foot"),
+        "up": Case("--up y"),
+        "blend": Case("--blend 0.2"),
+        "verify": Case("--verify"),
+    },
+    "Follow": {
+        "clip": Case("--clip 0"),
+        "model": Case("--model other.bvh"),
+        "trim": Case("--trim-tpose"),
+        "roles": Case("--roles roles.toml"),
+        "feet": Case("--foot-lock --feet left_foot,right_foot"),
+        "up": Case("--up y"),
+        "blend": Case("--foot-lock --blend 0.2"),
+        "joints": Case("--joints left_hand,right_hand=left_hand"),
+        "solver": Case("--solver dls"),
+        "root": Case("--root fixed"),
+        "candidates": Case("--candidates 2"),
+        "both_ways": Case("--both-ways"),
+        "smoothness": Case("--smooth 0.1"),
+        "velocity": Case("--velocity 1"),
+        "foot_lock": Case("--foot-lock"),
+        "deadline": Case("--deadline 1000"),
+        "tracks": Case("--root fixed", "track.toml", rest="animate arm.urdf --goals {} --format {format}"),
+        "verify": Case("--verify"),
+    },
+    "Fit": {
+        "clip": Case("--clip 0", "other.bvh"),
+        "model": Case("--model walk.bvh", "other.bvh"),
+        "trim": Case("--trim-tpose", "other.bvh"),
+        "roles": Case("--roles roles.toml"),
+        "feet": Case("--foot-lock --feet left_foot,right_foot"),
+        "up": Case("--preset coco --up y --foot-lock", "coco.npy", rest="animate --points {} --format {format}"),
+        "blend": Case("--foot-lock --blend 0.2"),
+        "body": Case("--body other.bvh", rest="animate --points {} --format {format}"),
+        "preset": Case("--preset coco", "coco.npy", rest="animate --points {} --format {format}"),
+        "mirror": Case("--preset coco --mirror none", "coco.npy", rest="animate --points {} --format {format}"),
+        "fps": Case("--fps 24"),
+        "joints": Case("--joints left_hand,right_hand,left_foot,right_foot,head,hips"),
+        "foot_lock": Case("--foot-lock"),
         "verify": Case("--verify"),
     },
     "Render": {
@@ -128,6 +205,8 @@ def test_one_input_and_a_folder_of_one_have_the_same_answer(job, option, desk, m
     case = SAMPLES[job][option] if option else Case("")
     source, ending, line = case.source or source, case.ending or ending, case.rest or line
     (desk / "roles.toml").write_text('hips = "spine"\n')
+    (desk / "track.toml").write_text(TRACK)
+    np.save("coco.npy", coco())
     if option == "joint_map":
         run("retarget", "walk.bvh", "humanoid", "--save-map", "map.toml")
     (desk / "in").mkdir()
@@ -164,7 +243,7 @@ def test_every_option_of_a_command_is_a_field_with_its_help(name):
     for parameter in command.params:
         if parameter.name in ("sources", "as_json"):
             continue
-        said = fields.pop(parameter.name)
+        said = described.inputs[parameter.name] if parameter.name in described.inputs else fields.pop(parameter.name)
         assert parameter.help == said.help
         assert isinstance(parameter, click.Argument) == said.positional
         if isinstance(parameter, click.Option) and said.names:
@@ -213,6 +292,31 @@ LEDGERS = {
         up="-z",
         velocity={"left_hand": 2.5},
         verify=True,
+    ),
+    "23275bd5f46d881a": lambda jobs: jobs.HoldFeet(),
+    "a1e36e62e9fd60fc": lambda jobs: jobs.HoldFeet(
+        clip="walk", model="humanoid", trim=True, feet="a,b", up="y", blend=0.1, verify=True
+    ),
+    "cabec640bb8e2aa7": lambda jobs: jobs.Follow("humanoid"),
+    "33dd41d502ee1245": lambda jobs: jobs.Follow(
+        "humanoid",
+        joints="left_hand=LeftHand",
+        clip="1",
+        model="humanoid",
+        trim=True,
+        solver="dls",
+        root="x,y",
+        foot_lock=True,
+        up="y",
+        candidates=2,
+        both_ways=True,
+        smoothness=0.1,
+        velocity="20",
+    ),
+    "a44e530f3bc87bf0": lambda jobs: jobs.Follow("arm7", tracks=True),
+    "af2407b9b40b8938": lambda jobs: jobs.Fit(preset="coco"),
+    "5d50e35b6a169637": lambda jobs: jobs.Fit(
+        "humanoid", joints={"hips": "Hips"}, foot_lock=True, feet=["a", "b"], mirror="x", up="y", fps=20
     ),
     "5393b068fc6436be": lambda jobs: jobs.Render(),
     "081abdce6f67a8e5": lambda jobs: jobs.Render(

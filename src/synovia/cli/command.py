@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import wraps
 from typing import Any
 
@@ -47,18 +48,18 @@ class Argument(click.Argument):
 
 
 def bundle(name: str, kind: Any, *options: Decorator) -> Decorator:
-    """Return a decorator that adds options to a command, which gets their values as one named tuple.
+    """Return a decorator that adds options to a command, which gets their values as one object.
 
     Args:
-        name: Name of the tuple among the arguments of the command.
-        kind: Its class, a ``NamedTuple``. A field keeps its default if the command has no such option.
+        name: Name of the object among the arguments of the command.
+        kind: Its class, a dataclass. A field keeps its default if the command has no such option.
         options: The options.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def run(**given: Any) -> Any:
-            values = {field: given.pop(field) for field in kind._fields if field in given}
+            values = {one.name: given.pop(one.name) for one in fields(kind) if one.name in given}
             return function(**{name: kind(**values)}, **given)
 
         decorated: Callable[..., Any] = run

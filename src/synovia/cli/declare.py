@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from synovia.cli import completion
-from synovia.cli.command import Argument, Command
+from synovia.cli.command import Argument, Command, Decorator
 from synovia.cli.running import perform
 from synovia.cli.values import typed
 from synovia.jobs.base import UsageError
@@ -38,6 +38,7 @@ def command_of(name: str, verb: Verb) -> click.Command:
     running = list(running_options(job))
     parameters = [_argument(SOURCES, verb.sources, several=True)]
     parameters += [_argument(field, said) for field, said, _ in own if said.positional]
+    parameters += [option_of(field, said) for field, said in verb.inputs.items()]
     parameters += _options([one for one in running if not one[1].last])
     parameters += _options([one for one in own if not one[1].positional])
     parameters += _options([one for one in running if one[1].last])
@@ -62,22 +63,34 @@ def option_of(name: str, said: Option, default: Any = None) -> click.Option:
         said: The description.
         default: Its default.
     """
+    names, more = _settings_of(name, said, default)
+    return click.Option(names, **more)
+
+
+def decorator_of(name: str, said: Option, default: Any = None, **more: Any) -> Decorator:
+    """Return the decorator that gives a function the option of a description; arguments as of ``option_of``."""
+    names, settings = _settings_of(name, said, default)
+    return click.option(*names, **settings, **more)
+
+
+def _settings_of(name: str, said: Option, default: Any) -> tuple[list[str], dict[str, Any]]:
+    """Return the names and the settings of the option of a description."""
     names = list(said.names) or [flag_of(name, said)]
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"help": said.help, "required": said.required}
     if isinstance(said.kind, Flag):
         if said.kind.both:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
         else:
             more["is_flag"] = True
     else:
-        more = {"metavar": said.metavar, "type": typed(said.kind), "multiple": said.repeats}
+        more |= {"metavar": said.metavar, "type": typed(said.kind), "multiple": said.repeats}
     if said.completes:
         more["shell_complete"] = _OFFERS[said.completes]
     if said.shown:
         more["show_default"] = said.shown
     if default is not None and default != ():
         more["default"] = default
-    return click.Option([*names, name], help=said.help, required=said.required, **more)
+    return [*names, name], more
 
 
 def _argument(name: str, said: Option, *, several: bool = False) -> click.Argument:
@@ -104,9 +117,24 @@ def _invoke(verb: Verb, given: dict[str, Any]) -> int:
     try:
         how = Running(**_without_none(running))
         job, sources = verb.made(_without_none(given), sources, on_line)
+        _check_needs(verb, given, on_line)
         return perform(job, sources, how, as_json=as_json, prints_json=verb.prints_json)
     except UsageError as error:
         raise _usage(error, ctx) from error
+
+
+def _check_needs(verb: Verb, given: Mapping[str, Any], on_line: Iterable[str]) -> None:
+    """Refuse options without the flag that they need.
+
+    Raises:
+        UsageError: If there is one.
+    """
+    described = {name: said for name, said, _ in verb.options()}
+    for name in on_line:
+        said = described.get(name)
+        if said is not None and said.needs and not given.get(said.needs):
+            needed = flag_of(said.needs, described[said.needs])
+            raise UsageError(f"expected {needed} with this option.", flag_of(name, said))
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from synovia.cli.command import Decorator, bundle, refuse, wrong
-from synovia.cli.inputs import force_option, jobs_option, json_option
+from synovia.cli.declare import decorator_of
+from synovia.cli.inputs import force_option, json_option
 from synovia.cli.output import MISSED, REACHED, emit, printable, talk
 from synovia.cli.progress import Bar
 from synovia.cli.values import typed
-from synovia.jobs.options import Parsed, Word, ending_of
+from synovia.jobs.job import Running
+from synovia.jobs.options import Parsed, Word, ending_of, options_of
 from synovia.text import counted
 
 if TYPE_CHECKING:
@@ -26,11 +29,13 @@ if TYPE_CHECKING:
     from synovia.batch.work import Task
 
 SCHEMA: Final = "synovia.batch/1"
+jobs_option: Final = decorator_of("jobs", {name: said for name, said, _ in options_of(Running)}["jobs"])
 _SHOWN: Final = 5  # failures in the report
 ONLY_MANY: Final = ("file_format", "engine", "address", "shard", "retry_failed", "fail_fast")
 
 
-class Options(NamedTuple):
+@dataclass(frozen=True)
+class Options:
     """The options that commands with many inputs share.
 
     Args:
@@ -146,7 +151,7 @@ def _shard(text: str) -> Shard:
 
 def _motion_endings() -> Sequence[str]:
     """Return the endings of clips that can be written."""
-    from synovia.batch.tasks import written_endings
+    from synovia.jobs.clips import written_endings
 
     return written_endings()
 
@@ -230,7 +235,7 @@ def run_many(
         inputs: Endings of the files that are taken from folders; None for those of clips.
     """
     from synovia.batch.inputs import collect
-    from synovia.batch.tasks import motion_endings
+    from synovia.jobs.clips import motion_endings
 
     items = collect(sources, options.folder(), inputs or motion_endings(), options.file_format or ending)
     return run_items(task, items, options, text)

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,7 @@ import click
 from synovia.cli.command import refuse
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, printable, talk, warnings_told
 from synovia.cli.progress import Bar
-from synovia.jobs.base import Host, Progress
+from synovia.jobs.base import Host
 from synovia.jobs.job import Job, Running, one_item, running_options
 from synovia.text import counted
 
@@ -54,7 +54,7 @@ class Terminal(Host):
         talk(f"{check.path}: {printable(check.report())}")
 
     @contextmanager
-    def bar(self, text: str, count: int = 0) -> Generator[Progress | None]:
+    def bar(self, text: str, count: int = 0) -> Generator[Callable[..., Any] | None]:
         """Show a bar after a second."""
         with Bar(text, count=count) as bar:
             yield bar

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from synovia.jobs.base import Host, Outcome, UsageError
     from synovia.jobs.clips import ClipReader
     from synovia.jobs.job import Job, Running, Verb
+    from synovia.jobs.verbs.animate import Fit, Follow, HoldFeet
     from synovia.jobs.verbs.convert import Convert
     from synovia.jobs.verbs.render import Render
     from synovia.jobs.verbs.retarget import Retarget
@@ -27,7 +28,20 @@ _HOMES = {
     "Host": "base", "Job": "job", "Outcome": "base", "UsageError": "base", "ClipReader": "clips", "Running": "job",
 }  # fmt: skip
 
-__all__ = ["ClipReader", "Convert", "Host", "Job", "Outcome", "Render", "Retarget", "Running", "UsageError"]
+__all__ = [
+    "ClipReader",
+    "Convert",
+    "Fit",
+    "Follow",
+    "HoldFeet",
+    "Host",
+    "Job",
+    "Outcome",
+    "Render",
+    "Retarget",
+    "Running",
+    "UsageError",
+]
 
 
 def verb_names() -> list[str]:

@@ -77,10 +77,16 @@ class Host:
         """Take the comparison of a written file with the memory."""
 
     @contextmanager
-    def bar(self, text: str, count: int = 0) -> Generator[Progress | None]:
-        """Give what shows the progress of some work on ``count`` frames; None if nobody looks."""
+    def bar(self, text: str, count: int = 0) -> Generator[Callable[..., Any] | None]:
+        """Give what takes the progress of some work on ``count`` frames, or its share of 1; None if nobody looks."""
         del text, count
-        yield self._progress
+        progress = self._progress
+
+        def share(done: float, of: float = 1.0) -> None:
+            if progress is not None:
+                progress(done, of)
+
+        yield None if progress is None else share
 
 
 @dataclass(frozen=True)

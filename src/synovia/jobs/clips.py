@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from synovia.errors import FileError, InputError, UnsupportedError
+from synovia.errors import FileError, UnsupportedError
 from synovia.jobs.base import Host
 from synovia.jobs.job import Job
-from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, Number, Word, described, option
+from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, described, option
 
 if TYPE_CHECKING:
     from synovia.batch.work import Picture
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from synovia.model import Skeleton
     from synovia.model.motion import Motion
 
-AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
 NO_FILE: Final = "no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion"
 _PICTURE: Final = (144, 190)  # pixels of a body in a still on the summary page
@@ -177,33 +176,6 @@ class Verified:
         check = verify_motion(motion, path)
         host.compared(check)
         return check
-
-
-def look_option(**more: Any) -> Any:
-    """Return the field of what is drawn of a body; arguments as of ``option``."""
-    return option(
-        default="surface", help="What is drawn; a body without a surface shows its bones.",
-        kind=Word(("surface", "bones", "both")), **more,
-    )  # fmt: skip
-
-
-def velocities(text: str, *, shares: bool = False) -> float | dict[str, float] | str:
-    """Return one speed, speeds by joint, or, with ``shares``, a share of the limits such as ``50%``.
-
-    Raises:
-        InputError: If it is none of these.
-    """
-    positive = Number(0, above=True)
-    if shares and text.endswith("%"):
-        positive.of(text[:-1])
-        return text
-    if "," not in text and "=" not in text:
-        return positive.of(text)
-    parts = [part.rpartition("=") for part in text.split(",")]
-    found = {joint.strip(): positive.of(speed) for joint, _, speed in parts}
-    if "" in found or len(found) < len(parts):
-        raise InputError("", value=text, expected="one speed, or JOINT=SPEED once for each joint")
-    return found
 
 
 def tell_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -205,6 +205,7 @@ class Verb:
         sources: Description of the inputs.
         takes_output: Whether the last of several inputs is the output if there is no ``-o``.
         prints_json: Whether ``--json`` prints an object for a single input.
+        inputs: Options that name inputs, too.
     """
 
     about: str
@@ -212,11 +213,14 @@ class Verb:
     sources: Option
     takes_output: bool = False
     prints_json: bool = False
+    inputs: Mapping[str, Option] = field(default_factory=dict[str, Option])
 
     def options(self) -> Iterable[tuple[str, Option, Any]]:
         """Yield name, description and default of each option of its jobs, each once."""
-        found = {name: (name, said, default) for job in self.jobs for name, said, default in options_of(job)}
-        return sorted(found.values(), key=lambda one: one[1].last)
+        every = [one for job in self.jobs for one in options_of(job) if not one[1].hidden]
+        return sorted(
+            {name: (name, said, default) for name, said, default in every}.values(), key=lambda one: one[1].last
+        )
 
     def made(self, values: Mapping[str, Any], sources: Sequence[str], typed: Iterable[str]) -> tuple[Job, list[str]]:
         """Return the job of a command line, and its inputs.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, dataclass_transform
 
@@ -37,6 +37,9 @@ class Kind:
     def setting(self, value: Any) -> Any:
         """Return a value as JSON can hold it; of a file also the hash of its content."""
         return value
+
+
+_ANY: Final = Kind()
 
 
 class Flag(Kind):
@@ -188,10 +191,12 @@ class Option:
             New options have the last one, so that ledgers that know nothing of them still hold.
         positional: Whether it has no name on the command line, and is an argument.
         last: Whether the help shows it after others.
+        needs: The flag that has to be given with it; "" if there is none.
+        hidden: Whether the command line does not have it.
     """
 
     help: str
-    kind: Kind
+    kind: Kind = _ANY
     names: tuple[str, ...] = ()
     metavar: str | None = None
     shown: str = ""
@@ -204,6 +209,8 @@ class Option:
     recorded: str = IF_CHANGED
     positional: bool = False
     last: bool = False
+    needs: str = ""
+    hidden: bool = False
 
     def of(self, name: str, value: Any) -> Any:
         """Return a value that Python passes for a field, checked.
@@ -230,9 +237,10 @@ class Option:
 def option(  # noqa: D417 - the others are those of Option
     *,
     default: Any = None,
-    help: str,  # noqa: A002
+    help: str = "",  # noqa: A002
     kind: Kind | None = None,
     kw_only: bool = True,
+    like: Option | None = None,
     **more: Any,
 ) -> Any:
     """Return a field that is an option.
@@ -242,13 +250,12 @@ def option(  # noqa: D417 - the others are those of Option
         help: What it does.
         kind: Which values it takes; None for any text.
         kw_only: Whether Python passes it by name alone.
+        like: A description that several options share, instead of help and kind.
     """
-    if more.get("repeats"):
-        default = ()
     if kind is None:
         kind = Flag(both=default) if isinstance(default, bool) else Kind()
-    metadata = {_KEY: Option(help, kind, **more)}
-    return field(default=default, kw_only=kw_only, metadata=metadata)
+    said = Option(help, kind, **more) if like is None else replace(like, **more)
+    return field(default=default, kw_only=kw_only, metadata={_KEY: said})
 
 
 def argument(*, help: str, kind: Kind | None = None, kw_only: bool = False, **more: Any) -> Any:  # noqa: A002

@@ -37,7 +37,7 @@ SCHEMA: Final = "synovia.bench/1"
 @click.command(cls=Command)
 @model_argument
 @joint_option("A joint with a goal", "hands, feet and head, else the tips")
-@solver_option("A solver; repeat for more.", "all", multiple=True)
+@solver_option("A solver; repeat for more.", "all")
 @click.option("--pose", is_flag=True, help="Ask for orientations too.")
 @click.option(
     "--problems", metavar="N", type=typed(Number(1, 10**6, whole=True)), default=200, help="Separate problems."

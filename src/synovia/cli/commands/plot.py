@@ -8,15 +8,11 @@ import click
 
 from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.completion import joints, models
-from synovia.cli.inputs import (
-    ClipOptions,
-    clip_options,
-    force_option,
-    joint_option,
-    load_body,
-)
+from synovia.cli.inputs import clip_options, force_option, joint_option, load_body
 from synovia.cli.output import talk
+from synovia.cli.running import Terminal
 from synovia.cli.values import FILE, FILE_NAME
+from synovia.jobs.clips import ClipReader
 
 
 @click.command(cls=Command)
@@ -44,7 +40,7 @@ def plot(
     judge: bool,
     beside: str | None,
     reach: str | None,
-    chosen: ClipOptions,
+    chosen: ClipReader,
     force: bool,
 ) -> None:
     """Plot joint values, the feet, a judgement or a reach map.
@@ -70,7 +66,11 @@ def plot(
         plot_reach(load_body(file), reach, output, force=force)
     else:
         instead = "give a clip, or --reach JOINT for a reach map of a model"
-        motion, source = (chosen.load(file, instead), None) if beside is None else chosen.load_pair(file, beside)
+        motion, source = (
+            (chosen.read(file, Terminal(), instead)[0], None)
+            if beside is None
+            else chosen.read_pair(file, beside, Terminal())
+        )
         if judge:
             from synovia.retargeting import judge as judge_clip
 

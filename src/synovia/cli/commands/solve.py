@@ -14,13 +14,11 @@ import click
 from synovia.cli import uncompiled
 from synovia.cli.command import Command, Decorator, refuse, wrong
 from synovia.cli.completion import targets
+from synovia.cli.declare import decorator_of
 from synovia.cli.inputs import (
-    deadline_option,
     load_body,
-    look_option,
     model_argument,
     one_solver,
-    output_option,
     roles_option,
     root_option,
     tolerance_option,
@@ -32,6 +30,7 @@ from synovia.cli.saving import save_one_pose, verify_option
 from synovia.cli.values import FILE, FILE_NAME, typed
 from synovia.errors import InputError, UnsupportedError
 from synovia.jobs.options import NUMBER, Number, Parsed, numbers_of
+from synovia.jobs.shared import DEADLINE, LOOK
 from synovia.text import counted
 
 if TYPE_CHECKING:
@@ -173,14 +172,19 @@ def _joint_option(names: tuple[str, ...], value: str, parse: Callable[[str], obj
 @click.option(
     "--seed", metavar="N", type=typed(Number(0, 2**31 - 1, whole=True)), help="Seed of the restarts.", show_default="0"
 )
-@deadline_option
-@output_option(
-    "Write the pose (.json or, of a glTF, .glb, for --start to read), or the answers to --targets: table or folder."
+@decorator_of("deadline", DEADLINE)
+@click.option(
+    "--output",
+    "-o",
+    metavar="OUT",
+    type=FILE_NAME,
+    help="Write the pose (.json or, of a glTF, .glb, for --start to read), or the answers to --targets: table or"
+    " folder.",
 )
 @click.option("--simd/--no-simd", default=None, help="Solve --targets in SIMD lanes.", show_default="if the solver can")
 @format_option("parquet|arrow|npz|csv", _table_endings)
 @click.option("--picture", metavar="PNG", type=FILE, help="Draw the result; needs the extra [render].")
-@look_option
+@decorator_of("look", LOOK, "surface")
 @verify_option
 @many_options()
 def solve(

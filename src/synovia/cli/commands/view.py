@@ -13,11 +13,9 @@ import click
 from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.completion import models
 from synovia.cli.inputs import (
-    ClipOptions,
     load_body,
     model_argument,
     model_option,
-    needs_model,
     one_solver,
     role_file,
     roles_option,
@@ -25,8 +23,9 @@ from synovia.cli.inputs import (
     trim_option,
 )
 from synovia.cli.output import emit, emit_json, printable, talk
-from synovia.cli.saving import untold
+from synovia.cli.running import Terminal, untold
 from synovia.cli.values import FILE, typed
+from synovia.jobs.clips import ClipReader, needs_model
 from synovia.jobs.options import Number
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def view(
         refuse("expected no --onto with this option.", "goals", "roles", "solver", "root")
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
             file, clip, model = clip, None, file
-        motion = ClipOptions(clip, model, trim).load(file)
+        motion = ClipReader(clip=clip, model=model, trim=trim).read(file, Terminal())[0]
         page = viewer.view_retarget(motion, onto, joint_map, **page_options)
         _serve(page, "Open this address in a browser and edit map or rest pose. Ctrl+C ends it.", as_json=as_json)
         return
@@ -106,15 +105,15 @@ def view(
     shown = None
     body: Any = file
     if model is not None:  # FILE is a clip alone
-        shown = ClipOptions(clip, model, trim).load(file)
+        shown = ClipReader(clip=clip, model=model, trim=trim).read(file, Terminal())[0]
         body = shown.skeleton if has_shapes(model) else model
     elif clip is not None and Path(clip).exists():
-        shown = ClipOptions(None, file if needs_model(clip) else None, trim).load(clip)
+        shown = ClipReader(model=file if needs_model(clip) else None, trim=trim).read(clip, Terminal())[0]
     elif trim:
-        shown = ClipOptions(clip, None, trim).load(file)
+        shown = ClipReader(clip=clip, trim=trim).read(file, Terminal())[0]
     if role_file() is not None and isinstance(body, str):
         if shown is None and not is_bundled(body) and load_clips(body).motions:
-            shown = ClipOptions(clip).load(body)
+            shown = ClipReader(clip=clip).read(body, Terminal())[0]
         body = load_body(body)
     page = viewer.view(body, wanted, clip=clip if shown is None else shown, solver=solver, root=root, **page_options)
     _serve(page, "Open this address in a browser and drag a target, or any joint. Ctrl+C ends it.", as_json=as_json)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome, UsageError
-from synovia.jobs.clips import ClipJob, look_option
+from synovia.jobs.clips import ClipJob
 from synovia.jobs.job import Verb, clips_argument, format_option, output_option
 from synovia.jobs.options import (
     ALWAYS,
@@ -25,6 +25,7 @@ from synovia.jobs.options import (
     numbers_of,
     option,
 )  # fmt: skip
+from synovia.jobs.shared import LOOK
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -90,7 +91,7 @@ class Render(ClipJob):
         metavar="NAME|A,E", unit="degrees", recorded=ALWAYS,
     )  # fmt: skip
     theme: str = option(default="light", help="Colours.", kind=Word(("light", "dark")), recorded=ALWAYS)
-    look: str = look_option(recorded=ALWAYS)
+    look: str = option(default="surface", like=LOOK, recorded=ALWAYS)
     angles: Sequence[str] = option(
         default=(), help="Joints whose angles are written, in degrees.", kind=Parsed(names_of, list), metavar="A,B",
         recorded=ALWAYS,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome
 from synovia.jobs.clips import (
-    AXES,
     NO_FILE,
     ClipJob,
     Roles,
@@ -20,13 +19,13 @@ from synovia.jobs.clips import (
     file_of,
     output_motion,
     usual_ending_of,
-    velocities,
     warm_clip,
     with_roles,
     written_endings,
 )  # fmt: skip
 from synovia.jobs.job import Verb, clips_argument, format_option, output_option
 from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, Option, Parsed, Word, argument, described, option
+from synovia.jobs.shared import AXES, velocities
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
