@@ -2,6 +2,7 @@
 
 import csv
 import pickle
+import runpy
 import shutil
 from typing import NamedTuple
 
@@ -99,6 +100,7 @@ USUAL = {
     "HoldFeet": ("walk.bvh", ".npz", "animate {} --foot-lock --format {format}"),
     "Follow": ("walk.bvh", ".npz", "animate other.bvh --follow {} --format {format}"),
     "Fit": ("points.csv", ".npz", "animate walk.bvh --points {} --format {format}"),
+    "Solve": ("table.csv", ".npz", "solve arm7 --targets {} --format {format}"),
     "Render": ("walk.bvh", ".png", "render {} --size 160x90 --format {format}"),
 }
 SAMPLES: dict[str, dict[str, Case]] = {
@@ -170,6 +172,15 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "foot_lock": Case("--foot-lock"),
         "verify": Case("--verify"),
     },
+    "Solve": {
+        "goals": Case("--goals goals.toml"),
+        "solver": Case("--solver dls"),
+        "tolerance": Case("--tol 1e-3,2"),
+        "root": Case("--root x"),
+        "attempts": Case("--attempts 2"),
+        "seed": Case("--seed 5"),
+        "simd": Case("--no-simd"),
+    },
     "Render": {
         "clip": Case("--clip 0"),
         "model": Case("--model other.bvh"),
@@ -206,6 +217,8 @@ def test_one_input_and_a_folder_of_one_have_the_same_answer(job, option, desk, m
     source, ending, line = case.source or source, case.ending or ending, case.rest or line
     (desk / "roles.toml").write_text('hips = "spine"\n')
     (desk / "track.toml").write_text(TRACK)
+    (desk / "table.csv").write_text("tool.x,tool.y,tool.z\n0.4,0.1,0.5\n0.3,0.2,0.4\n9,0,0\n")
+    (desk / "goals.toml").write_text('schema = "synovia.goals/1"\n[[goals]]\nkind = "position"\njoint = "tool"\n')
     np.save("coco.npy", coco())
     if option == "joint_map":
         run("retarget", "walk.bvh", "humanoid", "--save-map", "map.toml")
@@ -274,7 +287,7 @@ def test_a_new_option_is_a_field():
     ctx = click.Context(command, info_name="convert", show_default=True)
     text = " ".join(command.get_help(ctx).split())
     assert "--times N How often. [default: 1]" in text
-    assert "| `--times N` | 1 | How often. (times) |" in options.table_of(options.options_of(Again))
+    assert "| `--times N` | `times` | 1 | How often. (times) |" in options.table_of(options.options_of(Again))
     assert "times: How often. (default: 1)" in Again.__doc__
 
 
@@ -318,6 +331,10 @@ LEDGERS = {
     "5d50e35b6a169637": lambda jobs: jobs.Fit(
         "humanoid", joints={"hips": "Hips"}, foot_lock=True, feet=["a", "b"], mirror="x", up="y", fps=20
     ),
+    "5f327e33ed274b15": lambda jobs: jobs.Solve("arm7"),
+    "5d7c2248c2895b11": lambda jobs: jobs.Solve(
+        "arm7", solver="dls", attempts=4, seed=3, tolerance="1e-3,1", root="x,y", simd=False
+    ),
     "5393b068fc6436be": lambda jobs: jobs.Render(),
     "081abdce6f67a8e5": lambda jobs: jobs.Render(
         titles=["Hi"],
@@ -337,6 +354,16 @@ def test_ledgers_of_an_earlier_release_go_on(known, desk):
     job = LEDGERS[known](sy.jobs)
     settings = {"command": job.name, "version": "0.1.0", **job.settings()}
     assert settings_hash(settings) == known, settings
+
+
+def test_the_tables_of_the_docs_come_from_the_fields():
+    made = runpy.run_path(str(REPO / "docs" / "site_build" / "options.py"))["tables"]()
+    for name in verb_names():
+        assert f"## synovia {name}" in made
+        for job in verb(name).jobs:
+            for one, said, _ in options.options_of(job):
+                assert f"| `{one}` |" in made
+                assert said.help.replace("|", "\\|") in made
 
 
 def test_an_object_does_one_input_or_a_folder(desk):
@@ -361,6 +388,20 @@ def test_an_object_does_one_input_or_a_folder(desk):
         convert.run("clips", "out", format="doc")
     with pytest.raises(UsageError, match="--roles: expected a single input with this option"):
         sy.jobs.Convert(roles="roles.toml").run("clips", "out", format="toml")
+
+
+def test_a_pose_is_solved_with_the_options_of_the_command(desk):
+    solve = sy.jobs.SolvePose(positions={"tool": (0.4, 0.1, 0.5)}, rotations="tool=xyz:180,0,0")
+    outcome = solve("arm7", "pose.json")
+    assert (outcome.code, outcome.result.status.name) == (0, "REACHED")
+    assert outcome.report().startswith("REACHED in ")
+    assert outcome.json()["schema"] == "synovia.solve/1"
+    assert "\x1b" not in outcome.report()
+    assert sy.load_pose("pose.json", sy.bundled("arm7")).position("tool") == pytest.approx((0.4, 0.1, 0.5), abs=1e-3)
+    with pytest.raises(UsageError, match="expected at least one target"):
+        sy.jobs.SolvePose()("arm7")
+    with pytest.raises(UsageError, match="--seed: expected a solver with seed"):
+        sy.jobs.SolvePose(positions={"left_hand": (0, 1, 0)}, solver="two-bone", seed=3)("humanoid")
 
 
 def test_wrong_values_are_refused_by_name():

@@ -21,15 +21,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from synovia.batch.inputs import collect
-from synovia.batch.solving import SolveTable, collect_tables
-from synovia.jobs import Retarget
-from synovia.solver import as_solver
+from synovia.batch.solving import collect_tables
+from synovia.jobs import Retarget, Solve
 
 
 def task_of(name, model):
     """Return the task of a name."""
-    return Retarget(model) if name == "retarget" else SolveTable(model, None, as_solver(None))
+    return Retarget(model) if name == "retarget" else Solve(model)
 
 
 def items_of(name, source, output):

@@ -1,4 +1,4 @@
-"""Read JSON and TOML strictly; write texts and keys of TOML, counts and names of units.
+"""Read JSON and TOML strictly; write texts and keys of TOML, counts, names of units, and safe names.
 
 Content that the standards forbid or leave undefined is an error.
 """
@@ -48,6 +48,11 @@ def unit_name(meters_per_unit: float | None) -> str:
     if meters_per_unit is None:
         return "unit"
     return _UNITS.get(meters_per_unit, f"{meters_per_unit:g} m")
+
+
+def printable(name: str) -> str:
+    """Return a name with control characters escaped, because a file can hold any name."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ _REPORT_BUG: Final = (
 )
 # in the order of the help; "" for commands that synovia.jobs describes
 _HOMES: Final = {
-    "inspect": "show", "solve": "solve", "animate": "", "view": "view", "retarget": "", "convert": "",
+    "inspect": "show", "solve": "", "animate": "", "view": "view", "retarget": "", "convert": "",
     "render": "", "plot": "plot", "bench": "bench", "schema": "show", "doctor": "show",
 }  # fmt: skip
 

@@ -33,21 +33,29 @@ def command_of(name: str, verb: Verb) -> click.Command:
         name: Its name.
         verb: The description.
     """
-    job = verb.jobs[0]
-    own = list(verb.options())
-    running = list(running_options(job))
-    parameters = [_argument(SOURCES, verb.sources, several=True)]
-    parameters += [_argument(field, said) for field, said, _ in own if said.positional]
-    parameters += [option_of(field, said) for field, said in verb.inputs.items()]
-    parameters += _options([one for one in running if not one[1].last])
-    parameters += _options([one for one in own if not one[1].positional])
-    parameters += _options([one for one in running if one[1].last])
+    parameters: list[click.Parameter] = [_argument(SOURCES, verb.sources, several=verb.several)]
+    parameters += [_argument(field, said) for field, said, _ in verb.options() if said.positional]
+    parameters += _options(_ordered(verb))
     parameters.append(_json_option(prints_one=verb.prints_json))
 
     def invoke(**given: Any) -> int:
         return _invoke(verb, given)
 
     return Command(name, params=parameters, callback=invoke, help=verb.about)
+
+
+def _ordered(verb: Verb) -> list[tuple[str, Option, Any]]:
+    """Return name, description and default of each option of a command, in the order of the help.
+
+    Options that name inputs come before the output, and the own options of its jobs before those that say how they run.
+    """
+    own = [one for one in verb.options() if not one[1].positional]
+    inputs = [(name, said, None) for name, said in verb.inputs.items()]
+    running = list(running_options(verb.jobs[0]))
+    first = [one for one in running if one[1].rank < 1]
+    main = [one for one in own if one[1].rank < 0]
+    rest = [one for one in own if one[1].rank >= 0]
+    return [*main, *inputs, *first, *rest, *(one for one in running if one[1].rank > 0)]
 
 
 def _options(described: Iterable[tuple[str, Option, Any]]) -> list[click.Parameter]:
@@ -80,6 +88,7 @@ def _settings_of(name: str, said: Option, default: Any) -> tuple[list[str], dict
     if isinstance(said.kind, Flag):
         if said.kind.both:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
+            more["default"] = default  # None: neither
         else:
             more["is_flag"] = True
     else:
@@ -109,11 +118,12 @@ def _json_option(*, prints_one: bool) -> click.Option:
 def _invoke(verb: Verb, given: dict[str, Any]) -> int:
     """Do what a command line asks for, and return the exit code."""
     ctx = click.get_current_context()
-    sources, as_json = list(given.pop(SOURCES)), given.pop(JSON)
+    on_line = [name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    sources, as_json = given.pop(SOURCES), given.pop(JSON)
+    sources = list(sources) if verb.several else [sources]
     running = {name: given.pop(name) for name in _OF_RUNNING}
     if verb.takes_output and running["output"] is None and len(sources) > 1:
         running["output"] = sources.pop()
-    on_line = [name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     try:
         how = Running(**_without_none(running))
         job, sources = verb.made(_without_none(given), sources, on_line)

@@ -8,17 +8,19 @@ import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from synovia.cli import uncompiled
 from synovia.cli.command import refuse
-from synovia.cli.output import MISSED, REACHED, emit, emit_json, printable, talk, warnings_told
+from synovia.cli.output import REACHED, emit, emit_json, emit_text, talk, warnings_told
 from synovia.cli.progress import Bar
-from synovia.jobs.base import Host
+from synovia.jobs.base import MISSED, Host, Outcome
 from synovia.jobs.job import Job, Running, one_item, running_options
-from synovia.text import counted
+from synovia.text import counted, printable
 
 if TYPE_CHECKING:
     from synovia.batch.folder import Event, Run
@@ -30,7 +32,33 @@ _SHOWN: Final = 5  # failures in the report
 
 
 class Terminal(Host):
-    """The command line: notes go to stderr, each once in a command, and long work has a bar."""
+    """The command line: notes go to stderr, each once in a command, and long work has a bar.
+
+    Args:
+        threads: Number of threads; None for all cores.
+        force: Whether files that exist are replaced.
+        as_json: Whether reports are objects.
+    """
+
+    def __init__(self, threads: int | None = None, *, force: bool = False, as_json: bool = False) -> None:
+        """Store the arguments."""
+        super().__init__(threads, force=force)
+        self._as_json = as_json
+        self._report: Callable[[], None] | None = None
+
+    def ready(self, outcome: Outcome) -> None:
+        """Make the report."""
+        if self._as_json and outcome.json is not None:
+            self._report = partial(emit_json, outcome.json())
+        elif outcome.text is not None:
+            self._report = partial(emit_text, outcome.text())
+
+    def report(self, outcome: Outcome | None = None) -> None:
+        """Write the report to stdout, once: that of an outcome, or the one that is ready."""
+        if self._report is None and outcome is not None:
+            self.ready(outcome)
+        if self._report is not None:
+            self._report()
 
     def note(self, notes: Iterable[str], about: str = "") -> None:
         """Write notes on what of an input was not kept."""
@@ -54,9 +82,9 @@ class Terminal(Host):
         talk(f"{check.path}: {printable(check.report())}")
 
     @contextmanager
-    def bar(self, text: str, count: int = 0) -> Generator[Callable[..., Any] | None]:
+    def bar(self, text: str, count: int = 0, unit: str = "frames") -> Generator[Callable[..., Any] | None]:
         """Show a bar after a second."""
-        with Bar(text, count=count) as bar:
+        with Bar(text, unit, count) as bar:
             yield bar
 
 
@@ -85,6 +113,8 @@ def perform(job: Job, sources: Sequence[str], how: Running, *, as_json: bool, pr
         as_json: Whether to print JSON: one object, or a line for each of many inputs.
         prints_json: Whether there is an object for a single input.
     """
+    if job.is_brief():
+        uncompiled.begin()  # before anything imports kernels
     if job.are_many(sources, how.output):
         return _many(job, sources, how, as_json=as_json)
     _refuse_many(job, sources, prints_json=prints_json)
@@ -115,13 +145,17 @@ def _refuse_many(job: Job, sources: Sequence[str], *, prints_json: bool) -> None
 
 def _one(job: Job, source: str, how: Running, *, as_json: bool) -> int:
     """Do one input, report, and return the exit code."""
-    with warnings_told():
-        outcome = job.do(one_item(source), how.path, Terminal(how.jobs, force=how.force))
-    if as_json and outcome.json is not None:
-        emit_json(outcome.json())
-    elif outcome.text is not None:
-        emit(outcome.text())
-    if outcome.said and not (as_json and outcome.json is not None):
+    terminal = Terminal(how.jobs, force=how.force, as_json=as_json)
+    try:
+        with warnings_told():
+            outcome = job.do(one_item(source), how.path, terminal)
+    except BaseException:
+        terminal.report()
+        raise
+    terminal.report(outcome)
+    if outcome.hint and not as_json:
+        talk(outcome.hint)
+    if outcome.said:
         talk(outcome.said)
     if as_json or not outcome.text_warns:
         for warning in outcome.warnings:

@@ -23,25 +23,16 @@ if TYPE_CHECKING:
     from synovia.jobs.verbs.convert import Convert
     from synovia.jobs.verbs.render import Render
     from synovia.jobs.verbs.retarget import Retarget
+    from synovia.jobs.verbs.solve import Solve, SolvePose
 
 _HOMES = {
     "Host": "base", "Job": "job", "Outcome": "base", "UsageError": "base", "ClipReader": "clips", "Running": "job",
 }  # fmt: skip
 
 __all__ = [
-    "ClipReader",
-    "Convert",
-    "Fit",
-    "Follow",
-    "HoldFeet",
-    "Host",
-    "Job",
-    "Outcome",
-    "Render",
-    "Retarget",
-    "Running",
-    "UsageError",
-]
+    "ClipReader", "Convert", "Fit", "Follow", "HoldFeet", "Host", "Job", "Outcome", "Render", "Retarget", "Running",
+    "Solve", "SolvePose", "UsageError",
+]  # fmt: skip
 
 
 def verb_names() -> list[str]:

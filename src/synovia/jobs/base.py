@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -76,10 +76,13 @@ class Host:
     def compared(self, check: FileCheck) -> None:
         """Take the comparison of a written file with the memory."""
 
+    def ready(self, outcome: Outcome) -> None:
+        """Take an outcome whose files are not written yet, so that its report is there if they cannot be."""
+
     @contextmanager
-    def bar(self, text: str, count: int = 0) -> Generator[Callable[..., Any] | None]:
-        """Give what takes the progress of some work on ``count`` frames, or its share of 1; None if nobody looks."""
-        del text, count
+    def bar(self, text: str, count: int = 0, unit: str = "frames") -> Generator[Callable[..., Any] | None]:
+        """Give what takes the progress of some work on ``count`` units, or its share of 1; None if nobody looks."""
+        del text, count, unit
         progress = self._progress
 
         def share(done: float, of: float = 1.0) -> None:
@@ -103,6 +106,7 @@ class Outcome:
         text: Returns the report; None if there is none.
         json: Returns the report as an object of plain values; None if there is none.
         said: A sentence on what was done; "" if the report says it.
+        hint: A sentence that the text of the report leaves to the terminal; "" for none.
         check: Comparison of the file with the memory; None if it was not asked for.
         text_warns: Whether the report has the warnings.
     """
@@ -116,6 +120,7 @@ class Outcome:
     text: Callable[[], str] | None = None
     json: Callable[[], Mapping[str, Any]] | None = None
     said: str = ""
+    hint: str = ""
     check: FileCheck | None = field(default=None, repr=False)
     text_warns: bool = False
 
@@ -132,6 +137,13 @@ class Outcome:
         missed = more.pop("falls_short", False) or (check is not None and not check.holds)
         return cls(result, figures, MISSED if missed else REACHED, check=check, **more)
 
+    def after(self, files: Sequence[Path], check: FileCheck | None) -> Outcome:
+        """Return the outcome after its files were written."""
+        code = self.code if check is None or check.holds else MISSED
+        return replace(self, files=files, check=check, code=code)
+
     def report(self) -> str:
         """Return the report as text."""
-        return self.said if self.text is None else self.text()
+        from synovia.jobs.words import unstyled
+
+        return self.said if self.text is None else unstyled(self.text())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from synovia.batch.work import Picture
     from synovia.clips import Ends
     from synovia.io.verify import FileCheck
-    from synovia.model import Skeleton
+    from synovia.model import Pose, Skeleton
     from synovia.model.motion import Motion
 
 INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
@@ -163,7 +163,7 @@ class Verified:
 
     verify: bool = option(
         default=False, help="Read the file back, and exit with 1 if joints are elsewhere than in memory.",
-        recorded=NEVER, last=True,
+        recorded=NEVER, rank=1,
     )  # fmt: skip
 
     def save(self, motion: Motion, path: Path, into: str | Path | None, host: Host) -> FileCheck | None:
@@ -174,6 +174,17 @@ class Verified:
         if not self.verify:
             return None
         check = verify_motion(motion, path)
+        host.compared(check)
+        return check
+
+    def save_pose(self, pose: Pose, path: Path, host: Host) -> FileCheck | None:
+        """Write a pose as ``save`` writes a clip; a glTF is a copy of the file of its skeleton."""
+        from synovia.files.poses import verify_pose, write_pose
+
+        host.wrote(path, write_pose(pose, path, force=host.force))
+        if not self.verify:
+            return None
+        check = verify_pose(pose, path)
         host.compared(check)
         return check
 

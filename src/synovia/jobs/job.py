@@ -74,6 +74,10 @@ class Job(ABC):
         """Return what decides about an output beside the input, as JSON can hold it."""
         return settings_of(self)
 
+    def is_brief(self) -> bool:
+        """Return whether kernels may run as plain Python, if they would have to be compiled first."""
+        return False
+
     def are_many(self, sources: Sequence[str], output: str | None) -> bool:
         """Return whether these are many inputs: several, a folder, a pattern, or an output folder (``out/``)."""
         from synovia.batch.inputs import is_many
@@ -206,6 +210,7 @@ class Verb:
         takes_output: Whether the last of several inputs is the output if there is no ``-o``.
         prints_json: Whether ``--json`` prints an object for a single input.
         inputs: Options that name inputs, too.
+        several: Whether it takes several inputs as arguments.
     """
 
     about: str
@@ -214,12 +219,13 @@ class Verb:
     takes_output: bool = False
     prints_json: bool = False
     inputs: Mapping[str, Option] = field(default_factory=dict[str, Option])
+    several: bool = True
 
     def options(self) -> Iterable[tuple[str, Option, Any]]:
         """Yield name, description and default of each option of its jobs, each once."""
         every = [one for job in self.jobs for one in options_of(job) if not one[1].hidden]
         return sorted(
-            {name: (name, said, default) for name, said, default in every}.values(), key=lambda one: one[1].last
+            {name: (name, said, default) for name, said, default in every}.values(), key=lambda one: one[1].rank
         )
 
     def made(self, values: Mapping[str, Any], sources: Sequence[str], typed: Iterable[str]) -> tuple[Job, list[str]]:
@@ -284,11 +290,11 @@ class Running:
     format: str | None = option(default=None, help="Format of the outputs, for folders.", kind=Kind(), many=True)
     jobs: int | None = option(
         default=None, help="Number of threads; results are identical for any number.",
-        names=("--jobs", "-j"), metavar="N", kind=Number(1, whole=True), shown="all cores", last=True,
+        names=("--jobs", "-j"), metavar="N", kind=Number(1, whole=True), shown="all cores", rank=1,
     )  # fmt: skip
     engine: str = option(
         default="local", help="For many inputs: processes on this machine, or a Ray cluster.",
-        kind=Word(("local", "ray")), many=True, last=True,
+        kind=Word(("local", "ray")), many=True, rank=1,
     )  # fmt: skip
     address: str | None = option(
         default=None,
@@ -296,15 +302,15 @@ class Running:
         metavar="ADDRESS",
         shown="a cluster of its own",
         many=True,
-        last=True,
+        rank=1,
     )
     shard: Any = option(
         default=None, help="Only the I-th of N shares of the inputs, for job arrays.",
-        metavar="I/N", kind=Parsed(_shard), shown="all", many=True, last=True,
+        metavar="I/N", kind=Parsed(_shard), shown="all", many=True, rank=1,
     )  # fmt: skip
-    retry_failed: bool = option(default=False, help="For many inputs: try failed ones again.", many=True, last=True)
-    fail_fast: bool = option(default=False, help="For many inputs: end at the first failure.", many=True, last=True)
-    force: bool = option(default=False, help="Replace files that exist.", last=True)
+    retry_failed: bool = option(default=False, help="For many inputs: try failed ones again.", many=True, rank=1)
+    fail_fast: bool = option(default=False, help="For many inputs: end at the first failure.", many=True, rank=1)
+    force: bool = option(default=False, help="Replace files that exist.", rank=1)
 
     def __post_init__(self) -> None:
         """Check the options."""

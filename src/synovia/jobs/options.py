@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar, dataclass_transform
+from typing import Any, Final, TypeVar, cast, dataclass_transform
 
 from synovia.errors import InputError, did_you_mean
 
@@ -190,7 +190,7 @@ class Option:
         recorded: Whether a ledger compares it: ``ALWAYS``, ``NEVER``, or ``IF_CHANGED``: if it is not the default.
             New options have the last one, so that ledgers that know nothing of them still hold.
         positional: Whether it has no name on the command line, and is an argument.
-        last: Whether the help shows it after others.
+        rank: Place in the help: those below 0 come first, those above 0 last.
         needs: The flag that has to be given with it; "" if there is none.
         hidden: Whether the command line does not have it.
     """
@@ -208,7 +208,7 @@ class Option:
     completes: str = ""
     recorded: str = IF_CHANGED
     positional: bool = False
-    last: bool = False
+    rank: int = 0
     needs: str = ""
     hidden: bool = False
 
@@ -220,7 +220,12 @@ class Option:
         """
         try:
             if self.repeats:
-                return tuple(self.kind.of(one) for one in ((value,) if isinstance(value, str) else value))
+                every: Any = value
+                if isinstance(value, str):
+                    every = (value,)
+                elif isinstance(value, Mapping):
+                    every = cast("Mapping[Any, Any]", value).items()
+                return tuple(self.kind.of(one) for one in every)
             return self.kind.of(value)
         except InputError as error:
             if error.where or error.what:
@@ -267,7 +272,7 @@ def argument(*, help: str, kind: Kind | None = None, kw_only: bool = False, **mo
 def options_of(described: Any) -> Iterator[tuple[str, Option, Any]]:
     """Yield name, description and default of each option of a class or an object, in the order of the help."""
     found = [(one.name, one.metadata[_KEY], one.default) for one in fields(described) if _KEY in one.metadata]
-    for name, said, default in sorted(found, key=lambda one: one[1].last):
+    for name, said, default in sorted(found, key=lambda one: one[1].rank):
         yield name, said, None if default is MISSING else default
 
 
@@ -370,13 +375,12 @@ def ending_of(text: str, known: Sequence[str]) -> str:
 
 
 def table_of(options: Iterable[tuple[str, Option, Any]]) -> list[str]:
-    """Return the lines of a Markdown table of options, for the docs."""
-    lines = ["| option | default | what it does |", "|---|---|---|"]
+    """Return the lines of a Markdown table of options: names on the command line and in Python, default, help."""
+    lines = ["| option | in Python | default | what it does |", "|---|---|---|---|"]
     for name, said, default in options:
-        flags = said.names or (flag_of(name, said),)
-        value = "" if said.metavar is None else f" {said.metavar}"
-        shown = shown_default(said, default)
+        flags = [] if said.hidden or said.positional else said.names or [flag_of(name, said)]
+        written = " ".join(filter(None, [", ".join(flags), said.metavar or ""]))
         unit = f" ({said.unit})" if said.unit else ""
-        cells = [f"`{', '.join(flags)}{value}`", shown, said.help + unit]
+        cells = [f"`{written}`" if written else "", f"`{name}`", shown_default(said, default), said.help + unit]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return lines

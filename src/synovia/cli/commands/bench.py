@@ -21,11 +21,12 @@ from synovia.cli.inputs import (
     solver_option,
     tolerance_option,
 )
-from synovia.cli.output import emit_json, emit_lines, number, table, time_text
+from synovia.cli.output import emit_json, emit_lines
 from synovia.cli.progress import Bar
 from synovia.cli.values import FILE, typed
 from synovia.errors import UnsupportedError
 from synovia.jobs.options import Number
+from synovia.jobs.words import number, table, time_text
 from synovia.text import unit_name
 
 if TYPE_CHECKING:

@@ -22,11 +22,12 @@ from synovia.cli.inputs import (
     root_option,
     trim_option,
 )
-from synovia.cli.output import emit, emit_json, printable, talk
+from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.running import Terminal, untold
 from synovia.cli.values import FILE, typed
 from synovia.jobs.clips import ClipReader, needs_model
 from synovia.jobs.options import Number
+from synovia.text import printable
 
 if TYPE_CHECKING:
     from synovia.viewer import View

@@ -162,7 +162,7 @@ class _Animate(Verified, Roles, ClipJob):
             files=[] if output is None else [output], warnings=warnings_of(judgement),
             text=lambda: "\n".join([*clip_text(motion, tracked, fitted, locked), judgement.summary()]),
             json=lambda: {**clip_object(motion, tracked, fitted, locked), "judgement": judgement_object(judgement)},
-            said="" if output is not None else NO_FILE, notes=() if fitted is None else fitted.notes,
+            hint="" if output is not None else NO_FILE, notes=() if fitted is None else fitted.notes,
         )  # fmt: skip
 
     @abstractmethod

@@ -199,7 +199,7 @@ class Retarget(Verified, Roles, ClipJob):
             files=[path for path in (output, self.save_map, self.plot) if path is not None],
             notes=notes_of(answer), warnings=warnings_of(answer.judgement), text_warns=True,
             text=lambda: "\n".join([*cut_off, answer.report()]), json=lambda: _object(answer, ends, trim=self.trim),
-            said="" if output is not None else NO_FILE,
+            hint="" if output is not None else NO_FILE,
         )  # fmt: skip
 
     def _check_files(self, output: Path | None, host: Host) -> None:

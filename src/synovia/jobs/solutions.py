@@ -6,17 +6,16 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from click import style
 
-from synovia.cli.output import number, printable, table, time_text
 from synovia.diagnosis import reasons_as_json
 from synovia.files.poses import values_of
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import length_text
+from synovia.jobs.words import number, style, table, time_text
 from synovia.kernels.compiler import compiled
 from synovia.model.geometry import matrix_to_quat
-from synovia.text import counted, unit_name
+from synovia.text import counted, printable, unit_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,7 +84,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
 
 def solution_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> list[str]:
     """Return the lines to print: status, goals, explanation and the joints that moved."""
-    status = style(solution.status.name.replace("_", " "), fg="green" if solution.reached else "yellow", bold=True)
+    status = style(solution.status.name.replace("_", " "), "green" if solution.reached else "yellow", "bold")
     status += " at the deadline" if solution.interrupted and not solution.reached else ""
     times = counted(solution.attempts, "attempt")
     steps = counted(solution.steps, "step")
@@ -105,7 +104,7 @@ def _goals(solution: Solution, ik: IK) -> list[str]:
     for i, (goal, error, target, at) in enumerate(each):
         left = [length_text(error.position, unit)] if goal.measures & POSITION else []
         left += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & ROTATION else []
-        off = style(", ".join(left), fg="yellow" if i in missed else "green")
+        off = style(", ".join(left), "yellow" if i in missed else "green")
         place = _vector(at[:3, 3]) if goal.measures else ""
         rows.append((printable(goal.label), off, printable(_target(goal, target)), place))
     return table(rows, _head("goal", "error", "target", "position"))
@@ -113,7 +112,7 @@ def _goals(solution: Solution, ik: IK) -> list[str]:
 
 def _head(*titles: str) -> list[str]:
     """Return the titles of a table."""
-    return [style(title, dim=True) for title in titles]
+    return [style(title, "dim") for title in titles]
 
 
 def _target(goal: Goal, target: Array) -> str:
@@ -149,7 +148,7 @@ def _joints(pose: Pose, start: Pose) -> list[str]:
         rows.append((printable(key), shown))
     out = table(rows, _head("joint", "value")) if rows or not still else []
     if still:
-        out.append(style(f"{'1 joint has' if still == 1 else f'{still} joints have'} not moved.", dim=True))
+        out.append(style(f"{'1 joint has' if still == 1 else f'{still} joints have'} not moved.", "dim"))
     return out
 
 
