@@ -1,10 +1,8 @@
-"""Commands with their arguments in the help, and with options in bundles."""
+"""Commands with their arguments in the help, and refusals of options."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
-from functools import wraps
 from typing import Any
 
 import click
@@ -45,39 +43,6 @@ class Argument(click.Argument):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         """Return its row in the help."""
         return self.make_metavar(ctx), self.help or ""
-
-
-def bundle(name: str, kind: Any, *options: Decorator) -> Decorator:
-    """Return a decorator that adds options to a command, which gets their values as one object.
-
-    Args:
-        name: Name of the object among the arguments of the command.
-        kind: Its class, a dataclass. A field keeps its default if the command has no such option.
-        options: The options.
-    """
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def run(**given: Any) -> Any:
-            values = {one.name: given.pop(one.name) for one in fields(kind) if one.name in given}
-            return function(**{name: kind(**values)}, **given)
-
-        decorated: Callable[..., Any] = run
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
-
-    return decorate
-
-
-def wrong(option: str, message: str) -> click.BadParameter:
-    """Return the error of usage for an option.
-
-    Args:
-        option: The option, for example ``-o``.
-        message: What was expected.
-    """
-    return click.BadParameter(message, param_hint=f"'{option}'")
 
 
 def refuse(message: str, *names: str) -> None:

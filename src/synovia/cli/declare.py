@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from typing import Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from synovia.cli import completion
-from synovia.cli.command import Argument, Command, Decorator
+from synovia.cli.command import Argument, Command
 from synovia.cli.running import perform
 from synovia.cli.values import typed
 from synovia.jobs.base import UsageError
 from synovia.jobs.job import Running, Verb, running_options
-from synovia.jobs.options import Flag, Option, flag_of
+from synovia.jobs.options import Flag, Option, flag_of, options_of
+from synovia.jobs.shared import JSON
 
+_K = TypeVar("_K")
 SOURCES: Final = "sources"
-JSON: Final = "as_json"
+AS_JSON: Final = "as_json"
 _OF_RUNNING: Final = tuple(one.name for one in fields(Running))
 _OFFERS: Final = {
     "models": completion.models, "joints": completion.joints, "targets": completion.targets,
@@ -44,6 +46,26 @@ def command_of(name: str, verb: Verb) -> click.Command:
     return Command(name, params=parameters, callback=invoke, help=verb.about)
 
 
+def with_options(kind: type[_K]) -> Callable[[Callable[[_K], int | None]], click.Command]:
+    """Return a decorator that makes a command of a function, which gets all options as one object.
+
+    Args:
+        kind: Class of the object, whose fields describe the options.
+    """
+
+    def decorate(function: Callable[[_K], int | None]) -> click.Command:
+        own = list(options_of(kind))
+        parameters: list[click.Parameter] = [_argument(name, said) for name, said, _ in own if said.positional]
+        parameters += _options([one for one in own if not one[1].positional])
+
+        def invoke(**given: Any) -> int | None:
+            return function(kind(**_without_none(given)))
+
+        return Command(function.__name__, params=parameters, callback=invoke, help=function.__doc__)
+
+    return decorate
+
+
 def _ordered(verb: Verb) -> list[tuple[str, Option, Any]]:
     """Return name, description and default of each option of a command, in the order of the help.
 
@@ -60,10 +82,10 @@ def _ordered(verb: Verb) -> list[tuple[str, Option, Any]]:
 
 def _options(described: Iterable[tuple[str, Option, Any]]) -> list[click.Parameter]:
     """Return the options of descriptions."""
-    return [option_of(name, said, default) for name, said, default in described]
+    return [_option(name, said, default) for name, said, default in described]
 
 
-def option_of(name: str, said: Option, default: Any = None) -> click.Option:
+def _option(name: str, said: Option, default: Any) -> click.Option:
     """Return the option of a description.
 
     Args:
@@ -71,18 +93,6 @@ def option_of(name: str, said: Option, default: Any = None) -> click.Option:
         said: The description.
         default: Its default.
     """
-    names, more = _settings_of(name, said, default)
-    return click.Option(names, **more)
-
-
-def decorator_of(name: str, said: Option, default: Any = None, **more: Any) -> Decorator:
-    """Return the decorator that gives a function the option of a description; arguments as of ``option_of``."""
-    names, settings = _settings_of(name, said, default)
-    return click.option(*names, **settings, **more)
-
-
-def _settings_of(name: str, said: Option, default: Any) -> tuple[list[str], dict[str, Any]]:
-    """Return the names and the settings of the option of a description."""
     names = list(said.names) or [flag_of(name, said)]
     more: dict[str, Any] = {"help": said.help, "required": said.required}
     if isinstance(said.kind, Flag):
@@ -99,7 +109,7 @@ def _settings_of(name: str, said: Option, default: Any) -> tuple[list[str], dict
         more["show_default"] = said.shown
     if default is not None and default != ():
         more["default"] = default
-    return [*names, name], more
+    return click.Option([*names, name], **more)
 
 
 def _argument(name: str, said: Option, *, several: bool = False) -> click.Argument:
@@ -111,15 +121,15 @@ def _argument(name: str, said: Option, *, several: bool = False) -> click.Argume
 
 def _json_option(*, prints_one: bool) -> click.Option:
     """Return the option ``--json``; ``prints_one`` if the command has an object for a single input."""
-    text = "Print one JSON object." if prints_one else "For many inputs: print a line of JSON for each."
-    return click.Option(["--json", JSON], is_flag=True, help=text)
+    said = JSON if prints_one else replace(JSON, help="For many inputs: print a line of JSON for each.")
+    return _option(AS_JSON, said, False)
 
 
 def _invoke(verb: Verb, given: dict[str, Any]) -> int:
     """Do what a command line asks for, and return the exit code."""
     ctx = click.get_current_context()
     on_line = [name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    sources, as_json = given.pop(SOURCES), given.pop(JSON)
+    sources, as_json = given.pop(SOURCES), given.pop(AS_JSON)
     sources = list(sources) if verb.several else [sources]
     running = {name: given.pop(name) for name in _OF_RUNNING}
     if verb.takes_output and running["output"] is None and len(sources) > 1:

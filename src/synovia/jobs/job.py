@@ -26,6 +26,7 @@ from synovia.jobs.options import (
     options_of,
     settings_of,
 )
+from synovia.jobs.shared import FORCE
 
 _CLIPS: Final = "The clip: a BVH, glTF/GLB, npz or CSV file. Or many: files, folders, patterns."
 
@@ -310,7 +311,7 @@ class Running:
     )  # fmt: skip
     retry_failed: bool = option(default=False, help="For many inputs: try failed ones again.", many=True, rank=1)
     fail_fast: bool = option(default=False, help="For many inputs: end at the first failure.", many=True, rank=1)
-    force: bool = option(default=False, help="Replace files that exist.", rank=1)
+    force: bool = option(default=False, like=FORCE)
 
     def __post_init__(self) -> None:
         """Check the options."""

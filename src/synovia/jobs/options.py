@@ -263,10 +263,22 @@ def option(  # noqa: D417 - the others are those of Option
     return field(default=default, kw_only=kw_only, metadata={_KEY: said})
 
 
-def argument(*, help: str, kind: Kind | None = None, kw_only: bool = False, **more: Any) -> Any:  # noqa: A002
-    """Return a field that must be given, and has no name on the command line; arguments as of ``option``."""
-    metadata = {_KEY: Option(help, kind or Kind(), required=True, positional=True, **more)}
-    return field(kw_only=kw_only, metadata=metadata)
+def argument(
+    *,
+    help: str = "",  # noqa: A002
+    kind: Kind = _ANY,
+    required: bool = True,
+    like: Option | None = None,
+    **more: Any,
+) -> Any:
+    """Return a field that has no name on the command line, and that Python may pass by its place; see ``option``."""
+    said = replace(like or Option(help, kind), required=required, positional=True, **more)
+    return field(default=MISSING if required else None, metadata={_KEY: said})
+
+
+def said_of(described: Any, name: str) -> Option:
+    """Return the description of an option of a class."""
+    return next(said for one, said, _ in options_of(described) if one == name)
 
 
 def options_of(described: Any) -> Iterator[tuple[str, Option, Any]]:

@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from synovia.errors import InputError
-from synovia.jobs.options import Number, Option, Parsed, Word, numbers_of
+from synovia.jobs.options import Flag, Model, Number, Option, Parsed, Word, numbers_of
 
 AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 _DEFAULT_ANGLE: Final = 1e-3  # rad, the default of the library, for --tol without an angle
@@ -68,3 +68,11 @@ DEADLINE: Final = Option(
     "Stop solving after this time, with the best pose so far.", Number(0), metavar="SECONDS", shown="never", unit="s"
 )
 LOOK: Final = Option("What is drawn; a body without a surface shows its bones.", Word(("surface", "bones", "both")))
+MODEL: Final = Option(
+    "A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, humanoid_hands, arm7,"
+    " quadruped.",
+    Model(), metavar="FILE", completes="models",
+)  # fmt: skip
+JOINT: Final = Option("A joint; repeat for more.", metavar="JOINT", repeats=True, completes="joints")
+FORCE: Final = Option("Replace files that exist.", Flag(), rank=1)
+JSON: Final = Option("Print one JSON object.", Flag(), ("--json",), rank=2)

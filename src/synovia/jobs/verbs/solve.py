@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -20,7 +20,6 @@ from synovia.jobs.options import (
     NUMBER,
     File,
     Flag,
-    Model,
     Number,
     Option,
     Parsed,
@@ -31,7 +30,7 @@ from synovia.jobs.options import (
     option,
     options_of,
 )  # fmt: skip
-from synovia.jobs.shared import DEADLINE, LOOK, ROOT, SOLVER, TOLERANCE
+from synovia.jobs.shared import DEADLINE, LOOK, MODEL, ROOT, SOLVER, TOLERANCE
 from synovia.text import counted
 
 if TYPE_CHECKING:
@@ -48,10 +47,6 @@ TABLE_SCHEMA: Final = "synovia.solve-table/1"
 _QUICK: Final = 2.0  # seconds; a slower solve is not repeated for its time, unless it took few steps
 _FEW: Final = 2000  # steps; fewer are only slow because of the compiler
 _POSE_SEED: Final = Number(0, 2**32 - 1, whole=True)
-_MODEL: Final = (
-    "A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, humanoid_hands, arm7,"
-    " quadruped."
-)
 
 _T = TypeVar("_T")
 _Frame = tuple[int, bytes]  # row, and the place of a site on it
@@ -179,7 +174,7 @@ class Solve(_Solves):
     >>> solve.run("tables", "answers")  # doctest: +SKIP
     """
 
-    model: str = argument(help=_MODEL, kind=Model(), metavar="FILE", completes="models", recorded=ALWAYS)
+    model: str = argument(like=MODEL, recorded=ALWAYS)
     simd: bool | None = option(
         default=None, help="Solve --targets in SIMD lanes.", kind=Flag(both=True), shown="if the solver can",
         recorded=ALWAYS,
@@ -513,7 +508,7 @@ VERB: Final = _Verb(
     For example: synovia solve arm7 -t tool=0.4,0.1,0.5 -r tool=xyz:180,0,0
     """,
     (SolvePose, Solve),
-    Option(_MODEL, metavar="FILE", completes="models", required=True, positional=True),
+    replace(MODEL, required=True, positional=True),
     inputs={
         "targets": Option(
             "Solve many: a table of targets, or a folder or pattern of them, .csv, .npz, .arrow or .parquet. The"
