@@ -148,13 +148,21 @@ class Roles:
         kind=File(), metavar="FILE", shown="found", single="input",
     )  # fmt: skip
 
+    @cached_property
+    def _bodies(self) -> dict[str, Skeleton]:
+        """Models that were loaded, by name."""
+        return {}
+
     def load_body(self, name: str, host: Host) -> Skeleton:
         """Return the skeleton of a file or of a bundled model with these roles, and tell its notes.
 
         Raises:
             SynoviaError: If a file cannot be read.
         """
-        return body_of(name, host, self.roles)
+        if name not in self._bodies:
+            self._bodies[name] = body_of(name, host, self.roles)
+        host.note_model(self._bodies[name].notes)
+        return self._bodies[name]
 
 
 @described

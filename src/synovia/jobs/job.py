@@ -53,6 +53,10 @@ class Job(ABC):
         """Check the options."""
         checked(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the options alone: another process loads models itself."""
+        return {name: getattr(self, name) for name, _, _ in options_of(self)}
+
     @abstractmethod
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Do one input.
