@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -99,7 +99,7 @@ class Outcome:
     Args:
         result: The answer of the library, such as a ``Motion`` or a ``Retargeted``.
         figures: Its figures, as in a row of the ledger.
-        code: Exit code of the command: 0, or 1 if goals were missed or a file differs from the memory.
+        falls_short: Whether goals were missed, or the verdict forbids to use it.
         files: The files that were written.
         notes: What a user should know.
         warnings: Sentences of the judge of clips.
@@ -113,7 +113,7 @@ class Outcome:
 
     result: Any
     figures: Mapping[str, Figure]
-    code: int = REACHED
+    falls_short: bool = False
     files: Sequence[Path] = ()
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
@@ -124,23 +124,10 @@ class Outcome:
     check: FileCheck | None = field(default=None, repr=False)
     text_warns: bool = False
 
-    @classmethod
-    def of(cls, result: Any, figures: Mapping[str, Figure], *, check: FileCheck | None = None, **more: Any) -> Outcome:
-        """Return an outcome whose code is 1 if the written file differs from the memory, or ``falls_short`` is given.
-
-        Args:
-            result: The answer of the library.
-            figures: Its figures.
-            check: Comparison of the file with the memory; None if it was not asked for.
-            more: ``falls_short``, whether goals were missed; the other arguments.
-        """
-        missed = more.pop("falls_short", False) or (check is not None and not check.holds)
-        return cls(result, figures, MISSED if missed else REACHED, check=check, **more)
-
-    def after(self, files: Sequence[Path], check: FileCheck | None) -> Outcome:
-        """Return the outcome after its files were written."""
-        code = self.code if check is None or check.holds else MISSED
-        return replace(self, files=files, check=check, code=code)
+    @property
+    def code(self) -> int:
+        """Exit code of the command: 0, or 1 if the result falls short or the file differs from the memory."""
+        return MISSED if self.falls_short or (self.check is not None and not self.check.holds) else REACHED
 
     def report(self) -> str:
         """Return the report as text."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from synovia.errors import FileError, UnsupportedError
 from synovia.jobs.base import Host
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from synovia.batch.work import Picture
     from synovia.clips import Ends
     from synovia.io.verify import FileCheck
-    from synovia.model import Pose, Skeleton
+    from synovia.model import Skeleton
     from synovia.model.motion import Motion
 
 INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
@@ -179,22 +179,16 @@ class Verified:
         from synovia.io.save import verify_motion, write_motion
 
         host.wrote(path, write_motion(motion, path, into=into, force=host.force))
-        if not self.verify:
-            return None
-        check = verify_motion(motion, path)
-        host.compared(check)
-        return check
+        return self.compare(verify_motion, motion, path, host)
 
-    def save_pose(self, pose: Pose, path: Path, host: Host) -> FileCheck | None:
-        """Write a pose as ``save`` writes a clip; a glTF is a copy of the file of its skeleton."""
-        from synovia.files.poses import verify_pose, write_pose
-
-        host.wrote(path, write_pose(pose, path, force=host.force))
-        if not self.verify:
-            return None
-        check = verify_pose(pose, path)
-        host.compared(check)
-        return check
+    def compare(
+        self, check: Callable[[Any, Path], FileCheck], content: Any, path: Path, host: Host
+    ) -> FileCheck | None:
+        """Return how a written file compares with what is in memory, and tell it; None without ``verify``."""
+        found = check(content, path) if self.verify else None
+        if found is not None:
+            host.compared(found)
+        return found
 
 
 def tell_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:

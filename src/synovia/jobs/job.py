@@ -18,15 +18,15 @@ from synovia.jobs.options import (
     Option,
     Parsed,
     Word,
-    checked,
     described,
     ending_of,
     flag_of,
+    is_changed,
     option,
     options_of,
     settings_of,
 )
-from synovia.jobs.shared import FORCE
+from synovia.jobs.shared import FORCE, FORMAT
 
 _CLIPS: Final = "The clip: a BVH, glTF/GLB, npz or CSV file. Or many: files, folders, patterns."
 
@@ -48,10 +48,6 @@ class Job(ABC):
     doing: ClassVar[str]  # what it does, for the progress bar: "retargeting"
     how: ClassVar[Mapping[str, Option]]  # its own descriptions of options of ``Running``: "output" and "format"
     counts: ClassVar[str] = "frames"  # what the figure "missed" counts
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        checked(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the options alone: another process loads models itself."""
@@ -192,8 +188,8 @@ class Job(ABC):
         Raises:
             UsageError: If one is given.
         """
-        for name, said, default in options_of(self):
-            if said.single and getattr(self, name) != default:
+        for name, said, _ in options_of(self):
+            if said.single and is_changed(self, name):
                 raise UsageError(f"expected a single {said.single} with this option.", flag_of(name, said))
 
 
@@ -282,7 +278,7 @@ def format_option(
         shown: The default, in words.
     """
     kind = Parsed(lambda text: ending_of(text, known()))
-    return Option("Format of the outputs, for folders.", kind, metavar=metavar, shown=shown, many=True)
+    return replace(FORMAT, kind=kind, metavar=metavar, shown=shown)
 
 
 @described
@@ -292,7 +288,7 @@ class Running:
     output: str | None = option(
         default=None, help="The output file or folder.", kind=File(as_text=True), names=("--output", "-o")
     )
-    format: str | None = option(default=None, help="Format of the outputs, for folders.", kind=Kind(), many=True)
+    format: str | None = option(default=None, like=FORMAT)
     jobs: int | None = option(
         default=None, help="Number of threads; results are identical for any number.",
         names=("--jobs", "-j"), metavar="N", kind=Number(1, whole=True), shown="all cores", rank=1,
@@ -316,10 +312,6 @@ class Running:
     retry_failed: bool = option(default=False, help="For many inputs: try failed ones again.", many=True, rank=1)
     fail_fast: bool = option(default=False, help="For many inputs: end at the first failure.", many=True, rank=1)
     force: bool = option(default=False, like=FORCE)
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        checked(self)
 
     @property
     def path(self) -> Path | None:

@@ -308,31 +308,30 @@ def checked(described: Any) -> None:
 def settings_of(described: Any) -> dict[str, Any]:
     """Return the options that a ledger compares, as JSON can hold them."""
     return {
-        name: said.setting(value)
-        for name, said, default in options_of(described)
-        for value in [getattr(described, name)]
-        if said.recorded == ALWAYS or (said.recorded == IF_CHANGED and value != _meant(said, name, default))
+        name: said.setting(getattr(described, name))
+        for name, said, _ in options_of(described)
+        if said.recorded == ALWAYS or (said.recorded == IF_CHANGED and is_changed(described, name))
     }
 
 
-def _meant(said: Option, name: str, default: Any) -> Any:
-    """Return what a default means."""
-    return None if default is None else said.of(name, default)
+def is_changed(described: Any, name: str) -> bool:
+    """Return whether an option of an object has another value than its default."""
+    said, default = next((said, default) for one, said, default in options_of(described) if one == name)
+    return getattr(described, name) != (None if default is None else said.of(name, default))
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(option, argument))
 def described(cls: type[_C]) -> type[_C]:
-    """Make a class a frozen dataclass, and add what its fields say to its docstring."""
+    """Make a class a frozen dataclass that checks its options, and add what its fields say to its docstring."""
+    if not hasattr(cls, "__post_init__"):
+        setattr(cls, "__post_init__", checked)  # noqa: B010 - a type has no such attribute yet
     made = dataclass(frozen=True)(cls)
-    lines = [f"    {name}: {said.help}{_default_text(said, default)}" for name, said, default in options_of(made)]
-    made.__doc__ = "\n".join([(cls.__doc__ or "").rstrip(), "", "Args:", *lines]) if lines else cls.__doc__
+    lines = [
+        f"    {name}: {said.help}" + (f" (default: {text})" if (text := shown_default(said, default)) else "")
+        for name, said, default in options_of(made)
+    ]
+    made.__doc__ = "\n".join([(cls.__doc__ or "").rstrip(), "", "Args:", *lines])
     return made
-
-
-def _default_text(said: Option, default: Any) -> str:
-    """Return the default in brackets, if there is one to tell."""
-    text = shown_default(said, default)
-    return f" (default: {text})" if text else ""
 
 
 def shown_default(said: Option, default: Any) -> str:

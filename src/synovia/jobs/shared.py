@@ -74,5 +74,6 @@ MODEL: Final = Option(
     Model(), metavar="FILE", completes="models",
 )  # fmt: skip
 JOINT: Final = Option("A joint; repeat for more.", metavar="JOINT", repeats=True, completes="joints")
+FORMAT: Final = Option("Format of the outputs, for folders.", many=True)
 FORCE: Final = Option("Replace files that exist.", Flag(), rank=1)
 JSON: Final = Option("Print one JSON object.", Flag(), ("--json",), rank=2)

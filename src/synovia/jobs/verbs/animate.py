@@ -157,7 +157,7 @@ class _Animate(Verified, Roles, ClipJob):
             missed=() if tracked is None else tracked.missed_frames,
         )  # fmt: skip
         figures = {"frames": len(motion), **self.figures(made), **judged(judgement)}
-        return Outcome.of(
+        return Outcome(
             motion, figures, check=check, falls_short=self.falls_short(figures),
             files=[] if output is None else [output], warnings=warnings_of(judgement),
             text=lambda: "\n".join([*clip_text(motion, tracked, fitted, locked), judgement.summary()]),

@@ -88,7 +88,7 @@ class Convert(Verified, Roles, ClipJob):
         check = self.save(motion, output, copied if fmt.copies else None, host)
         said = f"{output}: {motion.name}, {counted(len(motion), 'frame')} at {motion.fps:g} fps"
         figures = {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
-        return Outcome.of(motion, figures, check=check, files=[output], said=said)
+        return Outcome(motion, figures, check=check, files=[output], said=said)
 
     def _skeleton(self, source: str, output: Path, write: Any, host: Host) -> Outcome:
         """Write the skeleton of a model or of a clip."""
@@ -96,10 +96,8 @@ class Convert(Verified, Roles, ClipJob):
 
         body = self.load_body(self.model or source, host)
         write(body, output, force=host.force)
-        check = check_skeleton(body, output) if self.verify else None
-        if check is not None:
-            host.compared(check)
-        return Outcome.of(
+        check = self.compare(check_skeleton, body, output, host)
+        return Outcome(
             body, {"joints": len(body.joints)}, check=check, files=[output], said=f"{output}: skeleton of {source}"
         )
 

@@ -136,7 +136,7 @@ class Render(ClipJob):
                 force=host.force, watch=progress,
             )  # fmt: skip
         figures = {"frames": len(motion), "seconds": float(motion.duration)}
-        return Outcome.of(motion, figures, files=[output], said=f"{output}: {motion.name}")
+        return Outcome(motion, figures, files=[output], said=f"{output}: {motion.name}")
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return the sheet itself; films are not shown."""

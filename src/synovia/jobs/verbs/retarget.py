@@ -194,7 +194,7 @@ class Retarget(Verified, Roles, ClipJob):
             "frames": len(answer.motion), "missed": len(answer.missed_frames), "worst": float(answer.worst),
             "scale": float(answer.scale), **judged(answer.judgement),
         }  # fmt: skip
-        return Outcome.of(
+        return Outcome(
             answer, figures, check=check, falls_short=self.falls_short(figures),
             files=[path for path in (output, self.save_map, self.plot) if path is not None],
             notes=notes_of(answer), warnings=warnings_of(answer.judgement), text_warns=True,

@@ -251,7 +251,7 @@ class Solve(_Solves):
         rows, reached = counts.total(), counts["REACHED"]
         missed = [f"  {name}: {count}" for name, count in counts.most_common() if name != "REACHED"]
         figures = figures_of(counts)
-        return Outcome.of(
+        return Outcome(
             counts, figures, falls_short=self.falls_short(figures), files=[output],
             text=lambda: "\n".join([f"reached in {reached} of {counted(rows, 'row')}", *missed]),
             json=lambda: {
@@ -329,6 +329,7 @@ class SolvePose(Verified, Roles, _Solves):
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Solve for a pose."""
         from synovia.facade import IK
+        from synovia.files.poses import verify_pose, write_pose
 
         if not self._wants():
             raise _no_target(str(item.path), self.load_body(str(item.path), host))
@@ -340,14 +341,17 @@ class SolvePose(Verified, Roles, _Solves):
         solution, seconds = self._solved(ik, start)
         outcome = self._outcome(solution, ik, start, seconds)
         host.ready(outcome)  # before anything is written: it may need the compiler, which runs the command again
-        check = None if output is None else self.save_pose(solution.pose, output, host)
+        check = None
+        if output is not None:
+            host.wrote(output, write_pose(solution.pose, output, force=host.force))
+            check = self.compare(verify_pose, solution.pose, output, host)
         if self.picture_file is not None:
             from synovia import draw
 
             title = f"{skeleton.name}: {solution.status.name.lower().replace('_', ' ')}"
             draw.picture(solution, path=self.picture_file, title=title, look=self.look, force=host.force)
         files = [path for path in (output, self.picture_file) if path is not None]
-        return outcome.after(files, check)
+        return replace(outcome, files=files, check=check)
 
     def _solved(self, ik: IK, start: Pose | None) -> tuple[Solution, float]:
         """Return the solution and the seconds that it takes."""
@@ -371,7 +375,7 @@ class SolvePose(Verified, Roles, _Solves):
 
         figures = {"missed": int(not solution.reached), "steps": solution.steps, "status": solution.status.name}
         begin = start or ik.default_start
-        return Outcome.of(
+        return Outcome(
             solution, figures, falls_short=self.falls_short(figures),
             text=lambda: "\n".join(line.rstrip() for line in solution_text(solution, ik, begin, seconds)),
             json=lambda: solution_object(solution, ik, seconds),
