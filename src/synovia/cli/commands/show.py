@@ -41,9 +41,9 @@ def inspect(given: Inspect) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("name", cls=Argument, type=typed(Word(("goals", "track"))), help="Which schema.")
+@click.argument("name", cls=Argument, type=typed(Word(("goals", "track", "edit"))), help="Which schema.")
 def schema(name: str) -> None:
-    """Print the JSON schema of goal files or track files."""
+    """Print the JSON schema of goal, track or layer files."""
     from importlib.resources import files
 
     emit(files("synovia").joinpath("files", "schemas", f"{name}-1.json").read_text(encoding="utf-8"))
