@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
     from synovia import batch as batch
+    from synovia import jobs as jobs
     from synovia.clips import Edited, EditFinding, Fitted, FootLocked, edit, fit_keypoints, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
@@ -278,8 +279,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("synovia")
-    if name == "batch":
-        return import_module("synovia.batch")
+    if name in ("batch", "jobs"):
+        return import_module(f"synovia.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'synovia' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)
