@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         with_body_masses,
         write_map,
     )
+    from synovia.servo import Command, Servo
     from synovia.solver import (
         Aim,
         Ccd,
@@ -146,6 +147,7 @@ _HOMES = {
     "synovia.files.goals": ("read_goals", "write_goals"),
     "synovia.files.poses": ("load_pose", "save_pose"),
     "synovia.files.verify": ("verify_file",),
+    "synovia.servo": ("Command", "Servo"),
     "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
@@ -156,6 +158,7 @@ __all__ = [
     "IK",
     "Aim",
     "Ccd",
+    "Command",
     "Comparison",
     "DampedLeastSquares",
     "Fabrik",
@@ -190,6 +193,7 @@ __all__ = [
     "Rotation",
     "Segments",
     "SelectivelyDamped",
+    "Servo",
     "Site",
     "Skeleton",
     "Solution",

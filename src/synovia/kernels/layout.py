@@ -188,7 +188,8 @@ STRETCH = 18  # factor of time by which the axis goes more slowly than it could,
 PLAN_VELOCITY, PLAN_ACCELERATION, PLAN_JERK = 19, 20, 21  # the stop that is known, see ``servo.stop``
 PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST = 22, 23, 24  # seconds that its parts still take
 PLAN_NEXT = 25  # velocity of the next tick on it
-AXIS_WIDTH = 26
+FEED_JERK = 26  # of the target
+AXIS_WIDTH = 27
 # Values of REASON
 AT_POSITION, AT_VELOCITY, AT_ACCELERATION, AT_JERK, RECOVERING = 1, 2, 3, 4, 5
 # Parts of a tick, as bits

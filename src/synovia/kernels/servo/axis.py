@@ -10,10 +10,11 @@ Without a limit of the jerk that motion is a parabola: it has the velocity u = v
 brakes with A. It stops in time if u² / (2 A) <= d, the distance to the limit. The next state is viable for every
 v' <= √(2 A d) - A h' / 2, or v' <= d / h' where the axis may stop within the tick. Braking with A is always among them.
 
-With a limit of the jerk the motion is the parabola through the last three samples, with the acceleration a and the
-velocity u = v + a h / 2 at the last one, then the stop of ``stop``. How far it goes grows with v'. So the velocities
-whose stop keeps the limits are an interval, which bisection finds. Where it is empty, because a stop was planned with
-the ticks of before, the axis goes on with the stop that the last tick has proved.
+With a limit of the jerk the motion is the cubic through the last three samples that has the jerk j of the last tick, or
+less where its acceleration would exceed A; then the stop of ``stop``. At the last sample, its acceleration is
+a + j (2 h' + h) / 3, and with that its velocity is v' + a h' / 2 - j h'² / 6. How far it goes grows with v'. So the
+velocities whose stop keeps the limits are an interval, which bisection finds. Where it is empty, because a stop was
+planned with the ticks of before, the axis goes on with the stop that the last tick has proved.
 """
 
 import math
@@ -31,6 +32,7 @@ from synovia.kernels.layout import (
     AXIS_VELOCITY,
     FEED,
     FEED_ACCELERATION,
+    FEED_JERK,
     GAP,
     GAP_BEFORE,
     NEXT,
@@ -54,6 +56,7 @@ from synovia.kernels.servo.stop import NO_LIMIT, extremes, rest_of, stop_profile
 
 BISECTIONS = 40  # of an interval of velocities: to 1e-12 of it
 SEARCHES = 60  # steps of a search for the velocity whose stop ends at the target
+LANDING = F(0.5)  # part of the limits that an axis uses to land on its target in one tick
 CLOSE = F(1e-13)  # of the way of a tick: a stop so near to the target ends there
 ROUNDING = F(1e-11)  # of a limit: a difference that is rounding
 CHANGED = F(1e-7)  # of a velocity: a stop that breaks the limits by more was planned with other limits
@@ -102,13 +105,32 @@ def acceleration_of(row, w, h):
     return F(2) * (w - row[AXIS_VELOCITY]) / (row[GAP] + h)
 
 
+@inline
+def jerk_of(row, a, h):
+    """Return the jerk of the last samples if the acceleration of the last three is a."""
+    return F(3) * (a - row[AXIS_ACCELERATION]) / (row[GAP_BEFORE] + row[GAP] + h)
+
+
 @device
-def stop_of(v, a, h, A, J):
-    """Return the stop after samples with the velocity v over the time h and the acceleration a."""
+def stop_of(v, a, j, h, before, A, J):
+    """Return the stop after samples with the velocity v over the time h, the acceleration a and the jerk j.
+
+    ``before`` is the time of the tick before.
+    """
     if J >= NO_LIMIT:
         u = max(abs(v) - F(0.5) * A * h, F(0))
         return stop_profile(u if v > F(0) else -u, F(0), A, J)
-    return stop_profile(v + F(0.5) * a * h, a, A, J)
+    c = (F(2) * h + before) / F(3)
+    j = min(max(j, min((-A - a) / c, F(0)), -J), max((A - a) / c, F(0)), J)
+    a += j * c
+    return stop_profile(v + F(0.5) * a * h - j * h * h / F(6), a, A, J)
+
+
+@device
+def stop_after(row, w, h):
+    """Return the stop of an axis if its next velocity is w."""
+    a = acceleration_of(row, w, h)
+    return stop_of(w, a, jerk_of(row, a, h), h, row[GAP], row[TOP_ACCELERATION], row[TOP_JERK])
 
 
 @device
@@ -117,8 +139,7 @@ def excess_above(row, w, h, above):
 
     Velocities count in the way of a tick.
     """
-    a = acceleration_of(row, w, h)
-    _, lowest, highest, slowest, fastest = extremes(stop_of(w, a, h, row[TOP_ACCELERATION], row[TOP_JERK]))
+    _, lowest, highest, slowest, fastest = extremes(stop_after(row, w, h))
     x, V = w * h, row[TOP_SPEED]
     if above:
         return max(x + highest - row[AXIS_UPPER], (fastest - V) * h)
@@ -203,7 +224,7 @@ def allow_with_jerk(row, h):
     slack = CHANGED * (V + A * H)  # the plan itself may leave the interval by rounding
     if low > high or planned < low - slack or planned > high + slack or row[PLAN_JERK] == F(0):
         # a limit has changed: stop by the new ones
-        profile = stop_of(v, a, row[GAP], A, J)
+        profile = stop_of(v, a, F(0), row[GAP], row[GAP_BEFORE], A, J)
         _, lowest, highest, slowest, fastest = extremes(profile)
         store_plan(row, profile)
         planned = planned_speed(row, h)
@@ -220,7 +241,7 @@ def allow_with_jerk(row, h):
     row[PLAN_NEXT] = planned
     above, below = row[AXIS_UPPER], row[AXIS_LOWER]
     if above < F(0) or below > F(0):  # outside: not farther than the stop
-        _, lowest, highest, _, _ = extremes(stop_of(v, a, row[GAP], A, J))
+        _, lowest, highest, _, _ = extremes(stop_of(v, a, F(0), row[GAP], row[GAP_BEFORE], A, J))
         row[AXIS_UPPER], row[AXIS_LOWER] = max(above, highest), min(below, lowest)
         if above < -WITHIN or below > WITHIN:
             row[REASON] = F(RECOVERING)
@@ -255,9 +276,9 @@ def allow(row, h):
 @device
 def miss_of(row, w, h, A, J):
     """Return where the stop after the next velocity w ends, relative to the target and as it moves."""
-    a = acceleration_of(row, w, h) - row[FEED_ACCELERATION]
-    u = w - row[FEED] - F(0.5) * row[FEED_ACCELERATION] * h
-    end, _, _, _, _ = extremes(stop_of(u, a, h, A, J))
+    a = acceleration_of(row, w, h)
+    j = jerk_of(row, a, h) - row[FEED_JERK]
+    end, _, _, _, _ = extremes(stop_of(w - row[FEED], a - row[FEED_ACCELERATION], j, h, row[GAP], A, J))
     return w * h + end - row[AXIS_TARGET]
 
 
@@ -293,6 +314,20 @@ def search(row, h, A, J):
 
 
 @device
+def lands(row, w, h):
+    """Return whether an axis can go to its target in one tick, with velocity w, and then stay there at once.
+
+    Searching for the stop alone would go around the target for ever, by less than the jerk can change within a tick.
+    """
+    part, H = LANDING * row[TOP_JERK], F(0.5) * (row[GAP] + h)
+    v, a = row[AXIS_VELOCITY] - row[FEED], row[AXIS_ACCELERATION] - row[FEED_ACCELERATION]
+    first, second = (w - row[FEED] - v) / H, (row[FEED] - w) / h
+    change = max(abs(first - a), abs(second - first), abs(second))
+    fits = change <= part * min(H, h) and max(abs(first), abs(second)) <= LANDING * row[TOP_ACCELERATION]
+    return fits and row[NEXT_LOWER] <= w <= row[NEXT_UPPER]
+
+
+@device
 def choose(row, h):
     """Choose the velocity, among those of the interval, from which a stop ends at the target.
 
@@ -306,7 +341,9 @@ def choose(row, h):
         speed = stopping_speed(abs(d), A, h)
         w = row[FEED] + (speed if d > F(0) else -speed)
     else:
-        w = search(row, h, A, J)
+        w = row[AXIS_TARGET] / h
+        if not lands(row, w, h):
+            w = search(row, h, A, J)
     most = row[TOP_SPEED] * k
     if k < F(1):
         w = max(min(w, most), -most)
@@ -335,10 +372,14 @@ def reason_of(row, w, h):
 @device
 def keeps_limits(row, w, h):
     """Return whether the stop after the next velocity w keeps the limits of an axis, rounding apart."""
+    a = acceleration_of(row, w, h)
+    _, lowest, highest, slowest, fastest = extremes(stop_after(row, w, h))
+    x, most = w * h, F(1) + ROUNDING
     return (
-        excess_above(row, w, h, True) <= WITHIN
-        and excess_above(row, w, h, False) <= WITHIN
-        and abs(acceleration_of(row, w, h)) <= row[TOP_ACCELERATION] * (F(1) + ROUNDING)
+        x + highest <= row[AXIS_UPPER] + WITHIN
+        and x + lowest >= row[AXIS_LOWER] - WITHIN
+        and max(fastest, -slowest) <= row[TOP_SPEED] * most
+        and abs(a) <= row[TOP_ACCELERATION] * most
     )
 
 
@@ -350,11 +391,9 @@ def settle(row, h, moved, follows):
     here on is.
     """
     v = moved / h
+    stop = stop_after(row, v, h)
     row[AXIS_ACCELERATION] = acceleration_of(row, v, h)
     row[AXIS_VELOCITY] = v
     row[GAP_BEFORE] = row[GAP]
     row[GAP] = h
-    if follows:
-        store_plan(row, rest_of(plan_of(row), h))
-    else:
-        store_plan(row, stop_of(v, row[AXIS_ACCELERATION], h, row[TOP_ACCELERATION], row[TOP_JERK]))
+    store_plan(row, rest_of(plan_of(row), h) if follows else stop)

@@ -16,6 +16,7 @@ from synovia.kernels.layout import (
     BLOCK_Q,
     FEED,
     FEED_ACCELERATION,
+    FEED_JERK,
     FOLLOWER,
     GAP,
     GAP_BEFORE,
@@ -49,12 +50,12 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.swing_twist import project, signed_excess
 from synovia.kernels.math.vectors import norm
 from synovia.kernels.servo.axis import (
-    acceleration_of,
     allow,
     choose,
     keeps_limits,
     plan_of,
     settle,
+    stop_after,
     stop_of,
     store_plan,
 )
@@ -63,9 +64,9 @@ from synovia.kernels.tree.variables import follower_value, is_limited
 
 FAR = F(4)  # ticks: targets nearer than this are not worth arriving at together
 SLOWEST = F(0.05)  # least factor of time of an axis that waits for others
-TICKS = 32  # places of the stop of a ball that are checked
+TICKS = 48  # places of the stop of a ball that are checked
 HALVINGS = 6  # of a ball's velocity towards the known stop
-SAG = F(2)  # how far a way between two places may leave the limits, relative to the square of its length
+SAG = F(4)  # how far a way between two places may leave the limits, relative to the square of its length
 
 
 @device
@@ -75,16 +76,17 @@ def feed(row, raw, h):
     top = row[TOP_ACCELERATION]
     follows = abs(raw) <= row[TOP_SPEED] and abs(a) <= F(2) * top
     row[FEED] = raw if follows else F(0)
-    change = abs(a - row[RAW_FEED_ACCELERATION])
-    smooth = follows and change <= row[TOP_JERK] * F(2) * (row[GAP] + h)
-    row[FEED_ACCELERATION] = a if smooth and abs(a) <= top else F(0)
+    j = F(3) * (a - row[RAW_FEED_ACCELERATION]) / (row[GAP_BEFORE] + row[GAP] + h)
+    smooth = follows and abs(j) <= F(2) * row[TOP_JERK] and abs(a) <= top
+    row[FEED_ACCELERATION], row[FEED_JERK] = (a, j) if smooth else (F(0), F(0))
     row[RAW_FEED], row[RAW_FEED_ACCELERATION] = raw, a
 
 
 @device
 def aim(variables, limits, axes, q, wanted, before, h):
-    """Write limits and targets of all axes, relative to q."""
+    """Write limits and targets of all axes, relative to q; return whether a target has moved."""
     i = 0
+    moved = False
     for k in range(variables.shape[0]):
         at = variables[k, BLOCK_Q]
         if variables[k, BLOCK] == SCALAR:
@@ -92,18 +94,21 @@ def aim(variables, limits, axes, q, wanted, before, h):
             row[AXIS_LOWER], row[AXIS_UPPER] = limits[k, LOWER] - q[at], limits[k, UPPER] - q[at]
             row[AXIS_TARGET] = wanted[at] - q[at]
             feed(row, (wanted[at] - before[at]) / h, h)
+            moved = moved or wanted[at] != before[at]
             i += 1
             continue
         back = quat_conj(load_quat(q, at))
         end, begin = load_quat(wanted, at), load_quat(before, at)
         way = quat_log(quat_mul(back, end))
-        moved = quat_apply(quat_mul(back, begin), quat_log(quat_mul(quat_conj(begin), end)))
+        shift = quat_apply(quat_mul(back, begin), quat_log(quat_mul(quat_conj(begin), end)))
         for c in range(3):
             row = axes[i + c]
             row[AXIS_LOWER], row[AXIS_UPPER] = F(-np.inf), F(np.inf)
             row[AXIS_TARGET] = way[c]
-            feed(row, moved[c] / h, h)
+            feed(row, shift[c] / h, h)
+            moved = moved or shift[c] != F(0)
         i += 3
+    return moved
 
 
 @device
@@ -176,9 +181,7 @@ def stop_inside(limits, k, axes, i, q, w, h):
     quat = quat_normalize(quat_mul(q, quat_exp((w[0] * h, w[1] * h, w[2] * h))))
     if signed_excess(limits, k, quat) > F(0):
         return False
-    px = stop_of(w[0], acceleration_of(x, w[0], h), h, x[TOP_ACCELERATION], x[TOP_JERK])
-    py = stop_of(w[1], acceleration_of(y, w[1], h), h, y[TOP_ACCELERATION], y[TOP_JERK])
-    pz = stop_of(w[2], acceleration_of(z, w[2], h), h, z[TOP_ACCELERATION], z[TOP_JERK])
+    px, py, pz = stop_after(x, w[0], h), stop_after(y, w[1], h), stop_after(z, w[2], h)
     T = max(duration(px), duration(py), duration(pz))
     if T <= F(0):
         return True
@@ -266,8 +269,8 @@ def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, 
         parts: PROPOSE writes the interval of each axis and ``out``, ADVANCE takes the tick, STOP brakes all axes.
     """
     if parts & PROPOSE:
-        aim(variables, limits, axes, q, wanted, before, h)
-        stretch(axes, h)
+        if aim(variables, limits, axes, q, wanted, before, h):
+            stretch(axes, h)
         for i in range(axes.shape[0]):
             allow(axes[i], h)
             choose(axes[i], h)
@@ -289,8 +292,8 @@ def servo_reset(axes, velocity, h):
         row = axes[i]
         row[AXIS_VELOCITY], row[AXIS_ACCELERATION] = velocity[i], F(0)
         row[GAP], row[GAP_BEFORE] = h, h
-        row[RAW_FEED], row[RAW_FEED_ACCELERATION] = F(0), F(0)
-        store_plan(row, stop_of(velocity[i], F(0), h, row[TOP_ACCELERATION], row[TOP_JERK]))
+        row[RAW_FEED], row[RAW_FEED_ACCELERATION], row[STRETCH] = F(0), F(0), F(1)
+        store_plan(row, stop_of(velocity[i], F(0), F(0), h, h, row[TOP_ACCELERATION], row[TOP_JERK]))
 
 
 @entry
