@@ -192,5 +192,6 @@ FEED_JERK = 26  # of the target
 AXIS_WIDTH = 27
 # Values of REASON
 AT_POSITION, AT_VELOCITY, AT_ACCELERATION, AT_JERK, RECOVERING = 1, 2, 3, 4, 5
+EMERGENCY = 6  # recovering with more acceleration than allowed, to stay inside the limits of the position
 # Parts of a tick, as bits
 PROPOSE, ADVANCE, STOP = 1, 2, 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from synovia.ik import GoalError, Solution, Status
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.solution import length_text
-from synovia.kernels.layout import AT_ACCELERATION, AT_JERK, AT_POSITION, AT_VELOCITY, RECOVERING, STATUS
+from synovia.kernels.layout import AT_ACCELERATION, AT_JERK, AT_POSITION, AT_VELOCITY, EMERGENCY, RECOVERING, STATUS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 
@@ -21,6 +21,7 @@ _REASONS: Final = {
     AT_ACCELERATION: "acceleration",
     AT_JERK: "jerk",
     RECOVERING: "recovering",
+    EMERGENCY: "recovering",
 }
 _ARRIVED: Final = 1e-9  # radians, length units: as near to the place where the body goes, it is there
 _SHOWN: Final = 6  # most joints that a sentence names
@@ -40,12 +41,16 @@ class Body(Protocol):
         """Return the error of each goal at joint values q for these targets, (1, goals, 17)."""
         ...
 
+    def status_of(self, row: Array) -> Status:
+        """Return why an answer, a row of results, misses its goals."""
+        ...
+
     def way(self, q: Array, to: Array) -> Array:
         """Return how far each variable goes from q to another pose, radians or length units."""
         ...
 
-    def by_joint(self, values: Mapping[int, str]) -> dict[str, str]:
-        """Return values by axis as values by joint."""
+    def by_joint(self, values: Array) -> dict[str, int]:
+        """Return values by axis as values by joint, the largest of its axes, without zeros."""
         ...
 
 
@@ -133,7 +138,7 @@ class Command:
             return Status.REACHED
         if self._row is None or not self._arrived or self._row[STATUS] == Status.REACHED:
             return Status.LATE
-        return Status(int(self._row[STATUS]))
+        return self._servo.status_of(self._row)
 
     @property
     def reached(self) -> bool:
@@ -152,9 +157,7 @@ class Command:
     @property
     def limited(self) -> dict[str, str]:
         """Which limit holds a joint back: "position", "velocity", "acceleration", "jerk", or "recovering"."""
-        return self._servo.by_joint(
-            {i: _REASONS[int(self._reasons[i])] for i in np.flatnonzero(self._reasons).tolist()}
-        )
+        return {joint: _REASONS[reason] for joint, reason in self._servo.by_joint(self._reasons).items()}
 
     def explain(self) -> list[str]:
         """Return sentences that say how far the body is behind, and why."""
@@ -162,7 +165,7 @@ class Command:
         lines = [self.holding or status.meaning]
         if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
             lines = Solution(self._servo.problem, self._row[None]).explain()
-        for limit in _REASONS.values():
+        for limit in dict.fromkeys(_REASONS.values()):
             joints = [joint for joint, reason in self.limited.items() if reason == limit]
             if joints:
                 lines.append(_sentence(limit, joints))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -36,13 +36,14 @@ from synovia.kernels.layout import (
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, Bools, is_number, rotation_between
 from synovia.model.root import Root
-from synovia.model.tables import writable
+from synovia.model.tables import Ints, writable
 from synovia.servo.command import Command
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
-_RETRY: Final = 10  # ticks between two searches for another answer, while the goals are missed
+_SEARCHES: Final = frozenset(4**k for k in range(1, 16))  # missed ticks after which another answer is looked for
+_FEW_STEPS: Final = 20  # of a full body in a tick; the next one goes on
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _LOST: Final = "Holding: no target has come for longer than the timeout; the next one goes on."
 
@@ -133,6 +134,9 @@ class Servo(ChecksArguments):
         self._measure_scratch = new_scratch(self._measure.scratch_size)
         self._no_steps = self._measure.ints.copy()
         self._no_steps[[MAX_STEPS, ATTEMPTS, PATIENCE]] = 0, 1, 1
+        self._few = self.ik.one_attempt.copy()
+        if self.ik.solver.supports_priorities:
+            self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
         self._tick, self._begin, self._rest = self._kernels()
         self.reset()
 
@@ -276,36 +280,48 @@ class Servo(ChecksArguments):
         if self._row is not None and np.array_equal(table, self._live.table) and not self._misses:
             self._before = self._wanted
             return
-        row = self._solve(table, self._wanted, again=False)
+        row = self._solve(table, self._wanted, self._few)
         if row[STATUS] == Status.REACHED:
             self._misses = 0
         else:
-            if self._misses % _RETRY == 0:  # another branch may reach; a jump of the answer is no jump of the body
-                for start, again in ((self._q, False), (self._q, True)):
-                    other = self._solve(table, start, again=again)
-                    if other[STATUS] == Status.REACHED:
-                        row, self._misses = other, -1
-                        break
             self._misses += 1
+            if self._misses in _SEARCHES:  # another branch may reach; a jump of the answer is no jump of the body
+                if self.ik.solver.supports_priorities:
+                    self.ik.classify(self._wanted[None], row[None], self._scratch, False)
+                for start, ints in ((self._q, self._few), (self._q, self.ik.ints)):
+                    other = self._solve(table, start, ints)
+                    if other[STATUS] == Status.REACHED:
+                        row, self._misses = other, 0
+                        break
         self._row = row
         self._before, self._wanted = self._wanted, row[self.ik.places]
 
-    def _solve(self, table: Array, start: Array, *, again: bool) -> Array:
-        """Return the row of results for these targets from a start (nq,); ``again`` allows for restarts."""
+    def _solve(self, table: Array, start: Array, ints: Ints) -> Array:
+        """Return the row of results for these targets from a start (nq,), with these packed integers.
+
+        A miss of a full body is left as it is: the next tick goes on from there.
+        """
         ik, scratch = self.ik, self._scratch
         first = start[None]
         out = ik.new_rows(1)
-        ints = ik.ints if again else ik.one_attempt
         if self.deadline is not None:
             set_deadline(scratch, self.deadline)
         try:
             call = partial(ik.call, ints, ik.floats, table, first, out, scratch, False, 0)
-            if ik.settled(call, table, None) & 1:
-                ik.classify(first, out, scratch, again)
+            if ik.settled(call, table, None) & 1 and not ik.solver.supports_priorities:
+                ik.classify(first, out, scratch, False)
         finally:
             if self.deadline is not None:
                 clear(scratch)
         return out[0]
+
+    def status_of(self, row: Array) -> Status:
+        """Return why an answer, a row of results, misses its goals."""
+        if self.ik.solver.supports_priorities:
+            out = row[None].copy()
+            self.ik.classify(out[:, self.ik.places].copy(), out, self._scratch, False)
+            row = out[0]
+        return Status(int(row[STATUS]))
 
     def _advance(self, h: float) -> Command:
         """Take a tick of time h towards the answer, or brake."""
@@ -363,10 +379,14 @@ class Servo(ChecksArguments):
                 ends.append(rotation_between(q[None, at : at + 4], to[None, at : at + 4])[0])
         return np.concatenate(ends) if ends else np.zeros(0)
 
-    def by_joint(self, values: Mapping[int, str]) -> dict[str, str]:
-        """Return values by axis as values by joint."""
+    def by_joint(self, values: Array) -> dict[str, int]:
+        """Return values by axis as values by joint, the largest of its axes, without zeros."""
         keys = self.skeleton.joint_keys
-        return {keys[self._axes.joints[i]]: value for i, value in values.items()}
+        out: dict[str, int] = {}
+        for i in np.flatnonzero(values).tolist():
+            key = keys[int(self._axes.joints[i])]
+            out[key] = max(out.get(key, 0), int(values[i]))
+        return out
 
 
 _ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})

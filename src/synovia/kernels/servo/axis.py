@@ -30,6 +30,7 @@ from synovia.kernels.layout import (
     AXIS_TARGET,
     AXIS_UPPER,
     AXIS_VELOCITY,
+    EMERGENCY,
     FEED,
     FEED_ACCELERATION,
     FEED_JERK,
@@ -60,6 +61,7 @@ LANDING = F(0.5)  # part of the limits that an axis uses to land on its target i
 CLOSE = F(1e-13)  # of the way of a tick: a stop so near to the target ends there
 ROUNDING = F(1e-11)  # of a limit: a difference that is rounding
 CHANGED = F(1e-7)  # of a velocity: a stop that breaks the limits by more was planned with other limits
+TOLD = F(1e-6)  # of a limit: a motion beyond it by more is a recovery
 WITHIN = F(1e-10)  # radians or length units beyond the limit of a position that are rounding
 
 
@@ -164,19 +166,27 @@ def set_interval(row, low, high):
     row[NEXT_LOWER], row[NEXT_UPPER] = low, high
 
 
-@inline
-def recover(row, w):
-    """Store the only velocity with which an axis comes back inside its limits."""
-    set_interval(row, w, w)
-    row[REASON] = F(RECOVERING)
-
-
 @device
 def emergency_speed(v, h, after, d):
     """Return the velocity of the next tick of an axis that has to stop within d >= 0, with the least braking."""
     b = v * h + F(2) * d
     A = F(2) * (b - math.sqrt(max(b * b - v * v * h * h, F(0)))) / (h * h)
     return max(min(v - F(0.5) * A * (h + after), d / after), F(0))
+
+
+@device
+def fall_back(row, h):
+    """Leave only the velocity of the stop that is known; if that leaves the limits of the position, brake harder."""
+    v, before = row[AXIS_VELOCITY], row[GAP]
+    w = row[PLAN_NEXT]
+    _, lowest, highest, _, _ = extremes(plan_of(row))
+    if row[AXIS_UPPER] >= F(0) and highest > row[AXIS_UPPER] + F(5) * WITHIN:
+        w = min(w, emergency_speed(v, before, h, row[AXIS_UPPER]))
+    if row[AXIS_LOWER] <= F(0) and lowest < row[AXIS_LOWER] - F(5) * WITHIN:
+        w = max(w, -emergency_speed(-v, before, h, -row[AXIS_LOWER]))
+    if w != row[PLAN_NEXT]:
+        row[REASON] = F(EMERGENCY)
+    set_interval(row, w, w)
 
 
 @device
@@ -201,7 +211,7 @@ def allow_without_jerk(row, h):
         if cap < least:
             u = max(least - F(0.5) * A * h, F(0))
             if least * h + F(0.5) * u * u / A > d + WITHIN:
-                row[REASON] = F(RECOVERING)
+                row[REASON] = F(EMERGENCY)
                 cap = min(emergency_speed(now, row[GAP], h, d), least)
             else:
                 cap = least
@@ -230,11 +240,9 @@ def allow_with_jerk(row, h):
         planned = planned_speed(row, h)
         row[PLAN_NEXT] = planned
         if abs(a) > A * (F(1) + ROUNDING) or max(fastest, -slowest) > V * (F(1) + ROUNDING):
-            if row[AXIS_UPPER] >= F(0) and highest > row[AXIS_UPPER] + WITHIN:
-                planned = min(planned, emergency_speed(v, row[GAP], h, row[AXIS_UPPER]))
-            if row[AXIS_LOWER] <= F(0) and lowest < row[AXIS_LOWER] - WITHIN:
-                planned = max(planned, -emergency_speed(-v, row[GAP], h, -row[AXIS_LOWER]))
-            recover(row, planned)
+            row[REASON] = F(RECOVERING)
+            row[PLAN_NEXT] = planned
+            fall_back(row, h)
             return
     planned = min(max(planned, low), high)
     planned = min(max(planned, least), most)
@@ -257,7 +265,7 @@ def allow_with_jerk(row, h):
             bottom = last_good(row, high, low, h, False)
     row[AXIS_UPPER], row[AXIS_LOWER] = above, below
     if empty or bottom > top:
-        set_interval(row, planned, planned)
+        fall_back(row, h)
     else:
         set_interval(row, bottom, top)
 
@@ -394,6 +402,12 @@ def settle(row, h, moved, follows):
     stop = stop_after(row, v, h)
     row[AXIS_ACCELERATION] = acceleration_of(row, v, h)
     row[AXIS_VELOCITY] = v
+    beyond = max(abs(v) / row[TOP_SPEED], abs(row[AXIS_ACCELERATION]) / row[TOP_ACCELERATION]) - F(1)
+    if beyond > TOLD and row[REASON] != F(EMERGENCY):
+        row[REASON] = F(RECOVERING)  # from a limit that was lowered
     row[GAP_BEFORE] = row[GAP]
     row[GAP] = h
     store_plan(row, rest_of(plan_of(row), h) if follows else stop)
+    if row[REASON] == F(EMERGENCY):  # a jerk that kept this acceleration would throw the axis back
+        row[AXIS_ACCELERATION] = F(0)
+        store_plan(row, stop_of(v, F(0), F(0), h, row[GAP_BEFORE], row[TOP_ACCELERATION], row[TOP_JERK]))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from synovia.kernels.compiler.jit import F, device, entry
+from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.layout import (
     ADVANCE,
     AXIS_ACCELERATION,
@@ -14,6 +14,7 @@ from synovia.kernels.layout import (
     AXIS_VELOCITY,
     BLOCK,
     BLOCK_Q,
+    EMERGENCY,
     FEED,
     FEED_ACCELERATION,
     FEED_JERK,
@@ -29,6 +30,8 @@ from synovia.kernels.layout import (
     PROPOSE,
     RAW_FEED,
     RAW_FEED_ACCELERATION,
+    REASON,
+    RECOVERING,
     SCALAR,
     STOP,
     STRETCH,
@@ -65,6 +68,7 @@ from synovia.kernels.tree.variables import follower_value, is_limited
 FAR = F(4)  # ticks: targets nearer than this are not worth arriving at together
 SLOWEST = F(0.05)  # least factor of time of an axis that waits for others
 TICKS = 48  # places of the stop of a ball that are checked
+EFFORTS = 9  # velocities that a ball tries if it has to brake harder than allowed
 HALVINGS = 6  # of a ball's velocity towards the known stop
 SAG = F(4)  # how far a way between two places may leave the limits, relative to the square of its length
 
@@ -176,10 +180,9 @@ def take(variables, axes, q, out, h):
 def stop_inside(limits, k, axes, i, q, w, h):
     """Return whether the ball k stops inside its limits after the next velocities w of its axes i to i + 2."""
     x, y, z = axes[i], axes[i + 1], axes[i + 2]
-    if not (keeps_limits(x, w[0], h) and keeps_limits(y, w[1], h) and keeps_limits(z, w[2], h)):
-        return False
+    most = max(signed_excess(limits, k, q), F(0))  # a ball that is outside may not go farther
     quat = quat_normalize(quat_mul(q, quat_exp((w[0] * h, w[1] * h, w[2] * h))))
-    if signed_excess(limits, k, quat) > F(0):
+    if signed_excess(limits, k, quat) > most:
         return False
     px, py, pz = stop_after(x, w[0], h), stop_after(y, w[1], h), stop_after(z, w[2], h)
     T = max(duration(px), duration(py), duration(pz))
@@ -195,32 +198,55 @@ def stop_inside(limits, k, axes, i, q, w, h):
         a, b, c = a1, b1, c1
         quat = quat_mul(quat, quat_exp(way))
         length = norm(way)
-        if signed_excess(limits, k, quat) > -SAG * length * length:
+        if signed_excess(limits, k, quat) > most - SAG * length * length:
             return False
     return True
+
+
+@inline
+def between(axes, i, column, share):
+    """Return the velocities of axes i to i + 2 between those in a column (share 0) and the chosen ones (share 1)."""
+    return (
+        axes[i, column] + share * (axes[i, NEXT] - axes[i, column]),
+        axes[i + 1, column] + share * (axes[i + 1, NEXT] - axes[i + 1, column]),
+        axes[i + 2, column] + share * (axes[i + 2, NEXT] - axes[i + 2, column]),
+    )
 
 
 @device
 def restrict_ball(limits, k, axes, i, q, h):
     """Change the chosen velocities of ball k so that it stops inside its limits; return whether it follows its plan.
 
-    They come nearer and nearer to those of the stop that is known, which does.
+    They come nearer and nearer to those of the stop that is known, which does. If limits have changed, that one may
+    leave them, too. Then the ball brakes as hard as it must.
     """
     share = F(1)
     for _ in range(HALVINGS):
-        w = (
-            axes[i, PLAN_NEXT] + share * (axes[i, NEXT] - axes[i, PLAN_NEXT]),
-            axes[i + 1, PLAN_NEXT] + share * (axes[i + 1, NEXT] - axes[i + 1, PLAN_NEXT]),
-            axes[i + 2, PLAN_NEXT] + share * (axes[i + 2, NEXT] - axes[i + 2, PLAN_NEXT]),
+        w = between(axes, i, PLAN_NEXT, share)
+        kept = (
+            keeps_limits(axes[i], w[0], h) and keeps_limits(axes[i + 1], w[1], h) and keeps_limits(axes[i + 2], w[2], h)
         )
-        if stop_inside(limits, k, axes, i, q, w, h):
+        if kept and stop_inside(limits, k, axes, i, q, w, h):
             for c in range(3):
                 axes[i + c, NEXT] = w[c]
             return False
         share *= F(0.5)
+    recovers = False
     for c in range(3):
         axes[i + c, NEXT] = axes[i + c, PLAN_NEXT]
-    return True
+        recovers = recovers or axes[i + c, REASON] == F(RECOVERING)
+    if not recovers:
+        return True
+    for n in range(EFFORTS):
+        share = F(1) - F(n) / F(EFFORTS - 1)
+        w = (share * axes[i, PLAN_NEXT], share * axes[i + 1, PLAN_NEXT], share * axes[i + 2, PLAN_NEXT])
+        if n == EFFORTS - 1 or stop_inside(limits, k, axes, i, q, w, h):
+            for c in range(3):
+                axes[i + c, NEXT] = w[c]
+                if n > 0:
+                    axes[i + c, REASON] = F(EMERGENCY)
+            return False
+    return False
 
 
 @device
@@ -242,6 +268,8 @@ def advance(variables, limits, axes, q, out, h, stopping):
         there = quat_normalize(quat_mul(here, quat_exp(w)))
         if is_limited(limits, k) and signed_excess(limits, k, there) > max(signed_excess(limits, k, here), F(1e-10)):
             there = project(limits, k, there)
+            for c in range(3):
+                axes[i + c, REASON] = F(EMERGENCY)
         store_quat(out, at, there)
         moved = quat_log(quat_mul(quat_conj(here), there))
         for c in range(3):
