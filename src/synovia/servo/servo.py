@@ -40,6 +40,7 @@ from synovia.model.tables import Ints, writable
 from synovia.servo.command import Command
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
+from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
 _SEARCHES: Final = frozenset(4**k for k in range(1, 16))  # missed ticks after which another answer is looked for
@@ -137,7 +138,8 @@ class Servo(ChecksArguments):
         self._few = self.ik.one_attempt.copy()
         if self.ik.solver.supports_priorities:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
-        self._tick, self._begin, self._rest = self._kernels()
+        self._tick, self._begin, self._rest = self._kernels(self._axes.table)
+        self._way = Way(self.ik, self._axes.table, self._kernels) if len(self.ik.goals) > 1 else None
         self.reset()
 
     @property
@@ -145,8 +147,8 @@ class Servo(ChecksArguments):
         """The problem that is solved."""
         return self.ik
 
-    def _kernels(self) -> tuple[Any, Any, Any]:
-        """Return the kernels of a tick, of a reset and of the place where the body stops."""
+    def _kernels(self, axes: Array) -> tuple[Any, Any, Any]:
+        """Return the kernels of a tick, of a reset and of the place where the body stops, for a table of axes."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.tick import servo_reset, servo_rest, servo_tick
 
@@ -158,11 +160,7 @@ class Servo(ChecksArguments):
         tick = ready(servo_tick, *empty, none, q, q, q, q, 1.0, PROPOSE)
         begin = ready(servo_reset, none, q[:0], 1.0)
         rest = ready(servo_rest, empty[0], none, q, q)
-        return (
-            partial(tick, *tables, self._axes.table),
-            partial(begin, self._axes.table),
-            partial(rest, tables[0], self._axes.table),
-        )
+        return partial(tick, *tables, axes), partial(begin, axes), partial(rest, tables[0], axes)
 
     def reset(self, pose: Start | None = None, velocity: Any = None) -> None:
         """Begin anew from a pose, without targets.
@@ -179,6 +177,8 @@ class Servo(ChecksArguments):
         speeds = np.zeros(len(self._axes.joints)) if velocity is None else self._axes.of_velocity(velocity)
         self._q = start.values.copy()
         self._begin(speeds, 1.0 / self.rate)
+        if self._way is not None:
+            self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = 0.0
         self._held = ""
         self._row: Array | None = None
@@ -187,6 +187,8 @@ class Servo(ChecksArguments):
         self._measured_far = ""
         self._live.reset(self._places(self._q, self._live.unanchored(self._live.anchored)))
         self._wanted = self._before = self._stopped()
+        if self._way is not None:
+            self._way.holds = self._met()
         self._last = self._command()
 
     def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
@@ -220,6 +222,8 @@ class Servo(ChecksArguments):
             return self._last
         if table is not None and given is not None and given.any():
             self._answer(table)
+            if self._way is not None:
+                self._way.holds &= (table == self._live.table)[0].all(1)
             self._live.table = table
             self._live.seen[given] = self._time + h
             self._lost[given] = False
@@ -271,8 +275,9 @@ class Servo(ChecksArguments):
 
     def _stopped(self) -> Array:
         """Return where the body stops if it brakes now, (nq,)."""
-        out = self._q.copy()
-        self._rest(self._q, out)
+        q, rest = (self._q, self._rest) if self._way is None else (self._way.q, self._way.rest)
+        out = q.copy()
+        rest(q, out)
         return self.skeleton.follow(out)
 
     def _answer(self, table: Array) -> None:
@@ -326,11 +331,29 @@ class Servo(ChecksArguments):
     def _advance(self, h: float) -> Command:
         """Take a tick of time h towards the answer, or brake."""
         out = np.empty(len(self._q))
-        self._tick(self._q, self._wanted, self._before, out, h, PROPOSE | ADVANCE | (STOP if self._held else 0))
-        self._q = out
+        stop, way = STOP if self._held else 0, self._way
+        if way is None:
+            self._tick(self._q, self._wanted, self._before, out, h, PROPOSE | ADVANCE | stop)
+            self._q = out
+        else:
+            before = way.place
+            there = way.advance(self._wanted, self._before, h, stop, table=self._live.table, places=self._places)
+            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
+            self._q = out
+            way.wait(self.way(out, there), h)
+            if not way.holds.all():
+                way.holds |= self._met()
         self._before = self._wanted
         self._last = self._command()
         return self._last
+
+    def _met(self) -> Bools:
+        """Return which goals are met now."""
+        most, most_angle = self.ik.tolerance
+        errors = self.errors_at(self._q, self._live.table)
+        pairs = zip(self.ik.goals, errors, strict=True)
+        met = [error.position <= (goal.own_tolerance or most) and error.angle <= most_angle for goal, error in pairs]
+        return np.array(met, bool)
 
     def _command(self) -> Command:
         """Return the command of the present state."""

@@ -1,0 +1,126 @@
+"""Goals that hold on the way: planted feet, balance and planes in every tick, not only where the body goes.
+
+If each joint of a body goes its own way to another pose, goals that hold at both ends fail between them. So a second
+body goes ahead, which has a part of the limits only and no goals. In every tick, the goals are solved by their
+priorities from its pose: those that hold keep their targets, and those on their way go to where it has them. The real
+body follows the answers. As these move as smoothly as the body ahead, it follows without lag; where it still falls
+behind, the body ahead slows down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.facade import IK
+from synovia.ik.interrupts import new_scratch
+from synovia.kernels.layout import (
+    ADVANCE,
+    GIVEN,
+    PROPOSE,
+    TOP_ACCELERATION,
+    TOP_JERK,
+    TOP_SPEED,
+    TRANSFORM_WIDTH,
+)
+from synovia.model.geometry import Array, Bools
+from synovia.solver import FullBody
+
+_STEPS: Final = 12  # of the solver in a tick
+_PRECISION: Final = 0.1  # part of the tolerance to which goals hold on the way
+_SHARES: Final = {TOP_SPEED: 0.75, TOP_ACCELERATION: 0.4, TOP_JERK: 0.3}  # parts of the limits that the body ahead has
+_BEHIND: Final = 1.0  # ticks at top speed that the real body is behind when the body ahead goes at half its pace
+_SLEW: Final = 0.2  # part of the acceleration that a change of its pace takes
+
+
+class Way:
+    """The body ahead, and the goals that hold on its way.
+
+    Args:
+        ik: The problem.
+        table: The axes of the real body, see ``kernels.layout``.
+        kernels: Returns the kernels of a tick, of a reset and of the place where it stops, for another table of axes.
+
+    Attributes:
+        holds: Which goals hold, and so keep their targets.
+        q: Joint values of the body ahead, (nq,).
+        place: Joint values that the real body follows, (nq,).
+    """
+
+    def __init__(self, ik: IK, table: Array, kernels: Callable[[Array], tuple[Any, Any, Any]]) -> None:
+        """Build the problem of a tick."""
+        length, angle = ik.tolerance
+        self._ik = IK(
+            ik.given,
+            ik.goals,
+            FullBody(attempts=1, max_steps=_STEPS),
+            tolerance=(_PRECISION * length, _PRECISION * angle),
+            root=ik.root,
+        )
+        self._scratch = new_scratch(self._ik.scratch_size)
+        self.holds: Bools = np.zeros(len(ik.goals), bool)
+        self._real, self._table = table, table.copy()
+        self._tick, self._begin, self.rest = kernels(self._table)
+        self.q = self.place = ik.default_start.values
+        self._pace = 1.0
+
+    def reset(self, q: Array, velocity: Array, h: float) -> None:
+        """Begin anew at joint values q with a velocity of each axis."""
+        self._limit()
+        self._begin(velocity, h)
+        self.q = self.place = q.copy()
+        self._pace = 1.0
+
+    def _limit(self) -> None:
+        """Give the body ahead its part of the limits."""
+        for column, share in _SHARES.items():
+            self._table[:, column] = share * self._real[:, column]
+
+    def advance(self, wanted: Array, before: Array, h: float, parts: int, *, table: Array, places: Any) -> Array:
+        """Take a tick of the body ahead, and return joint values for the real one, (nq,).
+
+        Args:
+            wanted: Joint values to go to, (nq,).
+            before: Those of the tick before.
+            h: Seconds.
+            parts: Further parts of a tick, see ``kernels.layout``.
+            table: Targets, (1, goals, 17).
+            places: Returns the places of goals at joint values, for a table without targets of some goals.
+        """
+        self._limit()
+        out = np.empty_like(self.q)
+        self._tick(self.q, wanted, before, out, h * self._pace, PROPOSE | ADVANCE | parts)
+        moved = not np.array_equal(out, self.q)
+        self.q = out
+        if moved or self.place is not out:
+            self.place = out if np.array_equal(out, wanted) else self._solved(out, table, places)
+        return self.place
+
+    def _solved(self, q: Array, table: Array, places: Any) -> Array:
+        """Return the pose nearest to q in which the goals hold."""
+        moving = ~self.holds & (table[0, :, GIVEN] > 0.0)
+        if moving.any():
+            given = table[0, moving, GIVEN]
+            table = table.copy()
+            table[0, moving, GIVEN] = 0.0
+            table[0, moving, :TRANSFORM_WIDTH] = places(q, table)[moving]
+            table[0, moving, GIVEN] = given
+        problem, out = self._ik, self._ik.new_rows(1)
+        call = partial(problem.call, problem.ints, problem.floats, table, q[None], out, self._scratch, False, 0)
+        problem.settled(call, table, None)
+        return out[0, problem.places].copy()
+
+    def wait(self, behind: Array, h: float) -> None:
+        """Slow down if the real body falls behind.
+
+        Args:
+            behind: How far each of its variables is, radians or length units, in the order of the axes.
+            h: Seconds.
+        """
+        ticks = float((np.abs(behind) / (self._real[:, TOP_SPEED] * h)).max(initial=0.0))
+        wanted = 1.0 / (1.0 + (ticks / _BEHIND) ** 2)
+        most = _SLEW * h * float((self._real[:, TOP_ACCELERATION] / self._real[:, TOP_SPEED]).min(initial=np.inf))
+        self._pace = float(np.clip(wanted, self._pace - most, min(self._pace + most, 1.0)))
