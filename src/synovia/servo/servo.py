@@ -45,6 +45,7 @@ from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
 _SEARCHES: Final = frozenset(4**k for k in range(1, 16))  # missed ticks after which another answer is looked for
 _FEW_STEPS: Final = 20  # of a full body in a tick; the next one goes on
+_BEHIND: Final = 1e-9  # radians, length units: a body that is farther from where it is led cannot follow
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _LOST: Final = "Holding: no target has come for longer than the timeout; the next one goes on."
 
@@ -338,7 +339,10 @@ class Servo(ChecksArguments):
         else:
             before = way.place
             there = way.advance(self._wanted, self._before, h, stop, table=self._live.table, places=self._places)
-            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
+            self._tick(self._q, there, before, out, h, PROPOSE)
+            if self._given_limits["jerk"] is None and np.abs(self.way(out, there)).max(initial=0.0) > _BEHIND:
+                way.refine(self._q, out, h)
+            self._tick(self._q, there, before, out, h, ADVANCE)
             self._q = out
             way.wait(self.way(out, there), h)
             if not way.holds.all():

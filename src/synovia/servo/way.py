@@ -27,6 +27,7 @@ from synovia.kernels.layout import (
     TRANSFORM_WIDTH,
 )
 from synovia.model.geometry import Array, Bools
+from synovia.servo.box import Box
 from synovia.solver import FullBody
 
 _STEPS: Final = 12  # of the solver in a tick
@@ -52,20 +53,17 @@ class Way:
 
     def __init__(self, ik: IK, table: Array, kernels: Callable[[Array], tuple[Any, Any, Any]]) -> None:
         """Build the problem of a tick."""
-        length, angle = ik.tolerance
-        self._ik = IK(
-            ik.given,
-            ik.goals,
-            FullBody(attempts=1, max_steps=_STEPS),
-            tolerance=(_PRECISION * length, _PRECISION * angle),
-            root=ik.root,
-        )
+        tolerance = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
+        settings = FullBody(attempts=1, max_steps=_STEPS)
+        self._ik = IK(ik.given, ik.goals, settings, tolerance=tolerance, root=ik.root)
+        self._box = Box(ik, tolerance, table)
         self._scratch = new_scratch(self._ik.scratch_size)
         self.holds: Bools = np.zeros(len(ik.goals), bool)
         self._real, self._table = table, table.copy()
         self._tick, self._begin, self.rest = kernels(self._table)
         self.q = self.place = ik.default_start.values
         self._pace = 1.0
+        self._targets = ik.writer.own
 
     def reset(self, q: Array, velocity: Array, h: float) -> None:
         """Begin anew at joint values q with a velocity of each axis."""
@@ -96,11 +94,20 @@ class Way:
         moved = not np.array_equal(out, self.q)
         self.q = out
         if moved or self.place is not out:
-            self.place = out if np.array_equal(out, wanted) else self._solved(out, table, places)
+            self._targets = self._leading(out, table, places)
+            self.place = out if np.array_equal(out, wanted) else self._solved(out)
         return self.place
 
-    def _solved(self, q: Array, table: Array, places: Any) -> Array:
-        """Return the pose nearest to q in which the goals hold."""
+    def refine(self, q: Array, wish: Array, h: float) -> None:
+        """Keep the goals of a tick in which the real body cannot follow, as ``Box.refine`` does.
+
+        Only without a limit of the jerk: the box of a tick is then as wide as the body can still brake. With one, it
+        is so narrow that a choice by goals of this tick alone leads to ticks without a good one.
+        """
+        self._box.refine(q, wish, self._targets, h)
+
+    def _leading(self, q: Array, table: Array, places: Any) -> Array:
+        """Return the targets of a tick: goals that do not hold go to where the body ahead has them, at q."""
         moving = ~self.holds & (table[0, :, GIVEN] > 0.0)
         if moving.any():
             given = table[0, moving, GIVEN]
@@ -108,7 +115,11 @@ class Way:
             table[0, moving, GIVEN] = 0.0
             table[0, moving, :TRANSFORM_WIDTH] = places(q, table)[moving]
             table[0, moving, GIVEN] = given
-        problem, out = self._ik, self._ik.new_rows(1)
+        return table
+
+    def _solved(self, q: Array) -> Array:
+        """Return the pose nearest to q in which the goals of the tick are met."""
+        problem, out, table = self._ik, self._ik.new_rows(1), self._targets
         call = partial(problem.call, problem.ints, problem.floats, table, q[None], out, self._scratch, False, 0)
         problem.settled(call, table, None)
         return out[0, problem.places].copy()

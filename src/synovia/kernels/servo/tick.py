@@ -344,3 +344,28 @@ def left_of(row):
     """Return how far an axis still goes on the stop that is known."""
     plan = plan_of(row)
     return travelled(plan, duration(plan))
+
+
+@entry
+def servo_centre(variables, axes, q, centre, half, h):
+    """Write the middle of where the axes may go in a tick (nq,), and how far each variable may go from there (k,).
+
+    For a rotation it is the radius of the ball inside its box. Call ``servo_tick`` with PROPOSE before.
+    """
+    i = 0
+    for k in range(variables.shape[0]):
+        at = variables[k, BLOCK_Q]
+        size = 1 if variables[k, BLOCK] == SCALAR else 3
+        half[k] = F(np.inf)
+        for c in range(size):
+            half[k] = min(half[k], F(0.5) * h * (axes[i + c, NEXT_UPPER] - axes[i + c, NEXT_LOWER]))
+        if size == 1:
+            centre[at] = q[at] + F(0.5) * h * (axes[i, NEXT_LOWER] + axes[i, NEXT_UPPER])
+        else:
+            w = (
+                F(0.5) * h * (axes[i, NEXT_LOWER] + axes[i, NEXT_UPPER]),
+                F(0.5) * h * (axes[i + 1, NEXT_LOWER] + axes[i + 1, NEXT_UPPER]),
+                F(0.5) * h * (axes[i + 2, NEXT_LOWER] + axes[i + 2, NEXT_UPPER]),
+            )
+            store_quat(centre, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
+        i += size

@@ -1,0 +1,91 @@
+"""The goals within one tick: solved by their priorities inside the box of steps that the limits of motion allow."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from synovia.facade import IK
+from synovia.ik.interrupts import new_scratch
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
+    GENERAL_FLOATS,
+    IS_ANGLE,
+    LARGEST_MOVE,
+    PARAMS,
+    REST_Q,
+    REST_WEIGHT,
+    REST_WIDTH,
+    SCALAR,
+    TURN,
+)
+from synovia.model.geometry import Array
+from synovia.model.tables import writable
+from synovia.solver import FullBody
+
+_STEPS: Final = 6  # of the solver: the way of a tick is short
+
+
+class Box:
+    """Solves the goals of a tick inside the box of its steps.
+
+    The solver bounds how far each variable goes from its start. So it starts in the middle of the box. The posture,
+    which comes after all goals, is where the joints would go without them.
+
+    Args:
+        ik: The problem.
+        tolerance: (position in length units, angle in radians) within which goals hold.
+        table: The axes of the body, see ``kernels.layout``.
+    """
+
+    def __init__(self, ik: IK, tolerance: tuple[float, float], table: Array) -> None:
+        """Build the problem, and find where its packed numbers have the posture and the largest moves."""
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.servo.tick import servo_centre
+
+        settings = FullBody(attempts=1, max_steps=_STEPS, rest_step=1e-7, largest_move=1.0)
+        self._ik = problem = IK(ik.given, ik.goals, settings, tolerance=tolerance, root=ik.root)
+        self._scratch = new_scratch(problem.scratch_size)
+        own, solved = problem.skeleton.tables.variables, problem.reduced.variables
+        self._half = np.empty(len(own))
+        none = np.zeros(0)
+        kernel = ready(servo_centre, *writable(own[:0]), table[:0], none, none, none, 1.0)
+        self._centre = partial(kernel, *writable(own), table)
+        count, end = len(solved), int(problem.ints[GENERAL_FLOATS])
+        floats = self._floats = problem.floats.copy()
+        self._moves = floats[end - count : end]
+        self._posture = floats[end - (1 + REST_WIDTH) * count : end - count].reshape(count, REST_WIDTH)
+        self._posture[:, REST_WEIGHT] = 1.0
+        order = {int(at): k for k, at in enumerate(own[:, BLOCK_Q])}
+        self._order = np.array([order[int(at)] for at in solved[:, BLOCK_Q]], np.int64)
+        lengths = (solved[:, BLOCK] == SCALAR) & (problem.reduced.limits[:, IS_ANGLE] == 0.0)
+        self._units = np.where(lengths, 1.0 / problem.reach, 1.0)
+        self._numbers = np.flatnonzero(solved[:, BLOCK] == SCALAR)
+        self._turns = np.flatnonzero(solved[:, BLOCK] == TURN)
+        self._number_q = solved[self._numbers, BLOCK_Q].astype(np.int64)
+        self._turn_q = (solved[self._turns, BLOCK_Q, None] + np.arange(4)).astype(np.int64)
+        self._q = np.concatenate([self._number_q, self._turn_q.ravel()])
+
+    def refine(self, q: Array, wish: Array, table: Array, h: float) -> None:
+        """Change ``wish`` so that the goals are met as well as a tick allows, by their priorities.
+
+        Args:
+            q: Joint values now, (nq,).
+            wish: Joint values after the tick, as the joints would go, (nq,); changed in place.
+            table: Targets, (1, goals, 17).
+            h: Seconds.
+        """
+        problem = self._ik
+        centre = wish.copy()
+        self._centre(q, centre, self._half, h)
+        np.maximum(self._half[self._order] * self._units, 0.0, out=self._moves)
+        self._floats[PARAMS + LARGEST_MOVE] = self._moves.min(initial=np.inf)
+        self._posture[self._numbers, REST_Q] = wish[self._number_q]
+        self._posture[self._turns[:, None], REST_Q + np.arange(4)] = wish[self._turn_q]
+        out = problem.new_rows(1)
+        call = partial(problem.call, problem.ints, self._floats, table, centre[None], out, self._scratch, False, 0)
+        problem.settled(call, table, None)
+        wish[self._q] = out[0, problem.places][self._q]
