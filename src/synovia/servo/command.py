@@ -24,6 +24,7 @@ _REASONS: Final = {
     EMERGENCY: "recovering",
 }
 _ARRIVED: Final = 1e-9  # radians, length units: as near to the place where the body goes, it is there
+_STILL: Final = 1e-9  # per second
 _SHOWN: Final = 6  # most joints that a sentence names
 
 
@@ -151,8 +152,9 @@ class Command:
 
     @property
     def _arrived(self) -> bool:
-        """Whether the body is where it goes."""
-        return bool(np.abs(self._servo.way(self.q, self._wanted)).max(initial=0.0) <= _ARRIVED)
+        """Whether the body is where it goes, or stands still as near to that as its limits allow."""
+        left = np.abs(self._servo.way(self.q, self._wanted)).max(initial=0.0)
+        return bool(left <= _ARRIVED or np.abs(self.velocity).max(initial=0.0) <= _STILL)
 
     @property
     def limited(self) -> dict[str, str]:

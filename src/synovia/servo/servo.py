@@ -46,6 +46,8 @@ from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 _SEARCHES: Final = frozenset(4**k for k in range(1, 16))  # missed ticks after which another answer is looked for
 _FEW_STEPS: Final = 20  # of a full body in a tick; the next one goes on
 _BEHIND: Final = 1e-9  # radians, length units: a body that is farther from where it is led cannot follow
+_PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
+_MARGIN: Final = 10  # ticks
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _LOST: Final = "Holding: no target has come for longer than the timeout; the next one goes on."
 
@@ -181,7 +183,7 @@ class Servo(ChecksArguments):
         if self._way is not None:
             self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = 0.0
-        self._held = ""
+        self._held, self._hold_until = "", 0.0
         self._row: Array | None = None
         self._misses = 0
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
@@ -258,6 +260,8 @@ class Servo(ChecksArguments):
             live = self._live.seen > -np.inf
             self._live.keep(live, self._places(self._wanted, self._live.unanchored(live)))
             self._row = None
+            if self._way is not None:
+                self._hold_until = self._time + _PATIENCE * self._way.time_to_stop() + _MARGIN / self.rate
         self._held = why
 
     def _lose(self) -> None:
@@ -268,10 +272,13 @@ class Servo(ChecksArguments):
         if not new.any():
             return
         self._lost |= new
+        if self._held:
+            return
         if self._lost[live].all():
             self._hold(_LOST)
             return
         self._live.keep(new, self._places(self._stopped(), self._live.unanchored(new)))
+        self._row = None  # these targets have no answer yet
         self._answer(self._live.table)
 
     def _stopped(self) -> Array:
@@ -333,6 +340,11 @@ class Servo(ChecksArguments):
         """Take a tick of time h towards the answer, or brake."""
         out = np.empty(len(self._q))
         stop, way = STOP if self._held else 0, self._way
+        if way is not None and stop and self._time > self._hold_until:
+            way.reset(
+                self._q, self._axes.table[:, AXIS_VELOCITY].copy(), h
+            )  # each joint for itself: then the body is still
+            way = None
         if way is None:
             self._tick(self._q, self._wanted, self._before, out, h, PROPOSE | ADVANCE | stop)
             self._q = out

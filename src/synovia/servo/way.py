@@ -10,16 +10,17 @@ behind, the body ahead slows down.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from synovia.facade import IK
-from synovia.ik.interrupts import new_scratch
 from synovia.kernels.layout import (
     ADVANCE,
     GIVEN,
+    PLAN_FIRST,
+    PLAN_LAST,
+    PLAN_MIDDLE,
     PROPOSE,
     TOP_ACCELERATION,
     TOP_JERK,
@@ -27,13 +28,12 @@ from synovia.kernels.layout import (
     TRANSFORM_WIDTH,
 )
 from synovia.model.geometry import Array, Bools
-from synovia.servo.box import Box
-from synovia.solver import FullBody
+from synovia.servo.box import Box, Led
 
-_STEPS: Final = 12  # of the solver in a tick
 _PRECISION: Final = 0.1  # part of the tolerance to which goals hold on the way
 _SHARES: Final = {TOP_SPEED: 0.75, TOP_ACCELERATION: 0.4, TOP_JERK: 0.3}  # parts of the limits that the body ahead has
 _BEHIND: Final = 1.0  # ticks at top speed that the real body is behind when the body ahead goes at half its pace
+_SLOWEST: Final = 0.02  # pace
 _SLEW: Final = 0.2  # part of the acceleration that a change of its pace takes
 
 
@@ -49,20 +49,19 @@ class Way:
         holds: Which goals hold, and so keep their targets.
         q: Joint values of the body ahead, (nq,).
         place: Joint values that the real body follows, (nq,).
+        arrived: Whether these do not change any more.
     """
 
     def __init__(self, ik: IK, table: Array, kernels: Callable[[Array], tuple[Any, Any, Any]]) -> None:
         """Build the problem of a tick."""
         tolerance = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
-        settings = FullBody(attempts=1, max_steps=_STEPS)
-        self._ik = IK(ik.given, ik.goals, settings, tolerance=tolerance, root=ik.root)
+        self._led = Led(ik, tolerance)
         self._box = Box(ik, tolerance, table)
-        self._scratch = new_scratch(self._ik.scratch_size)
         self.holds: Bools = np.zeros(len(ik.goals), bool)
         self._real, self._table = table, table.copy()
         self._tick, self._begin, self.rest = kernels(self._table)
         self.q = self.place = ik.default_start.values
-        self._pace = 1.0
+        self._pace, self.arrived = 1.0, False
         self._targets = ik.writer.own
 
     def reset(self, q: Array, velocity: Array, h: float) -> None:
@@ -70,7 +69,7 @@ class Way:
         self._limit()
         self._begin(velocity, h)
         self.q = self.place = q.copy()
-        self._pace = 1.0
+        self._pace, self.arrived = 1.0, False
 
     def _limit(self) -> None:
         """Give the body ahead its part of the limits."""
@@ -93,9 +92,11 @@ class Way:
         self._tick(self.q, wanted, before, out, h * self._pace, PROPOSE | ADVANCE | parts)
         moved = not np.array_equal(out, self.q)
         self.q = out
-        if moved or self.place is not out:
+        if moved or not self.arrived:
             self._targets = self._leading(out, table, places)
-            self.place = out if np.array_equal(out, wanted) else self._solved(out)
+            place = self._led.solve(self.place, out, self._targets)
+            self.arrived = not moved and np.array_equal(place, self.place)
+            self.place = place
         return self.place
 
     def refine(self, q: Array, wish: Array, h: float) -> None:
@@ -117,12 +118,9 @@ class Way:
             table[0, moving, GIVEN] = given
         return table
 
-    def _solved(self, q: Array) -> Array:
-        """Return the pose nearest to q in which the goals of the tick are met."""
-        problem, out, table = self._ik, self._ik.new_rows(1), self._targets
-        call = partial(problem.call, problem.ints, problem.floats, table, q[None], out, self._scratch, False, 0)
-        problem.settled(call, table, None)
-        return out[0, problem.places].copy()
+    def time_to_stop(self) -> float:
+        """Return the seconds that the body ahead takes to stop."""
+        return float(self._table[:, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum(1).max(initial=0.0))
 
     def wait(self, behind: Array, h: float) -> None:
         """Slow down if the real body falls behind.
@@ -134,4 +132,4 @@ class Way:
         ticks = float((np.abs(behind) / (self._real[:, TOP_SPEED] * h)).max(initial=0.0))
         wanted = 1.0 / (1.0 + (ticks / _BEHIND) ** 2)
         most = _SLEW * h * float((self._real[:, TOP_ACCELERATION] / self._real[:, TOP_SPEED]).min(initial=np.inf))
-        self._pace = float(np.clip(wanted, self._pace - most, min(self._pace + most, 1.0)))
+        self._pace = float(np.clip(wanted, max(self._pace - most, _SLOWEST), min(self._pace + most, 1.0)))

@@ -69,6 +69,7 @@ FAR = F(4)  # ticks: targets nearer than this are not worth arriving at together
 SLOWEST = F(0.05)  # least factor of time of an axis that waits for others
 TICKS = 48  # places of the stop of a ball that are checked
 EFFORTS = 9  # velocities that a ball tries if it has to brake harder than allowed
+EDGE = F(1e-11)  # beyond the limits of a ball that is rounding
 HALVINGS = 6  # of a ball's velocity towards the known stop
 SAG = F(4)  # how far a way between two places may leave the limits, relative to the square of its length
 
@@ -182,7 +183,7 @@ def stop_inside(limits, k, axes, i, q, w, h):
     x, y, z = axes[i], axes[i + 1], axes[i + 2]
     most = max(signed_excess(limits, k, q), F(0))  # a ball that is outside may not go farther
     quat = quat_normalize(quat_mul(q, quat_exp((w[0] * h, w[1] * h, w[2] * h))))
-    if signed_excess(limits, k, quat) > most:
+    if signed_excess(limits, k, quat) > most + EDGE:
         return False
     px, py, pz = stop_after(x, w[0], h), stop_after(y, w[1], h), stop_after(z, w[2], h)
     T = max(duration(px), duration(py), duration(pz))
@@ -214,12 +215,25 @@ def between(axes, i, column, share):
 
 
 @device
+def slide(limits, k, axes, i, q, h):
+    """Turn the chosen velocities of ball k, if they lead out of its limits, along these, as far as its axes can."""
+    w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
+    there = quat_mul(q, quat_exp(w))
+    if signed_excess(limits, k, there) <= F(0):
+        return
+    w = quat_log(quat_mul(quat_conj(q), project(limits, k, quat_normalize(there))))
+    for c in range(3):
+        axes[i + c, NEXT] = min(max(w[c] / h, axes[i + c, NEXT_LOWER]), axes[i + c, NEXT_UPPER])
+
+
+@device
 def restrict_ball(limits, k, axes, i, q, h):
     """Change the chosen velocities of ball k so that it stops inside its limits; return whether it follows its plan.
 
     They come nearer and nearer to those of the stop that is known, which does. If limits have changed, that one may
     leave them, too. Then the ball brakes as hard as it must.
     """
+    slide(limits, k, axes, i, q, h)
     share = F(1)
     for _ in range(HALVINGS):
         w = between(axes, i, PLAN_NEXT, share)
