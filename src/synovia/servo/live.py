@@ -30,6 +30,7 @@ class LiveTargets:
         """Begin with the goals' own targets."""
         self._ik = ik
         self._takes = np.array([goal.takes for goal in ik.goals], np.int64)
+        self.takes: Bools = self._takes > 0  # goals that take a target
         self._own = ik.writer.own
         self._own_given = self._own[0, :, GIVEN].astype(np.int64)
         self._workspace = ik.writer.workspace(new_scratch(0x20))
@@ -45,9 +46,14 @@ class LiveTargets:
 
     def keep(self, goals: Bools, places: Array) -> None:
         """Give some goals a target: their places, (goals, 16)."""
-        self.table = self.table.copy()
-        self.table[0, goals, :TRANSFORM_WIDTH] = places[goals]
-        self.table[0, goals, GIVEN] = self._takes[goals]
+        self.table = self.placed(goals, places)
+
+    def placed(self, goals: Bools, places: Array) -> Array:
+        """Return the table in which some goals have these places, (goals, 16), as targets."""
+        table = self.table.copy()
+        table[0, goals, :TRANSFORM_WIDTH] = places[goals]
+        table[0, goals, GIVEN] = self._takes[goals]
+        return table
 
     def unanchored(self, goals: Bools) -> Array:
         """Return the table in which these goals have no target, so that a solver keeps them where they are."""

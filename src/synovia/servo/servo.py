@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from synovia.kernels.layout import (
     ATTEMPTS,
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
-    AXIS_WIDTH,
     BLOCK,
     BLOCK_Q,
     MAX_STEPS,
@@ -32,6 +31,7 @@ from synovia.kernels.layout import (
     SCALAR,
     STATUS,
     STOP,
+    TRANSFORM_WIDTH,
 )
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, Bools, is_number, rotation_between
@@ -40,6 +40,7 @@ from synovia.model.tables import Ints, writable
 from synovia.servo.command import Command
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
+from synovia.servo.path import Path
 from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
@@ -73,6 +74,8 @@ class Servo(ChecksArguments):
         acceleration: Highest acceleration, likewise, per s².
         jerk: Highest jerk, likewise, per s³; None for no limit.
         root: As in ``IK``.
+        late: What a body does that cannot keep up. ``"deviate"`` goes to the targets on the fastest way of its joints.
+            ``"slow"`` stays on their path: straight from target to target, and by the shortest turns.
         timeout: Seconds that a goal keeps its last target if none comes. Then it brakes and keeps the place where it
             stopped.
         deadline: Seconds after which the solve of a tick ends with the best pose so far; None for no end.
@@ -108,6 +111,7 @@ class Servo(ChecksArguments):
         acceleration: Any,
         jerk: Any = None,
         root: Root = "fixed",
+        late: Literal["deviate", "slow"] = "deviate",
         timeout: float = 0.5,
         deadline: float | None = None,
     ) -> None:
@@ -142,7 +146,14 @@ class Servo(ChecksArguments):
         if self.ik.solver.supports_priorities:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
         self._tick, self._begin, self._rest = self._kernels(self._axes.table)
-        self._way = Way(self.ik, self._axes.table, self._kernels) if len(self.ik.goals) > 1 else None
+        if late not in ("deviate", "slow"):
+            raise InputError("late", value=late, expected="'deviate' or 'slow'")
+        self.late = late
+        several = len(self.ik.goals) > 1 and late == "deviate"
+        self._way = Way(self.ik, self._axes.table, self._kernels) if several else None
+        self._path = None
+        if late == "slow":
+            self._path = Path(self.ik, self._axes.table, self._path_kernels, self.way)
         self.reset()
 
     @property
@@ -153,17 +164,19 @@ class Servo(ChecksArguments):
     def _kernels(self, axes: Array) -> tuple[Any, Any, Any]:
         """Return the kernels of a tick, of a reset and of the place where the body stops, for a table of axes."""
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.tick import servo_reset, servo_rest, servo_tick
+        from synovia.kernels.servo.tick import servo_rest
 
         t = self.skeleton.tables
-        tables = writable(t.variables, t.limits, t.followers, t.coupling)
-        none = np.zeros((0, AXIS_WIDTH))
-        empty = (tables[0][:0], tables[1][:0], tables[2][:0], tables[3][:0])
+        tables: Any = writable(t.variables, t.limits, t.followers, t.coupling)
         q = np.zeros(self.skeleton.nq)
-        tick = ready(servo_tick, *empty, none, q, q, q, q, 1.0, PROPOSE)
-        begin = ready(servo_reset, none, q[:0], 1.0)
-        rest = ready(servo_rest, empty[0], none, q, q)
-        return partial(tick, *tables, axes), partial(begin, axes), partial(rest, tables[0], axes)
+        rest = ready(servo_rest, tables[0][:0], axes[:0], q, q)
+        tick, begin = _kernels_for(tables[0], tables[1], tables[2], tables[3], axes)
+        return tick, begin, partial(rest, tables[0], axes)
+
+    @staticmethod
+    def _path_kernels(variables: Ints, limits: Array, axes: Array) -> tuple[Any, Any]:
+        """Return the kernels of a tick and of a reset for other variables without followers."""
+        return _kernels_for(variables, limits, np.zeros((0, 2), np.int32), np.zeros((0, 2)), axes)
 
     def reset(self, pose: Start | None = None, velocity: Any = None) -> None:
         """Begin anew from a pose, without targets.
@@ -192,6 +205,9 @@ class Servo(ChecksArguments):
         self._wanted = self._before = self._stopped()
         if self._way is not None:
             self._way.holds = self._met()
+        if self._path is not None:
+            places = self._places(self._q, self._live.unanchored(self._live.takes))
+            self._path.reset(self._live.placed(self._live.takes, places), self._q, 1.0 / self.rate)
         self._last = self._command()
 
     def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
@@ -255,7 +271,12 @@ class Servo(ChecksArguments):
 
     def _hold(self, why: str) -> None:
         """Begin to brake, if the body does not hold already."""
-        if not self._held:
+        if not self._held and self._path is not None:
+            self._path.cut()
+            live = self._live.seen > -np.inf
+            self._live.keep(live, self._path.targets[0, :, :TRANSFORM_WIDTH])
+            self._hold_until = self._time + _PATIENCE * self._path.time_to_stop() + _MARGIN / self.rate
+        elif not self._held:
             self._wanted = self._before = self._stopped()
             live = self._live.seen > -np.inf
             self._live.keep(live, self._places(self._wanted, self._live.unanchored(live)))
@@ -277,6 +298,8 @@ class Servo(ChecksArguments):
         if self._lost[live].all():
             self._hold(_LOST)
             return
+        if self._path is not None:
+            return  # the path ends at the last target
         self._live.keep(new, self._places(self._stopped(), self._live.unanchored(new)))
         self._row = None  # these targets have no answer yet
         self._answer(self._live.table)
@@ -292,6 +315,11 @@ class Servo(ChecksArguments):
         """Solve the goals for these targets, from the answer before; unchanged targets keep it."""
         if self._row is not None and np.array_equal(table, self._live.table) and not self._misses:
             self._before = self._wanted
+            return
+        if self._path is not None:
+            if table is not self._live.table:
+                self._measured_row(self._q, table)  # refuses targets that cannot be used
+            self._path.extend(table)
             return
         row = self._solve(table, self._wanted, self._few)
         if row[STATUS] == Status.REACHED:
@@ -345,7 +373,9 @@ class Servo(ChecksArguments):
                 self._q, self._axes.table[:, AXIS_VELOCITY].copy(), h
             )  # each joint for itself: then the body is still
             way = None
-        if way is None:
+        if self._path is not None and (not stop or self._time <= self._hold_until):
+            self._follow_path(out, h, stop)
+        elif way is None:
             self._tick(self._q, self._wanted, self._before, out, h, PROPOSE | ADVANCE | stop)
             self._q = out
         else:
@@ -356,12 +386,24 @@ class Servo(ChecksArguments):
                 way.refine(self._q, out, h)
             self._tick(self._q, there, before, out, h, ADVANCE)
             self._q = out
-            way.wait(self.way(out, there), h)
+            way.pace.adapt(self.way(out, there), h)
             if not way.holds.all():
                 way.holds |= self._met()
         self._before = self._wanted
         self._last = self._command()
         return self._last
+
+    def _follow_path(self, out: Array, h: float, stop: int) -> None:
+        """Take a tick along the path of the targets, to ``out`` (nq,)."""
+        path = self._path
+        if path is None:
+            return
+        before = path.place
+        self._wanted = path.advance(h, stop)
+        self._tick(self._q, self._wanted, before, out, h, PROPOSE | ADVANCE)
+        self._q = out
+        path.pace.adapt(self.way(out, self._wanted), h)
+        self._row = path.row if path.arrived else None
 
     def _met(self) -> Bools:
         """Return which goals are met now."""
@@ -426,6 +468,17 @@ class Servo(ChecksArguments):
             key = keys[int(self._axes.joints[i])]
             out[key] = max(out.get(key, 0), int(values[i]))
         return out
+
+
+def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Array, axes: Array) -> tuple[Any, Any]:
+    """Return the kernels of a tick and of a reset for these tables, see ``kernels.servo.tick``."""
+    from synovia.kernels.compiler.jit import ready
+    from synovia.kernels.servo.tick import servo_reset, servo_tick
+
+    none, q = axes[:0], np.zeros(0)
+    tick = ready(servo_tick, variables[:0], limits[:0], followers[:0], coupling[:0], none, q, q, q, q, 1.0, PROPOSE)
+    begin = ready(servo_reset, none, q, 1.0)
+    return partial(tick, variables, limits, followers, coupling, axes), partial(begin, axes)
 
 
 _ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})

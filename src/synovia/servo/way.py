@@ -29,12 +29,10 @@ from synovia.kernels.layout import (
 )
 from synovia.model.geometry import Array, Bools
 from synovia.servo.box import Box, Led
+from synovia.servo.pace import Pace
 
 _PRECISION: Final = 0.1  # part of the tolerance to which goals hold on the way
 _SHARES: Final = {TOP_SPEED: 0.75, TOP_ACCELERATION: 0.4, TOP_JERK: 0.3}  # parts of the limits that the body ahead has
-_BEHIND: Final = 1.0  # ticks at top speed that the real body is behind when the body ahead goes at half its pace
-_SLOWEST: Final = 0.02  # pace
-_SLEW: Final = 0.2  # part of the acceleration that a change of its pace takes
 
 
 class Way:
@@ -49,6 +47,7 @@ class Way:
         holds: Which goals hold, and so keep their targets.
         q: Joint values of the body ahead, (nq,).
         place: Joint values that the real body follows, (nq,).
+        pace: Part of the time that passes for the body ahead.
         arrived: Whether these do not change any more.
     """
 
@@ -61,7 +60,7 @@ class Way:
         self._real, self._table = table, table.copy()
         self._tick, self._begin, self.rest = kernels(self._table)
         self.q = self.place = ik.default_start.values
-        self._pace, self.arrived = 1.0, False
+        self.pace, self.arrived = Pace(table), False
         self._targets = ik.writer.own
 
     def reset(self, q: Array, velocity: Array, h: float) -> None:
@@ -69,7 +68,7 @@ class Way:
         self._limit()
         self._begin(velocity, h)
         self.q = self.place = q.copy()
-        self._pace, self.arrived = 1.0, False
+        self.pace, self.arrived = Pace(self._real), False
 
     def _limit(self) -> None:
         """Give the body ahead its part of the limits."""
@@ -89,7 +88,7 @@ class Way:
         """
         self._limit()
         out = np.empty_like(self.q)
-        self._tick(self.q, wanted, before, out, h * self._pace, PROPOSE | ADVANCE | parts)
+        self._tick(self.q, wanted, before, out, h * self.pace.share, PROPOSE | ADVANCE | parts)
         moved = not np.array_equal(out, self.q)
         self.q = out
         if moved or not self.arrived:
@@ -121,15 +120,3 @@ class Way:
     def time_to_stop(self) -> float:
         """Return the seconds that the body ahead takes to stop."""
         return float(self._table[:, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum(1).max(initial=0.0))
-
-    def wait(self, behind: Array, h: float) -> None:
-        """Slow down if the real body falls behind.
-
-        Args:
-            behind: How far each of its variables is, radians or length units, in the order of the axes.
-            h: Seconds.
-        """
-        ticks = float((np.abs(behind) / (self._real[:, TOP_SPEED] * h)).max(initial=0.0))
-        wanted = 1.0 / (1.0 + (ticks / _BEHIND) ** 2)
-        most = _SLEW * h * float((self._real[:, TOP_ACCELERATION] / self._real[:, TOP_SPEED]).min(initial=np.inf))
-        self._pace = float(np.clip(wanted, max(self._pace - most, _SLOWEST), min(self._pace + most, 1.0)))
