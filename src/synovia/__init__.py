@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         with_body_masses,
         write_map,
     )
-    from synovia.servo import Command, Servo
+    from synovia.servo import Command, OneEuro, Servo
     from synovia.solver import (
         Aim,
         Ccd,
@@ -147,7 +147,7 @@ _HOMES = {
     "synovia.files.goals": ("read_goals", "write_goals"),
     "synovia.files.poses": ("load_pose", "save_pose"),
     "synovia.files.verify": ("verify_file",),
-    "synovia.servo": ("Command", "Servo"),
+    "synovia.servo": ("Command", "OneEuro", "Servo"),
     "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
@@ -183,6 +183,7 @@ __all__ = [
     "MissingExtraError",
     "Motion",
     "NullSpace",
+    "OneEuro",
     "Particles",
     "Pose",
     "Problems",

@@ -338,3 +338,52 @@ def test_an_ik_can_be_driven():
     assert run(servo, 300, (0.4, 0.1, 0.5))[-1].reached
     with pytest.raises(sy.InputError, match="none with an IK"):
         sy.Servo(ik, sy.PositionGoal("tool"), **LIMITS)
+
+
+@pytest.mark.parametrize("late", ["deviate", "slow"])
+def test_a_slow_body_stays_on_the_path_of_its_targets(late):
+    servo = arm(late=late)
+    start = servo.step(dt=0.0).pose.position("tool")
+    commands = run(servo, 500, {"tool": NEAR})
+    assert commands[-1].status is sy.Status.REACHED
+    way = NEAR[:3, 3] - start
+    beside = [np.linalg.norm(np.cross(command.pose.position("tool") - start, way)) for command in commands]
+    beside = max(beside) / np.linalg.norm(way)
+    assert beside < 1e-3 if late == "slow" else beside > 1e-3
+    assert worst(commands, servo) <= 0.0
+    assert not any("recovering" in command.limited.values() for command in commands)
+
+
+def test_a_slow_body_holds_and_goes_on():
+    servo = arm(late="slow", timeout=0.1)
+    moving = run(servo, 40, {"tool": NEAR})
+    held = run(servo, 200, None)
+    assert held[-1].status is sy.Status.HOLDING
+    np.testing.assert_allclose(held[-1].velocity, 0.0, atol=1e-9)
+    back = run(servo, 500, {"tool": NEAR})
+    assert back[-1].status is sy.Status.REACHED
+    assert worst(moving + held + back, servo) <= 0.0
+
+
+def test_a_filter_removes_noise_and_a_dead_band_the_rest():
+    rng = np.random.default_rng(1)
+    spans = []
+    for chosen in (None, sy.OneEuro(), sy.OneEuro(dead_band=0.05)):
+        servo, found = arm(filter=chosen), []
+        for k in range(600):
+            seen = NEAR.copy()
+            seen[:3, 3] += 1e-3 * rng.normal(size=3)
+            seen[:3, :3] = seen[:3, :3] @ sy.Rotation.from_rotvec(1e-3 * rng.normal(size=3)).as_matrix()
+            command = servo.step({"tool": seen})
+            if k >= 400:
+                found.append(command.pose.position("tool"))
+        spans.append(np.std(found, axis=0).max())
+        assert np.linalg.norm(found[-1] - NEAR[:3, 3]) < 0.1 * servo.ik.reach
+    assert spans[1] < 0.5 * spans[0]
+    assert spans[2] < 1e-9
+    with pytest.raises(sy.InputError, match="filter: expected a OneEuro"):
+        arm(filter=1.0)
+    with pytest.raises(sy.InputError, match="late: expected 'deviate' or 'slow'"):
+        arm(late="never")
+    with pytest.raises(sy.InputError, match="OneEuro: cutoff"):
+        sy.OneEuro(cutoff=0.0)

@@ -38,8 +38,8 @@ from synovia.model.geometry import Array
 from synovia.model.tables import Ints
 from synovia.servo.pace import Pace
 
-_AHEAD: Final = 6  # places of the path that are looked at in a tick
-_FARTHER: Final = 1.5  # times the stop, how far ahead
+_AHEAD: Final = 10  # places of the path that are looked at in a tick
+_FARTHER: Final = 3.0  # times the stop, how far ahead
 _TICKS: Final = 4  # least time ahead, in ticks
 _NEAR: Final = 0.02  # reaches and radians: least length ahead
 _PRECISION: Final = 1e-5  # part of the tolerance: differences of answers near each other have to be smooth
@@ -195,8 +195,11 @@ class Path:
             _MOST,
         )
         axis[TOP_SPEED] = speed
-        axis[TOP_ACCELERATION] = min((_ALONG * A / first).min(), (_JERK * J / (3.0 * second * speed)).min(), _MOST)
-        axis[TOP_JERK] = (_JERK * J / first).min()
+        # It brakes here: the part ahead, where joints may turn faster, only limits its speed there.
+        here = np.abs(ways[:2]).max(0) / step + _TINY
+        bend = np.abs(ways[1] - ways[0]) / step**2 + _TINY
+        axis[TOP_ACCELERATION] = min((_ALONG * A / here).min(), (_JERK * J / (3.0 * bend * max(speed, v))).min(), _MOST)
+        axis[TOP_JERK] = (_JERK * J / here).min()
 
 
 def _between(a: Array, b: Array, share: float) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from synovia.arguments import ChecksArguments
+from synovia.arguments import ChecksArguments, check_kind
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import Goal
@@ -38,6 +38,7 @@ from synovia.model.geometry import Array, Bools, is_number, rotation_between
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
 from synovia.servo.command import Command
+from synovia.servo.filter import OneEuro, TargetFilter
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
 from synovia.servo.path import Path
@@ -78,6 +79,7 @@ class Servo(ChecksArguments):
             ``"slow"`` stays on their path: straight from target to target, and by the shortest turns.
         timeout: Seconds that a goal keeps its last target if none comes. Then it brakes and keeps the place where it
             stopped.
+        filter: ``OneEuro()`` filters noise of the targets; None for none.
         deadline: Seconds after which the solve of a tick ends with the best pose so far; None for no end.
 
     Attributes:
@@ -113,6 +115,7 @@ class Servo(ChecksArguments):
         root: Root = "fixed",
         late: Literal["deviate", "slow"] = "deviate",
         timeout: float = 0.5,
+        filter: OneEuro | None = None,  # noqa: A002 - the word for it
         deadline: float | None = None,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
@@ -146,6 +149,9 @@ class Servo(ChecksArguments):
         if self.ik.solver.supports_priorities:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
         self._tick, self._begin, self._rest = self._kernels(self._axes.table)
+        if filter is not None:
+            check_kind("filter", filter, OneEuro, "sy.OneEuro() is one")
+        self.filter = filter
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late = late
@@ -200,6 +206,7 @@ class Servo(ChecksArguments):
         self._row: Array | None = None
         self._misses = 0
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
+        self._filter = None if self.filter is None else TargetFilter(self.filter, len(self.ik.goals), self.ik.reach)
         self._measured_far = ""
         self._live.reset(self._places(self._q, self._live.unanchored(self._live.anchored)))
         self._wanted = self._before = self._stopped()
@@ -240,6 +247,9 @@ class Servo(ChecksArguments):
         if h <= 0.0:
             return self._last
         if table is not None and given is not None and given.any():
+            if self._filter is not None:
+                self._measured_row(self._q, table)  # refuses targets that cannot be used
+                self._filter.apply(table, given, self._time + h)
             self._answer(table)
             if self._way is not None:
                 self._way.holds &= (table == self._live.table)[0].all(1)
@@ -293,6 +303,8 @@ class Servo(ChecksArguments):
         if not new.any():
             return
         self._lost |= new
+        if self._filter is not None:
+            self._filter.forget(new)
         if self._held:
             return
         if self._lost[live].all():
