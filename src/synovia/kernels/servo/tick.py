@@ -281,7 +281,7 @@ def advance(variables, limits, axes, q, out, h, stopping):
         w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
         there = quat_normalize(quat_mul(here, quat_exp(w)))
         if is_limited(limits, k) and signed_excess(limits, k, there) > max(signed_excess(limits, k, here), F(1e-10)):
-            there = project(limits, k, there)
+            there = here if signed_excess(limits, k, here) <= EDGE else project(limits, k, there)
             for c in range(3):
                 axes[i + c, REASON] = F(EMERGENCY)
         store_quat(out, at, there)
