@@ -139,7 +139,7 @@ class Path:
         before, table = self._waypoints[0]
         for after, other in self._waypoints:
             if before < after and s < after:
-                return _between(table, other, (s - before) / (after - before))
+                return between(table, other, (s - before) / (after - before))
             before, table = after, other
         return table
 
@@ -202,7 +202,7 @@ class Path:
         axis[TOP_JERK] = (_JERK * J / here).min()
 
 
-def _between(a: Array, b: Array, share: float) -> Array:
+def between(a: Array, b: Array, share: float) -> Array:
     """Return the targets between two tables."""
     out = b.copy()
     frames, others = (one[0, :, :TRANSFORM_WIDTH].reshape(-1, 4, 4) for one in (a, b))

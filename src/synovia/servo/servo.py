@@ -24,6 +24,9 @@ from synovia.kernels.layout import (
     AXIS_VELOCITY,
     BLOCK,
     BLOCK_Q,
+    IS_ANGLE,
+    LEADER,
+    LOWER,
     MAX_STEPS,
     PATIENCE,
     PROPOSE,
@@ -32,6 +35,7 @@ from synovia.kernels.layout import (
     STATUS,
     STOP,
     TRANSFORM_WIDTH,
+    UPPER,
 )
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, Bools, is_number, rotation_between
@@ -41,11 +45,13 @@ from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro, TargetFilter
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
-from synovia.servo.path import Path
+from synovia.servo.path import Path, between
 from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
 _SEARCHES: Final = frozenset(4**k for k in range(1, 16))  # missed ticks after which another answer is looked for
+_FAR: Final = 1.0  # radians, length units: an answer that is farther from the last one may be on another branch
+_PARTS: Final = 8  # of the way of the targets, solved one after the other
 _FEW_STEPS: Final = 20  # of a full body in a tick; the next one goes on
 _BEHIND: Final = 1e-9  # radians, length units: a body that is farther from where it is led cannot follow
 _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
@@ -145,6 +151,10 @@ class Servo(ChecksArguments):
         self._measure_scratch = new_scratch(self._measure.scratch_size)
         self._no_steps = self._measure.ints.copy()
         self._no_steps[[MAX_STEPS, ATTEMPTS, PATIENCE]] = 0, 1, 1
+        t = self.skeleton.tables
+        hinges = (t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0)
+        at = t.variables[hinges & (t.limits[:, UPPER] - t.limits[:, LOWER] > 2.0 * math.pi), BLOCK_Q].astype(np.int64)
+        self._winding = at[~np.isin(at, t.followers[:, LEADER])]  # values of hinges that can turn all around
         self._few = self.ik.one_attempt.copy()
         if self.ik.solver.supports_priorities:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
@@ -336,6 +346,7 @@ class Servo(ChecksArguments):
         row = self._solve(table, self._wanted, self._few)
         if row[STATUS] == Status.REACHED:
             self._misses = 0
+            row = self._nearer(table, row)
         else:
             self._misses += 1
             if self._misses in _SEARCHES:  # another branch may reach; a jump of the answer is no jump of the body
@@ -349,10 +360,27 @@ class Servo(ChecksArguments):
         self._row = row
         self._before, self._wanted = self._wanted, row[self.ik.places]
 
+    def _nearer(self, table: Array, row: Array) -> Array:
+        """Return an answer on the branch of the last one, if there is a nearer one than this row of results.
+
+        A solve that begins far from its target can end on another branch. One that follows the targets there does not.
+        """
+        far = float(np.abs(self.way(self._wanted, row[self.ik.places])).max(initial=0.0))
+        if far <= _FAR:
+            return row
+        place, before = self._wanted, self._live.table
+        other = row
+        for k in range(_PARTS):
+            other = self._solve(between(before, table, (k + 1) / _PARTS), place, self._few)
+            place = other[self.ik.places]
+        reaches = other[STATUS] == Status.REACHED
+        return other if reaches and np.abs(self.way(self._wanted, place)).max(initial=0.0) < far else row
+
     def _solve(self, table: Array, start: Array, ints: Ints) -> Array:
         """Return the row of results for these targets from a start (nq,), with these packed integers.
 
-        A miss of a full body is left as it is: the next tick goes on from there.
+        A miss of a full body is left as it is: the next tick goes on from there. Joints that can turn all around are
+        left within half a turn of the last answer, if their limits allow it.
         """
         ik, scratch = self.ik, self._scratch
         first = start[None]
@@ -366,7 +394,18 @@ class Servo(ChecksArguments):
         finally:
             if self.deadline is not None:
                 clear(scratch)
+        self._unwind(out[0, ik.places])
         return out[0]
+
+    def _unwind(self, q: Array) -> None:
+        """Take whole turns off joint values (nq,) that are farther than half a turn from the last answer, in place."""
+        at = self._winding
+        if len(at):
+            turns = np.round((q[at] - self._wanted[at]) / (2.0 * math.pi))
+            if turns.any():
+                low, high = self.skeleton.limits
+                near = q[at] - 2.0 * math.pi * turns
+                q[at] = np.where((near >= low[at]) & (near <= high[at]), near, q[at])
 
     def status_of(self, row: Array) -> Status:
         """Return why an answer, a row of results, misses its goals."""
