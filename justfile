@@ -30,7 +30,7 @@ wheel: kernels
 
 # Damaged files of every format, each within a second and 512 MiB: --cases 1000000 for all
 fuzz *ARGS:
-    .venv/bin/python benchmarks/fuzz/run.py {{ ARGS }}
+    .venv/bin/python tests/fuzzing/run.py {{ ARGS }}
 
 # Format, and mend what ruff can mend
 fix:

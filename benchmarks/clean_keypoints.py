@@ -3,7 +3,7 @@
     python benchmarks/clean_keypoints.py [--frames 300] [--only TEXT]
 
 Each clip of ../shared/data/motion and examples/walk.bvh, at 30 frames a second, gives tables of MediaPipe, COCO and
-OpenPose as ``keypoints.py`` makes them, but with no noise and no gaps. Angles between the directions of the eight limbs
+OpenPose as ``keypoints.py`` has them, but with no noise and no gaps. Angles between the directions of the eight limbs
 in the clip and in the fitted motion, after the best turn about the vertical: the mean over limbs and frames, the worst
 limb in its worst frame. The verdict is that of ``sy.judge`` on the fitted motion.
 """
@@ -17,9 +17,11 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads wait for each other where others work too
 import numpy as np
 from common import machine, needed_data, save, table, verdicts
-from keypoints import directions, landmarks
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
 import synovia as sy
+from landmark_tables import directions, landmarks
 
 MEAN, WORST = 1.0, 10.0  # degrees
 

@@ -25,6 +25,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background
 import pytest
 from hypothesis import HealthCheck, settings
 
+from shared_files import shared_data_folder
 from synovia.kernels import compiler
 
 REPO = Path(__file__).resolve().parents[1]
@@ -61,12 +62,6 @@ def _compile_untraced() -> None:
 
 if compiler.mode == "jit":
     _compile_untraced()
-
-
-def shared_data_folder() -> Path:
-    """Where the real models and motions lie, whether or not they are there."""
-    override = os.environ.get("SYNOVIA_DATA")
-    return Path(override).expanduser().resolve() if override else REPO.parent / "shared" / "data"
 
 
 def _why_no_shared_data() -> str | None:
@@ -148,8 +143,6 @@ def _why_not(item: pytest.Item, no_data: str | None) -> str | None:
         return no_data
     if UNCOMPILED and item.get_closest_marker("compiled"):
         return "needs compiled kernels; they run as plain Python here"
-    if compiler.mode == "jit" and item.get_closest_marker("parts"):
-        return "parts of kernels cannot be called where numba compiles them"
     if compiler.mode == "prebuilt" and item.get_closest_marker("jit"):
         return "needs numba as the compiler: SYNOVIA_KERNELS=jit"
     return None

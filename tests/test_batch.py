@@ -5,7 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from synovia.ik.parallel import Pace, run_rows
+from synovia.ik.interrupts import Watch
+from synovia.ik.parallel import Batch, Pace, Packed, Workers, run_rows
 
 
 def solve(count, threads, kernel, progress=None):
@@ -18,9 +19,9 @@ def solve(count, threads, kernel, progress=None):
         return kernel(targets[:, 0])
 
     none = np.zeros(0)
-    code = run_rows(
-        entry, np.zeros(0, np.int32), none, targets, none[None], out, 8, lambda *_: None, threads, progress=progress
-    )
+    batch = Batch(targets, none[None], out)
+    packed = Packed(entry, np.zeros(0, np.int32), none)
+    code = run_rows(packed, batch, 8, lambda *_: None, Workers(threads, Watch()), progress)
     return code, out[:, 0]
 
 

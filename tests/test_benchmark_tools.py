@@ -12,7 +12,7 @@ import pytest
 
 REPO = Path(__file__).parents[1]
 FOLDER = REPO / "benchmarks"
-SCRIPTS = ("against", "common", "corpus", "draws", "judge", "mutants", "soak")
+SCRIPTS = ("against", "common", "corpus", "draws", "mutants")
 
 
 @pytest.fixture
@@ -122,49 +122,6 @@ def test_a_copy_that_was_slowed_is_caught_and_one_that_lacks_a_goal_is_told(scri
 def test_what_is_neither_a_folder_nor_a_revision_is_refused(script, tmp_path):
     with pytest.raises(SystemExit, match="neither a checkout"):
         script("against").main([str(tmp_path), str(REPO)])
-
-
-# --- soak.py --------------------------------------------------------------------------------------------------------
-
-
-def test_a_wide_soak_draws_every_kind_of_goal_for_solvers_that_take_all(script):
-    import synovia as sy
-    from synovia.goals import kinds
-
-    soak = script("soak")
-    for name in ("lm", "full-body"):
-        assert {*soak.honoured(sy.solvers[name])} == {*kinds()} - {"rest", "custom"}
-    assert {*soak.honoured(sy.solvers["aim"])} == {"aim", "direction"}
-    assert {*soak.honoured(sy.solvers["fabrik"])} == {"position", "rotation", "pose", "pole"}
-
-
-@pytest.mark.parametrize("model", ["humanoid", "arm7"])
-def test_poses_meet_the_goals_that_were_drawn_for_them_and_other_poses_do_not(script, model):
-    """By the judge, which shares no arithmetic with the package."""
-    import synovia as sy
-
-    soak, judge = script("soak"), script("judge")
-    rng = np.random.default_rng(4)
-    body = soak.changed(sy.bundled(model), 1.0, None)
-    poses = soak.Poses(body, "fixed", rng)
-    truth, other = poses("random", 6), poses("random", 6)
-    for kind in soak.WIDE:
-        for _ in range(3):
-            goal, T = soak.wide_goal(kind, body, truth, judge.frames(body, truth), "g", rng)
-            if goal is None:
-                continue
-            ik = sy.IK(body, [goal, sy.PositionGoal(0, name="still")])
-            lengths, angles, beyond = [], [], []
-            for q in (truth, other):
-                errors = judge.errors(ik, judge.frames(ik.skeleton, q), {"g": T, "still": T})
-                lengths.append(errors[0][:, 0].max())
-                angles.append(errors[1][:, 0].max())
-                beyond.append(judge.range_errors(ik, q)[:, 0].max())
-            assert lengths[0] <= 1e-9 * (1 + np.abs(T).max()), kind
-            assert angles[0] <= 1e-6, kind
-            assert beyond[0] == 0.0
-            if kind in ("position", "pose", "aim", "direction", "center_of_mass") and goal.joint != body.joint_names[0]:
-                assert max(lengths[1], angles[1]) > 0.0
 
 
 # --- corpus.py ------------------------------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         (["bench", "arm7", "--problems", "0"], "'--problems': expected a whole number from 1 to 1000000, got '0'."),
         (["bench", "arm7", "--problems", "9" * 400], "expected a whole number from 1 to 1000000"),
         (["bench", "arm7", "--solver", "lmm"], "no solver named 'lmm'"),
-        (["schema", "gaols"], "expected one of goals, track, got 'gaols'. Did you mean 'goals'?"),
+        (["schema", "gaols"], "expected one of goals, track, edit, got 'gaols'. Did you mean 'goals'?"),
     ],
 )
 def test_wrong_values_of_options_are_wrong_usage(arguments: list[str], words: str) -> None:

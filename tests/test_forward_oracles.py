@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from conftest import shared_data_folder
+from shared_files import shared_data_folder
 from synovia.io.load import load_skeleton
 from synovia.model import Kind, Pose, Skeleton
 

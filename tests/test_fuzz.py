@@ -1,6 +1,5 @@
 """Damaged files of every format through the fuzzer: a short run, and that it sees what it is made to see."""
 
-import importlib
 import os
 import subprocess
 import sys
@@ -9,8 +8,7 @@ from random import Random
 
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "benchmarks" / "fuzz"
-MODULES = ("data_seeds", "seeds", "mutate", "worker")
+FOLDER = Path(__file__).parent
 SEED, CASES = 3, 160  # eight for each reader; .ci/run reads these and many more, so that each meets all kinds of damage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of processes are those of Linux")
@@ -18,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of proce
 FAULTY = """
 import os, sys
 sys.path[:0] = [{folder!r}]
-import run, worker
+from fuzzing import run, worker
 
 def hang(path, rng):
     while True:
@@ -48,15 +46,6 @@ raise SystemExit(run.main())
 """
 
 
-@pytest.fixture
-def fuzzer(monkeypatch):
-    """The fuzzer's modules."""
-    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
-    yield {name: importlib.import_module(name) for name in MODULES}
-    for name in MODULES:
-        sys.modules.pop(name, None)
-
-
 def fuzz(script, *arguments):
     """Run it in a process of its own, without real files, so that cases are the same everywhere."""
     return subprocess.run(
@@ -66,23 +55,26 @@ def fuzz(script, *arguments):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # what a file has and the model has not
-def test_what_is_damaged_was_whole(fuzzer, tmp_path):
-    worker, always = fuzzer["worker"], Random(0)
+def test_what_is_damaged_was_whole(tmp_path):
+    from fuzzing import seeds, worker
+
+    always = Random(0)
     always.random = lambda: 1.0
-    found = fuzzer["seeds"].made()
+    found = seeds.made()
     assert {seed.reader for seed in found} == set(worker.READERS)
     for seed in found:
         path = tmp_path / f"a{seed.ending}"
         assert worker.judged(seed, seed.data, always, path) == ("read", ""), seed.name
 
 
-def test_a_case_comes_back_from_its_number(fuzzer):
-    found = fuzzer["seeds"].made()
-    again = fuzzer["seeds"].made()
+def test_a_case_comes_back_from_its_number():
+    from fuzzing import seeds, worker
+
+    found, again = seeds.made(), seeds.made()
     for case in range(60):
-        one, other = (fuzzer["worker"].case_of(seeds, 1, case) for seeds in (found, again))
+        one, other = (worker.case_of(files, 1, case) for files in (found, again))
         assert one[:2] == other[:2]
-    cases = [fuzzer["worker"].case_of(found, seed, 0)[1] for seed in range(20)]
+    cases = [worker.case_of(found, seed, 0)[1] for seed in range(20)]
     assert len(set(cases)) > 15
 
 
@@ -105,6 +97,8 @@ def test_it_sees_faults(tmp_path):
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_damaged_files_are_read_or_refused(tmp_path):
-    ran = fuzz(FOLDER / "run.py", "--seed", SEED, "--cases", CASES, "--jobs", 1, "--keep", tmp_path / "kept")
+    ran = fuzz(
+        FOLDER / "fuzzing" / "run.py", "--seed", SEED, "--cases", CASES, "--jobs", 1, "--keep", tmp_path / "kept"
+    )
     assert ran.returncode == 0, ran.stdout[-8000:] + ran.stderr[-4000:]
     assert f"{CASES} cases of seed {SEED}, 0 failed" in ran.stdout

@@ -245,6 +245,57 @@ def test_a_file_is_worth_a_file() -> None:
     assert not short
 
 
+MOST_PARAMETERS = 6  # more go together in some way: they want an object of their own
+MAY_HAVE_MORE = 20  # functions, such as those of kernels' own signature and descriptions of formats
+
+
+def _public() -> set[tuple[str, str]]:
+    """Module and name of all functions and classes that users call: their keyword-only parameters are options."""
+    import synovia as sy
+    from synovia import batch, lerobot
+
+    found = [getattr(room, name) for room in (sy, batch, lerobot) for name in room.__all__]
+    return {(one.__module__, one.__qualname__) for one in found if hasattr(one, "__qualname__")}
+
+
+def _with_many_parameters(tree: ast.Module, module: str, public: set[tuple[str, str]]) -> Iterator[str]:
+    """Names of functions with more parameters than most; ``self`` and the options of public functions do not count."""
+    for node in ast.walk(tree):
+        of_class = isinstance(node, ast.ClassDef)
+        for one in ast.iter_child_nodes(node):
+            if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            names = [arg.arg for arg in (*one.args.posonlyargs, *one.args.args)]
+            count = len(names) - (of_class and names[:1] in (["self"], ["cls"]))
+            outermost = node.name if isinstance(node, ast.ClassDef) else one.name
+            hidden = one.name.startswith("_") and one.name != "__init__"
+            if hidden or (module, outermost) not in public or not (of_class or isinstance(node, ast.Module)):
+                count += len(one.args.kwonlyargs)
+            if count > MOST_PARAMETERS:
+                yield f"{module}.{one.name}"
+
+
+def test_a_function_with_too_many_parameters_is_seen() -> None:
+    text = "class A:\n    def f(self, a, b, c, d, e, f, *, g): ...\ndef h(a, *, b, c, d, e, f, g): ...\ndef i(a): ...\n"
+    assert [*_with_many_parameters(ast.parse(text), "m", set())] == ["m.h", "m.f"]
+    assert [*_with_many_parameters(ast.parse(text), "m", {("m", "A"), ("m", "h")})] == []
+
+
+def test_few_functions_have_many_parameters() -> None:
+    public = _public()
+    found = [
+        name
+        for path in MODULES
+        if not _name(path).startswith("kernels/")
+        for name in _with_many_parameters(
+            ast.parse(path.read_text(encoding="utf-8")),
+            ".".join(["synovia", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__"),
+            public,
+        )
+    ]
+    assert len(found) <= MAY_HAVE_MORE, found
+
+
 @of_all_modules
 def test_heavy_imports_happen_where_they_are_needed() -> None:
     found = [
@@ -411,6 +462,14 @@ def test_a_lost_path_is_seen() -> None:
 @pytest.mark.parametrize("file", NAMING_PATHS)
 def test_paths_that_are_named_exist(file: str) -> None:
     assert not _lost((REPO / file).read_text(encoding="utf-8"))
+
+
+def test_only_tests_of_benchmarks_load_them() -> None:
+    """What tests and benchmarks share is in tests: a source distribution has tests, but no benchmarks."""
+    own = {"test_house.py", "test_benchmarks.py", "test_benchmark_tools.py"}
+    others = [path for path in (REPO / "tests").rglob("*.py") if path.name not in own]
+    assert len(others) > 100
+    assert not [path.name for path in others if '"benchmarks"' in path.read_text(encoding="utf-8")]
 
 
 def test_what_ci_chooses_by_name_exists() -> None:

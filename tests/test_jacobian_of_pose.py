@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from conftest import shared_data_folder
+from shared_files import shared_data_folder
 from synovia.model.geometry import rotation_between, times_exp
 from trees import random_tree
 

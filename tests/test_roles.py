@@ -11,7 +11,7 @@ import pytest
 import rigs
 import synovia as sy
 from cli_runs import run
-from conftest import shared_data_folder
+from shared_files import shared_data_folder
 from synovia.errors import InputError
 from synovia.files.roles import with_roles_of
 from synovia.model.tree import ancestors

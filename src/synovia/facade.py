@@ -12,7 +12,7 @@ from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start, Starts
 from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_deadline
-from synovia.ik.parallel import Progress, checked_threads, simd_kernel
+from synovia.ik.parallel import Packed, Progress, Workers, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.status import invalid_rows
 from synovia.ik.targets import Targets, Workspace
@@ -171,13 +171,22 @@ class IK(CompiledProblem):
         """
         pose = self.default_start if start is None else self.as_start(start)
         kernel = self._branch_kernel = self._branch_kernel or self.solver.branch_kernel(self.reduced)
-        workspace = self.new_workspace()
-        self.writer.fill(targets, workspace)
-        out = self.new_rows(_MOST_BRANCHES + 1)  # the kernel uses one more row
-        call = partial(kernel, self.ints, self.floats, workspace.table, pose.inside, out, workspace.scratch, False, 0)
-        count = self.settled(call, workspace.table, targets)
-        order = np.argsort(out[:count, COST], kind="stable")  # there: the distance from the start
-        return Solutions(self, out[order], pose.values.reshape(1, -1))
+        try:
+            workspace = self.idle.pop()
+        except IndexError:
+            workspace = self.new_workspace()
+        try:
+            self.writer.fill(targets, workspace)
+            out = self.new_rows(_MOST_BRANCHES + 1)  # the kernel uses one more row
+            inside, table, scratch = pose.inside, workspace.table, workspace.scratch
+            count = kernel(self.ints, self.floats, table, inside, out, scratch, False, 0)
+            if count < 0:
+                again = partial(kernel, self.ints, self.floats, table, inside, out, scratch, False, 0)
+                count = self.settled(again, table, targets)
+        finally:
+            self.idle.append(workspace)
+        costs = out[:count, COST].tolist()  # there: the distance from the start
+        return Solutions(self, out.take(sorted(range(count), key=costs.__getitem__), 0), pose.values.reshape(1, -1))
 
     track = track
 
@@ -218,27 +227,21 @@ class IK(CompiledProblem):
             UnknownNameError: If a target belongs to no goal.
             UnsupportedError: If there is no SIMD kernel for this problem.
         """
-        workers = checked_threads(threads)
-        watch = Watch(deadline_of(deadline))
+        if self.reduced.path is not None:
+            self.call()
+        workers = Workers(checked_threads(threads), Watch(deadline_of(deadline)))
         kernel = self.kernel if simd is False else simd_kernel(simd, self.solver, self.reduced, self.kernel)
         if on_error not in ("raise", "skip"):
             raise InputError("on_error", value=on_error, expected="'raise' or 'skip'")
-        solve = partial(
-            self.solve_rows,
-            progress=progress,
-            targets=targets,
-            threads=workers,
-            watch=watch,
-            kernel=kernel,
-            simd=simd is not False,
-        )
+        packed = Packed(kernel, self.ints, self.floats, simd=simd is not False)
+        solve = partial(self.solve_rows, progress=progress, targets=targets, workers=workers)
         if on_error == "skip":
-            return self._solve_usable(targets, starts, solve)
+            return self._solve_usable(targets, starts, packed, solve)
         table = self.writer.table_of_many(targets)
         given = self.as_starts(starts, len(table))
-        return Solutions(self, self._solve_from(given, table, solve), given)
+        return Solutions(self, self._solve_from(given, table, packed, solve), given)
 
-    def _solve_from(self, given: Array, table: Array, solve: Callable[..., Array]) -> Array:
+    def _solve_from(self, given: Array, table: Array, packed: Packed, solve: Callable[..., Array]) -> Array:
         """Return the rows of results of a batch from these starts, (B, nq) or (1, nq).
 
         Where a largest move bounds motion, a start that its limits have moved is solved with what is left of it.
@@ -246,21 +249,23 @@ class IK(CompiledProblem):
         first = np.ascontiguousarray(inside_limits(self.skeleton, given))
         moved = self.moved_inside(given, first)
         if moved is None:
-            rows = solve(table, first)
+            rows = solve(table, first, packed=packed)
             if self.bends is not None:
-                one = partial(solve, progress=None, ints=self.one_attempt)
+                one = partial(solve, progress=None, packed=packed._replace(ints=self.one_attempt))
                 self.bend_well(first, rows, lambda starts, at: one(table[at], starts))
             return rows
         if len(given) == 1:
-            return solve(table, first, floats=self.floats_of(given, first))
-        rows = solve(table, first)
+            return solve(table, first, packed=packed._replace(floats=self.floats_of(given, first)))
+        rows = solve(table, first, packed=packed)
         for b in np.flatnonzero(moved.any(1)).tolist():
             one = slice(b, b + 1)
-            floats = self.floats_of(given[one], first[one])
-            rows[one] = solve(table[one], first[one], floats=floats, progress=None)
+            less = packed._replace(floats=self.floats_of(given[one], first[one]))
+            rows[one] = solve(table[one], first[one], packed=less, progress=None)
         return rows
 
-    def _solve_usable(self, targets: Targets, starts: Starts | None, solve: Callable[..., Array]) -> Solutions:
+    def _solve_usable(
+        self, targets: Targets, starts: Starts | None, packed: Packed, solve: Callable[..., Array]
+    ) -> Solutions:
         """Solve the problems of a batch whose targets and starts can be used, and mark the others as invalid."""
         table, odd = self.writer.read_many(targets)
         given, unusable = self.read_starts(starts, len(table))
@@ -271,7 +276,7 @@ class IK(CompiledProblem):
         good = np.flatnonzero(~skipped)
         rows = invalid_rows(self.new_rows(len(table)))
         if len(good):
-            rows[good] = self._solve_from(given if len(given) == 1 else given[good], table[good], solve)
+            rows[good] = self._solve_from(given if len(given) == 1 else given[good], table[good], packed, solve)
 
         def reason(b: int) -> SynoviaError:
             """Return the error of a problem that was skipped."""

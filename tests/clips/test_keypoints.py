@@ -1,12 +1,11 @@
 """Landmarks of pose detectors: recognised, turned upright, refused where nothing can be known, and fitted."""
 
-import importlib
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import landmark_tables as tables
 import synovia as sy
 from beyond import beyond_limits
 from cli_runs import assert_refused, run
@@ -130,16 +129,6 @@ H36M = [
 
 
 @pytest.fixture(scope="module")
-def tables():
-    """The script of the benchmark, which makes tables of landmarks from clips."""
-    sys.path.insert(0, str(REPO / "benchmarks"))
-    yield importlib.import_module("keypoints")
-    sys.path.remove(str(REPO / "benchmarks"))
-    for name in ("keypoints", "common"):
-        sys.modules.pop(name, None)
-
-
-@pytest.fixture(scope="module")
 def walk():
     motion = sy.load_motion(REPO / "examples" / "walk.bvh")
     return sy.Motion(motion.skeleton, motion.q[20:80:3], motion.fps / 3)
@@ -147,7 +136,7 @@ def walk():
 
 @pytest.mark.compiled
 @pytest.mark.parametrize(("preset", "scale"), [("mediapipe", 1.0), ("coco", 850.0), ("openpose", 850.0)])
-def test_a_camera_s_table_becomes_an_upright_motion(tables, walk, preset, scale):
+def test_a_camera_s_table_becomes_an_upright_motion(walk, preset, scale):
     """y down, hips at the origin, noise, a tenth missing, no body, no preset: limbs and trunk point as in the clip."""
     seen = tables.seen_by_camera(tables.landmarks(walk, preset), scale)
     fitted = sy.fit_keypoints(seen, fps=walk.fps)
@@ -160,7 +149,7 @@ def test_a_camera_s_table_becomes_an_upright_motion(tables, walk, preset, scale)
 
 
 @pytest.mark.compiled
-def test_a_body_of_its_own_follows_with_its_own_lengths(tables, walk):
+def test_a_body_of_its_own_follows_with_its_own_lengths(walk):
     body = sy.bundled("humanoid")
     seen = tables.landmarks(walk, "smpl", centred=False)[:8]
     fitted = sy.fit_keypoints(1.7 * seen, SMPL, body=body, fps=walk.fps, smoothness=1e-4)
@@ -181,7 +170,7 @@ def test_names_of_detectors_mean_the_landmarks_of_their_preset(names, preset):
         assert not known or known in (own, "spine", "chest", "neck", "hand"), (own, known)
 
 
-def test_numbers_and_lengths_tell_presets_apart(tables, walk):
+def test_numbers_and_lengths_tell_presets_apart(walk):
     for preset in ("coco", "h36m", "smpl", "openpose", "mediapipe"):
         marks = as_landmarks(tables.landmarks(walk, preset), None, None)
         assert marks is not None
@@ -199,7 +188,7 @@ def test_numbers_and_lengths_tell_presets_apart(tables, walk):
 
 
 @pytest.mark.parametrize("preset", ["mediapipe", "coco", "openpose", "smpl"])
-def test_up_and_mirror_images(tables, walk, preset):
+def test_up_and_mirror_images(walk, preset):
     """Every upward axis is found; one negated axis is undone if that axis is up; other mirror images are questions."""
     places = tables.landmarks(walk, preset)
     marks = as_landmarks(places, None, None, preset)
@@ -224,7 +213,7 @@ def test_up_and_mirror_images(tables, walk, preset):
         make_upright(as_landmarks(places * [1, 1, 0], None, None, preset))
 
 
-def test_z_up_is_taken_from_a_laboratory_but_not_from_a_camera(tables, walk):
+def test_z_up_is_taken_from_a_laboratory_but_not_from_a_camera(walk):
     for preset, fine in (("smpl", True), ("coco", False)):
         marks = as_landmarks(tables.landmarks(walk, preset) @ tables.AXES["z"], None, None, preset)
         if fine:
@@ -250,7 +239,7 @@ def test_own_joints_upside_down_are_turned(walk):
 
 
 @pytest.mark.compiled
-def test_own_joints_of_another_size_are_followed_by_direction_and_mirrored_ones_are_refused(tables, walk):
+def test_own_joints_of_another_size_are_followed_by_direction_and_mirrored_ones_are_refused(walk):
     body = sy.bundled("humanoid")
     names = [name for name in body.joint_names if name in walk.skeleton.joint_names]
     places = walk.positions()[:6, [walk.skeleton.index(name) for name in names]]
@@ -339,7 +328,7 @@ def long_table(places, names, more=""):
     return "\n".join(lines) + "\n"
 
 
-def test_long_and_wide_tables_say_the_same(tables, walk, tmp_path):
+def test_long_and_wide_tables_say_the_same(walk, tmp_path):
     seen = tables.seen_by_camera(tables.landmarks(walk, "mediapipe"))[:5]
     path = tmp_path / "points.csv"
     path.write_text(long_table(seen, MEDIAPIPE))
@@ -413,7 +402,7 @@ def test_points_are_chosen_for_joints():
         ({"names": H36M, "offsets": np.zeros((17, 3))}, "offsets"),
     ],
 )
-def test_arguments_that_cannot_be_used_are_refused(tables, walk, settings, word):
+def test_arguments_that_cannot_be_used_are_refused(walk, settings, word):
     with pytest.raises(InputError, match=word):
         sy.fit_keypoints(tables.landmarks(walk, "h36m")[:3], **settings)
 
@@ -445,7 +434,7 @@ def test_a_long_table_cannot_ask_for_more_than_it_holds(tmp_path):
         read_points(path)
 
 
-def test_arrays_with_confidence_and_archives_of_other_names(tables, walk, tmp_path):
+def test_arrays_with_confidence_and_archives_of_other_names(walk, tmp_path):
     places = tables.landmarks(walk, "coco")[:3].astype(np.float32)
     np.save(tmp_path / "a.npy", np.concatenate([places, np.full((3, 17, 1), 0.25, np.float32)], axis=2))
     np.savez(tmp_path / "a.npz", keypoints=places)
@@ -468,7 +457,7 @@ def trc(places, names):
 
 
 @pytest.mark.compiled
-def test_markers_of_a_laboratory(tables, walk, tmp_path):
+def test_markers_of_a_laboratory(walk, tmp_path):
     """Millimetres and z up are read from the file and the body; a gap stays a gap."""
     names = [name for name in SMPL if "spine" not in name]
     columns = [SMPL.index(name) for name in names]
@@ -490,7 +479,7 @@ def test_markers_of_a_laboratory(tables, walk, tmp_path):
     assert_refused(run("animate", "--points", tmp_path / "a.trc"), "TRC")
 
 
-def skin(tables, motion):
+def skin(motion):
     """Return markers (T, K, 3) and their names on a person that walks, metres, z up; joints are inside."""
     order = [name or "nose" for name in PRESETS["mediapipe"]]
     places = dict(zip(order, np.moveaxis(tables.landmarks(motion, "mediapipe", centred=False), 1, 0), strict=True))
@@ -515,9 +504,9 @@ def skin(tables, motion):
 
 
 @pytest.mark.compiled
-def test_markers_on_the_skin_give_the_joints_beneath(tables, walk, tmp_path):
+def test_markers_on_the_skin_give_the_joints_beneath(walk, tmp_path):
     """Plug-in Gait with the name of a person, millimetres and a gap."""
-    places, names = skin(tables, walk)
+    places, names = skin(walk)
     places[2, 4] = np.nan
     (tmp_path / "gait.trc").write_text(trc(1000.0 * places, [f"anna:{name}" for name in names]))
     ran = run("animate", "--points", tmp_path / "gait.trc", "-o", tmp_path / "a.bvh", "--json")
@@ -529,7 +518,7 @@ def test_markers_on_the_skin_give_the_joints_beneath(tables, walk, tmp_path):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("frames", [1, 2, 4])
-def test_few_frames(tables, walk, frames):
+def test_few_frames(walk, frames):
     fitted = sy.fit_keypoints(tables.landmarks(walk, "coco")[:frames])
     assert len(fitted) == frames
     assert np.isfinite(fitted.q).all()
@@ -571,7 +560,7 @@ def test_a_file_that_is_no_c3d(tmp_path):
 
 
 @pytest.mark.parametrize("preset", ["mediapipe", "coco", "openpose", "smpl", "h36m"])
-def test_flips_of_the_cloud_are_found_with_their_frames(tables, walk, preset):
+def test_flips_of_the_cloud_are_found_with_their_frames(walk, preset):
     """Upside down, turned round, sides exchanged, mirrored in depth; noise and gaps are no flips."""
     places = tables.landmarks(walk, preset)
     for seen in (places, tables.seen_by_camera(places, 1.0) * [1, -1, -1]):
@@ -587,7 +576,7 @@ def test_flips_of_the_cloud_are_found_with_their_frames(tables, walk, preset):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize(("count", "verdict", "code"), [(1, "look", 0), (6, "failed", 1), (0, "good", 0)])
-def test_a_cloud_that_flips_is_no_success(tables, walk, tmp_path, count, verdict, code):
+def test_a_cloud_that_flips_is_no_success(walk, tmp_path, count, verdict, code):
     places = tables.landmarks(
         sy.Motion(walk.skeleton, np.tile(walk.q[:8], (3, 1))[np.r_[:8, 14:7:-1, :7]], walk.fps), "smpl"
     )

@@ -103,7 +103,7 @@ def test_a_page_keeps_every_kind_as_it_was() -> None:
     add_goals(session.goals, GOALS)
     asked = [editor.goal(int) for editor in session.goals.editors]  # what the page solves
     assert [type(goal) for goal in asked] == [type(goal) for goal in GOALS]
-    saved = [wish.goal(int, kept=True) for wish in session.goals.editors]
+    saved = [editor.goal(int, kept=True) for editor in session.goals.editors]
     for before, after in zip(GOALS, saved, strict=True):
         assert type(after) is type(before)
         _same(_by_row(before), _by_row(after))

@@ -36,6 +36,22 @@ def transforms(body, tip, count):
 ARMS = {"arm7": (lambda: sy.bundled("arm7"), "tool"), "slide": (slider, "yaw")}
 
 
+@pytest.mark.parametrize("name", ARMS)
+def test_a_few_problems_in_a_simd_batch_are_verified(name):
+    """Few enough for kernels that run as plain Python: targets that are reached, and one out of reach."""
+    body, tip = ARMS[name][0](), ARMS[name][1]
+    ik = sy.IK(body, sy.PoseGoal(tip))
+    targets = transforms(body, tip, 5)
+    targets[2, :3, 3] += 9.0
+    many = ik.solve_many({tip: targets}, simd=True)
+    assert many.status.tolist() == [Status.UNREACHABLE if b == 2 else Status.REACHED for b in range(5)]
+    lower, upper = body.limits
+    assert ((many.q >= lower - 1e-9) & (many.q <= upper + 1e-9)).all()
+    for b in (0, 1, 3, 4):
+        off = many[b].pose.position(tip) - targets[b, :3, 3]
+        assert np.linalg.norm(off) <= ik.tolerance[0] * (1 + 1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("simd", [True, "single"])
 @pytest.mark.parametrize("name", ARMS)

@@ -32,6 +32,18 @@ def problem(body, tolerance=1e-5):
     return sy.IK(body, sy.PositionGoal(BONES), sy.Fabrik(), tolerance=(tolerance, 1e-3))
 
 
+def test_a_few_chains_in_a_simd_batch_are_verified():
+    """Few enough for kernels that run as plain Python: targets that are reached, and one out of reach."""
+    body = arc()
+    ik = problem(body)
+    targets = around(body, 5, high=0.9)
+    targets[2] += 99.0
+    many = ik.solve_many({BONES: targets}, simd=True)
+    assert many.status.tolist() == [Status.UNREACHABLE if b == 2 else Status.REACHED for b in range(5)]
+    for b in (0, 1, 3, 4):
+        assert np.linalg.norm(many[b].pose.position(BONES) - targets[b]) <= ik.tolerance[0] * (1 + 1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("own_starts", [False, True])
 def test_simd_batches_walk_the_way_of_the_scalar_kernel(own_starts):

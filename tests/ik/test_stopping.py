@@ -127,7 +127,7 @@ def test_many_problems_share_one_deadline(threads):
 
 @pytest.mark.compiled
 def test_simd_batches_end_at_a_deadline_too():
-    """What the lanes leave is not begun."""
+    """Problems that the SIMD kernel leaves are not begun."""
     ik = sy.IK(ARM, sy.PoseGoal("tool"))
     targets = np.array([ARM.random_pose(k).transform("tool") for k in range(100)])
     found = ik.solve_many({"tool": targets}, simd=True, threads=1, deadline=0.0)

@@ -5,7 +5,7 @@ import pytest
 
 import synovia as sy
 from synovia.kernels.compiler.jit import entry
-from synovia.kernels.tree.chart import ellipse_normal, move_ball, write_ball_bounds
+from synovia.kernels.tree.chart import ellipse_normal, move_ball, velocity, write_ball_bounds
 
 pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
 
@@ -24,10 +24,16 @@ def moved(limit, q, step, out):
     out[0], out[1], out[2], out[3] = move_ball(limit, 0, (q[0], q[1], q[2], q[3]), (step[0], step[1], step[2]))
 
 
-def box_at(q):
+@entry
+def turned(limit, v, out):
+    """Write the angular velocity of a ball; v: swing, twist, and their rates."""
+    out[0], out[1], out[2] = velocity(limit, 0, (v[0], v[1]), v[2], (v[3], v[4], v[5]))
+
+
+def box_at(q, limit=LIMIT):
     """Return the three rows of a ball."""
     box = np.full((3, 7), np.nan)
-    bound(LIMIT.row()[None], q, box)
+    bound(limit.row()[None], q, box)
     return box
 
 
@@ -58,6 +64,35 @@ def test_a_unit_of_each_direction_turns_as_the_box_says(x, y, twist):
         np.testing.assert_allclose(box[c, 4:7], turn, atol=1e-6)
         assert box[c, 0] < 0.0 < box[c, 1]
     np.testing.assert_allclose(box[2, :2], [LIMIT.twist[0] - twist, LIMIT.twist[1] - twist], atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-9, 3e-4, 9e-4, 1.1e-3, 0.5, 2.5])
+def test_the_angular_velocity_of_a_ball_is_the_series_of_the_right_jacobian(size):
+    """To the last digits, on both sides of where the short form ends."""
+    rng = np.random.default_rng(3)
+    frame = np.asarray(LIMIT.frame)
+    for _ in range(4):
+        heading = rng.uniform(-np.pi, np.pi)
+        s = size * np.array([np.cos(heading), np.sin(heading), 0.0])
+        twist, rate = rng.uniform(-2, 2), rng.normal(size=3)
+        cross = np.array([[0, -s[2], s[1]], [s[2], 0, -s[0]], [-s[1], s[0], 0]])
+        term = np.array([rate[0], rate[1], 0.0])
+        total = term.copy()
+        for k in range(1, 60):  # Σ (-1)^k / (k + 1)! [s]^k
+            term = -cross @ term / (k + 1)
+            total += term
+        total = sy.Rotation.from_rotvec([0, 0, -twist]).apply(total) + np.array([0, 0, rate[2]])
+        found = np.empty(3)
+        turned(LIMIT.row()[None], np.array([s[0], s[1], twist, *rate]), found)
+        np.testing.assert_allclose(found, frame @ total, rtol=0, atol=3e-13)
+
+
+def test_a_ball_whose_swing_is_free_has_no_bounds_but_those_of_its_twist():
+    limit = sy.SwingTwist.about((0, 0, 1), x=(np.pi, np.pi), y=(np.pi, np.pi), twist=(-0.4, 0.9))
+    box = box_at(np.array([0.1, 0.2, 0.0, np.sqrt(0.95)]), limit)
+    assert (box[:2, 0] < -1e10).all()
+    assert (box[:2, 1] > 1e10).all()
+    np.testing.assert_allclose(box[2, :2], limit.twist, atol=1e-9)
 
 
 @entry

@@ -133,7 +133,7 @@ def volume_gradient(ints, floats, scratch, targets, q, objective):
     manipulability_gradient(problem, work, targets, q, objective)
 
 
-def test_the_wish_for_manipulability_is_the_gradient_of_the_volume():
+def test_the_objective_of_manipulability_is_the_gradient_of_the_volume():
     """Of log √det(J Jᵀ) by differences along every column: of a hinge, a slide and the three of a ball."""
     rest = np.eye(4)
     rest[:3, 3] = 0.5, 0.2, 0.1

@@ -143,8 +143,8 @@ def test_partial_derivatives_and_cross_products_agree_on_shared_models(shared_da
     both_ways(sy.load_skeleton(shared_data / model), 7)
 
 
-@given(seed=SEEDS)
-def test_partial_derivatives_and_cross_products_agree_on_slides_and_coupled_joints(seed):
+@given(seed=SEEDS, root=st.sampled_from(["fixed", "free"]))
+def test_partial_derivatives_and_cross_products_agree_on_slides_and_coupled_joints(seed, root):
     """Slides, a joint that follows another by a ratio, balls: what arms do not have."""
     rng = np.random.default_rng(seed)
 
@@ -161,7 +161,7 @@ def test_partial_derivatives_and_cross_products_agree_on_slides_and_coupled_join
                  mimic=sy.Mimic("j0", float(rng.normal()), 0.3) if i == 3 else None)
         for i, kind in enumerate(kinds)
     ]  # fmt: skip
-    both_ways(sy.Skeleton([*joints, sy.Joint("tip", "j4", rest=frame())]), seed)
+    both_ways(sy.Skeleton([*joints, sy.Joint("tip", "j4", rest=frame())]), seed, root)
 
 
 def test_rows_of_a_goal_are_zero_in_the_columns_of_joints_that_do_not_carry_it():

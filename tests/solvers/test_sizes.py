@@ -1,43 +1,32 @@
 """Sizes, targets and limits at the ends of what numbers hold: no NaN, no false REACHED, no limit broken."""
 
-import importlib
 import math
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+import oracle
+import random_problems
 import synovia as sy
 from synovia.model import Joint, Kind
 
 EVERY = sorted(sy.solvers)
 GENERAL = [name for name in EVERY if sy.solvers[name].restrict is sy.Solver.restrict]
-FOLDER = Path(__file__).parents[2] / "benchmarks"
 BLOCKS, BLOCK = 8, 12  # random bodies with goals, and problems of each; CI solves thousands more (benchmarks/soak.py)
-
-
-@pytest.fixture
-def script(monkeypatch):
-    """Loads a script of the benchmarks."""
-    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
-    yield importlib.import_module
-    for name in ("common", "judge", "soak"):
-        sys.modules.pop(name, None)
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("solver", EVERY)
-def test_every_goal_at_every_size_is_judged_alike_from_outside(solver, script, monkeypatch):
+def test_every_goal_at_every_size_is_judged_alike_from_outside(solver, monkeypatch):
     """Random goals of all kinds, models from 1e-12 to 1e12 of their size, degenerate limits; judged in plain NumPy."""
-    soak = script("soak")
-    monkeypatch.setattr(soak, "BLOCK", BLOCK)
-    known = [("bundled", sy.bundled(name)) for name in ("arm7", "humanoid")] + [("odd", soak.odd())]
+    monkeypatch.setattr(random_problems, "BLOCK", BLOCK)
+    known = [("bundled", sy.bundled(name)) for name in ("arm7", "humanoid")] + [("odd", random_problems.odd())]
     for k in range(BLOCKS):
-        case = soak.make_wide_case(k, 5, known, [solver])
-        broken = soak.check(case, case.ik.solve_many(case.targets, case.starts))
+        case = random_problems.make_wide_case(k, 5, known, [solver])
+        broken = random_problems.check(case, case.ik.solve_many(case.targets, case.starts))
         assert not {what: rows.tolist() for what, rows in broken.items() if len(rows)}, (k, case.model, case.ik.goals)
 
 
@@ -149,15 +138,14 @@ HALVES = (0.0, 1e-9, 1e-6, 0.3, 3.0, math.pi - 1e-9, math.pi)
 
 
 @pytest.mark.parametrize("twist", [(0.0, 0.0), (-1e-9, 1e-9), (-0.5, 1.0), (math.pi, math.pi), (-math.pi, math.pi)])
-def test_what_is_brought_into_a_degenerate_limit_is_inside_by_any_measure(twist, script):
+def test_what_is_brought_into_a_degenerate_limit_is_inside_by_any_measure(twist):
     """Half-angles of nothing to half a turn, near which the twist hangs on the last bits of a quaternion.
 
     Judged in long double, by the description of the limit alone.
     """
-    judge = script("judge")
     rng = np.random.default_rng(3)
     for k in range(12):
-        frame = judge.turn_matrix(rng.normal(size=4))
+        frame = oracle.turn_matrix(rng.normal(size=4))
         x, y = rng.choice(HALVES, size=(2, 2)).tolist()
         if k % 3 == 0:
             x, y = (math.pi, math.pi - 1e-9), [(math.pi, math.pi), (1e-9, 0.0)][k % 2]
@@ -168,7 +156,7 @@ def test_what_is_brought_into_a_degenerate_limit_is_inside_by_any_measure(twist,
         given[:, :3] = given[:, :3] @ frame.T
         given /= np.linalg.norm(given, axis=1, keepdims=True)
         inside = np.concatenate([sy.Pose(ball, q).inside for q in given])
-        assert judge.beyond_limits(ball, inside).max() <= 1e-9
+        assert oracle.beyond_limits(ball, inside).max() <= 1e-9
 
 
 def three_balls(*limits):
@@ -237,20 +225,19 @@ def test_an_attempt_that_ends_in_no_number_is_thrown_away():
 
 
 @pytest.mark.compiled
-def test_aim_stays_inside_degenerate_limits(script):
+def test_aim_stays_inside_degenerate_limits():
     """The allowed rotation that points nearest may lie at half a turn of swing, where a twist is hard to tell."""
-    judge = script("judge")
     rng = np.random.default_rng(1)
     for x, y, twist in [
         ((0.001, 0.0), (math.pi, 0.0), (1.0, 1.0)),
         ((0.0, math.pi), (1e-6, 0.001), (-0.5, 1.0)),
         ((0.0, 1e-9), (0.0, math.pi), (0.0, 0.0)),
     ]:
-        limit = sy.SwingTwist(x=x, y=y, twist=twist, frame=judge.turn_matrix(rng.normal(size=4)))
+        limit = sy.SwingTwist(x=x, y=y, twist=twist, frame=oracle.turn_matrix(rng.normal(size=4)))
         ball = sy.Skeleton([Joint("ball", kind=Kind.BALL, limit=limit), Joint("tip", "ball")])
         ik = sy.IK(ball, sy.AimGoal("ball", axis=rng.normal(size=3)), "aim")
         answers = ik.solve_many({"ball": rng.normal(size=(300, 3))})
-        assert judge.beyond_limits(ball, answers.q).max() <= 1e-9
+        assert oracle.beyond_limits(ball, answers.q).max() <= 1e-9
 
 
 def test_the_frame_of_a_limit_is_what_the_solvers_use():

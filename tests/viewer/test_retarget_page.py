@@ -118,7 +118,7 @@ def test_the_rest_pose_changes_the_result():
 class Figure:
     """Stands for a body in the scene."""
 
-    def __init__(self, _client, _name, skeleton, _surface, _theme, scale, *, shadows, pick):
+    def __init__(self, _client, _name, skeleton, _look, scale, pick):
         self.skeleton, self.scale, self.pick = skeleton, scale, pick
         self.shares = {}
 

@@ -186,7 +186,7 @@ def clip_text(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, lo
 
 def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
     """Return the lines about tracking."""
-    from synovia.clips.feet import frames_text
+    from synovia.model.feet import frames_text
 
     reached = len(tracked) - len(tracked.missed_frames)
     lines = [f"reached in {reached} of {counted(len(tracked), 'frame')} ({tracked.ik.solver.name})"]
@@ -254,7 +254,7 @@ def clip_object(
     motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None
 ) -> dict[str, Any]:
     """Return the JSON object of a clip, with lengths in the unit of the file; arguments as in ``clip_text``."""
-    from synovia.clips.feet import runs
+    from synovia.model.feet import runs
 
     out: dict[str, Any] = {
         "schema": CLIP_SCHEMA,
@@ -305,7 +305,7 @@ def clip_object(
 
 def judgement_object(judgement: Judgement) -> dict[str, Any]:
     """Return the JSON object of a judgement: angles in degrees, lengths in lengths of a leg, frames from 0."""
-    from synovia.clips.feet import runs
+    from synovia.model.feet import runs
 
     figures = judgement.figures
     tilt, fps = judgement.trunk_tilt, figures.motion.fps

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from synovia.model.geometry import Array, as_numbers, rotation_between, times_ex
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
-from synovia.tracking.trajectory import Model, Progress, Terms, part_of, solve_in_windows
+from synovia.tracking.trajectory import Effort, Model, Progress, Terms, part_of, solve_in_windows
 
 PULL: Final = 1e-8  # weight of the guess; it decides about joints that no point determines
 LEAST: Final = 1e-10  # smallest smoothness, for the same reason
@@ -77,6 +77,14 @@ class Fitted(Motion):
         out.flips = tuple(flips)
         return out
 
+    def _part(self, frames: slice, fps: float) -> Self:
+        """Return a part of the clip, with its errors and its flipped frames."""
+        out = super()._part(frames, fps)
+        out.errors = self.errors[frames]
+        out.smoothness = self.smoothness
+        out.flips = tuple(k for k, frame in enumerate(range(len(self))[frames]) if frame in self.flips)
+        return out
+
 
 def fit_positions(
     skeleton: Skeleton,
@@ -98,7 +106,7 @@ def fit_positions(
         positions: World positions of the points, (T, K, 3) in the skeleton's length unit, NaN where a point was not
             seen; or a dict from joints to (T, 3).
         joints: Joint, link or site of each point, by name, role or row; None for all joints in order. Several points
-                may have the same.
+            may belong to one joint.
         offsets: The points in the frames of their joints, (K, 3); None for the origins of the joints.
         confidence: Weight of each point, (K,) or (T, K); 0 for not seen.
         fps: Frames per second.
@@ -157,7 +165,7 @@ def fit_positions(
         part = terms.window(*piece, fixed=0)
         if known is not None and piece == longest:
             part = known.applied(part, first - piece[0])
-        q[slice(*piece)] = solve_in_windows(model, part, q[slice(*piece)], steps=STEPS, enough=ENOUGH, progress=report)
+        q[slice(*piece)] = solve_in_windows(model, part, q[slice(*piece)], Effort(STEPS, ENOUGH), progress=report)
     q = _held_back(body, points, q, pieces)
     _, _, errors = model.evaluate(q, terms.targets, derivative=False)
     missed = np.where(points.weights > 0.0, errors[:, :, 0], np.nan)
@@ -316,6 +324,6 @@ def _is_clean(model: Model, terms: Terms, q: Array, piece: tuple[int, int]) -> b
     surplus = np.count_nonzero(seen) - np.linalg.matrix_rank(J[t, seen], tol=1e-6) if seen.any() else 0
     if surplus < SURPLUS * np.count_nonzero(seen):
         part = replace(part, smooth=np.full(model.columns, CALM))
-    tried = solve_in_windows(model, part, q[first:last], steps=STEPS, enough=ENOUGH)
+    tried = solve_in_windows(model, part, q[first:last], Effort(STEPS, ENOUGH))
     e, _, _ = model.evaluate(tried, part.targets, derivative=False)
     return bool(np.sqrt(np.mean(part.weights * e * e)) < CLEAN)

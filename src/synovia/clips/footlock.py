@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from synovia.arguments import as_call, check_kind
-from synovia.clips.feet import Bools, Foot, contacts, feet_of, up_axis
 from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import PositionGoal
+from synovia.model.feet import Bools, Foot, contacts, feet_of, up_axis
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
-from synovia.tracking.trajectory import Model, Progress, Terms, solve_in_windows
+from synovia.tracking.trajectory import Effort, Model, Progress, Terms, solve_in_windows
 
 STILL: Final = 2e4  # weight of the slide of a foot in contact, relative to the change of the joints' accelerations
 FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, likewise
@@ -60,6 +60,14 @@ class FootLocked:
     slide: float
     depth_before: float
     depth: float
+
+    def __getitem__(self, frames: slice) -> FootLocked:
+        """Return a part of the clip with its contacts; speeds and depths stay those of the whole clip.
+
+        Args:
+            frames: A slice, as of ``motion``.
+        """
+        return replace(self, motion=self.motion[frames], contact=self.contact[frames])
 
     def __repr__(self) -> str:
         """Return the call that makes it, without defaults."""
@@ -109,7 +117,7 @@ def foot_lock(
     if not 0.0 < seconds <= 10.0:
         raise InputError("blend is out of range", value=blend, expected="seconds above 0, at most 10")
     found = feet_of(skeleton, feet)
-    axis = up_axis(motion, found, up)
+    axis = up_axis(skeleton, motion.positions(), found, up, motion.name)
     bones = motion.rigid()  # the legs that are moved are rigid
     places = bones.positions()
     joints = [row for foot in found for row in foot.joints]
@@ -121,7 +129,7 @@ def foot_lock(
     standing = np.zeros((len(motion), len(points)), bool)  # contact of all points
     standing[:, [points.index(row) for row in joints]] = contact
     terms = _terms(model, bones, standing, axis, ground, seconds)
-    q = solve_in_windows(model, terms, motion.q.copy(), shares=ROUNDS, steps=STEPS, enough=ENOUGH, progress=progress)
+    q = solve_in_windows(model, terms, motion.q.copy(), Effort(STEPS, ENOUGH), shares=ROUNDS, progress=progress)
     locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     if motion.stretch is not None:
         locked = locked.noted([_STRETCHED])

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model.geometry import Array
-from synovia.tracking.trajectory import Model, Progress, Terms, one_blas_thread, solve_in_windows, spread
+from synovia.tracking.trajectory import Effort, Model, Progress, Terms, one_blas_thread, solve_in_windows, spread
 
 TURN: Final = 0.5  # initial standard deviation from the mean, radians or reaches
 BEND: Final = 0.1  # initial standard deviation of a second difference, radians or reaches
@@ -88,7 +88,7 @@ def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tu
     kinds, joints = _kinds(model), _joints(model)
     for k in range(ROUNDS if len(q) > 2 else 0):
         posterior = prior.applied(terms)
-        q = solve_in_windows(model, posterior, q, steps=1 if k else FIRST_STEPS, enough=ENOUGH)
+        q = solve_in_windows(model, posterior, q, Effort(1 if k else FIRST_STEPS, ENOUGH))
         draws = np.sqrt(prior.noise) * spread(model, posterior, q, DRAWS)
         prior = _updated(model, terms, prior, q, draws, (kinds, joints))
         if progress is not None:

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
-from synovia.diagnosis.trials import size_of, solve_variation
+from synovia.diagnosis.trials import Variation, size_of, solve_variation
 from synovia.files.poses import values_of
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
@@ -81,12 +81,13 @@ def _reason(
 
     def without_goal(j: int) -> Relief:
         rest = [k for k in range(len(ik.goals)) if k != j]
-        tried = solve_variation(solution, rest, watch)
+        tried = solve_variation(solution, Variation(rest), watch)
         return Relief(ik.goals[j].label, tried.errors[rest.index(i)])
 
     def without_limit(row: int) -> Relief:
         own = row - (len(ik.skeleton) - len(ik.given))
-        tried = solve_variation(solution, range(len(ik.goals)), watch, skeleton=_without_limit(ik.given, own))
+        variation = Variation(range(len(ik.goals)), skeleton=_without_limit(ik.given, own))
+        tried = solve_variation(solution, variation, watch)
         return Relief(ik.skeleton.joint_names[row], tried.errors[i])
 
     others = [j for j, other in enumerate(ik.goals) if j != i and other.rows and other.priority <= ik.goals[i].priority]
@@ -140,7 +141,7 @@ def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
     goals = [other.at_priority(lowest) if k == i else other for k, other in enumerate(ik.goals) if other.rows]
     places = [k for k, other in enumerate(ik.goals) if other.rows]
     at = places.index(i)
-    tried = solve_variation(solution, places, watch, attempts=_ATTEMPTS, goals=goals)
+    tried = solve_variation(solution, Variation(places, goals), watch, attempts=_ATTEMPTS)
     return _NOWHERE if any(k != at for k in tried.missed) else _way(tried, at)
 
 
@@ -150,7 +151,7 @@ def _together(solution: Solution, watch: Watch) -> dict[int, _Way]:
     The best pose is that of many attempts, or that of the solution if none is better. Empty if a target cannot move.
     """
     ik = solution.ik
-    best = solve_variation(solution, range(len(ik.goals)), watch, attempts=_ATTEMPTS)
+    best = solve_variation(solution, Variation(range(len(ik.goals))), watch, attempts=_ATTEMPTS)
     if not set(best.missed) <= set(solution.missed):
         best = solution
     if not all(ik.goals[i].can_move for i in best.missed):

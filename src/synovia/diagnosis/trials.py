@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,40 +21,45 @@ from synovia.model.pose import inside_limits
 _POLISHED: Final = 3  # best attempts that are polished
 
 
-def solve_variation(
-    solution: Solution,
-    places: Sequence[int],
-    watch: Watch,
-    *,
-    attempts: int = 1,
-    goals: Sequence[Goal] | None = None,
-    skeleton: Skeleton | None = None,
-    targets: Array | None = None,
-) -> Solution:
-    """Return the best solution for some of the goals, from the pose of a miss and from random poses.
+@dataclass(frozen=True, slots=True, eq=False)
+class Variation:
+    """How a trial differs from the problem that was missed.
+
+    Args:
+        places: Indices of the goals that it keeps.
+        goals: Goals that replace them.
+        skeleton: Another skeleton, without the joints that ``root`` adds.
+        targets: Other targets of all goals of the miss, (goals, 4, 4); None for the same ones.
+    """
+
+    places: Sequence[int]
+    goals: Sequence[Goal] | None = None
+    skeleton: Skeleton | None = None
+    targets: Array | None = None
+
+
+def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, attempts: int = 1) -> Solution:
+    """Return the best solution of a variation of a miss, from its pose and from random poses.
 
     One attempt starts from the pose of the miss, the others from random poses. Each is a solve of its own, because a
     solver makes no further attempts once it has proved that a target is out of reach.
 
     Args:
         solution: The miss.
-        places: Indices of these goals.
+        variation: What is solved instead.
         watch: When to stop.
         attempts: Attempts.
-        goals: Goals that replace them.
-        skeleton: Another skeleton, without the joints that ``root`` adds.
-        targets: Other targets of all goals of the miss, (goals, 4, 4); None for the same ones.
     """
-    miss = solution.ik
+    miss, places = solution.ik, variation.places
     ik = CompiledProblem(
-        skeleton or miss.given,
-        goals or [miss.goals[k] for k in places],
+        variation.skeleton or miss.given,
+        variation.goals or [miss.goals[k] for k in places],
         miss.solver.for_diagnosis(),
         tolerance=miss.tolerance,
         root=miss.root,
     )
     table = ik.writer.own.copy()
-    wanted = solution.targets if targets is None else targets
+    wanted = solution.targets if variation.targets is None else variation.targets
     table[0, :, :TRANSFORM_WIDTH] = wanted[list(places)].reshape(-1, TRANSFORM_WIDTH)
     table[0, :, GIVEN] = [goal.takes for goal in ik.goals]
     starts = np.repeat(solution.pose.q[None], attempts, axis=0)  # np.tile's view of an empty array cannot be written

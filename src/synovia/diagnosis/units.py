@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from synovia.diagnosis.trials import solve_variation
+from synovia.diagnosis.trials import Variation, solve_variation
 from synovia.goals.base import POSITION
 from synovia.ik.interrupts import Watch
 from synovia.ik.solution import Solution
@@ -35,7 +35,8 @@ def unit_hint(solution: Solution) -> str | None:
     for unit, factor in _UNITS.items():
         targets = solution.targets.copy()
         targets[far, :3, 3] *= factor
-        if solve_variation(solution, range(len(ik.goals)), Watch(), attempts=_ATTEMPTS, targets=targets).missed:
+        variation = Variation(range(len(ik.goals)), targets=targets)
+        if solve_variation(solution, variation, Watch(), attempts=_ATTEMPTS).missed:
             continue
         label = repr(solution.goals[far[0]].label)
         place = ", ".join(f"{x + 0.0:.6g}" for x in targets[far[0], :3, 3])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.draw.bodies import Bodies
 from synovia.draw.camera import Camera
+from synovia.draw.scene import Scene
 from synovia.draw.surfaces import Shadow
 from synovia.draw.theme import Colour, Theme
 from synovia.model.geometry import Array
@@ -28,36 +29,52 @@ def background(size: tuple[int, int], theme: Theme) -> _Float:
     return np.repeat(above + mix * (below - above), width, axis=1)
 
 
+class _Plane(NamedTuple):
+    """The floor.
+
+    Args:
+        origin: A point of it, at the crossing of two grid lines.
+        east: Unit vector along it.
+        north: Unit vector along it, across ``east``.
+        up: Unit vector that points up.
+        extent: Size of the content, length units.
+    """
+
+    origin: Array
+    east: Array
+    north: Array
+    up: Array
+    extent: float
+
+
+class _Samples(NamedTuple):
+    """Floor coordinates of samples of an image, and the opacity of the floor there, 0 to 1."""
+
+    u: _Float
+    v: _Float
+    fade: _Float
+
+
 def draw_floor(
-    picture: _Float,
-    camera: Camera,
-    bodies: Bodies,
-    theme: Theme,
-    up: Array,
-    height: float,
-    extent: float,
-    light: Array,
-    shadow: Shadow | None = None,
+    picture: _Float, camera: Camera, scene: Scene, theme: Theme, light: Array, shadow: Shadow | None = None
 ) -> None:
     """Draw grid and shadow onto the image, in place.
 
     Args:
         picture: The image, (h, w, 3), 0 to 255.
         camera: The camera.
-        bodies: The bodies that throw the shadow.
+        scene: The scene, whose main pose throws the shadow.
         theme: Colours.
-        up: Unit vector of the world that points up.
-        height: Height of the floor along ``up``, length units.
-        extent: Size of the content, length units.
         light: Unit vector towards the light.
         shadow: The shadow of a surface, instead of that of the bodies.
     """
+    up, extent, bodies = scene.up, scene.extent, scene.solid
     east = np.roll(up, 1)
     north = np.cross(up, east)
     middle = (bodies.start.min(0) + bodies.start.max(0)) / 2.0 if len(bodies) else np.zeros(3)
     step = grid_step(extent)
     u0, v0 = (step * round(float(middle @ axis) / step) for axis in (east, north))
-    origin = u0 * east + v0 * north + height * up
+    origin = u0 * east + v0 * north + scene.ground * up
     forth = camera.plane_to_pixel(origin, extent * east, extent * north)  # u, v in extents, for any length unit
     scale = np.abs(forth).max()
     if not scale > 0.0 or (camera.perspective and float((camera.position - origin) @ up) < 1e-3 * extent):
@@ -71,10 +88,11 @@ def draw_floor(
     cover = np.maximum(_lines(u, step), _lines(v, step)) * fade
     _blend(picture, theme.grid, 0.42 * cover)
     if len(bodies):
-        u, v, fade = _ground(back, math.ceil(columns / _COARSE) + 1, math.ceil(rows / _COARSE) + 1, _COARSE, radius)
+        coarse = _ground(back, math.ceil(columns / _COARSE) + 1, math.ceil(rows / _COARSE) + 1, _COARSE, radius)
         if shadow is None:
-            dark = _shadow(u, v, fade, bodies, (origin, east, north, up), light, extent)
+            dark = _shadow(coarse, _Plane(origin, east, north, up, extent), bodies, light)
         else:
+            u, v, fade = coarse
             dark, inside = np.zeros_like(u), fade > 0.0
             places = origin + u[inside][:, None] * east + v[inside][:, None] * north
             found = shadow.on_floor(places, _BLUR, 0.012 * extent, 0.16 * extent)
@@ -89,8 +107,8 @@ def grid_step(extent: float) -> float:
     return power * min((1.0, 2.0, 5.0, 10.0), key=lambda k: abs(math.log(k * power / wanted)))
 
 
-def _ground(back: Array, columns: int, rows: int, stride: int, radius: float) -> tuple[_Float, _Float, _Float]:
-    """Return floor coordinates u and v of each sample, and the opacity of the floor there, 0 to 1."""
+def _ground(back: Array, columns: int, rows: int, stride: int, radius: float) -> _Samples:
+    """Return what each sample of an image sees of the floor."""
     x = ((np.arange(columns) + 0.5) * stride)[None, :]
     y = ((np.arange(rows) + 0.5) * stride)[:, None]
     # A sample sees the floor where the third homogeneous coordinate, 1 / depth, is positive.
@@ -104,7 +122,7 @@ def _ground(back: Array, columns: int, rows: int, stride: int, radius: float) ->
     fade = fade * fade * (3.0 - 2.0 * fade)
     far = 4.0 * radius
     u, v = np.clip(u, -far, far), np.clip(v, -far, far)
-    return u.astype(np.float32), v.astype(np.float32), fade.astype(np.float32)
+    return _Samples(u.astype(np.float32), v.astype(np.float32), fade.astype(np.float32))
 
 
 def _lines(coordinate: _Float, step: float) -> _Float:
@@ -116,17 +134,9 @@ def _lines(coordinate: _Float, step: float) -> _Float:
     return np.clip(0.5 * _WIDTH + 0.5 - away, 0.0, 1.0) * crowd
 
 
-def _shadow(
-    u: _Float,
-    v: _Float,
-    fade: _Float,
-    bodies: Bodies,
-    frame: tuple[Array, Array, Array, Array],
-    light: Array,
-    extent: float,
-) -> _Float:
+def _shadow(samples: _Samples, plane: _Plane, bodies: Bodies, light: Array) -> _Float:
     """Return the darkness of each floor sample, 0 to 1: sharp under bodies on the floor, soft under higher ones."""
-    origin, east, north, up = frame
+    (u, v, fade), (origin, east, north, up, extent) = samples, plane
     ends: list[Array] = []
     for points in (bodies.start, bodies.end):
         h = np.maximum((points - origin) @ up, 0.0)

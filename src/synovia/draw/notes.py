@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,20 @@ _STEPS: Final = (0.0, 0.8, 1.8, 3.0, 4.6, 6.5)  # distances of a label from its 
 _HIDES: Final = 7.0  # cost of a label that covers only bones; a distance of one text height costs 1
 
 
+class Texts(NamedTuple):
+    """Texts at the edges of an image.
+
+    Args:
+        title: Line of text at the top.
+        caption: Line of small text at the bottom.
+        table: Names and values in the upper right corner.
+    """
+
+    title: str | None = None
+    caption: str = ""
+    table: Sequence[tuple[str, str]] = ()
+
+
 class Notes:
     """Draw the annotations of an image.
 
@@ -43,28 +57,28 @@ class Notes:
         self._canvas, self._camera, self._placer, self._theme = canvas, camera, placer, theme
         self._scale = scale
 
-    def write(self, scene: Scene, title: str | None, caption: str = "", table: Sequence[tuple[str, str]] = ()) -> None:
+    def write(self, scene: Scene, texts: Texts) -> None:
         """Draw all annotations; lines first, so that they do not cross texts."""
-        if title:
-            self._title(title)
-        if caption:
-            self._caption(caption)
-        if table:
-            self._table(table)
+        if texts.title:
+            self._title(texts.title)
+        if texts.caption:
+            self._caption(texts.caption)
+        if texts.table:
+            self._table(texts.table)
         seen = [mark for mark in scene.marks if self._in_front(np.stack([mark.position, mark.place]))]
         rings = [(mark, *self._ring_of(scene, mark)) for mark in seen]
         for mark, place, radius in rings:
             self._placer.take((place[0] - radius, place[1] - radius, place[0] + radius, place[1] + radius))
             self._lines(scene, mark, place, radius)
-        texts: list[tuple[str, Point, float, Colour]] = []
+        labels: list[tuple[str, Point, float, Colour]] = []
         for mark, place, radius in rings:
             colour = self._theme.reached if mark.reached else self._theme.missed
             if mark.label:
-                texts.append((mark.label, place, radius + 7.0 * self._scale, colour))
+                labels.append((mark.label, place, radius + 7.0 * self._scale, colour))
             if not mark.reached and (mark.note or mark.target is not None):
                 note = mark.note or scene.distance_text(mark.miss)
-                texts.append((note, self._point((mark.position + mark.place) / 2.0)[0], 9.0 * self._scale, colour))
-        for text, place, gap, colour in texts:
+                labels.append((note, self._point((mark.position + mark.place) / 2.0)[0], 9.0 * self._scale, colour))
+        for text, place, gap, colour in labels:
             self._label(text, place, gap, colour)
         for place, name in scene.names:
             if self._in_front(place[None]):

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from synovia.draw.camera import Camera, fit
 from synovia.draw.camera import look as axes_of
 from synovia.draw.floor import background, draw_floor
 from synovia.draw.marks import marks_of
-from synovia.draw.notes import Notes, Placer
+from synovia.draw.notes import Notes, Placer, Texts
 from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import LOOKS, Mark, Scene, bone_lengths, build_scene, up_of
 from synovia.draw.surfaces import Shadow, Skin, shade_mesh
@@ -110,7 +110,7 @@ def picture(
         axes = axes_of(view, up_of(skeleton), skeleton.forward)
         view = fit(axes, *scene.content, content_window(pixels, scene, title), perspective=perspective)
     table = angle_table(poses[-1], angles)
-    image = draw(scene, view, pixels, colours, title=title, floor=floor, table=table)
+    image = draw(scene, view, Paper(pixels, colours), Texts(title, table=table), floor=floor)
     if where is not None:
         write_bytes(where, png(image), force=force)
     return image
@@ -154,31 +154,31 @@ def content_window(size: tuple[int, int], scene: Scene, title: str | None) -> tu
     return beside, (0.14 if title else 0.08) * edge, width - beside, height - 0.11 * edge
 
 
-def draw(
-    scene: Scene,
-    camera: Camera,
-    size: tuple[int, int],
-    theme: Theme,
-    *,
-    title: str | None = None,
-    floor: bool = True,
-    samples: int = 3,
-    caption: str = "",
-    table: Sequence[tuple[str, str]] = (),
-) -> Image.Image:
+class Paper(NamedTuple):
+    """An image to draw on.
+
+    Args:
+        size: Width and height, pixels.
+        theme: Colours.
+        samples: Samples of a surface's pixel in each direction.
+    """
+
+    size: tuple[int, int]
+    theme: Theme
+    samples: int = 3
+
+
+def draw(scene: Scene, camera: Camera, paper: Paper, texts: Texts, *, floor: bool = True) -> Image.Image:
     """Return the image of a scene from a camera; the frames of a film use one camera.
 
     Args:
         scene: The scene.
         camera: The camera.
-        size: Width and height, pixels.
-        theme: Colours.
-        title: Line of text at the top.
+        paper: The image.
+        texts: What is written at its edges.
         floor: Whether to draw the floor and the shadow on it.
-        samples: Samples of a surface's pixel in each direction.
-        caption: Line of small text at the bottom.
-        table: Names and values in the upper right corner.
     """
+    size, theme, samples = paper
     above, key = (_light_direction(scene.up, camera, *parts) for parts in (_ABOVE, _KEY))
     light = Light(key, scene.up, haze=theme.below)
     ground = background(size, theme)
@@ -188,7 +188,7 @@ def draw(
         mesh = mesh.with_bodies(scene.solid)  # the bones show where the surface is missing
     if floor:
         shadow = None if mesh is None else Shadow(mesh, above, scene.up, size)
-        draw_floor(ground, camera, scene.solid, theme, scene.up, scene.ground, scene.extent, above, shadow)
+        draw_floor(ground, camera, scene, theme, above, shadow)
     canvas = Canvas(ground)
     for age, (ghost, skin) in enumerate(zip(reversed(scene.ghosts), reversed(scene.skins[:-1]), strict=True)):
         if skin is None:
@@ -213,7 +213,7 @@ def draw(
         np.maximum(part, pixels[..., 3] / np.float32(255.0), out=part)
     margin = 0.02 * min(size)
     notes = Notes(canvas, camera, Placer(size, covered, margin), theme, min(size) / 900.0)
-    notes.write(scene, title, caption, table)
+    notes.write(scene, texts)
     return canvas.image
 
 

@@ -15,7 +15,8 @@ from synovia.draw.camera import Camera, fit
 from synovia.draw.camera import look as axes_of
 from synovia.draw.film import FASTEST_GIF, SHEET, check_film, film_frames, write_film
 from synovia.draw.marks import marks_of
-from synovia.draw.picture import angle_table, checked_size, content_window, draw, skins_of
+from synovia.draw.notes import Texts
+from synovia.draw.picture import Paper, angle_table, checked_size, content_window, draw, skins_of
 from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Scene, build_scene, up_of, upward
 from synovia.draw.theme import Theme, theme_of
@@ -115,10 +116,8 @@ def render(
     names = [*titles, *own[len(titles) :]]
     named = [main.skeleton.value_index(joint) for joint in angles]
     times = [k / main.fps for k in shown]
-    panels = [
-        (name, _shots(each, motion, times, box, view, colours, name, look))
-        for each, motion, name in zip(clips, motions, names, strict=False)
-    ]
+    paper = Paper(box, colours, samples=2)
+    panels = [(name, _shots(each, times, paper, view, look, name)) for each, name in zip(clips, names, strict=False)]
 
     def paint(k: int) -> Image.Image:
         """Return one frame of the film."""
@@ -128,11 +127,8 @@ def render(
         time = f"{times[k]:.2f} s   frame {shown[k]}" if captions else ""
         table = angle_table(main.pose(shown[k]), named)
         for place, (name, shots) in enumerate(panels):
-            one = draw(
-                *shots[k], box, colours, title=name, floor=floor, samples=2, caption="" if place else time,
-                table=table if place == len(panels) - 1 else (),
-            )  # fmt: skip
-            out.paste(one, (place * box[0], 0))
+            texts = Texts(name, "" if place else time, table if place == len(panels) - 1 else ())
+            out.paste(draw(*shots[k], paper, texts, floor=floor), (place * box[0], 0))
         if strip is not None:
             out.paste(strip.at(shown[k]), (0, box[1]))
         return out
@@ -172,22 +168,21 @@ def _drawn(
 
 def _shots(
     clip: Clip,
-    motion: Motion,
     times: Sequence[float],
-    size: tuple[int, int],
+    paper: Paper,
     view: str | tuple[float, float],
-    theme: Theme,
-    title: str | None,
     look: str,
+    title: str | None,
 ) -> list[tuple[Scene, Camera]]:
     """Return the scene and the camera of a clip at some times, seconds."""
+    motion = _motion(clip)
     frames = [min(round(time * motion.fps), len(motion) - 1) for time in times]
     skins = skins_of([motion.skeleton], look)
     scenes: list[Scene] = []
     for k in frames:
         marks = marks_of(clip[k]) if isinstance(clip, Tracked) else []
         unnamed = [replace(mark, label="") for mark in marks]  # labels would jump from frame to frame
-        scenes.append(build_scene([motion.pose(k)], unnamed, theme, look=look, skins=skins))
+        scenes.append(build_scene([motion.pose(k)], unnamed, paper.theme, look=look, skins=skins))
     ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
     extent = max(scene.extent for scene in scenes)
     scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
@@ -199,7 +194,7 @@ def _shots(
     points = np.concatenate([places - shift for (places, _), shift in zip(content, path, strict=True)])
     radii = np.concatenate([sizes for _, sizes in content])
     camera = fit(
-        axes_of(view, up_of(skeleton), skeleton.forward), points, radii, content_window(size, scenes[0], title)
+        axes_of(view, up_of(skeleton), skeleton.forward), points, radii, content_window(paper.size, scenes[0], title)
     )
     cameras = [replace(camera, position=camera.position + shift) for shift in path]
     return list(zip(scenes, cameras, strict=True))

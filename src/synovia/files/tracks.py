@@ -26,7 +26,7 @@ from msgspec import Meta, Struct
 
 from synovia.errors import FormatError, InputError, restated
 from synovia.files.rotations import ROTATION_FORMS, RotationSpec, to_matrix
-from synovia.files.typed import read_typed_file
+from synovia.files.typed import TypedFile
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.io.base import most_numbers
 from synovia.model.geometry import Array, quat_to_matrix
@@ -100,9 +100,7 @@ def read_track(path: Path) -> Track:
         UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
     """
     where = str(path)
-    file = read_typed_file(
-        path, TrackFile, what="track file", schema=SCHEMA, most=_LARGEST, fields=_fields, forms=ROTATION_FORMS
-    )
+    file = TypedFile(TrackFile, "track file", SCHEMA, _LARGEST, _fields, forms=ROTATION_FORMS).read(path)
     end = max((key.time for entry in file.goals for key in entry.keys), default=0.0)
     if not end * file.fps < MOST_FRAMES:
         raise FormatError("number of frames", where=where, value=end * file.fps, expected=f"less than {MOST_FRAMES}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 import msgspec
 
@@ -14,7 +15,6 @@ from synovia.io.base import read_text
 from synovia.text import parse_json, parse_toml
 
 T = TypeVar("T")
-_NO_FORMS: Final[Mapping[str, str]] = {}
 _SUFFIXES: Final = (".toml", ".json")
 # Types of JSON and msgspec, as TOML names them
 _WORDS: Final = {
@@ -22,21 +22,11 @@ _WORDS: Final = {
 }  # fmt: skip
 
 
-def read_typed_file(
-    path: Path,
-    kind: type[T],
-    *,
-    what: str,
-    schema: str,
-    most: int,
-    fields: Callable[[str, object], Collection[str]],
-    choices: Collection[str] = (),
-    forms: Mapping[str, str] = _NO_FORMS,
-) -> T:
-    """Return the typed content of a TOML or JSON file.
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedFile(Generic[T]):
+    """A kind of file, TOML or JSON, and what its errors say.
 
     Args:
-        path: The file.
         kind: The class of its fields.
         what: Name of such a file in messages: "goal file".
         schema: Value of its field ``schema``.
@@ -44,74 +34,77 @@ def read_typed_file(
         fields: Returns the known fields of the value at a path such as ``goals[0].rotation``.
         choices: Values of fields with the name ``kind``.
         forms: Forms of values, by the ending of the field's name.
-
-    Raises:
-        FileError: If it cannot be read.
-        FormatError: If it is malformed or a value does not fit; the message names the place in the file.
-        UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
     """
-    where, suffix = str(path), path.suffix.lower()
-    if suffix not in _SUFFIXES:
-        read_text(path, most=most)  # a missing file is the first error
-        raise UnsupportedError(f"name of a {what}", where=where, expected="an ending .toml or .json")
-    parse = parse_json if suffix == ".json" else parse_toml
-    content = parse(read_text(path, most=most), where)
-    try:
-        return msgspec.convert(content, kind)
-    except msgspec.ValidationError as error:
-        raise _explained(str(error), kind, content, where, what, schema, fields, choices, forms) from error
 
+    kind: type[T]
+    what: str
+    schema: str
+    most: int
+    fields: Callable[[str, object], Collection[str]]
+    choices: Collection[str] = ()
+    forms: Mapping[str, str] = field(default_factory=dict[str, str])
 
-def _explained(
-    message: str,
-    kind: type[object],
-    content: object,
-    where: str,
-    what: str,
-    schema: str,
-    fields: Callable[[str, object], Collection[str]],
-    choices: Collection[str],
-    forms: Mapping[str, str],
-) -> FormatError:
-    """Return the error for an invalid value, with its place, its value and the nearest valid field."""
-    problem, _, path = message.partition(" - at `$")
-    path = path.removesuffix("`").removeprefix(".")
-    place = f"{where}: {path}" if path else where
-    value = content
-    for step in re.findall(r"\w+", path):
-        if isinstance(value, list):
-            value = cast(list[object], value)[int(step)]
-        elif isinstance(value, dict):
-            value = cast(dict[str, object], value).get(step)
-    if unknown := re.search(r"unknown field `(.*)`", problem):
-        known = fields(path, value)
-        hint = did_you_mean(unknown[1], known)
+    def read(self, path: Path) -> T:
+        """Return the typed content of a file.
+
+        Raises:
+            FileError: If it cannot be read.
+            FormatError: If it is malformed or a value does not fit; the message names the place in the file.
+            UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
+        """
+        where, suffix = str(path), path.suffix.lower()
+        if suffix not in _SUFFIXES:
+            read_text(path, most=self.most)  # a missing file is the first error
+            raise UnsupportedError(f"name of a {self.what}", where=where, expected="an ending .toml or .json")
+        parse = parse_json if suffix == ".json" else parse_toml
+        content = parse(read_text(path, most=self.most), where)
+        try:
+            return msgspec.convert(content, self.kind)
+        except msgspec.ValidationError as error:
+            raise self._explained(str(error), content, where) from error
+
+    def _explained(self, message: str, content: object, where: str) -> FormatError:
+        """Return the error for an invalid value, with its place, its value and the nearest valid field."""
+        problem, _, path = message.partition(" - at `$")
+        path = path.removesuffix("`").removeprefix(".")
+        place = f"{where}: {path}" if path else where
+        value = content
+        for step in re.findall(r"\w+", path):
+            if isinstance(value, list):
+                value = cast(list[object], value)[int(step)]
+            elif isinstance(value, dict):
+                value = cast(dict[str, object], value).get(step)
+        if unknown := re.search(r"unknown field `(.*)`", problem):
+            known = self.fields(path, value)
+            hint = did_you_mean(unknown[1], known)
+            return FormatError(
+                f"unknown field {unknown[1]!r}",
+                where=place,
+                expected=f"one of {', '.join(known)}",
+                hint=hint if hint.startswith("Did") else None,
+            )
+        if missing := re.search(r"missing required field `(.*)`", problem):
+            expected = {"schema": f'schema = "{self.schema}"', "kind": f"kind: one of {', '.join(self.choices)}"}.get(
+                missing[1]
+            )
+            return FormatError(f"field {missing[1]!r} is missing", where=place, expected=expected)
+        if self.choices and path.endswith("kind") and isinstance(value, str):
+            near = did_you_mean(value, self.choices)
+            return FormatError("", where=place, value=value, expected=", ".join(self.choices), hint=near)
+        if path == "schema":
+            return FormatError("", where=place, value=value, expected=repr(self.schema))
+        if problem.startswith("Invalid enum value"):
+            known = _known_words(self.kind, path.rpartition(".")[2])
+            near = did_you_mean(value, known) if isinstance(value, str) else None
+            return FormatError("", where=place, value=value, expected="one of " + ", ".join(known), hint=near)
+        problem, _, expected = problem.partition("Expected ")
+        form = next((form for word, form in self.forms.items() if path.endswith(word)), None)
         return FormatError(
-            f"unknown field {unknown[1]!r}",
+            problem,
             where=place,
-            expected=f"one of {', '.join(known)}",
-            hint=hint if hint.startswith("Did") else None,
+            value=value,
+            expected=form or _in_words(expected.partition(", got")[0], where) or None,
         )
-    if missing := re.search(r"missing required field `(.*)`", problem):
-        expected = {"schema": f'schema = "{schema}"', "kind": f"kind: one of {', '.join(choices)}"}.get(missing[1])
-        return FormatError(f"field {missing[1]!r} is missing", where=place, expected=expected)
-    if choices and path.endswith("kind") and isinstance(value, str):
-        near = did_you_mean(value, choices)
-        return FormatError("", where=place, value=value, expected=", ".join(choices), hint=near)
-    if path == "schema":
-        return FormatError("", where=place, value=value, expected=repr(schema))
-    if problem.startswith("Invalid enum value"):
-        known = _known_words(kind, path.rpartition(".")[2])
-        near = did_you_mean(value, known) if isinstance(value, str) else None
-        return FormatError("", where=place, value=value, expected="one of " + ", ".join(known), hint=near)
-    problem, _, expected = problem.partition("Expected ")
-    form = next((form for word, form in forms.items() if path.endswith(word)), None)
-    return FormatError(
-        problem,
-        where=place,
-        value=value,
-        expected=form or _in_words(expected.partition(", got")[0], where) or None,
-    )
 
 
 def _known_words(kind: type[object], field: str) -> list[str]:

@@ -14,8 +14,8 @@ from synovia.arguments import ChecksArguments, check_kind, shown
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.goals import Goal, PositionGoal
 from synovia.ik.engine import engine_of
-from synovia.ik.interrupts import Watch, has_ended, new_scratch, raise_signal
-from synovia.ik.parallel import Progress, run_rows
+from synovia.ik.interrupts import has_ended, new_scratch, raise_signal
+from synovia.ik.parallel import Batch, Packed, Progress, Workers, run_rows
 from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets, TargetWriter, Workspace, regular_rows, shape_of
 from synovia.kernels.layout import (
@@ -161,6 +161,8 @@ class CompiledProblem(ChecksArguments):
         self.idle: list[Workspace] = [workspace]
         none = (self.ints, self.floats, workspace.table[:0], self.rest, self.new_rows(0), workspace.scratch, False, 0)
         self.call = ready(self.kernel, *none)
+        if reduced.path is not None:
+            self.call = _refuse_one  # one frame of a clip is no problem of its own
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -193,7 +195,9 @@ class CompiledProblem(ChecksArguments):
         """Return the targets of the goals in rows of results, (T, goals, 16)."""
         return rows[:, self.places.stop + 2 * len(self.goals) :].reshape(len(rows), len(self.goals), TRANSFORM_WIDTH)
 
-    def classify(self, starts: Array, rows: Array, scratch: Array, searches: bool = True) -> None:
+    def classify(
+        self, starts: Array, rows: Array, scratch: Array, searches: bool = True, floats: Array | None = None
+    ) -> None:
         """Polish missed rows and write their status, or mark them as interrupted.
 
         Args:
@@ -201,12 +205,14 @@ class CompiledProblem(ChecksArguments):
             rows: Results.
             scratch: Scratch memory of the kernel that wrote them.
             searches: Whether to search everywhere for a better pose; a frame of a track must stay near the last one.
+            floats: Other numbers of the problem.
 
         Raises:
             BaseException: The exception of a signal handler that ran meanwhile.
         """
         if not has_ended(scratch):
-            self._miss_kernel(self.ints, self.floats, starts, rows, scratch, searches)
+            numbers = self.floats if floats is None else floats
+            self._miss_kernel(self.ints, numbers, starts, rows, scratch, searches)
         if has_ended(scratch):
             mark_interrupted(rows)
             raise_signal(scratch)
@@ -218,12 +224,8 @@ class CompiledProblem(ChecksArguments):
         progress: Progress | None,
         *,
         targets: Targets | None,
-        threads: int,
-        watch: Watch,
-        kernel: Callable[..., int] | None = None,
-        ints: Ints | None = None,
-        simd: bool = False,
-        floats: Array | None = None,
+        workers: Workers,
+        packed: Packed | None = None,
     ) -> Array:
         """Solve a batch of independent problems on several threads and return the rows of results.
 
@@ -232,24 +234,12 @@ class CompiledProblem(ChecksArguments):
             starts: Joint values within the limits, (B, nq) or (1, nq).
             progress: Called with (problems done, all).
             targets: The targets in the table, for error messages.
-            threads: Number of threads.
-            watch: When to stop.
-            kernel: Another kernel than that of the problem.
-            ints: Other integers than those of the problem.
-            simd: Whether this kernel solves several rows at once.
-            floats: Other numbers of the problem.
+            workers: The threads.
+            packed: Another kernel or other numbers than those of the problem.
         """
+        packed = packed or Packed(self.kernel, self.ints, self.floats)
         out = self.new_rows(len(table))
-        problem = (
-            kernel or self.kernel,
-            self.ints if ints is None else ints,
-            self.floats if floats is None else floats,
-            table,
-            starts,
-            out,
-            self.scratch_size,
-        )
-        run = partial(run_rows, *problem, self.classify, threads, simd=simd, progress=progress, watch=watch)
+        run = partial(run_rows, packed, Batch(table, starts, out), self.scratch_size, self.classify, workers, progress)
         self.settled(run, table, targets, many=True)
         return out
 
@@ -506,6 +496,17 @@ class CompiledProblem(ChecksArguments):
         out = np.empty(len(t.variables))
         excesses(*writable(t.variables, t.limits), pose.values, out)
         return tuple(dict.fromkeys(int(row) for row in t.owner[out > margin]))
+
+
+def _refuse_one(*_: Any) -> int:
+    """Refuse to solve a problem whose rest goal has a reference for each frame of a track.
+
+    Raises:
+        InputError: Always.
+    """
+    raise InputError(
+        "RestGoal(motion)", expected="track", hint="RestGoal(motion.pose(k)) has one frame as its reference"
+    )
 
 
 def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:

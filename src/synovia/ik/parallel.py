@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,48 @@ _SECONDS: Final = 0.1  # of one block; progress is reported between blocks
 _GROWTH: Final = 4  # largest ratio of the sizes of two blocks in a row
 _LISTEN: Final = 0.1  # seconds between checks for Ctrl-C where waiting cannot be interrupted (Windows)
 _AHEAD: Final = 2  # blocks for each thread: one running and one waiting
+
+
+class Packed(NamedTuple):
+    """A packed problem, and the kernel that solves it.
+
+    Args:
+        kernel: Entry point of a solver.
+        ints: Integers of the problem.
+        floats: Its numbers.
+        simd: Whether the kernel solves several rows at once and needs large blocks.
+    """
+
+    kernel: Kernel
+    ints: NDArray[np.int32]
+    floats: Array
+    simd: bool = False
+
+
+class Batch(NamedTuple):
+    """Rows to solve, one problem in each.
+
+    Args:
+        targets: (B, goals, 17).
+        starts: (B, nq), or (1, nq) for one start for all.
+        out: (B, m) rows of the answer, which are written.
+    """
+
+    targets: Array
+    starts: Array
+    out: Array
+
+
+class Workers(NamedTuple):
+    """Threads that solve a batch.
+
+    Args:
+        threads: Their number.
+        watch: Ends the kernels at its deadline, or if the calling thread is interrupted.
+    """
+
+    threads: int
+    watch: Watch
 
 
 class Pace:
@@ -131,41 +173,30 @@ def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -
 
 
 def run_rows(
-    kernel: Kernel,
-    ints: NDArray[np.int32],
-    floats: Array,
-    targets: Array,
-    starts: Array,
-    out: Array,
+    packed: Packed,
+    batch: Batch,
     scratch_size: int,
     classify: Callable[[Array, Array, Array], None],
-    threads: int,
-    *,
-    simd: bool = False,
+    workers: Workers,
     progress: Progress | None = None,
-    watch: Watch | None = None,
 ) -> int:
     """Solve a batch of problems, one in each row.
 
     Args:
-        kernel: Entry point of a solver.
-        ints: Packed problem.
-        floats: Packed problem.
-        targets: (B, goals, 17).
-        starts: (B, nq), or (1, nq) for one start for all.
-        out: (B, m) rows of the answer.
+        packed: The problem and its kernel.
+        batch: The rows.
         scratch_size: Scratch memory of one thread, in float64.
         classify: Polishes and classifies missed rows, given their starts, the rows and scratch memory.
-        threads: Number of threads.
-        simd: Whether the kernel solves several rows at once and needs large blocks.
+        workers: The threads.
         progress: Called in this thread with (rows done, all).
-        watch: Ends the kernels at its deadline, or if this thread is interrupted.
 
     Returns:
         0, or the negative code of the first refused target: -1 - (goal + goals * row).
     """
+    kernel, ints, floats, simd = packed
+    targets, starts, out = batch
+    threads, watch = workers
     count = len(out)
-    watch = watch or Watch()
     sizes = (_SIMD_BLOCK, _SIMD_LEAST) if simd else (_SMALLEST_BLOCK, _SMALLEST_BLOCK)
     block = _block_size(count, threads, *sizes)
     pace = Pace(count, block, _SIMD_LEAST, block) if simd else Pace(count, _SMALLEST_BLOCK, 1, block)

@@ -26,9 +26,9 @@ def save_motion(
 ) -> None:
     """Write a motion as BVH, glTF/GLB, NumPy archive or comma-separated text, by the file's extension.
 
-    A ``UserWarning`` says what of the motion the file cannot hold. Wherever the motion or its skeleton has notes, or
-    animated scale, or goes into another file than its own, the file is read back and compared with the motion; the
-    warning then has the largest difference.
+    A ``UserWarning`` lists what the file cannot hold. If the motion or its skeleton has notes or animated scale, or if
+    the motion goes into another file than its own, the file is read back and compared with the motion. The warning
+    then states the largest difference.
 
     Args:
         motion: The motion.

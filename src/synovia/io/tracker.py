@@ -155,7 +155,7 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     poses[..., :3, 3] = positions
     rooted = skeleton.with_root("free")
     names = [None if name not in arrays else texts_of(arrays[name]) for name in (kind.joints, kind.bodies)]
-    away, q, given = _with_names(rooted, values, poses, names[0], names[1], where)
+    away, q, given = _with_names(rooted, _Frames(where, values, poses, *names))
     base = free_slice(rooted)
     notes = resting_notes(rooted, [*given, *range(base.start, base.stop)], q)
     if away > _NOTED * skeleton.size:
@@ -166,10 +166,26 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     return Motion(body, q, float(fps[0]), name=name, notes=notes)
 
 
-def _with_names(
-    skeleton: Skeleton, values: Array, poses: Array, joints: list[str] | None, bodies: list[str] | None, where: Path
-) -> tuple[float, Array, list[int]]:
-    """Return q (T, nq) of the values of joints and the poses (T, B, 4, 4) of bodies, by name or in the fitting order.
+class _Frames(NamedTuple):
+    """What a file has of each frame.
+
+    Args:
+        where: The file.
+        values: Values of joints, (T, J); Holosoma's files have those of the base before them.
+        poses: World transforms of bodies, (T, B, 4, 4).
+        joints: Names of the joints, None in a file without names.
+        bodies: Names of the bodies, None in a file without names.
+    """
+
+    where: Path
+    values: Array
+    poses: Array
+    joints: list[str] | None
+    bodies: list[str] | None
+
+
+def _with_names(skeleton: Skeleton, frames: _Frames) -> tuple[float, Array, list[int]]:
+    """Return q (T, nq) of the frames, with joints and bodies by name or in the fitting order.
 
     Before it: how far bodies are from where the file has them, the median in length units. After it: the columns of q
     that the file gives.
@@ -178,34 +194,27 @@ def _with_names(
         FormatError: If a name is unknown, counts differ, or no order puts the bodies where they are.
     """
     orders: tuple[Order, ...] = ("breadth", "depth")
-    robots = [robot_of(skeleton, order, str(where)) for order in orders]
-    if joints is not None:
+    robots = [robot_of(skeleton, order, str(frames.where)) for order in orders]
+    if frames.joints is not None:
         robots = robots[:1]
-    tried = [_values(skeleton, robot, values, poses, joints, bodies, where) for robot in robots]
+    tried = [_values(skeleton, robot, frames) for robot in robots]
     off, q, given = min(tried, key=lambda one: one[0])
     if off > _NEAR * skeleton.size:
         raise FormatError(
             "bodies are not where this model has them",
-            where=str(where),
+            where=str(frames.where),
             value=f"{off:.3g} away in the median",
             hint="is it a motion of this model? Files without names must have Isaac Lab's or MuJoCo's order",
         )
     return off, q, given
 
 
-def _values(
-    skeleton: Skeleton,
-    robot: Robot,
-    values: Array,
-    poses: Array,
-    joints: list[str] | None,
-    bodies: list[str] | None,
-    where: Path,
-) -> tuple[float, Array, list[int]]:
+def _values(skeleton: Skeleton, robot: Robot, frames: _Frames) -> tuple[float, Array, list[int]]:
     """Return how far the bodies are from where the file has them, q (T, nq), and the columns that the file gives."""
+    where, values, poses, joints, bodies = frames
     count = len(robot.joints if joints is None else joints)
     if values.shape[1] == count + _BASE:
-        values = values[:, _BASE:]  # Holosoma's files have the pose of the base, too
+        values = values[:, _BASE:]
     if values.shape[1] != count:
         raise FormatError(f"file has {values.shape[1]} joints", where=str(where), expected=f"{count}, as the model has")
     rows = robot.joints if joints is None else _rows(skeleton, joints, where)

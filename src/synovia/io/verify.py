@@ -94,7 +94,7 @@ def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> F
             problems.append(f"The file plays at {rate:.6g} frames per second instead of {motion.fps:.6g}.")
     frames = min(len(shown.places), len(motion))
     own = motion.positions()[:frames, shown.rows]
-    return _compared(where, own, shown.places[:frames], _size(motion.skeleton), motion.skeleton, shown.rows, problems)
+    return _compared(where, own, shown.places[:frames], motion.skeleton, shown.rows, problems)
 
 
 def check_skeleton(skeleton: Skeleton, path: str | os.PathLike[str]) -> FileCheck:
@@ -117,30 +117,25 @@ def check_skeleton(skeleton: Skeleton, path: str | os.PathLike[str]) -> FileChec
             break
     rows = list(range(len(skeleton)))
     own, shown = skeleton.rest_pose().positions[None], back.rest_pose().positions[None]
-    return _compared(where, own, shown, _size(skeleton), skeleton, rows, problems)
+    return _compared(where, own, shown, skeleton, rows, problems)
 
 
 def check_places(path: Path, skeleton: Skeleton, own: Array, shown: Array, rows: list[int]) -> FileCheck:
     """Compare the places of some joints in one pose, (rows, 3), with those that a file shows."""
-    return _compared(path, own[None], shown[None], _size(skeleton), skeleton, rows, [])
+    return _compared(path, own[None], shown[None], skeleton, rows, [])
 
 
 def _compared(
-    where: Path, own: Array, back: Array, size: float, skeleton: Skeleton, rows: list[int], problems: list[str]
+    where: Path, own: Array, back: Array, skeleton: Skeleton, rows: list[int], problems: list[str]
 ) -> FileCheck:
     """Return the largest difference of places (T, rows, 3)."""
-    allowed = SAME * size + FLOAT_ROUNDING * float(np.abs(own).max(initial=0.0))
+    allowed = SAME * (skeleton.size or 1.0) + FLOAT_ROUNDING * float(np.abs(own).max(initial=0.0))
     if not own.size:
         return FileCheck(where, 0.0, allowed, problems=tuple(problems or ["No joint could be compared."]))
     off = np.linalg.norm(own - back, axis=-1)
     frame, at = np.unravel_index(int(np.argmax(off)), off.shape)  # NaN counts as the largest
     joint = skeleton.joint_names[rows[int(at)]]
     return FileCheck(where, float(off.max()), allowed, joint, int(frame), tuple(problems))
-
-
-def _size(skeleton: Skeleton) -> float:
-    """Return the size of a skeleton; of a single joint, one length unit."""
-    return skeleton.size or 1.0
 
 
 def _by_name(motion: Motion, path: Path, fmt: Format) -> Shown:

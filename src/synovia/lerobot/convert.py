@@ -19,7 +19,7 @@ from synovia.errors import InputError, did_you_mean
 from synovia.facade import IK
 from synovia.goals import PoseGoal
 from synovia.ik.status import Status
-from synovia.lerobot.layout import DataSet, Feature, Numbers
+from synovia.lerobot.layout import DataSet, Feature, NewColumns, Numbers
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import (
     Array,
@@ -189,8 +189,8 @@ def add_poses(
         along = values[:, [names.index(name) for name in others]]
         return {into: np.concatenate([tips[:, :3, 3], _turns(tips[:, :3, :3]), along], axis=1)}
 
-    new = {into: Feature("float32", ee)}
-    data.write_with(target, new, (column,), make, replace=replace, force=force)
+    new = NewColumns({into: Feature("float32", ee)}, (column,), make)
+    data.write_with(target, new, replace=replace, force=force)
     return Converted(frames, {Status.REACHED.name: frames})
 
 
@@ -261,9 +261,9 @@ def add_joints(
         jumps.extend((episode, frame) for frame in tracked.jumps)
         return {into: out, f"{into}.status": tracked.status[:, None]}
 
-    new = {into: Feature("float32", names), f"{into}.status": Feature("int64", None)}
-    needed = (column,) if start is None else (column, start)
-    data.write_with(target, new, needed, make, replace=replace, force=force)
+    features = {into: Feature("float32", names), f"{into}.status": Feature("int64", None)}
+    new = NewColumns(features, (column,) if start is None else (column, start), make)
+    data.write_with(target, new, replace=replace, force=force)
     return Converted(sum(statuses.values()), dict(statuses), tuple(jumps))
 
 

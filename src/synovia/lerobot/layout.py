@@ -58,6 +58,20 @@ class Feature(NamedTuple):
         return 1 if self.names is None else len(self.names)
 
 
+class NewColumns(NamedTuple):
+    """Columns that a copy of a data set gets.
+
+    Args:
+        features: The columns, by name.
+        needed: Columns from which they are made.
+        make: Makes them, an episode at a time.
+    """
+
+    features: Mapping[str, Feature]
+    needed: tuple[str, ...]
+    make: Make
+
+
 class DataSet:
     """A data set in a folder.
 
@@ -131,9 +145,7 @@ class DataSet:
     def write_with(
         self,
         target: str | os.PathLike[str],
-        new: Mapping[str, Feature],
-        needed: tuple[str, ...],
-        make: Make,
+        new: NewColumns,
         *,
         replace: bool = False,
         force: bool = False,
@@ -143,8 +155,6 @@ class DataSet:
         Args:
             target: Folder of the copy.
             new: The new columns.
-            needed: Columns from which they are made.
-            make: Makes them, an episode at a time.
             replace: Whether columns of these names may be replaced.
             force: Whether an existing folder may be replaced.
 
@@ -156,7 +166,7 @@ class DataSet:
         """
         parquet = optional_package("pyarrow.parquet", "data sets of LeRobot need pyarrow", "data")
         place = as_path(target)
-        taken = [name for name in new if name in self.features]
+        taken = [name for name in new.features if name in self.features]
         if taken and not replace:
             raise InputError(
                 f"data set has a column {taken[0]!r} already",
@@ -172,8 +182,8 @@ class DataSet:
             shutil.copytree(self.root, building, ignore=self._written_anew)
             summaries: dict[int, dict[str, Summary]] = {}
             for file in self.files():
-                self._write_frames(parquet, file, building, new, needed, make, summaries)
-            self._write_meta(parquet, building, new, summaries)
+                self._write_frames(parquet, file, building, new, summaries)
+            self._write_meta(parquet, building, new.features, summaries)
             _put(building, place)
         except OSError as error:
             raise FileError(
@@ -196,28 +206,26 @@ class DataSet:
         parquet: Any,
         file: Path,
         building: Path,
-        new: Mapping[str, Feature],
-        needed: tuple[str, ...],
-        make: Make,
+        new: NewColumns,
         summaries: dict[int, dict[str, Summary]],
     ) -> None:
         """Write a file of frames with the new columns, a row group for each episode; add their statistics."""
         table = _read_table(parquet, file)
-        columns = {name: _numbers(table, name, file) for name in (*needed, _EPISODE)}
-        made: dict[str, list[Numbers]] = {name: [] for name in new}
+        columns = {name: _numbers(table, name, file) for name in (*new.needed, _EPISODE)}
+        made: dict[str, list[Numbers]] = {name: [] for name in new.features}
         spans = list(_spans(columns[_EPISODE][:, 0]))
         for episode, span in spans:
             if episode in summaries:
                 raise FormatError(
                     f"episode {episode} lies in two places", where=str(file), expected="it whole in one file"
                 )
-            done = make(episode, {name: columns[name][span] for name in needed})
-            for name in new:
-                made[name].append(done[name].astype(new[name].dtype))
-            summaries[episode] = {name: of_episode(made[name][-1]) for name in new}
-        for name, feature in new.items():
+            done = new.make(episode, {name: columns[name][span] for name in new.needed})
+            for name, feature in new.features.items():
+                made[name].append(done[name].astype(feature.dtype))
+            summaries[episode] = {name: of_episode(made[name][-1]) for name in new.features}
+        for name, feature in new.features.items():
             values = np.concatenate(made[name]) if spans else np.zeros((0, feature.size), feature.dtype)
-            table = _with_column(table, name, values, feature, listed=_is_list(table, needed[0]))
+            table = _with_column(table, name, values, feature, listed=_is_list(table, new.needed[0]))
         out = building / file.relative_to(self.root)
         with parquet.ParquetWriter(out, table.schema, compression="snappy", use_dictionary=True) as writer:
             for _, span in spans:

@@ -96,3 +96,43 @@ def pack(
         np.ascontiguousarray(np.concatenate([part.ravel() for part in ints]), np.int32),
         np.ascontiguousarray(np.concatenate([part.ravel() for part in reals]), np.float64),
     )
+
+
+def posture_of_packed(ints: Ints, floats: Array) -> Array:
+    """Return the table of rest goals in a packed problem, (k, 5), as a view: writing to it changes the reference."""
+    count = int(ints[layout.N_VARIABLES])
+    end = int(ints[layout.GENERAL_FLOATS]) - count  # the largest moves are the last before the general goals
+    return floats[end - layout.REST_WIDTH * count : end].reshape(count, layout.REST_WIDTH)
+
+
+class References:
+    """Changes the reference of the rest goals in a packed problem from frame to frame.
+
+    Args:
+        ints: The packed problem, whole numbers.
+        floats: The packed problem, real numbers; a copy of them is changed.
+        variables: (k, 3) joint variables.
+
+    Attributes:
+        floats: The copy.
+    """
+
+    def __init__(self, ints: Ints, floats: Array, variables: Ints) -> None:
+        """Find the table of rest goals, and where its reference is in the joint values."""
+        self.floats = floats.copy()
+        self._table = posture_of_packed(ints, self.floats)
+        scalar = variables[:, layout.BLOCK] == layout.SCALAR
+        self._scalar, self._turn = np.flatnonzero(scalar), np.flatnonzero(~scalar)
+        self.numbers = variables[scalar, layout.BLOCK_Q].astype(np.int64)
+        self.quats = variables[~scalar, layout.BLOCK_Q].astype(np.int64)[:, None] + np.arange(4)
+
+    def tables(self, poses: Array) -> Array:
+        """Return the tables of rest goals, (n, k, 5), with poses (n, nq) as their references."""
+        out = np.repeat(self._table[None], len(poses), axis=0)
+        out[:, self._scalar, layout.REST_Q] = poses[:, self.numbers]
+        out[:, self._turn, layout.REST_Q :] = poses[:, self.quats]
+        return out
+
+    def put(self, table: Array) -> None:
+        """Put one of these tables, (k, 5), into the packed problem."""
+        self._table[...] = table

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from synovia.clips.feet import contact_spans, runs
 from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik.parallel import Progress
+from synovia.model.feet import contact_spans, runs
 from synovia.model.geometry import Array
 from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
-from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
-from synovia.retargeting.limbs import ARMS, TRUNK, Bounds, calm, keep_velocity
+from synovia.retargeting.limbs import ARMS, TRUNK, Follower, calm, keep_velocity
 from synovia.solver import FullBody
 
 Spans = list[tuple[int, int]]
@@ -184,12 +183,9 @@ def toe_row(body: Body, side: str) -> int | None:
 
 
 def solve_feet(
-    target: Body,
-    parts: Sequence[Part],
+    follower: Follower,
     q: Array,
     paths: Mapping[str, FootPath],
-    bounds: Bounds,
-    fps: float,
     threads: int | None,
     progress: Progress | None,
 ) -> tuple[Array, Array, float]:
@@ -199,19 +195,16 @@ def solve_feet(
     of the pose changes as little as possible. Limbs of hinges with a step beyond its bound are solved once more.
 
     Args:
-        target: The body.
-        parts: Its parts.
+        follower: The body.
         q: Joint values before, (T, nq).
         paths: Target path of each foot, by role.
-        bounds: Largest steps of hinges.
-        fps: Frames per second.
         threads: Number of threads; None for all cores.
         progress: Called with (frames done, all).
 
     Returns:
         Joint values (T, nq), the error of each foot (T, feet), and the error above which a foot is missed.
     """
-    skeleton = target.skeleton
+    target, skeleton = follower.body, follower.body.skeleton
     frames = world_frames(skeleton, q)
     hands = [target.roles[f"{side}_hand"] for side in SIDES if f"{side}_hand" in target.roles]
     places = {target.roles[role]: path.ankle for role, path in paths.items()}
@@ -221,9 +214,9 @@ def solve_feet(
     answer = ik.solve_many({**places, **below}, q, threads=threads, progress=progress)
     out = answer.q
     frames = world_frames(skeleton, out)
-    wanted = np.stack([frames[:, part.target, :9].reshape(-1, 3, 3) for part in parts], axis=1)
-    calm((*TRUNK, *ARMS, *LEGS), target, parts, wanted, out, bounds, fps, {role: p.ankle for role, p in paths.items()})
-    out = keep_velocity(target, out, bounds)
+    wanted = np.stack([frames[:, part.target, :9].reshape(-1, 3, 3) for part in follower.parts], axis=1)
+    calm((*TRUNK, *ARMS, *LEGS), follower, wanted, out, {role: path.ankle for role, path in paths.items()})
+    out = keep_velocity(target, out, follower.bounds)
     frames = world_frames(skeleton, out)
     off = np.stack([np.linalg.norm(frames[:, row, 9:] - path, axis=1) for row, path in places.items()], axis=1)
     return out, off, MISSED * target.leg

@@ -217,27 +217,38 @@ def _frames(x: Array, y: Array) -> Array:
     return np.stack([x, y, cross(x, y)], axis=2)
 
 
-def follow_arms(
-    limbs: Sequence[Limb],
-    target: Body,
-    parts: Sequence[Part],
-    wanted: Array,
-    q: Array,
-    bounds: Bounds,
-    fps: float,
-) -> None:
+@dataclass(frozen=True, eq=False)
+class Follower:
+    """A body that follows the parts of another one.
+
+    Args:
+        body: The body.
+        parts: The parts that both have.
+        bounds: Largest steps of its hinges.
+        fps: Frames per second.
+    """
+
+    body: Body
+    parts: Sequence[Part]
+    bounds: Bounds
+    fps: float
+
+    @property
+    def places(self) -> dict[str, int]:
+        """The place of each part in ``parts``, by role."""
+        return {part.role: k for k, part in enumerate(self.parts)}
+
+
+def follow_arms(limbs: Sequence[Limb], follower: Follower, wanted: Array, q: Array) -> None:
     """Let arms of hinges follow the directions of their bones, and the orientations of their hands; change q in place.
 
     Args:
         limbs: The limbs.
-        target: The body that follows.
-        parts: The parts that both have.
+        follower: The body that follows.
         wanted: World orientations of the parts, (T, parts, 3, 3).
-        q: (T, nq) joint values of the target, from which the search begins.
-        bounds: Largest steps.
-        fps: Frames per second.
+        q: (T, nq) joint values of the body, from which the search begins.
     """
-    number = {part.role: k for k, part in enumerate(parts)}
+    target, number = follower.body, follower.places
     for limb in limbs:
         roles = tuple(role for role in limb.roles if role in number)
         chain = None if limb.ways is None else chain_of(target, roles)
@@ -251,31 +262,29 @@ def follow_arms(
         ]
         if len(roles) > 2:
             terms.append(Orientation(len(chain.rows) - 1, wanted[:, number[roles[2]]], HAND))
-        most = hinge_bounds(chain, target, roles, bounds)
-        q[:, chain.at] = best_follow(chain, target, q, terms, most, fps)
+        q[:, chain.at] = best_follow(chain, follower, q, terms, hinge_bounds(chain, follower, roles))
         target.skeleton.follow(q)
 
 
-def best_follow(chain: Chain, target: Body, q: Array, terms: Sequence[Term], most: Array, fps: float) -> Array:
+def best_follow(chain: Chain, follower: Follower, q: Array, terms: Sequence[Term], most: Array) -> Array:
     """Return the angles (T, hinges) of a chain that follow its terms: from q, or from other starts if a bone is missed.
 
     Args:
         chain: The hinges.
-        target: The body.
-        q: (T, nq) joint values of the target.
+        follower: The body.
+        q: (T, nq) joint values of the body.
         terms: What the chain should do.
         most: Largest steps, (T - 1, hinges) radians.
-        fps: Frames per second.
     """
-    base = base_values(target.skeleton, q, chain.base)
-    calm = CALM * (fps / 30.0) ** 2
+    base = base_values(follower.body.skeleton, q, chain.base)
+    calm = CALM * (follower.fps / 30.0) ** 2
     best, least = chain.follow(base, q[:, chain.at], terms, bounds=most, calm=calm)
     bones = [n for n, term in enumerate(terms) if term.weight == 1.0]
     e, _ = chain.residuals(base, best, terms, derivative=False)
     off = np.linalg.norm(e.reshape(len(e), -1, 3)[:, bones], axis=2)
     free = ~_around_fast(best, most)
     if (off.max(axis=1) > _MISSED)[free].any():
-        for start in _starts(chain, target):
+        for start in _starts(chain, follower.body):
             x, cost = chain.follow(base, np.tile(start, (len(q), 1)), terms, bounds=most, calm=calm)
             if cost < least:
                 best, least = x, cost
@@ -291,16 +300,16 @@ def _around_fast(x: Array, most: Array) -> Bools:
     return out
 
 
-def hinge_bounds(chain: Chain, target: Body, roles: Sequence[str], bounds: Bounds) -> Array:
+def hinge_bounds(chain: Chain, follower: Follower, roles: Sequence[str]) -> Array:
     """Return the largest step of each hinge of a chain, (T - 1, hinges) radians: that of the part that it turns.
 
     Args:
         chain: The hinges.
-        target: The body.
+        follower: The body.
         roles: Parts along the chain, from its base.
-        bounds: Largest steps.
     """
-    ends = [(chain.rows.index(target.roles[role]), role) for role in roles if role in bounds.parts]
+    bounds = follower.bounds
+    ends = [(chain.rows.index(follower.body.roles[role]), role) for role in roles if role in bounds.parts]
     roles_of = [next((role for end, role in ends if end >= k), ends[-1][1]) for k in chain.hinges]
     return np.minimum(np.stack([bounds.parts[role] for role in roles_of], axis=1), _velocity(chain, bounds))
 
@@ -312,33 +321,27 @@ def _velocity(chain: Chain, bounds: Bounds) -> Array:
 
 def calm(
     groups: Iterable[Sequence[str]],
-    target: Body,
-    parts: Sequence[Part],
+    follower: Follower,
     wanted: Array,
     q: Array,
-    bounds: Bounds,
-    fps: float,
     places: Mapping[str, Array] | None = None,
 ) -> None:
     """Solve limbs of hinges with a step beyond its bound once more, in all frames at once; change q in place.
 
     Args:
         groups: Parts in a row, from the base of a limb to its end; those that are missing are left out.
-        target: The body.
-        parts: Its parts.
+        follower: The body.
         wanted: World orientations of the parts, (T, parts, 3, 3).
         q: (T, nq) joint values.
-        bounds: Largest steps.
-        fps: Frames per second.
         places: Positions (T, 3) of some of the parts, which count more than orientations, by role.
     """
-    number = {part.role: k for k, part in enumerate(parts)}
+    target, bounds, number = follower.body, follower.bounds, follower.places
     for group in groups:
         roles = tuple(role for role in group if role in number)
         chain = chain_of(target, roles) if roles else None
         if chain is None:
             continue
-        most = hinge_bounds(chain, target, roles, bounds)
+        most = hinge_bounds(chain, follower, roles)
         if keeps_steps(q[:, chain.at], most):
             continue
         terms: list[Term] = []
@@ -347,13 +350,13 @@ def calm(
             terms.append(Orientation(row, wanted[:, number[role]], 1.0))
             if places is not None and role in places:
                 terms.append(Place(row, np.zeros(3), places[role], PLACE))
-        x = best_follow(chain, target, q, terms, most, fps)
+        x = best_follow(chain, follower, q, terms, most)
         if places is not None and _misses(chain, target, q, x, terms):  # a foot that stands may need a faster leg
             for parts_of in (roles, list(bounds.parts)):  # as fast as its own joints, otherwise as any joint
                 fastest = np.max([bounds.parts[role] for role in parts_of if role in bounds.parts], axis=0)[:, None]
                 most = np.minimum(np.maximum(most, fastest), _velocity(chain, bounds))
                 kept = keeps_steps(q[:, chain.at], most)
-                x = q[:, chain.at] if kept else best_follow(chain, target, q, terms, most, fps)
+                x = q[:, chain.at] if kept else best_follow(chain, follower, q, terms, most)
                 if kept or not _misses(chain, target, q, x, terms):
                     break
         q[:, chain.at] = x

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -15,6 +15,7 @@ from synovia.errors import InputError
 from synovia.ik.parallel import Progress
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind, Skeleton
+from synovia.model.feet import runs
 from synovia.model.geometry import Array, same_side
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
@@ -26,7 +27,7 @@ from synovia.retargeting.feet import Spans, foot_paths, solve_feet
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import uncertain_rest
 from synovia.retargeting.judging.measure import Figures
-from synovia.retargeting.limbs import keep_velocity, largest_steps
+from synovia.retargeting.limbs import Follower, keep_velocity, largest_steps
 from synovia.retargeting.partial import match, still_rows
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
@@ -88,6 +89,23 @@ class Retargeted:
     moves: bool = True
     carried: Collection[str] = ()
     added: int = 0
+
+    def __getitem__(self, frames: slice) -> Retargeted:
+        """Return a part of the motion with its contacts and misses, beside the same part of the original.
+
+        Args:
+            frames: A slice, as of ``motion``. ``worst`` stays that of the whole motion.
+        """
+        motion, kept = self.motion[frames], range(len(self.motion))[frames]
+        missed = frozenset(self.missed_frames)
+        contacts: dict[str, Spans] = {}
+        for role, spans in self.contacts.items():
+            standing = np.zeros(len(self.motion), bool)
+            for first, end in spans:
+                standing[first:end] = True
+            contacts[role] = runs(standing[frames])
+        lost = tuple(k for k, frame in enumerate(kept) if frame in missed)
+        return replace(self, motion=motion, original=self.original[frames], contacts=contacts, missed_frames=lost)
 
     @cached_property
     def held_back(self) -> dict[str, float]:
@@ -216,20 +234,19 @@ def retarget(
 
     Args:
         motion: The motion.
-        skeleton: The target body; a free joint is added above its root if it has none and its base moves. If no pose of
-            its file is a rest pose, give a clip of the body instead, which shows it.
+        skeleton: The target body; a free joint is added above its root if it has none and its base moves. If its file
+            has no rest pose, give a clip of the body instead, in which a rest pose can be found.
         joint_map: (source joint, target joint) by role instead of the automatic match, each a name or a row;
-            ``read_map`` reads a file. Only these parts are carried over. Roles have the names of VRM in snake case; a
-            role that the file of one of the bodies gives a joint, such as a tail, is one too. Start from
-            ``Retargeted.joint_map()``.
+            ``read_map`` reads a file. Only these parts are carried over. Roles are the names of VRM in snake case, and
+            the roles that the file of a body adds, such as a tail. Start from ``Retargeted.joint_map()``.
         rest: Pose of the source that means standing with the arms at the sides or stretched out: ``"file"``, ``"bind"``
             (that of the skin), ``"first"`` (frame), ``"tpose"`` (built from the clip), the number of a frame, a
             ``Pose`` or a pose file. By default the clip and its skeleton show which of these to take; see
             ``Retargeted.stance``.
         up: Axis of the source that points up, for example ``"z"`` or ``"-y"``; None to find it.
         feet: Whether to correct the feet.
-        velocity: Highest velocity of the target's hinges, radians per second: one for all, or by joint, where the other
-            joints keep those of the file; None for those of the file, except across cuts of the clip.
+        velocity: Highest velocity of the target's hinges, radians per second: one for all, or by joint; joints without
+            one have that of the file. None for those of the file, which do not hold across cuts of the clip.
         threads: Number of threads for the feet; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
@@ -275,14 +292,15 @@ def retarget(
         limits = velocity
     most = joint_velocities(own, limits)
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
-    q = follow(source, target, parts, frames, bounds, motion.fps, _pass_of(progress, 0, passes), still)
+    follower = Follower(target, parts, bounds, motion.fps)
+    q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
     q = keep_velocity(target, q, bounds)
     paths = foot_paths(source, target, roles, frames, world_frames(own, q), motion.fps) if feet else {}
     missed: tuple[int, ...] = ()
     worst = 0.0
     if paths:
         last = _pass_of(progress, 1, passes)
-        q, off, tolerance = solve_feet(target, parts, q, paths, bounds, motion.fps, threads, last)
+        q, off, tolerance = solve_feet(follower, q, paths, threads, last)
         worst = float(off.max())
         missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
@@ -328,7 +346,7 @@ def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str
         body = Body(source.skeleton, source.roles, pose.frames, stance.up.vector)
         parts = align(body, target, roles)
         bounds = largest_steps(body, target, frames, clip.fps, np.full(len(target.skeleton), np.inf), strict=False)
-        q = follow(body, target, parts, frames, bounds, clip.fps)
+        q = follow(body, Follower(target, parts, bounds, clip.fps), frames)
         figures = Figures(Motion(target.skeleton, q, clip.fps), clip, shared, (named, None))
         found[pose.name] = {limb.limb: limb.mean for limb in figures.limbs}
     limbs = {limb for off in found.values() for limb in off}

@@ -15,7 +15,7 @@ from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
-from synovia.retargeting.limbs import TRUNK, Bounds, calm, follow_arms, limbs_of, set_planes
+from synovia.retargeting.limbs import TRUNK, Follower, calm, follow_arms, limbs_of, set_planes
 
 _REPORT = 2000  # frames between two reports of progress
 _TURNS = 0.05  # radians by which a radian of a leader turns the end of its path, at least
@@ -179,33 +179,28 @@ def place_hips(target: Body, q: Array, frames: Array, centre: Array) -> None:
 
 def follow(
     source: Body,
-    target: Body,
-    parts: Sequence[Part],
+    follower: Follower,
     frames: Array,
-    bounds: Bounds,
-    fps: float,
     progress: Progress | None = None,
     still: Collection[int] | None = None,
 ) -> Array:
-    """Return joint values (T, nq) of the target that follow a motion: orientations, swing planes, path and height.
+    """Return joint values (T, nq) of a body that follow a motion: orientations, swing planes, path and height.
 
     Args:
         source: The body that moves.
-        target: The body that follows.
-        parts: The parts that both have.
+        follower: The body that follows.
         frames: (T, n, 12) world frames of the source.
-        bounds: Largest steps of the target's hinges.
-        fps: Frames per second.
         progress: Called with (frames done, all).
-        still: Rows above the parts that stay at rest, for a target whose base does not move; None for one that moves.
+        still: Rows above the parts that stay at rest, for a body whose base does not move; None for one that moves.
     """
+    target, parts = follower.body, follower.parts
     wanted = world_rotations(source, target, parts, frames)
     limbs = limbs_of(source, target, [part.role for part in parts], frames)
     set_planes(limbs, target, parts, wanted)
     q = joint_values(target, parts, wanted, progress, still or ())
-    calm(TRUNK, target, parts, wanted, q, bounds, fps)
-    follow_arms(limbs, target, parts, wanted, q, bounds, fps)
-    calm(LEGS, target, parts, wanted, q, bounds, fps)
+    calm(TRUNK, follower, wanted, q)
+    follow_arms(limbs, follower, wanted, q)
+    calm(LEGS, follower, wanted, q)
     if still is None:
         place_hips(target, q, world_frames(target.skeleton, q), hip_centre(source, target, frames))
     return q

@@ -33,28 +33,30 @@ from synovia.solver.base import KERNEL_GOALS, LARGEST, IteratingSolver, Kernel, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullBody(IteratingSolver):
-    """Any number of goals in any number of strict priority levels, for characters and humanoids with a moving root.
+    """Goals in any number of strict priority levels, for characters and humanoids with a moving root.
 
-    In each step, every level takes its optimum within the limits among the motions that leave the levels above
-    unchanged. So a goal of a lower priority never worsens one above, not even with joints at their limits. Weights
-    count inside a level. Motion that all goals leave free follows a ``RestGoal``, or stays as near to the start as it
-    can.
+    In each step, every level takes its optimum within the limits, among the motions that do not change the levels
+    above. So a goal never worsens one of a higher priority, even if joints are at their limits. Weights count within a
+    level. Where the goals leave a choice, the pose follows a ``RestGoal``; without one, it stays near the start.
 
     Args:
         max_steps: Steps of one attempt.
-        attempts: Attempts, restarts included. More of them do not help goals that lose to others.
-        seed: Seed of the restarts.
-        error_damping: Factor of a level's squared error in its damping.
-        constant_damping: Damping that remains at the target; keeps singular poses solvable.
-        largest_step: Largest motion of a joint by one level in one step, radians (lengths: reaches).
-        largest_move: Largest motion of a joint in one solve, or in one frame of ``track``: its velocity limit times the
-            time of a frame. One number for all joints, radians (lengths: reaches), or numbers by joint, radians or
-            length units, such as those of ``skeleton.moves_in(seconds)``; other joints then have no bound. A hard
-            limit in every level; for a free root, along each axis and of its rotation. A mimic joint restricts its
-            leader. A start that is farther outside the limits of a joint is an error. Needs ``attempts=1``.
-        rest_step: A ``RestGoal`` has converged when the last step is not longer than this (radians, reaches).
-        softening: Last part of a chain's reach in which a target counts as nearer than it is, so that limbs do not
-            snap straight; 0.02 for motion. The distance that is left counts as a miss.
+        attempts: Number of attempts: the first starts from the start pose, the others from random poses. They do not
+            help a goal that conflicts with a goal of a higher priority.
+        seed: Seed of the random poses.
+        error_damping: Damping of a level, as a factor of its squared error.
+        constant_damping: Damping that is added to it, and keeps singular poses solvable at the target.
+        largest_step: Largest motion of a joint for one level in one step, radians; reaches for a slide (``IK.reach``).
+        largest_move: Largest motion of a joint in one solve, or in one frame of ``track``: a hard limit in all levels.
+            For a velocity limit, give the velocity times the duration of a frame. One number is for all joints, in
+            radians or reaches. Numbers by joint, as ``skeleton.moves_in(seconds)`` returns them, are in radians or
+            length units; other joints are then unlimited. A free root may move so far along each axis, and rotate so
+            far. A mimic joint also limits its leader. It is an error if a start is farther than that outside the limits
+            of a joint. Needs ``attempts=1``.
+        rest_step: A ``RestGoal`` has converged when a step is not longer than this, radians or reaches.
+        softening: Last fraction of a chain's reach in which the chain straightens slowly, so that limbs do not snap
+            straight: a target there, or beyond, is moved nearer. The distance to the given target then counts as a
+            miss. 0.02 suits motion; 0 turns it off.
 
     References:
         Escande, Mansard & Wieber (2014), *Hierarchical quadratic programming*; Flacco & De Luca (2015), *Discrete-time

@@ -41,26 +41,27 @@ _MOST_JOINTS = 16  # of an arm in a SIMD batch; see kernels.simd.arm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NullSpace(ChecksArguments):
-    """Secondary objectives: weights of the terms of a function H(q) that is minimised without disturbing the goals.
+    """Secondary objectives: a function H(q) that is minimised in the null space of the goals.
 
-    The step is dq = J⁺e + (J⁺J - 1)∇H; the projector keeps ∇H from changing the goals. Once all goals hold, the pose
-    moves on among the poses that meet them, to the nearest minimum of H. A pose that misses a goal ignores H.
+    H is a weighted sum of the terms below. Each step is dq = J⁺e + (J⁺J - 1)∇H, where the projector removes the part of
+    ∇H that would move the goals. Once all goals are reached, the solver goes on along the poses that reach them, to the
+    nearest minimum of H. If a goal is missed, H does not change the answer.
 
     Args:
-        posture: Weight of the preferred values: Σ αi (qi - qi,opt)², αi the joint's stiffness (``Joint.stiffness``) and
-            qi,opt its preferred value (a ball: the squared angle from its rest). Joints without stiffness do not count.
-            A ``RestGoal`` has weights and values of its own, and needs no ``NullSpace``.
-        center: Weight of the distance from the middle of the ranges: Σ (q - mid)² / half², over all limited joints.
-        margins: Weight of the same term, counted from the inner edge of a margin at each end of the range, 0 between.
-            Limits are hard with or without it.
-        margin: Width of the margins, a fraction of half the range; needs ``margins``.
-        manipulability: Weight of -log √det(J Jᵀ), which keeps away from singular poses. J is that of all goals together
-            but custom ones.
-        gradient: Any other term of H: a function of a ``Pose`` that returns its derivative (nv,) by the velocities of
-            all joints in order: 1 for a hinge or slide, 3 for a ball (angular velocity in the joint's frame), 6 for a
-            free joint (translation first). A term with a second derivative of about 1 per squared radian converges in
-            the fewest steps. It moves the joints that a goal depends on; a ``RestGoal`` on others adds those. It is
-            called from Python in every step, so a solve takes milliseconds, not microseconds.
+        posture: Weight of Σ αi (qi - qi,opt)², the distance from the preferred values. αi is the stiffness of a joint
+            (``Joint.stiffness``); joints without stiffness do not count. For a ball, the distance is its angle from
+            rest. A ``RestGoal`` needs no ``NullSpace``: it has weights and values of its own.
+        center: Weight of Σ (q - mid)² / half² over all limited joints, the distance from the middle of their ranges.
+        margins: Weight of Σ d² / half², where d is how far a value is inside a margin at an end of its range, and 0
+            between the margins. Limits are hard constraints with or without it.
+        margin: Width of the margins as a fraction of half the range. Needs ``margins``.
+        manipulability: Weight of -log √det(J Jᵀ), which keeps away from singular poses. J is the Jacobian of all goals
+            except custom ones.
+        gradient: Gradient of a term of your own: a function that takes a ``Pose`` and returns the derivative, (nv,), by
+            the velocities of all joints in order: 1 for a hinge or slide, 3 for a ball (angular velocity in the joint's
+            frame), 6 for a free joint (translation first). A term with a second derivative of about 1 per squared
+            radian converges in the fewest steps. It moves only joints on which a goal depends; a ``RestGoal`` on other
+            joints adds them. Python calls it in every step, so a solve takes milliseconds instead of microseconds.
 
     Keep the elbow low, with a gradient by differences:
 

@@ -20,7 +20,7 @@ _LIMB = "a ball and below it a hinge or ball, that is shoulder and elbow, or hip
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoBone(ClosedForm):
-    """Arms and legs in closed form: the two nearest joints above each goal move, everything else stays as it is.
+    """Arms and legs in closed form: the two nearest joints above each goal move, and all other joints stay.
 
     The limb is found from the goal: its joint is the tip (for a ``PoseGoal`` it also takes the rotation), the moving
     joint above is the elbow or knee (a hinge or a ball), and the next one the shoulder or hip (a ball). Fixed joints
@@ -32,14 +32,15 @@ class TwoBone(ClosedForm):
     arrived, frames miss the pole goal and report by how much.
 
     Args:
-        softening: Last part s of the reach L in which the tip slows down: for a target at distance x > (1 - s) L the
-            tip goes to the distance L (1 - s exp(-(x - (1 - s) L) / (s L))). The distance that is left counts as a
-            miss. With 0 the limb straightens exactly at its reach, and snaps a little; 0.02 keeps a knee calm.
-        twist: Turn of the plane about the line from root to tip, radians: away from the pole, or without a pole from
-            the plane of the start pose (in a track: of the first).
-        weight: Part of the way from the start pose (in a track: the first) to the solution, 0 to 1.
-        pace: Largest turn of the plane towards a pole in a track, radians for each reach that the goals move. 35 is
-            5 degrees a millimetre for a limb of 0.4 m.
+        softening: Last fraction s of the reach L in which the limb straightens slowly, so that the knee does not snap.
+            For a target at a distance x > (1 - s) L from the root, the tip goes to the distance
+            L (1 - s exp(-(x - (1 - s) L) / (s L))). The distance to the given target then counts as a miss. 0.02 suits
+            motion; with 0, the limb is straight exactly at its reach.
+        twist: Rotation of the plane about the line from root to tip, radians: away from the pole, or without a pole
+            away from the plane of the start pose (in a track, that of the first frame).
+        weight: Fraction of the way from the start pose (in a track, that of the first frame) to the solution, 0 to 1.
+        pace: Largest rotation of the plane towards a pole in a track, radians for each reach that the goals move. For a
+            limb of 0.4 m, 35 is 5 degrees a millimetre.
 
     References:
         Tolani, Goswami & Badler (2000), *Real-time inverse kinematics techniques for anthropomorphic limbs*; the third

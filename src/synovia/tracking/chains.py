@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -192,10 +192,8 @@ class Chain:
         e, slopes = self.residuals(base, x, terms)
         cost = _cost(e, x, bounds, calm)
 
-        def step(
-            blocks: Array, gradient: Array, box: tuple[Array, Array, Array], damping: float
-        ) -> tuple[tuple[Array, Array, Array], float]:
-            trial = _nearby(blocks, gradient, damping, *box, bounds, calm)
+        def step(blocks: Array, gradient: Array, box: _Box, damping: float) -> tuple[tuple[Array, Array, Array], float]:
+            trial = _nearby(blocks, gradient, damping, box, bounds, calm)
             e, slopes = self.residuals(base, trial, terms)
             return (trial, e, slopes), _cost(e, trial, bounds, calm)
 
@@ -204,7 +202,7 @@ class Chain:
             back = np.swapaxes(slopes, 1, 2)
             blocks, gradient = back @ slopes, (back @ e[:, :, None])[:, :, 0]
             low, high = np.maximum(self.lower, x - _LARGEST), np.minimum(self.upper, x + _LARGEST)
-            better = damping.descend(cost, partial(step, blocks, gradient, (x, low, high)))
+            better = damping.descend(cost, partial(step, blocks, gradient, _Box(x, low, high)))
             if better is None:
                 break
             gained = cost - better[1]
@@ -221,9 +219,15 @@ def _cost(e: Array, x: Array, bounds: Array, calm: float) -> float:
     return float(np.sum(e * e) + calm * np.sum(way * way) + BEYOND * np.sum(beyond * beyond))
 
 
-def _nearby(
-    blocks: Array, gradient: Array, damping: float, x: Array, low: Array, high: Array, bounds: Array, calm: float
-) -> Array:
+class _Box(NamedTuple):
+    """Angles (T, n), and the sides of the box around them in which a step may end."""
+
+    x: Array
+    low: Array
+    high: Array
+
+
+def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: Array, calm: float) -> Array:
     """Minimize the quadratic model of the cost in a box, (T, n).
 
     The angles in the box's sides and the steps beyond their bounds are found by repeated solves (a semismooth Newton
@@ -233,12 +237,11 @@ def _nearby(
         blocks: (T, n, n) Gauss-Newton matrices of the terms.
         gradient: (T, n) minus their gradient, by halves.
         damping: Relative to the curvature of each angle.
-        x: (T, n) angles.
-        low: (T, n) lower sides of the box.
-        high: (T, n) upper sides.
+        box: The angles and their box.
         bounds: (T - 1, n) largest steps.
         calm: Weight of squared steps.
     """
+    x, low, high = box
     count, n = x.shape
     diagonal = np.einsum("tii->ti", blocks)
     damped = diagonal + damping * np.maximum(diagonal + 2.0 * calm, _LEAST)

@@ -11,7 +11,7 @@ nearest. With a solver that bounds motion, the point only catches up with a targ
 that moves by δ at a distance d from a joint rotates the joint by about δ / d, or a few times that near a straight limb.
 A joint that rotates by much more has flipped. In fast motion, the targets move fast as well, so it is not a flip. A
 limb has flipped as well if it swings about the line between its ends while its pole crosses that line or is close to
-it: the nearer the pole, the more swing its small way would explain. Iterative solvers may swing a frame later.
+it. There a small motion of the pole would explain any swing. Iterative solvers may swing a frame later.
 
 **Switches.** A closed form takes the branch nearest to the previous frame. Where that branch ends, at a limit or a
 singular pose, the next branch may be far away. To tell a switch from fast motion, a frame with a large step is solved
@@ -52,9 +52,10 @@ _HOP: Final = 3.0  # smallest ratio of a hop of a goal's point to the targets' m
 _SEEN: Final = 0.15  # a flip changes at least one joint value by more; a quaternion by at least 0.17
 _MORE: Final = 10.0  # smallest ratio of a flip's rotation to its targets'; a limb that begins to bend has about 4
 _SWING: Final = 1.2  # radians; smallest swing of a limb that is a flip if its pole crosses the limb
-_CLOSE: Final = (0.75, 0.25)  # a pole crosses a limb if it passes its line at a smaller part of its distances there
-# before and after: of the smaller one, or of the larger one where it comes from far or goes far
-_NEAR: Final = 0.1  # or if it is nearer to its line, as a fraction of the limb's length
+# A pole crosses a limb if it comes nearer to the limb's line than these fractions of the smaller and of the larger of
+# its distances before and after, or than this fraction of the limb's length
+_CLOSE: Final = (0.75, 0.25)
+_NEAR: Final = 0.1
 _STRAIGHT: Final = 1e-3  # a limb bends if its middle is farther from the line of its ends; a fraction of its length
 _LARGE: Final = 0.2  # norm of the joints' steps, radians and reaches; smallest that may be a switch
 _PARTS: Final = (4, 32)  # numbers of small steps; four are enough for most frames without a switch

@@ -15,7 +15,7 @@ from synovia.kernels.layout import BLOCK, BLOCK_Q, RATIO, SCALAR, STATUS
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.model.pose import inside_limits
-from synovia.tracking.trajectory import Model, Terms, solve_in_windows
+from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
 Bools = NDArray[np.bool_]
 _PULL: Final = 1e-6  # weight of the original track, for joints that no goal determines
@@ -61,7 +61,7 @@ def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads
         pull=np.full(model.columns, _PULL),
         smooth=np.full(model.columns, (seconds * fps) ** 4),
     )
-    calm = solve_in_windows(model, terms, q, steps=_STEPS, enough=_ENOUGH, progress=progress)
+    calm = solve_in_windows(model, terms, q, Effort(_STEPS, _ENOUGH), progress=progress)
     return _replace(ik, model, rows, calm, Status.CONFLICT)
 
 

@@ -24,7 +24,7 @@ from synovia.viewer.editing.session import Session
 from synovia.viewer.retarget.open import retarget_opening
 from synovia.viewer.scene.skin import surface_with
 from synovia.viewer.serving.recent import note_recent
-from synovia.viewer.serving.view import Host, Opening, PageOptions, View, serve
+from synovia.viewer.serving.view import Host, Opening, PageOptions, PageSettings, View, serve
 
 if TYPE_CHECKING:
     from synovia.viewer.page.page import Page
@@ -72,7 +72,9 @@ def view(
         >>> page = sy.view("character.glb")  # doctest: +SKIP
         >>> page.wait()  # doctest: +SKIP
     """
-    out = serve(opening(model, goals, clip=clip, solver=solver, root=root, tolerance=tolerance), **options)
+    out = serve(
+        opening(model, goals, clip=clip, solver=solver, root=root, tolerance=tolerance), PageSettings(**options)
+    )
     if isinstance(model, str | Path):
         note_recent(model)
     return out
@@ -103,7 +105,7 @@ def view_retarget(
         SynoviaError: If a file or the map cannot be used.
     """
     optional_package("viser", "the live page needs viser", "view")
-    return serve(retarget_opening(clip, onto, joint_map, rest, animated), **options)
+    return serve(retarget_opening(clip, onto, joint_map, rest, animated), PageSettings(**options))
 
 
 def opening(

@@ -32,9 +32,9 @@ def inspect(file: str, model: str | None, as_json: bool) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("name", cls=Argument, type=Word(("goals", "track")), help="Which schema.")
+@click.argument("name", cls=Argument, type=Word(("goals", "track", "edit")), help="Which schema.")
 def schema(name: str) -> None:
-    """Print the JSON schema of goal files or track files."""
+    """Print the JSON schema of goal, track or layer files."""
     from importlib.resources import files
 
     emit(files("synovia").joinpath("files", "schemas", f"{name}-1.json").read_text(encoding="utf-8"))

@@ -25,11 +25,11 @@ class SwingTwist(Limit):
     The swing is a rotation vector (sx, sy) normal to the twist axis, allowed where (sx / a)² + (sy / b)² <= 1 with a
     half-angle of its own in each direction; the twist about the bone is allowed in an interval.
 
-    Without ``frame``, the twist axis is the bone of the joint that gets the limit, at rest. The bone goes to the child
-    (with several children: along the sum of the bones to them), or, without a child, on from the parent. The x axis
-    points to the left of the body, so that a leg swings forward towards -x and back towards +x; of a bone that points
-    to a side, such as an arm in a T pose, it points up. Both are the part normal to the bone, and y = z × x. A skeleton
-    without ``up`` and ``forward`` has y up and faces z. Look at ``skeleton.joint(name).limit`` for the frame.
+    Without ``frame``, the twist axis is the rest direction of the joint's bone, which leads to the child. With several
+    children, it is the sum of the bones to them; without a child, it continues the bone from the parent. The x axis
+    points to the left of the body, so that a leg swings forward towards -x and back towards +x. For a bone that points
+    sideways, such as an arm in a T pose, it points up. In both cases x is made normal to the bone, and y = z × x. A
+    skeleton without ``up`` and ``forward`` has y up and faces z. ``skeleton.joint(name).limit`` shows the frame.
 
     Args:
         x: Half-angles (towards -x, towards +x) of the swing about the frame's x axis, radians, each 0 to pi.

@@ -122,7 +122,7 @@ def judge(
         joint_map: (source joint, own joint) by role, as in ``retarget``; None to match joints by their roles.
         up: The axis of the clip that points up, such as ``"z"``; None to find it.
         source_up: The same for the source.
-        flips: Frames in which the points are flipped that the clip was fitted to; None for those of a fitted motion.
+        flips: Frames in which the points are flipped to which the clip was fitted; None for those of a fitted motion.
         missed: Frames in which goals are missed, such as ``missed_frames`` of a tracked or retargeted motion.
         errors: Distances of the points that the clip was fitted to, (T, K), length units of the clip, NaN where a point
             was not seen; None for those of a fitted motion.

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
 from importlib import import_module
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -134,15 +134,26 @@ class Terms:
         )
 
 
+class Effort(NamedTuple):
+    """How long one window is solved.
+
+    Args:
+        steps: Most steps, for each factor of the goals' weights.
+        enough: Relative decrease of the cost below which it stops.
+    """
+
+    steps: int
+    enough: float
+
+
 @one_blas_thread
 def solve_in_windows(
     model: Model,
     terms: Terms,
     q: Array,
+    effort: Effort,
     *,
     shares: Sequence[float] = (1.0,),
-    steps: int,
-    enough: float,
     progress: Progress | None = None,
 ) -> Array:
     """Minimize the cost from joint values q (T, nq); each window starts with solved frames of the previous one.
@@ -151,9 +162,8 @@ def solve_in_windows(
         model: The problem of each frame.
         terms: The cost terms.
         q: Start, (T, nq), inside the limits.
+        effort: How long each window is solved.
         shares: Factors of the goals' weights, used in order; increasing ones avoid poor minima.
-        steps: Most steps of one window and factor.
-        enough: Relative decrease of the cost below which it stops.
         progress: Called with the fraction of the work that is done.
     """
     q = q.copy()
@@ -166,9 +176,7 @@ def solve_in_windows(
         for k, share in enumerate(shares):
             low, high = (new + (last - new) * (k + i) / len(shares) for i in (0, 1))
             report = None if progress is None else part_of(progress, low / count, high / count)
-            q[first:last] = _solve_window(
-                model, part.scaled(share), q[first:last], steps=steps, enough=enough, progress=report
-            )
+            q[first:last] = _solve_window(model, part.scaled(share), q[first:last], effort, report)
         if last == count:
             return q
         first = last - LEAD
@@ -179,36 +187,27 @@ def part_of(progress: Progress, low: float, high: float) -> Progress:
     return lambda done: progress(low + done * (high - low))
 
 
-def _solve_window(
-    model: Model,
-    terms: Terms,
-    q: Array,
-    *,
-    steps: int,
-    enough: float,
-    progress: Progress | None,
-) -> Array:
+def _solve_window(model: Model, terms: Terms, q: Array, effort: Effort, progress: Progress | None) -> Array:
     """Minimize the cost of one window from joint values q (T, nq).
 
     Args:
         model: The problem of each frame.
         terms: The cost terms.
         q: Start, (T, nq), inside the limits.
-        steps: Most steps.
-        enough: Relative decrease of the cost below which it stops.
+        effort: How long it is solved.
         progress: Called after every step with the fraction of the work that is done.
     """
     cost = _cost(model, terms, q)
     damping = Damping(least=_DAMPING, most=_MOST_DAMPING, after_failure=1e-4)
-    for k in range(steps):
+    for k in range(effort.steps):
         better = damping.descend(cost, partial(_step, model, terms, q, _normal_equations(model, terms, q)))
         if better is None:
             break
         gained = cost - better[1]
         q, cost = better
         if progress is not None:
-            progress((k + 1) / steps)
-        if gained <= enough * cost:
+            progress((k + 1) / effort.steps)
+        if gained <= effort.enough * cost:
             break
     if progress is not None:
         progress(1.0)

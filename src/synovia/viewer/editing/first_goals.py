@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from synovia.clips.feet import feet_of
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
+from synovia.model.feet import feet_of
 from synovia.model.geometry import Array, align_z
 from synovia.model.tree import ancestors
 from synovia.viewer.editing.goals import Goals

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from synovia.errors import SynoviaError
 from synovia.viewer.page.style import reading_time
+
+Event = Literal["update", "click", "upload", "trigger"]
 
 
 class Message:
@@ -51,20 +53,17 @@ def connect(
     action: Callable[[Any], None],
     message: Message,
     *,
-    click: bool = False,
-    command: bool = False,
-    upload: bool = False,
+    on: Event = "update",
     slow: bool = False,
 ) -> Any:
-    """Call an action with the new value of a control after each change, and return the control.
+    """Call an action with the value of a control after each event, and return the control.
 
     Args:
         handle: The control.
         action: The action.
         message: Message that shows the errors of the action.
-        click: Whether the control is a button or a group of buttons.
-        command: Whether it is a command with a key, which has no value.
-        upload: Whether it is a button that sends a file.
+        on: The event: ``"update"`` of a value, ``"click"`` of a button or a group of buttons, ``"upload"`` of a file by
+            a button, or ``"trigger"`` of a command with a key, which has no value.
         slow: Whether the action is slow. It then runs beside other messages, once at a time.
     """
     running = threading.Lock()
@@ -77,7 +76,7 @@ def connect(
             return
         before = message.mark
         try:
-            action(None if command else handle.value)
+            action(None if on == "trigger" else handle.value)
         except (SynoviaError, ValueError, TypeError, ArithmeticError, LookupError, OSError) as error:
             message.show(str(error))
         else:
@@ -89,7 +88,6 @@ def connect(
     async def soon(event: Any) -> None:
         act(event)
 
-    kinds = ((command, "on_trigger"), (click, "on_click"), (upload, "on_upload"))
-    register = getattr(handle, next((name for chosen, name in kinds if chosen), "on_update"))
+    register = getattr(handle, f"on_{on}")
     register(act if slow else soon)
     return handle

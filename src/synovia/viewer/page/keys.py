@@ -89,7 +89,7 @@ class Keys:
     def _add(self, label: str, key: Any, action: Callable[[], Any], modifier: Any = None) -> Any:
         """Register a command with its key; the page shows the errors of its action."""
         command = self._page.client.gui.add_command(label, hotkey=key, modifier=modifier)
-        return connect(command, lambda _: action(), self._page.message, command=True)
+        return connect(command, lambda _: action(), self._page.message, on="trigger")
 
     def _targets(self) -> list[GoalEditor]:
         """Return the goals whose targets are in the scene."""

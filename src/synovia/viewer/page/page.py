@@ -18,7 +18,8 @@ from synovia.viewer.page.actions import Actions
 from synovia.viewer.page.control import Message
 from synovia.viewer.page.style import BAD, BRANDS, DIM, GOOD, WARN, note, safe, status_line, style
 from synovia.viewer.page.tab import Navigation, Tab
-from synovia.viewer.scene.scene import Look, Scene
+from synovia.viewer.scene.scene import Scene
+from synovia.viewer.scene.skin import Look
 from synovia.viewer.serving.view import Host
 
 if TYPE_CHECKING:

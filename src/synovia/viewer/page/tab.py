@@ -133,4 +133,5 @@ class Tab(ABC):
         slow: bool = False,
     ) -> Any:
         """Call an action after each change of a control, and show its errors on the page, see ``control.connect``."""
-        return connect(handle, action, self.page.message, click=click, upload=upload, slow=slow)
+        on = "click" if click else "upload" if upload else "update"
+        return connect(handle, action, self.page.message, on=on, slow=slow)

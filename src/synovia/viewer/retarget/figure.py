@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.draw.theme import Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
-from synovia.surface import Surface
 from synovia.viewer.scene.bodies import BodyMeshes, build
-from synovia.viewer.scene.skin import Skin
+from synovia.viewer.scene.skin import Look, Skin
 
 if TYPE_CHECKING:
     from viser import ClientHandle
@@ -28,10 +26,8 @@ class Figure:
         client: The browser.
         name: Its name in the scene.
         skeleton: Its skeleton.
-        surface: The surface of the body.
-        theme: Colours.
+        look: How it looks.
         scale: Scene units per length unit.
-        shadows: Whether it casts a shadow.
         pick: Function that gets the row of a joint that somebody clicks.
     """
 
@@ -40,22 +36,19 @@ class Figure:
         client: ClientHandle,
         name: str,
         skeleton: Skeleton,
-        surface: Surface,
-        theme: Theme,
+        look: Look,
         scale: float,
-        *,
-        shadows: bool,
         pick: Callable[[int], None],
     ) -> None:
         """Add bones, joints and surface."""
-        self.skeleton, self._theme, self.scale = skeleton, theme, scale
-        self._build, self._pick = build(skeleton, theme, scale), pick
+        self.skeleton, self._theme, self.scale = skeleton, look.theme, scale
+        self._build, self._pick = build(skeleton, look.theme, scale), pick
         self._rows = {int(row): k for k, row in enumerate(self._build.bones)}
         frames = np.array(skeleton.rest_pose().frames)
-        self._meshes = BodyMeshes(client.scene, name, self._build, frames[:, 9:] * scale, shadows=shadows)
+        self._meshes = BodyMeshes(client.scene, name, self._build, frames[:, 9:] * scale, shadows=look.shadows)
         self._bones, self._joints = self._meshes.bones, self._meshes.joints
         self._joints.on_click(self._clicked)
-        self._skin = Skin(client, surface, scale=scale, world=frames, shadows=shadows, name=name)
+        self._skin = Skin(client, look, scale, frames, name=name)
         self._colours = self._build.bone_colours
         self._chosen: set[int] = set()
 

@@ -25,6 +25,7 @@ from synovia.viewer.page.style import BRANDS, GOOD, WARN, note, safe
 from synovia.viewer.retarget.figure import Figure
 from synovia.viewer.retarget.limbs import BAD, FAIR, Limb
 from synovia.viewer.retarget.transfer import Outcome, Transfer
+from synovia.viewer.scene.skin import Look
 from synovia.viewer.serving.view import Aim, Host
 
 if TYPE_CHECKING:
@@ -89,8 +90,7 @@ class RetargetPage:
         bodies = transfer.motion.skeleton, transfer.target
         self.figures = [
             Figure(
-                client, f"/{name}", body, surface, theme, scale,
-                shadows=shadows, pick=lambda row, way=way: self._pick(way, row),
+                client, f"/{name}", body, Look(surface, dark, shadows), scale, lambda row, way=way: self._pick(way, row)
             )
             for way, (name, body, surface, scale) in enumerate(
                 zip(("source", "target"), bodies, surfaces, scales, strict=True)

@@ -67,7 +67,7 @@ class Panel:
 
     def _on(self, handle: Any, action: Callable[[Any], None], *, click: bool = False, slow: bool = False) -> Any:
         """Call an action after each change of a control."""
-        return connect(handle, action, self.page.message, click=click, slow=slow)
+        return connect(handle, action, self.page.message, on="click" if click else "update", slow=slow)
 
     def _sets(self, handle: Any, owner: object, name: str) -> Any:
         """Set an attribute to the value of a control after each change."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,7 +25,7 @@ from synovia.viewer.scene.lines import add_lines
 from synovia.viewer.scene.path import ClipPath
 from synovia.viewer.scene.rings import Rings
 from synovia.viewer.scene.sketches import Sketches
-from synovia.viewer.scene.skin import Skin
+from synovia.viewer.scene.skin import Look, Skin
 from synovia.viewer.scene.targets import SNAPS, Ranges, Targets
 from synovia.viewer.serving.view import Aim
 
@@ -47,21 +46,6 @@ _NEAR: Final = 5.0  # body sizes: the first view leaves out what a clip does far
 _TILT: Final = 1e-3  # of the line of sight from above, so that the front of the body is below
 _FILLED: Final = 0.9  # of the width and the height, on a phone of the upper half: the most that joints may fill
 _PHONE: Final = 0.7  # width over height; a page below this is that of a phone
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """How a body looks.
-
-    Args:
-        surface: Its surface.
-        dark: Whether the background is dark.
-        shadows: Whether the body casts a shadow.
-    """
-
-    surface: Surface
-    dark: bool = False
-    shadows: bool = True
 
 
 class Scene:
@@ -86,7 +70,7 @@ class Scene:
         """Add the body, the floor and the camera."""
         self.client, self._state, self._body, self._goals = client, session.state, session.body, session.goals
         self.scale = scene_scale(session.state)
-        self.theme: Theme = THEMES["dark" if look.dark else "light"]
+        self.theme: Theme = look.theme
         self.arcs = "selected"
         self.joint: int | None = None  # the selected one, a row of the given skeleton
         self._select_joint = on_joint
@@ -116,7 +100,7 @@ class Scene:
         client.camera.on_update(self._look)
         world = session.animation.start().frames[session.body.rooted.added :]
         self.look = first_look(session.body.given, look.surface)
-        self._skin = Skin(client, look.surface, scale=self.scale, world=world, shadows=look.shadows, shown=self.look)
+        self._skin = Skin(client, look, self.scale, world, shown=self.look)
         self.choose_look(self.look)
 
     def _make_floor(self, positions: Array) -> None:

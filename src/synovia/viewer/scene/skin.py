@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from synovia.draw.theme import THEMES, Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.surface import Part, Surface, surface_of_skeleton
@@ -35,15 +36,34 @@ def surface_with(skeleton: Skeleton) -> Surface:
     return Surface(found.parts, (*skeleton.notes, *found.notes), found.partial)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """How a body looks.
+
+    Args:
+        surface: Its surface.
+        dark: Whether the background is dark.
+        shadows: Whether the body casts a shadow.
+    """
+
+    surface: Surface
+    dark: bool = False
+    shadows: bool = True
+
+    @property
+    def theme(self) -> Theme:
+        """Colours of the scene."""
+        return THEMES["dark" if self.dark else "light"]
+
+
 class Skin:
     """A surface in one browser's scene.
 
     Args:
         client: The browser.
-        surface: The surface.
+        look: How the body looks.
         scale: Scene units per length unit.
         world: World frames of the joints, (n, 12), length units.
-        shadows: Whether the surface casts a shadow.
         name: Name of the body in the scene.
         shown: What is shown first, one of ``SHOWN``.
     """
@@ -51,31 +71,30 @@ class Skin:
     def __init__(
         self,
         client: ClientHandle,
-        surface: Surface,
-        *,
+        look: Look,
         scale: float,
         world: Array,
-        shadows: bool,
+        *,
         name: str = "/body",
         shown: str = "both",
     ) -> None:
         """Make the meshes."""
         self._scale, self._hidden, self._paint = scale, shown == "bones", Paint()
         self._parts: list[tuple[Any, Any, tuple[_Set, _Set], Array, Array]] = []
-        look: dict[str, Any] = {
+        material: dict[str, Any] = {
             "side": "double",
             "opacity": _TRANSLUCENT if shown == "both" else None,
             "visible": not self._hidden,
-            "cast_shadow": shadows,
+            "cast_shadow": look.shadows,
             "receive_shadow": False,
         }
         # If a mesh replaces one of the same name, the browser keeps the old material and its texture.
         root = f"{name}/surface{next(_NUMBERS)}"
-        for number, part in enumerate(surface.parts):
+        for number, part in enumerate(look.surface.parts):
             path = f"{root}/{number}"
-            look |= {"color": part.colour, "flat_shading": part.flat}
+            material |= {"color": part.colour, "flat_shading": part.flat}
             if part.weights.max(axis=1).min() > _RIGID:
-                self._add_rigid(client, path, part, look)
+                self._add_rigid(client, path, part, material)
                 continue
             weights = np.zeros((len(part.vertices), len(part.rows)), np.float32)
             for k in range(part.bones.shape[1]):
@@ -88,13 +107,13 @@ class Skin:
                 bone_wxyzs=turns,
                 bone_positions=places,
                 skin_weights=weights,
-                **look,
+                **material,
             )
             self._parts.append((part, handle, bone_setters(handle), places, turns))
             self._paint_mesh(client, path, part)
         self.show(world)
 
-    def _add_rigid(self, client: ClientHandle, name: str, part: Part, look: dict[str, Any]) -> None:
+    def _add_rigid(self, client: ClientHandle, name: str, part: Part, material: dict[str, Any]) -> None:
         """Add a part whose vertices follow one joint each: a plain mesh for each joint, which moves as a whole."""
         own = np.take_along_axis(part.bones, part.weights.argmax(axis=1)[:, None], axis=1)[:, 0]
         for bone in np.unique(own[part.faces[:, 0]]).tolist():
@@ -107,7 +126,7 @@ class Skin:
                 f"{name}/{bone}",
                 (local * self._scale).astype(np.float32),
                 faces.astype(np.uint32),
-                **look,
+                **material,
             )
             one = replace(
                 rigid_part(local, faces, int(part.rows[bone]), np.eye(4)),

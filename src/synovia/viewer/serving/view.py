@@ -47,6 +47,18 @@ class PageOptions(TypedDict, total=False):
     browser: bool
 
 
+@dataclass(frozen=True, slots=True)
+class PageSettings:
+    """The values of ``PageOptions``, with their defaults."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    token: str | None = None
+    dark: bool = False
+    shadows: bool = True
+    browser: bool = False
+
+
 class AnyPage(Protocol):
     """The page of one browser."""
 
@@ -272,34 +284,22 @@ def _first_camera(client: Any) -> Any:
     return InitialCameraConfig(client._websock_connection.queue_message)  # noqa: SLF001
 
 
-def serve(
-    opening: Opening,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8080,
-    token: str | None = None,
-    dark: bool = False,
-    shadows: bool = True,
-    browser: bool = False,
-) -> View:
+def serve(opening: Opening, settings: PageSettings) -> View:
     """Start a view, with a random token if its address needs one.
 
     Args:
         opening: What a browser sees first.
-        host: As in ``PageOptions``, also the others.
-        port: Port to try first, 0 for any.
-        token: Secret that browsers must send.
-        dark: Whether the page starts dark.
-        shadows: Whether bodies cast a shadow.
-        browser: Whether to open a browser.
+        settings: How it is served.
 
     Raises:
         InputError: If the host is not an address of this machine, or there is no such port.
     """
-    check_address(host, port)
+    host, token = settings.host, settings.token
+    check_address(host, settings.port)
     if not token:  # an empty one protects nothing
         token = None if is_local(host) else secrets.token_urlsafe(24)
-    out = View(opening, Rules(host=host, token=token), int(port), dark=dark, shadows=shadows)
-    if browser:
+    rules = Rules(host=host, token=token)
+    out = View(opening, rules, int(settings.port), dark=settings.dark, shadows=settings.shadows)
+    if settings.browser:
         webbrowser.open(out.url)
     return out

@@ -1,7 +1,7 @@
 """Damaged files of every format: each is read, or refused by an error of the package, in a second and 512 MiB.
 
-    python benchmarks/fuzz/run.py --cases 1000000
-    python benchmarks/fuzz/run.py --seed 1 --case 4711        # one case again, in this process
+    python tests/fuzzing/run.py --cases 1000000
+    python tests/fuzzing/run.py --seed 1 --case 4711        # one case again, in this process
 
 Cases are drawn from small valid files, made here or found in the folder of real models (--data, SYNOVIA_DATA, else
 ../shared/data; --data "" leaves them out). Cases are the same only with the same files, --readers and packages: Arrow,
@@ -27,14 +27,14 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE.parent)]
 WALL = 120.0  # seconds without an answer, after which a process is taken to wait for something
 SHOWN = 40
 
 
 def seeds_of(data: str | None, readers: str | None) -> list:
     """Return all files that are changed, or those of some readers."""
-    from seeds import made, real
+    from fuzzing.seeds import made, real
 
     folder = Path(data if data is not None else os.environ.get("SYNOVIA_DATA", HERE.parents[2] / "shared" / "data"))
     seeds = made() + (real(folder) if data != "" and folder.is_dir() else [])
@@ -100,7 +100,7 @@ class Reading:
 
 def worked(options: argparse.Namespace) -> None:
     """Be one of the processes."""
-    from worker import work
+    from fuzzing.worker import work
 
     first, end, step = map(int, options.work.split(":"))
     with tempfile.TemporaryDirectory() as folder:
@@ -109,7 +109,7 @@ def worked(options: argparse.Namespace) -> None:
 
 def again(options: argparse.Namespace) -> int:
     """Read one case in this process, without limits."""
-    from worker import case_of, judged
+    from fuzzing.worker import case_of, judged
 
     chosen, data, rng = case_of(seeds_of(options.data, options.readers), options.seed, options.case)
     path = Path(tempfile.mkdtemp()) / f"case{chosen.ending}"
@@ -121,7 +121,7 @@ def again(options: argparse.Namespace) -> int:
 
 def report(options: argparse.Namespace, seeds: list, rows: list[dict], seconds: float) -> int:
     """Print what came of the cases and keep the files that failed."""
-    from worker import case_of
+    from fuzzing.worker import case_of
 
     failed = [row for row in rows if row["outcome"] == "failed"]
     for row in failed:

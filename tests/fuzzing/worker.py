@@ -20,11 +20,10 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from random import Random
 
-from data_seeds import LEROBOT, smpl_arrays, write_lerobot
-from mutate import mutated
-from seeds import Seed, archive, clip
-
 import synovia as sy
+from fuzzing.data_seeds import LEROBOT, smpl_arrays, write_lerobot
+from fuzzing.mutate import mutated
+from fuzzing.seeds import Seed, archive, clip
 from synovia.batch.functions import Solve
 from synovia.batch.ledger import Ledger
 from synovia.batch.solving import write_answers

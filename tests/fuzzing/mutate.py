@@ -17,7 +17,7 @@ from collections.abc import Callable
 from random import Random
 from xml.etree import ElementTree as ET
 
-from seeds import Seed
+from fuzzing.seeds import Seed
 
 LARGEST = 300_000  # bytes of a changed file
 NUMBERS = (

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from data_seeds import data_files
 
 import synovia as sy
+from fuzzing.data_seeds import data_files
 from synovia.files.goals import SCHEMA as GOALS
 from synovia.files.tracks import SCHEMA as TRACK
 from synovia.io.toml.write import skeleton_text

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
-from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 
 Bools = NDArray[np.bool_]
@@ -88,24 +87,32 @@ def _has_above(skeleton: Skeleton, row: int, rows: Sequence[int]) -> bool:
     return not set(rows).isdisjoint(ancestors(skeleton.parents, row)[1:])
 
 
-def up_axis(motion: Motion, feet: Sequence[Foot], up: str | None = None) -> int:
+def up_axis(
+    skeleton: Skeleton, places: Array, feet: Sequence[Foot], up: str | None = None, name: str | None = None
+) -> int:
     """Return the axis (0, 1, 2) that points up: the given one, that of the file, or from the feet to the other joints.
+
+    Args:
+        skeleton: The skeleton.
+        places: World positions of its joints in a clip, (T, n, 3).
+        feet: Its feet.
+        up: The given axis, ``"x"``, ``"y"`` or ``"z"``; None without one.
+        name: Name of the clip, for the message.
 
     Raises:
         InputError: If the given axis is not known, or the clip does not show which axis points up.
     """
-    given = up if up is not None else motion.skeleton.up
+    given = up if up is not None else skeleton.up
     if given is not None:
         if given not in ("x", "y", "z"):
             raise InputError("up is not an axis", value=given, expected="'x', 'y' or 'z'")
         return "xyz".index(given)
-    places = motion.positions()
     low = [row for foot in feet for row in foot.points]
     rest = [row for row in range(places.shape[1]) if row not in low]
     way = np.median(places[:, rest].mean(1) - places[:, low].mean(1), axis=0) if rest else np.zeros(3)
     axis = int(np.argmax(np.abs(way)))
     if not way[axis] > 2.0 * np.delete(np.abs(way), axis).max():
-        raise InputError("the clip does not show which axis points up", where=motion.name, hint="pass up='y' (--up y)")
+        raise InputError("the clip does not show which axis points up", where=name, hint="pass up='y' (--up y)")
     return axis
 
 

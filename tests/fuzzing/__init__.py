@@ -1,0 +1,1 @@
+"""Damaged files of every format: how they are made, read within limits, and reported."""
