@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         with_body_masses,
         write_map,
     )
+    from synovia.servo import Command, OneEuro, Servo
     from synovia.solver import (
         Aim,
         Ccd,
@@ -164,6 +165,7 @@ _HOMES = {
     "synovia.files.layers": ("read_layers", "write_layers"),
     "synovia.files.poses": ("load_pose", "save_pose"),
     "synovia.files.verify": ("verify_file",),
+    "synovia.servo": ("Command", "OneEuro", "Servo"),
     "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
@@ -175,6 +177,7 @@ __all__ = [
     "Additive",
     "Aim",
     "Ccd",
+    "Command",
     "Comparison",
     "DampedLeastSquares",
     "EditFinding",
@@ -203,6 +206,7 @@ __all__ = [
     "MissingExtraError",
     "Motion",
     "NullSpace",
+    "OneEuro",
     "Particles",
     "Pose",
     "Problems",
@@ -213,6 +217,7 @@ __all__ = [
     "Rotation",
     "Segments",
     "SelectivelyDamped",
+    "Servo",
     "Site",
     "Skeleton",
     "Solution",
