@@ -461,14 +461,3 @@ def test_what_ci_chooses_by_name_exists() -> None:
         for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     )
     assert not {word for word in words if word not in tests}
-
-
-def test_contributing_lists_the_layers_that_are_checked() -> None:
-    config = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))
-    layers = next(c["layers"] for c in config["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
-    checked = [sorted(re.findall(r"\w+", layer)) for layer in reversed(layers)]
-    rule = re.search(
-        r"point down the layers: (.*?)\. Only", (REPO / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL
-    )
-    assert rule is not None
-    assert [sorted(re.findall(r"`(\w+)`", layer)) for layer in rule[1].split("<")] == checked
