@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.errors import UnsupportedError
 from synovia.model import Skeleton
 from synovia.model.clip_tools.chart import Chart
 from synovia.model.clip_tools.path import Ground, inverse
@@ -50,7 +51,7 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> int:
         return count
     try:
         feet = feet_of(skeleton)
-    except TypeError:
+    except UnsupportedError:
         return count
     standing = contacts(world_frames(skeleton, q)[:, [row for foot in feet for row in foot.joints], 9:], ground.up, fps)
     places = world_frames(skeleton, flat)[..., 9:]
