@@ -15,9 +15,7 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 
 _PACE: Final = 0.1  # seconds; velocities count as much as the way in this time
-_BETTER: Final = (
-    0.7  # a clip is cut if the pose at the cut is nearer to the first one than that at the end, by this factor
-)
+_BETTER: Final = 0.7  # a clip is cut if the pose there is nearer to the first one than that at the end by this factor
 _PHASE: Final = 0.05  # seconds; contacts are known no better
 _NEAR: Final = 0.04  # of the body's size; a pose that is farther from the first one is not the same phase of a motion
 _ALMOST: Final = 1.2  # cuts whose poses are about as near as the nearest one; the latest of them is taken
