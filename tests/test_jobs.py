@@ -390,6 +390,16 @@ def test_an_object_does_one_input_or_a_folder(desk):
         sy.jobs.Convert(roles="roles.toml").run("clips", "out", format="toml")
 
 
+def test_feet_are_those_that_a_file_of_roles_names(desk):
+    (desk / "toes.toml").write_text('left_foot = "left_hand"\nright_foot = "right_hand"\n')
+    own = sy.jobs.HoldFeet(up="y")("walk.bvh", "own.npz")
+    hands = sy.jobs.HoldFeet(roles="toes.toml", up="y")("walk.bvh", "hands.npz")
+    assert own.figures["slide_before"] != hands.figures["slide_before"]
+    (desk / "wrong.toml").write_text('left_foot = "nobody"\n')
+    with pytest.raises(sy.SynoviaError, match="nobody"):
+        sy.jobs.HoldFeet(roles="wrong.toml")("walk.bvh", "wrong.npz")
+
+
 def test_a_pose_is_solved_with_the_options_of_the_command(desk):
     solve = sy.jobs.SolvePose(positions={"tool": (0.4, 0.1, 0.5)}, rotations="tool=xyz:180,0,0")
     outcome = solve("arm7", "pose.json")

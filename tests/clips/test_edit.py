@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 import synovia as sy
 from synovia.model.geometry import rotation_between
 
+pytestmark = pytest.mark.compiled  # a whole body in many frames
+
 FPS = 30.0
 LEFT, RIGHT = "left_hand", "right_hand"
 

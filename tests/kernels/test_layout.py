@@ -169,7 +169,6 @@ def test_the_tables_of_a_problem_share_no_memory_and_fill_its_arrays(ik):
     np.testing.assert_array_equal(np.sort(memory_of(views)), np.arange(layout.INT_TABLES, len(ints)))
 
 
-@pytest.mark.parts
 def test_kernels_open_the_tables_where_they_were_packed(ik):
     problem = packed.open_general(ik.ints, ik.floats)
     for table in layout.PROBLEM:
@@ -185,7 +184,6 @@ def test_kernels_open_the_tables_where_they_were_packed(ik):
     assert packed.pose_goals_only(problem).general is None
 
 
-@pytest.mark.parts
 def test_scratch_memory_is_cut_into_tables_that_fill_it(ik):
     memory = np.zeros(ik.scratch_size)
     work = packed.open_work(ik.ints, memory)

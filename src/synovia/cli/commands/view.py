@@ -19,7 +19,7 @@ from synovia.jobs.shared import JSON, MODEL, ROOT, SOLVER
 from synovia.text import printable
 
 if TYPE_CHECKING:
-    from synovia.viewer import View as Page
+    from synovia.viewer import View as LivePage
 
 
 @described
@@ -105,7 +105,7 @@ def view(given: View) -> None:
     )
 
 
-def _serve(page: Page, what: str, *, as_json: bool) -> None:
+def _serve(page: LivePage, what: str, *, as_json: bool) -> None:
     """Print the address of a page and what to do there, and serve it until the process is interrupted or ended."""
     with page, _ended_by_exceptions():
         if as_json:

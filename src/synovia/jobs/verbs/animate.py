@@ -27,6 +27,7 @@ from synovia.jobs.clips import (
     output_motion,
     usual_ending_of,
     warm_clip,
+    with_roles,
     written_endings,
 )  # fmt: skip
 from synovia.jobs.job import Job, Verb, clips_argument, format_option, output_option
@@ -203,6 +204,7 @@ class HoldFeet(_Animate):
         """Hold the feet of a clip."""
         self._check(output, host)
         motion, _ = self.read(item.path, host, _MODEL_NEEDS)
+        motion = motion.on(with_roles(motion.skeleton, self.roles))
         locked = self._held(motion, self.up, host)
         return self._written(Made(locked.motion, locked=locked), output, self.copied(item.path), self.up, host)
 

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.errors import UnsupportedError
 from synovia.model import Skeleton
 from synovia.model.clip_tools.chart import Chart
 from synovia.model.clip_tools.path import Ground, inverse
@@ -14,9 +15,7 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 
 _PACE: Final = 0.1  # seconds; velocities count as much as the way in this time
-_BETTER: Final = (
-    0.7  # a clip is cut if the pose at the cut is nearer to the first one than that at the end, by this factor
-)
+_BETTER: Final = 0.7  # a clip is cut if the pose there is nearer to the first one than that at the end by this factor
 _PHASE: Final = 0.05  # seconds; contacts are known no better
 _NEAR: Final = 0.04  # of the body's size; a pose that is farther from the first one is not the same phase of a motion
 _ALMOST: Final = 1.2  # cuts whose poses are about as near as the nearest one; the latest of them is taken
@@ -50,7 +49,7 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> int:
         return count
     try:
         feet = feet_of(skeleton)
-    except TypeError:
+    except UnsupportedError:
         return count
     standing = contacts(world_frames(skeleton, q)[:, [row for foot in feet for row in foot.joints], 9:], ground.up, fps)
     places = world_frames(skeleton, flat)[..., 9:]
