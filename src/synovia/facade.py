@@ -185,8 +185,7 @@ class IK(CompiledProblem):
                 count = self.settled(again, table, targets)
         finally:
             self.idle.append(workspace)
-        costs = out[:count, COST].tolist()  # there: the distance from the start
-        return Solutions(self, out.take(sorted(range(count), key=costs.__getitem__), 0), pose.values.reshape(1, -1))
+        return Solutions(self, out[:count], pose.values.reshape(1, -1))
 
     track = track
 
