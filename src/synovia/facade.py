@@ -16,7 +16,7 @@ from synovia.ik.parallel import Packed, Progress, Workers, checked_threads, simd
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.status import invalid_rows
 from synovia.ik.targets import Targets, Workspace
-from synovia.kernels.layout import ATTEMPTS, COLD, COST, MAX_STEPS, MISSED, MOST_WORK, PATIENCE
+from synovia.kernels.layout import ATTEMPTS, COLD, MAX_STEPS, MISSED, MOST_WORK, PATIENCE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
