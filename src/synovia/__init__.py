@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
     from synovia import batch as batch
+    from synovia.bodies import standing_goals, with_body_masses
     from synovia.clips import Fitted, FootLocked, fit_keypoints, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
         judge,
         read_map,
         retarget,
-        with_body_masses,
         write_map,
     )
     from synovia.solver import (
@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
+    "synovia.bodies": ("standing_goals", "with_body_masses"),
     "synovia.clips": ("Fitted", "FootLocked", "fit_keypoints", "fit_positions", "foot_lock"),
     "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
     "synovia.draw": ("picture", "render"),
@@ -121,7 +122,6 @@ _HOMES = {
         "judge",
         "read_map",
         "retarget",
-        "with_body_masses",
         "write_map",
     ),
     "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Site", "Skeleton"),
@@ -232,6 +232,7 @@ __all__ = [
     "save_pose",
     "solve",
     "solvers",
+    "standing_goals",
     "targets_from",
     "to_qpos",
     "verify_file",

@@ -163,9 +163,10 @@ class Goal(_Immutable):
     name: str | None = field(default=None, kw_only=True)
     ancestors: int | None = field(default=None, init=False)  # joints above its own that may move for it; None for all
     target: Array | None = field(default=None, init=False)  # (4, 4)
-    preference: tuple[Array, Array] | None = field(
+    preference: tuple[Array, Array, float] | None = field(
         default=None, init=False
-    )  # of a rest goal, once it is resolved: weight of each joint (n,), and the joint values (nq,) that it prefers
+    )  # of a rest goal, once it is resolved: weight of each joint (n,), the joint values (nq,) that it prefers, and the
+    # weight of joints that a moving root adds
     places: tuple[Array, ...] = field(
         default=(), init=False
     )  # once the goal is resolved, if one of its joints is a site: the frame (4, 4) of each on the row that carries it

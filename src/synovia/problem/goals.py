@@ -163,7 +163,7 @@ class Posture:
 
 
 def posture_of(skeleton: Skeleton, goals: Sequence[Goal]) -> Posture:
-    """Return the joint posture of all rest goals. A free joint put before their skeleton has no reference.
+    """Return the joint posture of all rest goals. The reference of joints put before their skeleton is their rest.
 
     Raises:
         InputError: If two of them concern one joint.
@@ -172,8 +172,9 @@ def posture_of(skeleton: Skeleton, goals: Sequence[Goal]) -> Posture:
     for goal in goals:
         if goal.preference is None:
             continue
-        weights, values = goal.preference
+        weights, values, root = goal.preference
         before, first = len(skeleton) - len(weights), skeleton.nq - len(values)
+        shares[:before] = np.maximum(shares[:before], root)
         for row in np.flatnonzero(weights > 0.0).tolist():
             if shares[row + before] > 0.0:
                 raise InputError(
