@@ -145,6 +145,51 @@ def test_masses_of_a_body_without_arms_are_between_its_legs():
     assert heavy.joint("lump").mass > 30.0
 
 
+# Turns about world axes from rest, degrees, that a healthy person can and cannot make.
+MOVES = [
+    ("left_lower_leg", (1, 0, 0), 120, True), ("left_lower_leg", (-1, 0, 0), 20, False),
+    ("left_lower_arm", (0, -1, 0), 140, True), ("left_lower_arm", (0, 1, 0), 20, False),
+    ("right_lower_arm", (0, 1, 0), 140, True), ("right_lower_arm", (0, -1, 0), 20, False),
+    ("left_upper_leg", (-1, 0, 0), 110, True), ("left_upper_leg", (1, 0, 0), 60, False),
+    ("right_upper_leg", (0, 0, -1), 40, True), ("right_upper_leg", (0, 0, 1), 40, False),
+    ("left_upper_arm", (0, -1, 0), 120, True), ("left_upper_arm", (0, 1, 0), 80, False),
+    ("left_foot", (1, 0, 0), 40, True), ("left_foot", (-1, 0, 0), 40, False),
+    ("spine", (1, 0, 0), 35, True), ("spine", (-1, 0, 0), 35, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("role", "axis", "degrees", "can"), MOVES)
+def test_joints_turn_as_those_of_people(role, axis, degrees, can, turned):
+    """A body without limits, with the axes of its joints along the world or turned, as in most rigs."""
+    bare = nameless()
+    frame = np.eye(4)
+    if turned:
+        frame[:3, :3] = sy.Rotation.from_euler("xyz", (40, -70, 110), degrees=True).as_matrix()
+    joints = []
+    for row, joint in enumerate(bare.joints):
+        parent = bare.parents[row]
+        rest = joint.rest @ frame if parent < 0 else np.linalg.inv(frame) @ joint.rest @ frame
+        joints.append(dataclasses.replace(joint, parent=parent if parent >= 0 else None, rest=rest))
+    body = sy.with_human_limits(sy.Skeleton(joints))
+    row = body.role_rows[role]
+    limit, inward = body.joints[row].limit, frame[:3, :3].T
+    q = sy.Rotation.from_rotvec(np.radians(degrees) * (inward @ np.array(axis, float))).as_quat()
+    swing = limit.components(q[None])[0][0]
+    ends = [pair[1] if value > 0.0 else pair[0] for value, pair in zip(swing, (limit.x, limit.y), strict=True)]
+    inside = (
+        sum((value / max(end, 1e-6)) ** 2 for value, end in zip(swing, ends, strict=True) if abs(value) > 1e-9) <= 1.0
+    )
+    assert inside == can
+
+
+def test_limits_that_a_model_has_stay():
+    body = sy.bundled("humanoid")
+    assert sy.with_human_limits(body) is body
+    with pytest.raises(InputError, match="not a human body"):
+        sy.with_human_limits(sy.bundled("quadruped"))
+
+
 def _at(x, y):
     place = np.eye(4)
     place[:2, 3] = x, y

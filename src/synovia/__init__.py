@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
     from synovia import batch as batch
-    from synovia.bodies import standing_goals, with_body_masses
+    from synovia.bodies import standing_goals, with_body_masses, with_human_limits
     from synovia.clips import Fitted, FootLocked, fit_keypoints, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
-    "synovia.bodies": ("standing_goals", "with_body_masses"),
+    "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits"),
     "synovia.clips": ("Fitted", "FootLocked", "fit_keypoints", "fit_positions", "foot_lock"),
     "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
     "synovia.draw": ("picture", "render"),
@@ -238,6 +238,7 @@ __all__ = [
     "verify_file",
     "view",
     "with_body_masses",
+    "with_human_limits",
     "write_bvh",
     "write_goals",
     "write_map",
