@@ -37,7 +37,7 @@ def nameless():
     )  # fmt: skip
 
 
-def measure(name, body, count, limits):
+def measure(name, body, count, limits, seed):
     """Print the figures of one body."""
     if not any(joint.mass for joint in body.joints):
         body = sy.with_body_masses(body)
@@ -56,7 +56,7 @@ def measure(name, body, count, limits):
     low = roles["hips"] if "neck" in roles else next(r for r in body.children[roles["hips"]] if r <= top)
     upright = rest.position(top) - rest.position(low)
     added = len(ik.skeleton) - len(body)
-    random, leans, outside, slides, seconds, bad = np.random.default_rng(0), [], [], [], [], 0
+    random, leans, outside, slides, seconds, bad = np.random.default_rng(seed), [], [], [], [], 0
     reached = 0
     for _ in range(count):
         way = random.normal(size=3)
@@ -95,6 +95,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", help="more models")
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limits", action="store_true", help="give characters human limits")
     options = parser.parse_args()
     bodies = {
@@ -104,7 +105,11 @@ def main():
         "mixamo": skeleton_of("mixamo"),
     }
     bodies |= {Path(path).name: sy.load_skeleton(path) for path in options.models}
-    return 1 if sum(measure(name, body, options.count, options.limits) for name, body in bodies.items()) else 0
+    return (
+        1
+        if sum(measure(name, body, options.count, options.limits, options.seed) for name, body in bodies.items())
+        else 0
+    )
 
 
 if __name__ == "__main__":

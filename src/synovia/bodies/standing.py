@@ -16,7 +16,7 @@ from synovia.model.tree import ancestors
 
 LOWEST: Final = 1000  # priority of the gaze: below whatever a user asks for
 _INNER: Final = 0.95  # part of the soles that balance may use, so that the body never stands on their very edge
-_TRUNK: Final = 12.0  # factor of the joints of the trunk in the posture: limbs give way first
+_TRUNK: Final = 20.0  # factor of the joints of the trunk in the posture: limbs give way first
 _ROOT: Final = 20.0  # and of the root, which tilts and shifts the whole body
 _AHEAD: Final = 2.0  # sizes of the body: where the eyes look if nothing is given
 
