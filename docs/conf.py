@@ -38,6 +38,7 @@ extensions = [
 exclude_patterns = [
     "site_build",
     "_templates",
+    "made/*.md",
     "made/**/*.md",
     "gallery/*.ipynb",
     "gallery/*.py",

@@ -3,10 +3,9 @@
 import os
 import signal
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-from synovia.batch.tasks import ConvertFile
+from synovia.jobs import Convert
 
 
 class Deadly:
@@ -20,7 +19,7 @@ class Deadly:
     def prepare(self):
         pass
 
-    def run(self, item, output):
+    def work(self, item, output):
         if item.name == "b.txt":
             os._exit(3)
         output.write_bytes(item.path.read_bytes())
@@ -51,41 +50,37 @@ class KilledAtFirst(Deadly):
             os._exit(self.how)
 
 
-@dataclass(frozen=True)
-class ConvertKilledOnce(ConvertFile):
+class ConvertKilledOnce(Convert):
     """A conversion whose process is killed, from outside, as it seems, in the middle of the first clip that it writes.
 
-    Args:
-        left: A file that is there until then.
+    The variable SYNOVIA_LEFT names a file that is there until then.
     """
 
-    left: str = ""
-
-    def run(self, item, output):
-        figures = super().run(item, output)
+    def work(self, item, output):
+        figures = super().work(item, output)
         try:
-            Path(self.left).unlink()
+            Path(os.environ["SYNOVIA_LEFT"]).unlink()
         except FileNotFoundError:
             return figures
         os.kill(os.getpid(), signal.SIGTERM)
         raise AssertionError("still alive")
 
 
-class Busy(Deadly):
-    """A task that never ends at an input that says "busy", and leaves a mark with the number of its process.
+class Busy(Convert):
+    """A conversion that never ends at an input that says "busy", and leaves a mark with the number of its process.
 
-    Args:
-        marks: The folder of marks.
+    The variable SYNOVIA_MARKS names the folder of marks.
     """
 
-    name = "convert"
+    def endings(self):
+        return [".txt"]
 
-    def __init__(self, marks):
-        self.marks = marks
+    def prepare(self):
+        pass
 
-    def run(self, item, output):
+    def work(self, item, output):
         if item.path.read_text() == "busy":
-            (Path(self.marks) / f"busy-{os.getpid()}").touch()
+            Path(os.environ["SYNOVIA_MARKS"], f"busy-{os.getpid()}").touch()
             while True:
                 time.sleep(0.01)
         output.write_bytes(item.path.read_bytes())

@@ -171,7 +171,7 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         (["bench", "arm7", "--problems", "0"], "'--problems': expected a whole number from 1 to 1000000, got '0'."),
         (["bench", "arm7", "--problems", "9" * 400], "expected a whole number from 1 to 1000000"),
         (["bench", "arm7", "--solver", "lmm"], "no solver named 'lmm'"),
-        (["schema", "gaols"], "expected one of goals, track, got 'gaols'. Did you mean 'goals'?"),
+        (["schema", "gaols"], "expected one of goals, track, edit, got 'gaols'. Did you mean 'goals'?"),
     ],
 )
 def test_wrong_values_of_options_are_wrong_usage(arguments: list[str], words: str) -> None:
@@ -271,10 +271,10 @@ def test_the_installed_command() -> None:
 
 
 def test_a_bug_is_shown_and_asks_to_be_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_: object) -> int:
+    def broken(*_: object) -> int:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("synovia.cli.commands.solve.load_body", broken)
+    monkeypatch.setattr("synovia.jobs.clips.body_of", broken)
     ran = run("solve", "arm7", "-t", "tool=1,2,3")
     assert ran.code == 70
     assert ran.out == ""
@@ -284,10 +284,10 @@ def test_a_bug_is_shown_and_asks_to_be_reported(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_: object) -> int:
+    def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("synovia.cli.commands.solve.load_body", interrupted)
+    monkeypatch.setattr("synovia.jobs.clips.body_of", interrupted)
     ran = run("solve", "arm7", "-t", "tool=1,2,3")
     assert (ran.code, ran.out) == (130, "")
     assert "Traceback" not in ran.err
@@ -339,7 +339,7 @@ def test_names_that_the_terminal_cannot_show(tmp_path: Path) -> None:
             {
                 "numpy",
                 "rich",
-                "synovia.cli.commands.animate",
+                "synovia.jobs.verbs.animate",
                 "synovia.cli.commands.view",
                 "synovia.cli.commands.bench",
             },
@@ -347,7 +347,7 @@ def test_names_that_the_terminal_cannot_show(tmp_path: Path) -> None:
         (
             ["solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--json"],
             {
-                "synovia.cli.commands.animate",
+                "synovia.jobs.verbs.animate",
                 "synovia.retargeting",
                 "synovia.viewer",
                 "synovia.draw",

@@ -92,6 +92,8 @@ def test_a_page_has_a_title_a_description_and_texts_for_pictures(page):
     assert 30 <= len(head[1]) <= 200
     body = re.sub(r"^ *```.*?^ *```", lambda m: m[0] if "include" in m[0] else "", text, flags=re.DOTALL | re.MULTILINE)
     for included in re.findall(r"```{include} (\S+)", body):
+        if "/made/" in included:  # when the site is built
+            continue
         body += (DOCS / page).parent.joinpath(included).read_text(encoding="utf-8")
     body = re.sub(r"^ *```.*?^ *```", "", body, flags=re.DOTALL | re.MULTILINE)
     assert len(re.findall(r"^# \S", body, re.MULTILINE)) == 1

@@ -29,6 +29,7 @@ HEAVY = {"ezc3d", "scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmp
 
 
 IMPORTS = runpy.run_path(str(REPO / "packaging" / "imports.py"))
+HOUSE = runpy.run_path(str(REPO / "packaging" / "house.py"))
 _imports = IMPORTS["statements"]  # line and dotted name of everything that statements import
 
 
@@ -219,6 +220,35 @@ def test_imports_point_down_and_form_no_circle(capsys: pytest.CaptureFixture[str
 
 
 @of_all_modules
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a1 = a0 + n\na2 = a1 + m\nx = vector(w, a1, m), vector(w, a2, k)", ["a2 = a1 + m"]),
+        ("def f(w, n):\n    roots = START + n\n    ends = 2 + roots\n    return w[roots:ends]", ["ends = 2 + roots"]),
+        ("first = rows[k]\nlast = first + n\nx = w[first:last]", []),  # one sum is the end of a part
+        ("b = a + 1\nc = b + 1\nx = w[b]", []),  # no offsets
+    ],
+)
+def test_an_offset_that_is_summed_by_hand_is_counted(text: str, expected: list[str]) -> None:
+    found = HOUSE["summed_by_hand"]("kernels/one.py", ast.parse(text))
+    assert [one.what for one in found] == expected
+
+
+def test_parameters_are_counted_without_self_and_without_options_of_public_functions() -> None:
+    methods = "class A:\n    def f(self, a, b, c, *, d): ...\n    def _g(self, a, b, c, *, d): ...\n"
+    tree = ast.parse(f"{methods}def h(a, *, b, c, d): ...\n")
+
+    def counted(*known: tuple[str, str]) -> list[str]:
+        return [one.what.split()[0] for one in HOUSE["wide"]("m.py", tree, 3, lambda: frozenset(known))]
+
+    assert sorted(counted()) == ["_g", "f", "h"]
+    assert counted(("m.py", "A"), ("m.py", "h")) == ["_g"]
+
+
+def test_what_the_house_keeps_small_stays_small(capsys: pytest.CaptureFixture[str]) -> None:
+    assert HOUSE["main"]() == 0, capsys.readouterr().out
+
+
 def test_modules_that_outlive_the_kernels_hold_none() -> None:
     """A kept module that imported another one would go on with its kernels, and with classes of their own."""
     from synovia.cli.uncompiled import KEPT
@@ -243,57 +273,6 @@ def test_a_file_is_worth_a_file() -> None:
         if path.name not in ("__init__.py", "__main__.py") and len(path.read_text(encoding="utf-8").splitlines()) < 30
     ]
     assert not short
-
-
-MOST_PARAMETERS = 6  # more go together in some way: they want an object of their own
-MAY_HAVE_MORE = 20  # functions, such as those of kernels' own signature and descriptions of formats
-
-
-def _public() -> set[tuple[str, str]]:
-    """Module and name of all functions and classes that users call: their keyword-only parameters are options."""
-    import synovia as sy
-    from synovia import batch, lerobot
-
-    found = [getattr(room, name) for room in (sy, batch, lerobot) for name in room.__all__]
-    return {(one.__module__, one.__qualname__) for one in found if hasattr(one, "__qualname__")}
-
-
-def _with_many_parameters(tree: ast.Module, module: str, public: set[tuple[str, str]]) -> Iterator[str]:
-    """Names of functions with more parameters than most; ``self`` and the options of public functions do not count."""
-    for node in ast.walk(tree):
-        of_class = isinstance(node, ast.ClassDef)
-        for one in ast.iter_child_nodes(node):
-            if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
-            names = [arg.arg for arg in (*one.args.posonlyargs, *one.args.args)]
-            count = len(names) - (of_class and names[:1] in (["self"], ["cls"]))
-            outermost = node.name if isinstance(node, ast.ClassDef) else one.name
-            hidden = one.name.startswith("_") and one.name != "__init__"
-            if hidden or (module, outermost) not in public or not (of_class or isinstance(node, ast.Module)):
-                count += len(one.args.kwonlyargs)
-            if count > MOST_PARAMETERS:
-                yield f"{module}.{one.name}"
-
-
-def test_a_function_with_too_many_parameters_is_seen() -> None:
-    text = "class A:\n    def f(self, a, b, c, d, e, f, *, g): ...\ndef h(a, *, b, c, d, e, f, g): ...\ndef i(a): ...\n"
-    assert [*_with_many_parameters(ast.parse(text), "m", set())] == ["m.h", "m.f"]
-    assert [*_with_many_parameters(ast.parse(text), "m", {("m", "A"), ("m", "h")})] == []
-
-
-def test_few_functions_have_many_parameters() -> None:
-    public = _public()
-    found = [
-        name
-        for path in MODULES
-        if not _name(path).startswith("kernels/")
-        for name in _with_many_parameters(
-            ast.parse(path.read_text(encoding="utf-8")),
-            ".".join(["synovia", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__"),
-            public,
-        )
-    ]
-    assert len(found) <= MAY_HAVE_MORE, found
 
 
 @of_all_modules
@@ -482,14 +461,3 @@ def test_what_ci_chooses_by_name_exists() -> None:
         for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     )
     assert not {word for word in words if word not in tests}
-
-
-def test_contributing_lists_the_layers_that_are_checked() -> None:
-    config = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))
-    layers = next(c["layers"] for c in config["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
-    checked = [sorted(re.findall(r"\w+", layer)) for layer in reversed(layers)]
-    rule = re.search(
-        r"point down the layers: (.*?)\. Only", (REPO / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL
-    )
-    assert rule is not None
-    assert [sorted(re.findall(r"`(\w+)`", layer)) for layer in rule[1].split("<")] == checked

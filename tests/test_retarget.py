@@ -9,9 +9,9 @@ from scipy.spatial.transform import Rotation
 import synovia as sy
 from beyond import beyond_limits
 from cli_runs import run
-from synovia.clips.feet import ground_contacts
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.model import Joint, Kind
+from synovia.model.feet import ground_contacts
 from synovia.model.names import read_name
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
@@ -677,3 +677,18 @@ def test_a_map_of_few_limbs_is_never_good(humanoid, clip):
     assert any("only 2 limbs could be compared" in one.text for one in answer.findings)
     assert "feet within" not in answer.report()
     assert "feet within" in sy.retarget(clip, humanoid).report()
+
+
+def test_a_part_of_a_retargeted_motion_has_its_contacts_and_misses():
+    body = sy.bundled("humanoid").with_root("free")
+    whole = sy.retarget(sy.load_motion("examples/walk.bvh"), body)
+    whole = dataclasses.replace(whole, missed_frames=(3, 30, 33))
+    part = whole[20:60]
+    assert np.array_equal(part.motion.q, whole.motion.q[20:60])
+    assert np.array_equal(part.original.q, whole.original.q[20:60])
+    assert part.missed_frames == (10, 13)
+    for role, spans in whole.contacts.items():
+        inside = {frame - 20 for first, end in spans for frame in range(first, end) if 20 <= frame < 60}
+        assert {frame for first, end in part.contacts[role] for frame in range(first, end)} == inside
+    assert part.verdict in ("good", "look")
+    assert whole[59::-1].verdict in ("good", "look")

@@ -21,22 +21,20 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from synovia.batch.inputs import collect
-from synovia.batch.solving import SolveTable, collect_tables
-from synovia.batch.tasks import RetargetFile, motion_endings
-from synovia.solver import as_solver
+from synovia.batch.solving import collect_tables
+from synovia.jobs import Retarget, Solve
 
 
 def task_of(name, model):
     """Return the task of a name."""
-    return RetargetFile(model) if name == "retarget" else SolveTable(model, None, as_solver(None))
+    return Retarget(model) if name == "retarget" else Solve(model)
 
 
 def items_of(name, source, output):
     """Return the inputs and outputs of a task."""
     if name == "solve":
         return collect_tables([str(source)], output, None)
-    return collect([str(source)], output, motion_endings(), ".npz")
+    return Retarget("humanoid").collect([str(source)], output, ".npz")
 
 
 def command(given, output):

@@ -23,7 +23,7 @@ from common import machine, save, table
 from synovia.batch.content import Content, file_hash
 from synovia.batch.folder import run_folder
 from synovia.batch.inputs import Item
-from synovia.batch.work import Outcome
+from synovia.batch.work import Result
 
 SIMULATED = 20  # nodes of a large cluster that are simulated
 START = (2.0, 20.0)  # seconds until a node works: a container starts, Python and the kernels are loaded
@@ -53,7 +53,7 @@ class Instant:
             file.write_bytes(b"")
             content = Content("00")
             figures = {"frames": 100, "worst": 0.1}
-            yield Outcome(job.number, "done", content, file_hash(file), figures, file=file)
+            yield Result(job.number, "done", content, file_hash(file), figures, file=file)
 
 
 def dealing_seconds(count=3000):

@@ -27,7 +27,7 @@ from synovia.batch.cluster import Cluster
 from synovia.batch.folder import run_folder
 from synovia.batch.pool import Local, cores
 from synovia.batch.tables import Source
-from synovia.solver import as_solver
+from synovia.jobs import Solve
 
 NAMES = [f"{TIP}.{word}" for word in ("x", "y", "z", "qx", "qy", "qz", "qw")]
 SAMPLE = 200_000  # targets of the measure of solve_many
@@ -91,15 +91,16 @@ def main():
         make(arm, path, given.targets)
         frames = frames_of(pq.ParquetFile(path).read_row_group(0))
         plain = [plain_rate(model, frames)]
-        task = solving.SolveTable(str(model), None, as_solver(None), threads=None if given.engine == "stream" else 1)
+        task = Solve(str(model))
+        function = task.function(None if given.engine == "stream" else 1)
         task.prepare()
         if given.engine == "stream":
             output = output.with_suffix(".parquet")
             with Source(path) as source:
                 next(source.blocks())
-                task.function.answer_columns(source.names)  # builds the problem
+                function.answer_columns(source.names)  # builds the problem
                 begun, spent = time.perf_counter(), time.process_time()
-                solving.write_answers(task.function, source, output)
+                solving.write_answers(function, source, output)
             rate = given.targets / (time.perf_counter() - begun)
             spent = (time.process_time() - spent) / given.targets
         else:

@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 
 import synovia as sy
 from site_build.clips import following
+from site_build.options import tables as tables_of_options
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -118,6 +119,7 @@ def build(app):
     made = source / "made"
     made.mkdir(exist_ok=True)
     plots(made)
+    write(made / "options.md", tables_of_options())
     tables(source / "measured" / "results")
     for name in ("character", "robot", "data"):
         tutorial(name, made / name)

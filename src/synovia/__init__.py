@@ -16,14 +16,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from synovia import goals, notebook
+from synovia import goals, notebook, planting
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
     from synovia import batch as batch
+    from synovia import jobs as jobs
     from synovia.bodies import standing_goals, with_body_masses, with_human_limits
-    from synovia.clips import Fitted, FootLocked, fit_keypoints, fit_positions, foot_lock
+    from synovia.clips import Edited, EditFinding, Fitted, FootLocked, edit, fit_keypoints, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
     from synovia.errors import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     )
     from synovia.facade import IK, solve
     from synovia.files.goals import read_goals, write_goals
+    from synovia.files.layers import read_layers, write_layers
     from synovia.files.poses import load_pose, save_pose
     from synovia.files.verify import verify_file
     from synovia.goals import *  # noqa: F403
@@ -50,9 +52,12 @@ if TYPE_CHECKING:
     from synovia.io.save import save_motion
     from synovia.io.toml import write_skeleton
     from synovia.io.verify import FileCheck
+    from synovia.layers import Layer
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
+    from synovia.model.clip_tools.additive import Additive
+    from synovia.model.clip_tools.concatenate import concatenate
     from synovia.model.limits import Interval, Limit, SwingTwist
-    from synovia.model.motion import Motion
+    from synovia.model.motion import InPlace, Motion
     from synovia.model.simulators import from_qpos, to_qpos
     from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.retargeting import (
@@ -87,7 +92,16 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits"),
-    "synovia.clips": ("Fitted", "FootLocked", "fit_keypoints", "fit_positions", "foot_lock"),
+    "synovia.clips": (
+        "EditFinding",
+        "Edited",
+        "Fitted",
+        "FootLocked",
+        "edit",
+        "fit_keypoints",
+        "fit_positions",
+        "foot_lock",
+    ),
     "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
     "synovia.draw": ("picture", "render"),
     "synovia.errors": (
@@ -111,8 +125,11 @@ _HOMES = {
     "synovia.io.save": ("save_motion",),
     "synovia.io.toml": ("write_skeleton",),
     "synovia.io.verify": ("FileCheck",),
+    "synovia.layers": ("Layer",),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
-    "synovia.model.motion": ("Motion",),
+    "synovia.model.clip_tools.additive": ("Additive",),
+    "synovia.model.clip_tools.concatenate": ("concatenate",),
+    "synovia.model.motion": ("InPlace", "Motion"),
     "synovia.model.simulators": ("from_qpos", "to_qpos"),
     "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_judgement", "plot_reach"),
     "synovia.retargeting": (
@@ -144,6 +161,7 @@ _HOMES = {
         "solvers",
     ),
     "synovia.files.goals": ("read_goals", "write_goals"),
+    "synovia.files.layers": ("read_layers", "write_layers"),
     "synovia.files.poses": ("load_pose", "save_pose"),
     "synovia.files.verify": ("verify_file",),
     "synovia.tracking": ("Tracked",),
@@ -154,10 +172,13 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "IK",
+    "Additive",
     "Aim",
     "Ccd",
     "Comparison",
     "DampedLeastSquares",
+    "EditFinding",
+    "Edited",
     "Fabrik",
     "FileCheck",
     "FileError",
@@ -168,12 +189,14 @@ __all__ = [
     "FullBody",
     "GoalError",
     "Hinges",
+    "InPlace",
     "InputError",
     "Interval",
     "JacobianTranspose",
     "Joint",
     "Judgement",
     "Kind",
+    "Layer",
     "LevenbergMarquardt",
     "Limit",
     "Mimic",
@@ -207,6 +230,8 @@ __all__ = [
     "bundled",
     "bundled_names",
     "compare",
+    "concatenate",
+    "edit",
     "fit_keypoints",
     "fit_positions",
     "foot_lock",
@@ -225,6 +250,7 @@ __all__ = [
     "plot_reach",
     "read_csv",
     "read_goals",
+    "read_layers",
     "read_map",
     "render",
     "retarget",
@@ -241,6 +267,7 @@ __all__ = [
     "with_human_limits",
     "write_bvh",
     "write_goals",
+    "write_layers",
     "write_map",
     "write_page",
     "write_skeleton",
@@ -254,8 +281,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("synovia")
-    if name == "batch":
-        return import_module("synovia.batch")
+    if name in ("batch", "jobs"):
+        return import_module(f"synovia.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'synovia' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)
@@ -269,3 +296,4 @@ def __dir__() -> list[str]:
 
 
 notebook.draw_with(lambda subject, size: __getattr__("picture")(subject, size=size))  # imported for the first picture
+planting.plant_with(lambda motion: __getattr__("foot_lock")(motion).motion)  # the foot lock is above motions

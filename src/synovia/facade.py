@@ -16,7 +16,7 @@ from synovia.ik.parallel import Packed, Progress, Workers, checked_threads, simd
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.status import invalid_rows
 from synovia.ik.targets import Targets, Workspace
-from synovia.kernels.layout import ATTEMPTS, COST, MAX_STEPS, MOST_WORK, PATIENCE
+from synovia.kernels.layout import ATTEMPTS, COLD, COST, MAX_STEPS, MISSED, MOST_WORK, PATIENCE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
@@ -130,11 +130,11 @@ class IK(CompiledProblem):
                 set_deadline(workspace.scratch, deadline)
             self.writer.fill(targets, workspace)
             row = _empty(self.row_shape)
-            code = self.call(ints, floats, workspace.table, first, row, workspace.scratch, False, 0)
+            code = self.call(ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
             if code < 0:
-                again = partial(self.call, ints, floats, workspace.table, first, row, workspace.scratch, False, 0)
+                again = partial(self.call, ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
                 code = self.settled(again, workspace.table, targets)
-            if code & 1:
+            if code & MISSED:
                 self.classify(first, row, workspace.scratch, not follow)
             if self.bends is not None:
                 self._bend_well(workspace, first, row, follow=bool(follow))
@@ -149,8 +149,8 @@ class IK(CompiledProblem):
 
         def once(starts: Array, _: object) -> Array:
             out = _empty(self.row_shape)
-            code = self.call(self.one_attempt, self.floats, workspace.table, starts, out, workspace.scratch, False, 0)
-            if code & 1:
+            code = self.call(self.one_attempt, self.floats, workspace.table, starts, out, workspace.scratch, COLD, 0)
+            if code & MISSED:
                 self.classify(starts, out, workspace.scratch, not follow)
             return out
 
@@ -171,13 +171,22 @@ class IK(CompiledProblem):
         """
         pose = self.default_start if start is None else self.as_start(start)
         kernel = self._branch_kernel = self._branch_kernel or self.solver.branch_kernel(self.reduced)
-        workspace = self.new_workspace()
-        self.writer.fill(targets, workspace)
-        out = self.new_rows(_MOST_BRANCHES + 1)  # the kernel uses one more row
-        call = partial(kernel, self.ints, self.floats, workspace.table, pose.inside, out, workspace.scratch, False, 0)
-        count = self.settled(call, workspace.table, targets)
-        order = np.argsort(out[:count, COST], kind="stable")  # there: the distance from the start
-        return Solutions(self, out[order], pose.values.reshape(1, -1))
+        try:
+            workspace = self.idle.pop()
+        except IndexError:
+            workspace = self.new_workspace()
+        try:
+            self.writer.fill(targets, workspace)
+            out = self.new_rows(_MOST_BRANCHES + 1)  # the kernel uses one more row
+            inside, table, scratch = pose.inside, workspace.table, workspace.scratch
+            count = kernel(self.ints, self.floats, table, inside, out, scratch, COLD, 0)
+            if count < 0:
+                again = partial(kernel, self.ints, self.floats, table, inside, out, scratch, COLD, 0)
+                count = self.settled(again, table, targets)
+        finally:
+            self.idle.append(workspace)
+        costs = out[:count, COST].tolist()  # there: the distance from the start
+        return Solutions(self, out.take(sorted(range(count), key=costs.__getitem__), 0), pose.values.reshape(1, -1))
 
     track = track
 
@@ -218,6 +227,8 @@ class IK(CompiledProblem):
             UnknownNameError: If a target belongs to no goal.
             UnsupportedError: If there is no SIMD kernel for this problem.
         """
+        if self.reduced.path is not None:
+            self.call()
         workers = Workers(checked_threads(threads), Watch(deadline_of(deadline)))
         kernel = self.kernel if simd is False else simd_kernel(simd, self.solver, self.reduced, self.kernel)
         if on_error not in ("raise", "skip"):
@@ -300,7 +311,7 @@ class IK(CompiledProblem):
         floats[MOST_WORK] = np.inf
         scratch = new_scratch(self.scratch_size)
         with Watch().over(scratch):
-            call = partial(self.kernel, ints, floats, table, first, out, scratch, False, 0)
+            call = partial(self.kernel, ints, floats, table, first, out, scratch, COLD, 0)
             self.settled(call, table, targets, many=True)
         return Solutions(self, out, first).errors
 

@@ -1,4 +1,4 @@
-"""Read JSON and TOML strictly; write texts and keys of TOML, and counts.
+"""Read JSON and TOML strictly; write texts and keys of TOML, counts, names of units, and safe names.
 
 Content that the standards forbid or leave undefined is an error.
 """
@@ -21,6 +21,7 @@ _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART
 _BITS: Final = 10_000  # of a whole number; Python prints up to 4300 digits
 _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
 _LISTED: Final = 4  # names that one note lists
+_UNITS: Final = {1.0: "m", 0.01: "cm", 0.001: "mm", 0.0254: "in"}
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -40,6 +41,18 @@ def counted(count: int, noun: str, plural: str | None = None, verb: tuple[str, s
     one = count == 1
     text = f"{count} {noun if one else plural or noun + 's'}"
     return text if verb is None else f"{text} {verb[not one]}"
+
+
+def unit_name(meters_per_unit: float | None) -> str:
+    """Return the name of a length unit, ``unit`` if it is unknown."""
+    if meters_per_unit is None:
+        return "unit"
+    return _UNITS.get(meters_per_unit, f"{meters_per_unit:g} m")
+
+
+def printable(name: str) -> str:
+    """Return a name with control characters escaped, because a file can hold any name."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
 
 
 def listed(names: Sequence[str]) -> str:

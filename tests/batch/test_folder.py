@@ -15,12 +15,13 @@ from browsing import browser_path, chromium
 from cli_runs import run
 from deadly import ConvertKilledOnce, Deadly, KilledAtFirst
 from synovia.batch import inputs
+from synovia.batch.clips import judged
 from synovia.batch.folder import run_folder
 from synovia.batch.ledger import Ledger, Row
 from synovia.batch.pool import Local
 from synovia.batch.summary import worst_first
-from synovia.batch.tasks import ClipReader, ConvertFile, RetargetFile, judged
-from synovia.batch.work import CRASHED, Outcome, work_on
+from synovia.batch.work import CRASHED, Result, work_on
+from synovia.jobs import ClipReader, Convert, Host, Retarget
 
 BODY = sy.bundled("humanoid").with_root("free")
 
@@ -28,7 +29,7 @@ BODY = sy.bundled("humanoid").with_root("free")
 @pytest.fixture(autouse=True)
 def one_still(monkeypatch):
     """Pictures of results show one moment instead of four: tests here ask whether they are there."""
-    monkeypatch.setattr("synovia.batch.tasks._STILLS", 1)
+    monkeypatch.setattr("synovia.jobs.clips._STILLS", 1)
 
 
 class Inline:
@@ -81,7 +82,7 @@ def table(folder):
 
 def convert(clips, out, engine=None, task=None, **options):
     items = inputs.collect([str(clips)], out, [".bvh"], ".csv")
-    return run_folder(task or ConvertFile(), items, out, engine=engine or Inline(), **options)
+    return run_folder(task or Convert(), items, out, engine=engine or Inline(), **options)
 
 
 def test_a_folder_is_mirrored_and_bad_inputs_are_rows(clips, tmp_path):
@@ -139,11 +140,11 @@ def test_other_settings_are_done_again_and_another_format_lies_beside(clips, tmp
     out = tmp_path / "out"
     convert(clips, out)
     items = inputs.collect([str(clips)], out, [".bvh"], ".npz")
-    run_folder(ConvertFile(), items, out, engine=Inline())
+    run_folder(Convert(), items, out, engine=Inline())
     assert len(table(out)) == 12
     engine = Inline()
     items = inputs.collect([str(clips)], out, [".bvh"], ".npz")
-    run_folder(ConvertFile(ClipReader("0")), items, out, engine=engine)
+    run_folder(Convert(clip="0"), items, out, engine=engine)
     assert len(engine.done) == 6
 
 
@@ -152,12 +153,12 @@ def test_outputs_of_another_command_are_kept_unless_forced(clips, tmp_path):
     convert(clips, out)
     before = snapshot(out)
     with pytest.raises(sy.SynoviaError, match=r"made by 'convert', not by 'retarget'.*--force"):
-        convert(clips, out, task=RetargetFile("humanoid"))
+        convert(clips, out, task=Retarget("humanoid"))
     after = snapshot(out)
     assert {name: after[name] for name in before if "ledger" not in name} == {
         name: data for name, data in before.items() if "ledger" not in name
     }
-    assert not convert(clips, out, task=RetargetFile("humanoid"), force=True).same
+    assert not convert(clips, out, task=Retarget("humanoid"), force=True).same
 
 
 @pytest.mark.parametrize("stop", [0, 1, 3, 5])
@@ -287,11 +288,12 @@ def test_patterns_and_lists_of_files_and_folders(tmp_path):
 
 
 @pytest.mark.usefixtures("tests_in_processes")
-def test_processes_give_the_same_bytes_and_survive_a_killed_worker(clips, tmp_path):
+def test_processes_give_the_same_bytes_and_survive_a_killed_worker(clips, tmp_path, monkeypatch):
     whole, pooled, left = tmp_path / "whole", tmp_path / "pooled", tmp_path / "left"
     convert(clips, whole)
     left.touch()
-    convert(clips, pooled, Local(2), task=ConvertKilledOnce(left=str(left)))
+    monkeypatch.setenv("SYNOVIA_LEFT", str(left))
+    convert(clips, pooled, Local(2), task=ConvertKilledOnce())
     assert snapshot(pooled) == snapshot(whole)
     assert not left.exists()
     events = [json.loads(line) for line in (pooled / "ledger.log").read_text().splitlines()]
@@ -390,8 +392,8 @@ def test_rows_are_read_back_as_they_were(tmp_path):
     (tmp_path / "ledger.log").unlink()
     with Ledger(tmp_path) as ledger:
         assert ledger.sorted_rows() == [row]
-    assert Outcome(1, "done").attempts == 1
-    assert RetargetFile("humanoid").settings()["target"] == {"name": "humanoid"}
+    assert Result(1, "done").attempts == 1
+    assert Retarget("humanoid").settings()["target"] == {"name": "humanoid"}
 
 
 def test_a_rest_pose_or_an_up_axis_of_the_clips_need_not_fit_the_clip_that_loads_the_kernels(tmp_path):
@@ -423,12 +425,12 @@ def test_what_a_single_run_tells_is_in_the_ledger_of_a_folder(tmp_path):
 
 
 def test_warnings_of_readers_are_notes(clips, tmp_path):
-    class Warns(ConvertFile):
-        def run(self, item, output):
+    class Warns(Convert):
+        def work(self, item, output):
             import warnings
 
             warnings.warn(f"{item.path}: something was left out", UserWarning, stacklevel=1)
-            return super().run(item, output)
+            return super().work(item, output)
 
     items = inputs.collect([str(clips / "a.bvh")], tmp_path / "out", [".bvh"], ".csv")
     run_folder(Warns(), items, tmp_path / "out", engine=Inline())
@@ -470,7 +472,7 @@ def test_rows_of_another_command_stay(clips, tmp_path):
     out = tmp_path / "out"
     convert(clips, out)
     items = inputs.collect([str(clips / "b" / "one.bvh")], out, [".bvh"], ".npz")
-    run_folder(ConvertFile(), items, out, engine=Inline())
+    run_folder(Convert(), items, out, engine=Inline())
     assert {row["status"] for row in table(out)} == {"done", "failed"}
     assert len(table(out)) == 7
 
@@ -623,7 +625,7 @@ class Copy:
     def prepare(self):
         pass
 
-    def run(self, item, output):
+    def work(self, item, output):
         text = item.path.read_text()
         if not text:
             raise sy.FormatError("file is empty", where=str(item.path))
@@ -735,10 +737,10 @@ def test_what_a_shard_that_was_killed_leaves_is_removed(texts):
 
 
 def test_a_clip_is_chosen_by_number_or_name(clips):
-    motion, _ = ClipReader(0).read(clips / "a.bvh")
-    assert len(motion) == len(ClipReader("0").read(clips / "a.bvh")[0])
+    motion, _ = ClipReader(clip=0).read(clips / "a.bvh", Host())
+    assert len(motion) == len(ClipReader(clip="0").read(clips / "a.bvh", Host())[0])
     with pytest.raises(sy.SynoviaError, match="²"):
-        ClipReader("²").read(clips / "a.bvh")
+        ClipReader(clip="²").read(clips / "a.bvh", Host())
 
 
 def test_a_disk_without_locks_is_not_taken_for_another_run(tmp_path, monkeypatch):

@@ -15,9 +15,9 @@ from synovia.batch import tables
 from synovia.batch.columns import TargetColumns
 from synovia.batch.folder import run_folder
 from synovia.batch.inputs import Item
-from synovia.batch.solving import SolveTable, ahead, collect_tables
+from synovia.batch.solving import ahead, collect_tables
 from synovia.batch.work import work_on
-from synovia.solver import as_solver
+from synovia.jobs import Solve
 
 ARM = sy.bundled("arm7")
 FRAMES = np.stack([ARM.random_pose(k).transform("tool") for k in range(24)])
@@ -242,11 +242,11 @@ def test_large_tables_are_divided_at_fixed_rows(tmp_path, monkeypatch):
     out = tmp_path / "out"
     items = collect_tables([str(tmp_path / "in")], out, None)
     assert [item.output for item in items] == ["broken.npz", "t-00000.npz", "t-00001.npz", "t-00002.npz"]
-    task = SolveTable("arm7", None, as_solver(None), simd=False)
+    task = Solve("arm7", simd=False)
     result = run_folder(task, items, out, engine=Inline())
     assert (result.done, [row.input for row in result.failed]) == (3, ["broken.npz"])
     parts = [read_archive(out / f"t-0000{k}.npz") for k in range(3)]
-    whole = task.function(targets())
+    whole = task.function()(targets())
     for name in ("id", *JOINTS):
         assert np.array_equal(np.concatenate([part[name] for part in parts]), whole[name])
 
@@ -266,9 +266,9 @@ def test_blocks_do_not_depend_on_how_a_file_is_stored(tmp_path, monkeypatch):
             assert [block.num_rows for block in source.blocks()] == [10, 10, 4]
             assert arrow.concat_tables(source.blocks((10, 24))).equals(table.slice(10).combine_chunks())
     for name in ("a.parquet", "b.arrow"):
-        task = SolveTable("arm7", None, as_solver(None))
+        task = Solve("arm7")
         item = Item(name, tmp_path / name, "out.parquet")
-        assert task.run(item, tmp_path / f"{name}.out.parquet")["reached"] == 24
+        assert task.work(item, tmp_path / f"{name}.out.parquet")["reached"] == 24
         answer = parquet.read_table(tmp_path / f"{name}.out.parquet")
         assert answer.schema.field("status").type == arrow.string()
         assert answer["error"].null_count == 24
@@ -542,7 +542,7 @@ def solved(folder, name, columns, output):
     else:
         arrow = pytest.importorskip("pyarrow")
         pytest.importorskip("pyarrow.parquet").write_table(arrow.table(columns), path)
-    SolveTable("arm7", None, as_solver(None)).run(Item(name, path, output), folder / output)
+    Solve("arm7").work(Item(name, path, output), folder / output)
     return folder / output
 
 
@@ -612,7 +612,7 @@ def test_a_table_that_cannot_be_read_is_a_row(tmp_path):
     (tmp_path / "in" / "gone.npz").symlink_to(tmp_path / "nowhere.npz")
     np.savez(tmp_path / "in" / "good.npz", **targets())
     items = collect_tables([str(tmp_path / "in")], tmp_path / "out", None)
-    result = run_folder(SolveTable("arm7", None, as_solver(None)), items, tmp_path / "out", engine=Inline())
+    result = run_folder(Solve("arm7"), items, tmp_path / "out", engine=Inline())
     assert (result.done, [row.error for row in result.failed]) == (1, ["gone.npz: file does not exist"])
 
 

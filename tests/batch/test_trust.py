@@ -52,7 +52,7 @@ class Copy:
     def prepare(self):
         pass
 
-    def run(self, item, output):
+    def work(self, item, output):
         if self.broken is not None:
             self.broken(item, output)
         output.write_text(item.path.read_text() + self.tag)
@@ -459,13 +459,14 @@ def slow_run(tmp_path):
     source, out, marks = texts(tmp_path / "in", a="one", b="busy", c="busy"), tmp_path / "out", tmp_path / "marks"
     marks.mkdir()
     code = (
-        "import sys; from synovia.cli.app import main; import synovia.cli.commands.convert as command\n"
-        "from deadly import Busy; import synovia.batch.tasks as tasks\n"
-        f"tasks.ConvertFile = lambda *_: Busy({str(marks)!r}); tasks.motion_endings = lambda **_: ['.txt']\n"
+        "import sys; from dataclasses import replace; from deadly import Busy\n"
+        "from synovia.cli.app import main; from synovia.jobs.verbs import convert\n"
+        "convert.VERB = replace(convert.VERB, jobs=(Busy,))\n"
         "sys.exit(main())"
     )
     tests = str(Path(__file__).parents[1])
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (tests, os.environ.get("PYTHONPATH"))))}
+    path = os.pathsep.join(filter(None, (tests, os.environ.get("PYTHONPATH"))))
+    env = {**os.environ, "PYTHONPATH": path, "SYNOVIA_MARKS": str(marks)}
     with (tmp_path / "said").open("wb") as said:
         process = subprocess.Popen(
         [sys.executable, "-c", code, "convert", str(source), "-o", str(out), "--format", "csv", "-j", "2"],

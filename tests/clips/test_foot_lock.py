@@ -5,8 +5,8 @@ import pytest
 
 import synovia as sy
 from foot_figures import foot_figures
-from synovia.clips.feet import contacts, feet_of, runs, up_axis
 from synovia.errors import InputError, UnknownNameError, UnsupportedError
+from synovia.model.feet import contacts, feet_of, runs, up_axis
 
 BODY = sy.bundled("humanoid")
 FPS = 30.0
@@ -143,11 +143,10 @@ def test_the_way_up_is_read_from_the_clip():
     leg = sy.Skeleton.chain(
         [(0, 0, 1), (0, 0, 0.5), (0, 0, 0.1), (0, 0.1, 0)], names=["hip", "knee", "LeftFoot", "tip"]
     )
-    still = sy.Motion(leg, np.repeat(leg.rest_q[None], 5, axis=0), FPS)
-    assert up_axis(still, feet_of(leg)) == 2
+    assert up_axis(leg, leg.rest_pose().positions[None], feet_of(leg)) == 2
     bent = sy.Skeleton.chain([(0, 1, 1), (0, 0.5, 0.5), (0, 0, 0), (0, 0, 0)], names=["hip", "knee", "LeftFoot", "tip"])
     with pytest.raises(InputError, match="--up"):
-        up_axis(sy.Motion(bent, np.repeat(bent.rest_q[None], 5, axis=0), FPS), feet_of(bent))
+        up_axis(bent, bent.rest_pose().positions[None], feet_of(bent))
 
 
 @pytest.mark.compiled

@@ -6,10 +6,15 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import synovia as sy
 import synovia.kernels
 from synovia.kernels import layout
+from synovia.kernels.hierarchy import basis
+from synovia.kernels.tree import problem as packed
+from synovia.problem import table_of
 
 KERNELS = Path(synovia.kernels.__file__).parent
 # Names under which packed arrays travel: tables, whose last index is a column, and flat arrays
@@ -125,6 +130,70 @@ def test_names_rows_and_coordinates_may_stand(text):
 def test_columns_of_a_table_differ_and_fit(columns, width):
     places = [getattr(layout, name) for name in [*columns.split(), width]]
     assert all(a < b for a, b in pairwise(places))
+
+
+def test_every_name_has_one_meaning():
+    """A second assignment would silently change what the first one named."""
+    tree = ast.parse(Path(layout.__file__).read_text(encoding="utf-8"))
+    names = [node.id for one in tree.body for node in ast.walk(one) if isinstance(node, ast.Name)
+             and isinstance(node.ctx, ast.Store) and not isinstance(one, ast.FunctionDef)]  # fmt: skip
+    assert sorted({name for name in names if names.count(name) > 1} - {"table"}) == []
+    tables = [table.name for table in (*layout.PROBLEM, *layout.WORK)]
+    assert len(set(tables)) == len(tables)
+
+
+def memory_of(views):
+    """Return the numbers in views of an array that was filled with its indices."""
+    return np.concatenate([view.ravel() for view in views]).astype(int)
+
+
+@pytest.fixture
+def ik():
+    """A problem that has rows in every table."""
+    body = sy.bundled("humanoid")
+    goals = [
+        sy.PositionGoal("left_hand"),
+        sy.CenterOfMassGoal(polygon=[(-0.2, 0, -0.1), (0.2, 0, -0.1), (0, 0, 0.2)]),
+        sy.RestGoal(weight=0.1),
+    ]
+    return sy.IK(body, goals, "full-body", root="free")
+
+
+def test_the_tables_of_a_problem_share_no_memory_and_fill_its_arrays(ik):
+    ints, floats = np.arange(len(ik.ints)), np.arange(len(ik.floats))
+    views = {table.name: table_of(ik.ints, floats, table.name) for table in layout.PROBLEM if not table.integers}
+    np.testing.assert_array_equal(np.sort(memory_of(views.values())), np.arange(layout.FLOAT_HEAD, len(floats)))
+    starts = {name: ik.ints[place] for name, place in layout.STARTS.items()}
+    counts = {name: int(ik.ints[place]) for name, place in layout.COUNTS.items()}
+    views = [ints[starts[one.name] :][: layout.size_of(one, counts)] for one in layout.PROBLEM if one.integers]
+    np.testing.assert_array_equal(np.sort(memory_of(views)), np.arange(layout.INT_TABLES, len(ints)))
+
+
+def test_kernels_open_the_tables_where_they_were_packed(ik):
+    problem = packed.open_general(ik.ints, ik.floats)
+    for table in layout.PROBLEM:
+        group, _, field = table.name.rpartition(".")
+        view = getattr(getattr(problem, group) if group else problem, field)
+        there = table_of(ik.ints, ik.floats, table.name)
+        assert view.shape == there.shape
+        assert np.shares_memory(view, there) or not view.size
+        np.testing.assert_array_equal(view, there)
+    assert packed.open_problem(ik.ints, ik.floats).general is None
+    assert packed.with_steps(problem, 7).max_steps == 7
+    assert packed.with_steps(problem, 7).seed == problem.seed
+    assert packed.pose_goals_only(problem).general is None
+
+
+def test_scratch_memory_is_cut_into_tables_that_fill_it(ik):
+    memory = np.zeros(ik.scratch_size)
+    work = packed.open_work(ik.ints, memory)
+    memory[:] = np.arange(len(memory))
+    np.testing.assert_array_equal(memory_of(work), np.arange(len(memory)))
+    for m, n in [(3, 5), (5, 3), (0, 4)]:
+        size = basis.levels_size(m, n)
+        levels = basis.open_levels(np.arange(float(size)), m, n)
+        np.testing.assert_array_equal(memory_of(levels), np.arange(size))
+        assert (levels.G.shape, levels.B.shape, levels.v.shape) == ((m, n), (n + 1, n), (layout.VECTORS, n))
 
 
 def test_reading_the_layout_loads_no_compiler():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from synovia.kernels.compiler.jit import entry
-from synovia.kernels.math.trigonometric_polynomials import SCRATCH_SIZE, real_angles
+from synovia.kernels.layout import SCRATCH_SIZE
+from synovia.kernels.math.trigonometric_polynomials import real_angles
 
 pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
 

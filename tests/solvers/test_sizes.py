@@ -193,7 +193,7 @@ from synovia.kernels.hierarchy import full_body
 from synovia.kernels.jacobian import levenberg
 
 for name, module in ("lm", levenberg), ("full-body", full_body):
-    right = module.attempt
+    right = module.SEARCH.attempt
     for broken in 1, 9:
         calls = []
 
@@ -204,7 +204,7 @@ for name, module in ("lm", levenberg), ("full-body", full_body):
                 q[:], cost = np.nan, np.nan
             return taken, cost
 
-        module.attempt = algorithm(attempt)
+        module.SEARCH = module.SEARCH._replace(attempt=algorithm(attempt))
         ik = sy.IK(sy.bundled("humanoid"), sy.PositionGoal("left_hand"), sy.solvers[name](attempts=2, max_steps=5))
         solution = ik.solve({"left_hand": np.array([-0.1, 0.9, -0.1])})
         assert calls

@@ -412,7 +412,7 @@ def test_a_race_shows_each_solver_as_a_ghost_and_all_in_one_plot(arm: Visit) -> 
     arm.wait(lambda: "/runners/0" not in arm.heard.nodes, "the ghosts are still there")
 
 
-def test_keys_are_dragged_on_their_sheet(arm: Visit) -> None:
+def test_keys_are_dragged_on_their_sheet(arm: Visit, tmp_path: Path) -> None:
     session = arm.session
     session.animation.new_clip(2.0)  # the present pose is its first key
     frames = lambda: [key.frame for key in session.animation.play.keys]  # noqa: E731
@@ -441,6 +441,9 @@ def test_keys_are_dragged_on_their_sheet(arm: Visit) -> None:
         arm.wait(lambda: frames() == [30, 45], "the key was not copied")
         arm.tab.mouse.click(box["x"] + 0.25 * box["width"], middle[1])
         arm.wait(lambda: session.animation.play.frame == 15, "a click does not go to the frame")
+        arm.open("Export")
+        (layer,) = sy.read_layers(arm.take("Save layer", tmp_path), session.body.given)
+        assert [key.frame for key in layer.keys] == [30, 45]
     finally:
         session.animation.set_clip(None)
         session.state.clips = ()

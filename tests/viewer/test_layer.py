@@ -97,9 +97,12 @@ def test_a_key_changes_its_surroundings_and_nothing_else(session):
 def test_between_two_keys_the_layer_goes_from_one_to_the_other(session):
     _keyed(session, 10)
     _keyed(session, 20)
-    layer = session.animation.play.layer
-    np.testing.assert_allclose(layer(session.body.skeleton, 1.0), session.animation.play.keys[0].change, atol=1e-12)
-    np.testing.assert_allclose(layer(session.body.skeleton, 2.0), session.animation.play.keys[1].change, atol=1e-12)
+    layer = session.animation.play.change
+    for key, time in zip(session.animation.play.keys, (1.0, 2.0), strict=True):
+        change = layer(session.body.skeleton, time)
+        assert len(key.values) > 10
+        for joint, value in key.values.items():
+            np.testing.assert_allclose(change[session.body.skeleton.q_slice(joint)], value, atol=1e-12)
     assert layer(session.body.skeleton, 0.4) is None
     assert layer(session.body.skeleton, 2.6) is None
     steps = [layer(session.body.skeleton, time) for time in np.linspace(0.501, 2.499, 201)]
@@ -120,6 +123,36 @@ def test_the_key_is_in_the_saved_file(session, tmp_path, ending):
     np.testing.assert_allclose(read.pose(round(2.0 * read.fps)).position("left_hand"), place * unit, atol=2e-3 * unit)
     plain = session.animation.clips[0].pose(0).position("left_hand")
     np.testing.assert_allclose(read.pose(0).position("left_hand"), plain * unit, atol=2e-3 * unit)
+
+
+def test_the_layer_of_the_page_is_that_of_sy_edit(session, tmp_path, monkeypatch):
+    _keyed(session, 12)
+    _keyed(session, 20)
+    clip, path = session.animation.clips[0], tmp_path / "edit.toml"
+    path.write_bytes(Files(session.state).layer_file())
+    layers = sy.read_layers(path, clip.skeleton)
+    edited = sy.edit(clip, layers)
+    shown = np.array([session.animation.start(frame / FPS).q for frame in range(len(clip))])
+    np.testing.assert_allclose(edited.motion.q, shown, atol=1e-12)
+    assert np.flatnonzero(edited.acts).tolist() == list(range(8, 25))  # half a second at 10 frames a second
+    played = Files(session.state).solved_clip([])
+    np.testing.assert_allclose(edited.motion.positions(), played.positions(), atol=2e-3)
+    again = Session(clip.skeleton, [clip], mode="free")
+    with pytest.raises(sy.InputError, match="no clip is chosen"):
+        again.animation.set_layer(layers[0])
+    again.animation.set_clip(0)
+    _, at, step = make_page(again, monkeypatch)
+    at["Open a file"].type(SimpleNamespace(name="edit.toml", content=path.read_bytes()))
+    step()
+    assert [key.frame for key in again.animation.play.keys] == [12, 20]
+    assert Files(again.state).layer_file() == path.read_bytes()
+    raised = sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, frames=(3, 9))
+    with pytest.raises(sy.InputError, match="keys that are changes"):
+        again.animation.set_layer(raised)
+    again.history.undo()
+    assert again.animation.play.keys == ()
+    with pytest.raises(sy.UnsupportedError, match="no pose is keyed"):
+        Files(again.state).layer_file()
 
 
 def test_keys_are_undone_deleted_and_replaced(session):
@@ -204,7 +237,10 @@ def test_keys_are_dragged_on_the_sheet(session, monkeypatch):
     step()
     field.type(f"{1 + hand} 35 10 1 2")  # a copy, of the limb alone
     assert [key.frame for key in session.animation.play.keys] == [10, 35]
-    assert session.animation.play.keys[0].joints == session.goals.part_of(limbs[hand].key)
+    rows = {session.body.skeleton.index(joint) for joint in session.animation.play.keys[0].values}
+    assert rows == {
+        row for row in session.goals.part_of(limbs[hand].key) if session.body.skeleton.joints[row].kind.v_size
+    }
     field.type("0 15 15 0 3")  # a click
     assert (session.animation.play.frame, session.animation.play.playing) == (15, False)
     for text in ("", "0 35", "99 35 10 0 4", "0 35 x 0 5", "9" * 6000):
@@ -223,7 +259,7 @@ def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
     settled(session)
     session.body.set_joint(foot, (0.5,))
     _keyed(session, 20)
-    whole = session.animation.play.layer(session.body.skeleton, 2.0)
+    whole = session.animation.play.change(session.body.skeleton, 2.0)
     part = session.goals.part_of(hand.key)
     rows = {session.body.skeleton.joint_names[row] for row in part}
     assert {"left_upper_arm", "left_lower_arm", "left_hand"} <= rows
@@ -237,7 +273,7 @@ def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
     step()
     assert [key.frame for key in session.animation.play.keys] == [20, 35]
     arm, leg = (session.body.skeleton.q_slice(name) for name in ("left_upper_arm", "left_lower_leg"))
-    before, after = (session.animation.play.layer(session.body.skeleton, time) for time in (2.0, 3.5))
+    before, after = (session.animation.play.change(session.body.skeleton, time) for time in (2.0, 3.5))
     np.testing.assert_allclose(after[arm], whole[arm], atol=1e-12)
     np.testing.assert_allclose(before[arm], (0.0, 0.0, 0.0, 1.0), atol=1e-12)
     np.testing.assert_allclose(before[leg], whole[leg], atol=1e-12)
@@ -245,12 +281,12 @@ def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
     session.animation.set_play(time=2.0)
     at.pop("Frame 35").type("Copy")  # joins the key that is there
     step()
-    np.testing.assert_allclose(session.animation.play.layer(session.body.skeleton, 2.0), whole, atol=1e-12)
+    np.testing.assert_allclose(session.animation.play.change(session.body.skeleton, 2.0), whole, atol=1e-12)
     at["Frame 35"].type("Delete")
     assert [key.frame for key in session.animation.play.keys] == [20]
     for _ in range(3):
         session.history.undo()
-    np.testing.assert_allclose(session.animation.play.layer(session.body.skeleton, 2.0), whole, atol=1e-12)
+    np.testing.assert_allclose(session.animation.play.change(session.body.skeleton, 2.0), whole, atol=1e-12)
     with pytest.raises(sy.InputError, match="no key"):
         session.animation.move_key(35, 10, part=part)
 

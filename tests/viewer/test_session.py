@@ -13,7 +13,8 @@ from panels import settled
 from synovia.draw.arcs import limit_arcs, range_lines
 from synovia.files.poses import load_pose
 from synovia.ik.solution import GoalError
-from synovia.viewer.editing.clip import blend, sample
+from synovia.model.change import blend
+from synovia.viewer.editing.clip import sample
 from synovia.viewer.editing.editor import kinds
 from synovia.viewer.editing.engine import Engine, Frame, miss_text
 from synovia.viewer.editing.first_goals import add_goals, first_goals

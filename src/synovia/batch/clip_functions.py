@@ -16,12 +16,13 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from synovia.batch.clips import JUDGED, judged, notes_of, point_errors, target_of
 from synovia.batch.columns import ERROR, STATUS, Batch, Values, check_names, is_missing_number
 from synovia.batch.functions import skeleton_of
-from synovia.batch.tasks import JUDGED, ClipReader, judged, notes_of, point_errors, target_of
 from synovia.batch.work import DONE, FAILED, joined, one_line, user_warnings
-from synovia.clips import fit_positions
+from synovia.clips import find_ends, fit_positions
 from synovia.errors import InputError, SynoviaError
+from synovia.io.load import load_motion
 from synovia.model import Skeleton
 from synovia.model.geometry import as_numbers
 from synovia.model.motion import Motion
@@ -147,7 +148,11 @@ class Retarget(_ClipFunction):
         given = None if joint_map is None else check_map(joint_map)
         roles = None if given is None else {role: self.skeleton.index(pair[1]) for role, pair in given.items()}
         Body.of(self.skeleton, roles).recognised()
-        self._map, self._feet, self._reader = given, feet, ClipReader(clip)
+        self._map, self._feet, self._clip_of = (
+            given,
+            feet,
+            int(clip) if isinstance(clip, str) and clip.isdecimal() else clip,
+        )
 
     def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:
         """Return the motion of a row, its figures, and its notes."""
@@ -156,7 +161,9 @@ class Retarget(_ClipFunction):
             raise InputError("path: the row has none", expected="the file of a clip")
         if not isinstance(path, str | Path) or not str(path):
             raise InputError("path", value=path, expected="the file of a clip")
-        motion, notes = self._reader.read(Path(path))
+        motion = load_motion(path, self._clip_of)
+        ends = [f"{note} (--trim-tpose cuts this off)" for note in find_ends(motion).notes]
+        notes = [*dict.fromkeys((*motion.skeleton.notes, *motion.notes)), *ends]
         answer = retarget(motion, self._target, self._map, feet=self._feet, threads=1)
         figures = {"missed": len(answer.missed_frames), "worst": float(answer.worst), "scale": float(answer.scale)}
         return answer.motion, figures | judged(answer.judgement), [*notes, *notes_of(answer)]

@@ -1,8 +1,8 @@
-"""The engine ``ray``: jobs on a Ray cluster, whose machines see the same folders.
+"""The engine ``ray``: portions on a Ray cluster, whose machines see the same folders.
 
-Ray Data streams the jobs to a pool of actors that grows with the cluster. Each actor has a process that holds the
-prepared task, with its model and compiled problem. Ray tries a job again when its machine goes away, and the actor when
-its process dies, so an input that kills every process is a row of the ledger. Results come back in any order; the
+Ray Data streams the portions to a pool of actors that grows with the cluster. Each actor has a process that holds the
+prepared task, with its model and compiled problem. Ray tries a portion again when its machine goes away, and the actor
+when its process dies, so an input that kills every process is a row of the ledger. Results come back in any order; the
 process that started the run publishes them, as with the local engine.
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Generator, Iterable
 from typing import Any, Final
 
 from synovia.batch.pool import Worker
-from synovia.batch.work import Job, Outcome, Task
+from synovia.batch.work import Portion, Result, Task
 from synovia.errors import SynoviaError
 from synovia.io.base import optional_package
 
@@ -28,7 +28,7 @@ _HELLO: Final = (
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"  # of HTTP/2, which gRPC speaks, and empty settings
 )
 _SETTINGS: Final = b"\4"  # kind of the first frame of the answer
-_BLOCKS: Final = 4000  # most blocks of jobs; a block is what Ray hands to an actor, and does again if it is lost
+_BLOCKS: Final = 4000  # most blocks of portions; a block is what Ray hands to an actor, and does again if it is lost
 
 
 class Cluster:
@@ -49,13 +49,13 @@ class Cluster:
         self._address = address
         self._workers = workers
 
-    def run(self, task: Task, jobs: Iterable[Job]) -> Generator[Outcome]:
-        """Yield the outcome of each job, in the order in which they end; closing the generator stops the work.
+    def run(self, task: Task, portions: Iterable[Portion]) -> Generator[Result]:
+        """Yield the result of each portion, in the order in which they end; closing the generator stops the work.
 
         Raises:
             SynoviaError: If the cluster cannot be reached or ends.
         """
-        left = {job.number: job for job in jobs}
+        left = {portion.number: portion for portion in portions}
         if not left:
             return
         task.prepare()  # reports a mistake in the settings once, here, and not from every actor
@@ -63,10 +63,10 @@ class Cluster:
         if own:
             self._connect()
         try:
-            for row in self._outcomes(task, list(left.values())):
-                outcome: Outcome = pickle.loads(row["outcome"])  # noqa: S301  from our own actors
-                if left.pop(outcome.number, None) is not None:
-                    yield outcome
+            for row in self._results(task, list(left.values())):
+                result: Result = pickle.loads(row["result"])  # noqa: S301  from our own actors
+                if left.pop(result.number, None) is not None:
+                    yield result
         except self._ray.exceptions.RayError as error:
             raise SynoviaError("the Ray cluster ended the work", value=str(error).partition("\n")[0]) from error
         finally:
@@ -91,15 +91,15 @@ class Cluster:
                 hint="'ray start --head' starts one, and '--address auto' finds it on this machine",
             ) from error
 
-    def _outcomes(self, task: Task, jobs: list[Job]) -> Iterable[Any]:
-        """Return rows with the outcomes of jobs, as Ray Data streams them."""
+    def _results(self, task: Task, portions: list[Portion]) -> Iterable[Any]:
+        """Return rows with the results of portions, as Ray Data streams them."""
         context = self._data.DataContext.get_current().copy()
         context.enable_progress_bars = False
         for name in ("ray.data", "ray"):
             logging.getLogger(name).setLevel(logging.ERROR)
         context.execution_options.preserve_order = False
         with self._data.DataContext.current(context):
-            rows = [{"job": pickle.dumps(job)} for job in jobs]
+            rows = [{"portion": pickle.dumps(portion)} for portion in portions]
             dataset = self._data.from_items(rows, override_num_blocks=min(len(rows), _BLOCKS))
             pool = self._data.ActorPoolStrategy(min_size=1, max_size=self._workers or _MOST_ACTORS)
             done = dataset.map_batches(
@@ -136,13 +136,13 @@ class _Actor:
     """
 
     def __init__(self, task: bytes) -> None:
-        """Create the worker; its process starts with the first job."""
+        """Create the worker; its process starts with the first portion."""
         self._worker = Worker(pickle.loads(task), deque(), queue.SimpleQueue())  # noqa: S301  from the process of the run
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Return the outcomes of jobs."""
-        outcomes = [self._worker.do(pickle.loads(job)) for job in batch["job"]]  # noqa: S301
-        return {"outcome": [pickle.dumps(outcome) for outcome in outcomes]}
+        """Return the results of portions."""
+        results = [self._worker.do(pickle.loads(portion)) for portion in batch["portion"]]  # noqa: S301
+        return {"result": [pickle.dumps(result) for result in results]}
 
     def __del__(self) -> None:
         """End the process."""

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from synovia.io.load import companions_of
+from synovia.io.load import companions_of, is_bundled, load_model
 
 _SECOND: Final = 10**9  # nanoseconds
 _COARSE: Final = 2 * _SECOND  # smallest age at which a change is visible on a disk that stores whole seconds only
@@ -133,3 +133,20 @@ def _mapped(function: Callable[[Path], Content], paths: Sequence[Path], threads:
         return list(pool.map(function, paths))
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def model_settings(name: str) -> dict[str, str]:
+    """Return the name of a model and the hash of its file.
+
+    Raises:
+        FileError: If there is no such file.
+    """
+    if is_bundled(name):
+        return {"name": name}
+    load_model(name)
+    return file_settings(name)
+
+
+def file_settings(name: str) -> dict[str, str]:
+    """Return the name of a file and the hash of its content, with that of the files that it refers to."""
+    return {"name": Path(name).name, "sha256": content_of(Path(name)).sha256}

@@ -21,7 +21,7 @@ from synovia.batch.inputs import Item, Shard, escaped, first_names, shared
 from synovia.batch.ledger import NAME, UNFINISHED, Ledger, Row, as_text, parquet_bytes, settings_hash
 from synovia.batch.pool import Engine, Local, cores
 from synovia.batch.summary import write_summary
-from synovia.batch.work import DONE, FAILED, GONE, Job, Outcome, Task
+from synovia.batch.work import DONE, FAILED, GONE, Portion, Result, Task
 from synovia.errors import FileError, SynoviaError
 from synovia.io.base import write_bytes
 from synovia.text import counted
@@ -117,11 +117,11 @@ def run_folder(
                 if both:
                     what, hint = "inputs have the same output", "rename one"
                     raise FileError(what, where=str(output), value=first_names(both), hint=hint)
-                jobs = plan.jobs(force=force, retry_failed=retry_failed)
+                todo = plan.todo(force=force, retry_failed=retry_failed)
                 scratch = output / (UNFINISHED if shard is None else f"{UNFINISHED}.{shard.tag}")
                 if shard is None:
                     _remove(*output.glob(f"{UNFINISHED}.*-of-*"))  # of shards that were killed
-                plan.work(engine or Local(), jobs, scratch, fail_fast=fail_fast, notice=notice)
+                plan.work(engine or Local(), todo, scratch, fail_fast=fail_fast, notice=notice)
             finally:
                 if plan.begun:
                     with suppress(FileError):  # the disk is full: the log has everything
@@ -198,7 +198,7 @@ class _Plan:
         self.done = 0
         self.same = 0
 
-    def jobs(self, *, force: bool, retry_failed: bool) -> list[Item]:
+    def todo(self, *, force: bool, retry_failed: bool) -> list[Item]:
         """Return the items to do.
 
         Raises:
@@ -308,27 +308,27 @@ class _Plan:
         fail_fast: bool,
         notice: Callable[[Event], object] | None,
     ) -> None:
-        """Do the items, publish and record each outcome.
+        """Do the items, publish and record each result.
 
         Raises:
             FileError: If nothing can be written.
             SynoviaError: The first failure, with ``fail_fast``.
         """
-        jobs = [Job(number, item, scratch) for number, item in enumerate(todo)]
+        portions = [Portion(number, item, scratch) for number, item in enumerate(todo)]
         failed = 0
         written, pause = time.monotonic(), _PAUSE
         _remove(scratch)
         _make(scratch)
         try:
-            with closing(engine.run(self._task, jobs)) as outcomes:
-                for ended, outcome in enumerate(outcomes, 1):
+            with closing(engine.run(self._task, portions)) as results:
+                for ended, result in enumerate(results, 1):
                     self._begin(todo)
-                    if outcome.fatal:
-                        raise FileError(outcome.error, hint="run the command again when the folder can be written")
-                    row = self._publish(jobs[outcome.number], outcome)
+                    if result.fatal:
+                        raise FileError(result.error, hint="run the command again when the folder can be written")
+                    row = self._publish(portions[result.number], result)
                     failed += row.status != DONE
                     if notice is not None:
-                        notice(Event(row, outcome.seconds, ended, len(jobs), failed))
+                        notice(Event(row, result.seconds, ended, len(portions), failed))
                     if fail_fast and row.status != DONE:
                         raise SynoviaError(row.error)
                     if time.monotonic() - written > pause:
@@ -339,33 +339,33 @@ class _Plan:
         finally:
             _remove(scratch)
 
-    def _publish(self, job: Job, outcome: Outcome) -> Row:
+    def _publish(self, portion: Portion, result: Result) -> Row:
         """Move the output to its place, or remove that of an earlier run after a failure; return the recorded row."""
-        item, target = job.item, self._output / job.item.output
+        item, target = portion.item, self._output / portion.item.output
         self._ledger.check()
-        if outcome.status == DONE and (outcome.file is None or not outcome.file.is_file()):
+        if result.status == DONE and (result.file is None or not result.file.is_file()):
             error = f"{escaped(item.name)}: its result vanished before it was at its place"
-            outcome = outcome._replace(status=FAILED, error=error, content=Content())
+            result = result._replace(status=FAILED, error=error, content=Content())
         self._ledger.replace(item.output)
         try:
-            if outcome.file is not None and outcome.status == DONE:
+            if result.file is not None and result.status == DONE:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                outcome.file.replace(target)
+                result.file.replace(target)
                 self.done += 1
             else:
                 target.unlink(missing_ok=True)
         except OSError as error:
             raise FileError(f"cannot be written ({error.strerror})", where=str(target)) from error
-        figures = {name: text for name, value in outcome.figures.items() if (text := as_text(value))}
-        made = outcome.made if outcome.status == DONE else ""
+        figures = {name: text for name, value in result.figures.items() if (text := as_text(value))}
+        made = result.made if result.status == DONE else ""
         row = Row(
-            item.name, item.output, outcome.status, outcome.content.sha256, self._settings, outcome.error, figures, made
+            item.name, item.output, result.status, result.content.sha256, self._settings, result.error, figures, made
         )  # fmt: skip
-        more: dict[str, Any] = {"seconds": outcome.seconds, "attempts": outcome.attempts}
-        if outcome.trace:
-            more["trace"] = outcome.trace
-        self._ledger.record(row, item.path, outcome.content.stamps, more)
-        if outcome.file is not None and outcome.status != DONE:
+        more: dict[str, Any] = {"seconds": result.seconds, "attempts": result.attempts}
+        if result.trace:
+            more["trace"] = result.trace
+        self._ledger.record(row, item.path, result.content.stamps, more)
+        if result.file is not None and result.status != DONE:
             with suppress(OSError):
-                outcome.file.unlink(missing_ok=True)
+                result.file.unlink(missing_ok=True)
         return row

@@ -1,8 +1,8 @@
-"""The local engine: a pool of processes, each of which does one job at a time.
+"""The local engine: a pool of processes, each of which does one portion at a time.
 
-A thread per process sends a job and waits for the outcome, both as pickles. So the pool knows the job of a process that
-dies: it starts another process and tries the job again. A process ends at once when its input is closed, also in the
-middle of a job, hence also when the process that started it is killed.
+A thread per process sends a portion and waits for the result, both as pickles. So the pool knows the portion of a
+process that dies: it starts another process and tries the portion again. A process ends at once when its input is
+closed, also in the middle of a portion, hence also when the process that started it is killed.
 
 ``python -m synovia.batch.pool`` is such a process.
 """
@@ -24,24 +24,24 @@ from contextlib import suppress
 from typing import Any, BinaryIO, Final, Protocol, cast
 
 from synovia.batch.inputs import escaped
-from synovia.batch.work import CRASHED, Job, Outcome, Task, work_on
+from synovia.batch.work import CRASHED, Portion, Result, Task, work_on
 from synovia.errors import SynoviaError
 
-ATTEMPTS: Final = 3  # processes that may die on one job
+ATTEMPTS: Final = 3  # processes that may die on one portion
 _STARTS: Final = 20  # processes that may be killed from outside before one is ready
 _FROM_OUTSIDE: Final = (-9, -15)  # exit codes of processes that were killed, as when memory is short
 _LISTEN: Final = 0.2  # seconds between two looks for Ctrl-C
 _READY: Final = "ready"
 _LAST_WORDS: Final = 4000  # bytes of what a process wrote before it died
-# one job is one thread: the pool has a process for each core
+# a task uses one thread: the pool has a process for each core
 _ALONE: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Engine(Protocol):
-    """Something that does jobs."""
+    """Something that does portions."""
 
-    def run(self, task: Task, jobs: Iterable[Job]) -> Generator[Outcome]:
-        """Yield the outcome of each job, in the order in which they end; closing the generator stops the work."""
+    def run(self, task: Task, portions: Iterable[Portion]) -> Generator[Result]:
+        """Yield the result of each portion, in the order in which they end; closing the generator stops the work."""
         ...
 
 
@@ -63,8 +63,8 @@ class Local:
         """Store the number of processes."""
         self.workers = workers or cores()
 
-    def run(self, task: Task, jobs: Iterable[Job]) -> Generator[Outcome]:
-        """Yield the outcome of each job, in the order in which they end; closing the generator stops the work.
+    def run(self, task: Task, portions: Iterable[Portion]) -> Generator[Result]:
+        """Yield the result of each portion, in the order in which they end; closing the generator stops the work.
 
         The first process loads, and if necessary compiles, the kernels before the others start, so that one compiles
         for all.
@@ -72,10 +72,10 @@ class Local:
         Raises:
             SynoviaError: If the task cannot be prepared.
         """
-        waiting = deque(jobs)
+        waiting = deque(portions)
         if not waiting:
             return
-        ended: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
+        ended: queue.SimpleQueue[Result | BaseException | None] = queue.SimpleQueue()
         workers = [Worker(task, waiting, ended) for _ in range(min(self.workers, len(waiting)))]
         try:
             workers[0].start()
@@ -102,15 +102,15 @@ class Local:
 
 
 class Worker(threading.Thread):
-    """A thread with a process that does jobs.
+    """A thread with a process that does portions.
 
     Args:
         task: The task.
-        waiting: The jobs.
-        ended: Gets the outcomes, an exception if the task cannot be prepared, and None at the end.
+        waiting: The portions.
+        ended: Gets the results, an exception if the task cannot be prepared, and None at the end.
     """
 
-    def __init__(self, task: Task, waiting: deque[Job], ended: queue.SimpleQueue[Any]) -> None:
+    def __init__(self, task: Task, waiting: deque[Portion], ended: queue.SimpleQueue[Any]) -> None:
         """Store the arguments."""
         super().__init__(daemon=True)
         self._task = pickle.dumps(task)
@@ -122,16 +122,16 @@ class Worker(threading.Thread):
         self.ready = threading.Event()
 
     def run(self) -> None:
-        """Do jobs until none is left."""
+        """Do portions until none is left."""
         try:
             while not self._stopped:
                 try:
-                    job = self._waiting.popleft()  # atomic
+                    portion = self._waiting.popleft()  # atomic
                 except IndexError:
                     break
-                outcome = self.do(job)
-                if outcome is not None:
-                    self._ended.put(outcome)
+                result = self.do(portion)
+                if result is not None:
+                    self._ended.put(result)
         except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
             self._ended.put(error)
         finally:
@@ -139,8 +139,8 @@ class Worker(threading.Thread):
             self.stop()
             self._ended.put(None)
 
-    def do(self, job: Job) -> Outcome | None:
-        """Return the outcome of a job; None after ``stop``.
+    def do(self, portion: Portion) -> Result | None:
+        """Return the result of a portion; None after ``stop``.
 
         Raises:
             SynoviaError: If the task cannot be prepared.
@@ -149,16 +149,15 @@ class Worker(threading.Thread):
         for attempt in range(1, ATTEMPTS + 1):
             process = self._process or self._start()
             with suppress(OSError, EOFError, pickle.UnpicklingError, IndexError, AttributeError):
-                answer = self._ask(process, job)
-                return cast("Outcome", answer)._replace(attempts=attempt)
+                answer = self._ask(process, portion)
+                return cast("Result", answer)._replace(attempts=attempt)
             if self._stopped:
                 return None
             words = self._ending(process)
             self._process = None
-        reason = (
-            f"{escaped(job.item.name)}: the process that worked on it died {ATTEMPTS} times ({words.splitlines()[0]})"
-        )
-        return Outcome(job.number, CRASHED, error=reason, trace=words, attempts=ATTEMPTS)
+        how, name = words.splitlines()[0], escaped(portion.item.name)
+        reason = f"{name}: the process that worked on it died {ATTEMPTS} times ({how})"
+        return Result(portion.number, CRASHED, error=reason, trace=words, attempts=ATTEMPTS)
 
     def _ask(self, process: subprocess.Popen[bytes], content: object) -> Any:
         """Send something to a process and return its answer."""
@@ -232,11 +231,11 @@ class Worker(threading.Thread):
 
 
 def serve(asked: Iterator[bytes], answers: BinaryIO) -> None:
-    """Prepare the task that comes first, then do jobs.
+    """Prepare the task that comes first, then do portions.
 
     Args:
-        asked: Pickles of the task and the jobs.
-        answers: Gets pickles of ``_READY`` or an error, then of the outcomes.
+        asked: Pickles of the task and the portions.
+        answers: Gets pickles of ``_READY`` or an error, then of the results.
     """
     try:
         task = cast("Task", pickle.loads(pickle.loads(next(asked))))  # noqa: S301  from the process that started this one
@@ -246,8 +245,8 @@ def serve(asked: Iterator[bytes], answers: BinaryIO) -> None:
         task, answer = cast("Task", None), error
     _answer(answers, answer)
     if task is not None:  # pyright: ignore[reportUnnecessaryComparison]
-        for job in asked:
-            _answer(answers, work_on(task, cast("Job", pickle.loads(job))))  # noqa: S301
+        for portion in asked:
+            _answer(answers, work_on(task, cast("Portion", pickle.loads(portion))))  # noqa: S301
 
 
 def _answer(answers: BinaryIO, content: object) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
@@ -15,13 +14,9 @@ from synovia.batch.columns import STATUS
 from synovia.batch.functions import Solve
 from synovia.batch.inputs import Item, collect
 from synovia.batch.tables import ENDINGS, PART, Source, open_sink
-from synovia.batch.tasks import model_settings
-from synovia.batch.work import Figure, Task
+from synovia.batch.work import Figure
 from synovia.errors import FileError, FormatError, InputError, restated
-from synovia.files.goals import read_goals
 from synovia.ik.status import Status
-from synovia.io.base import read_text
-from synovia.solver import Solver
 
 _AHEAD: Final = 2  # blocks that another thread makes or has made
 _ANSWER: Final = 48  # bytes that a number of an answer takes: in arrays, and in Python where it is written as text
@@ -57,65 +52,6 @@ def _count_of(path: Path) -> int | None:
             return source.count
     except (FileError, FormatError):
         return None  # a row of the ledger says why
-
-
-class SolveTable(Task):
-    """Solve a table of targets.
-
-    Args:
-        model: The model: a file or the name of a bundled model.
-        goals: Goal file; None for a goal on each joint that has columns.
-        solver: Settings of the algorithm.
-        tolerance: (length, angle) within which goals are met; None for the default.
-        root: How the root may move.
-        simd: Whether to use SIMD; None where the solver supports it.
-        threads: Number of threads.
-    """
-
-    name = "solve"
-
-    def __init__(
-        self,
-        model: str,
-        goals: Path | None,
-        solver: Solver,
-        tolerance: tuple[float, float] | None = None,
-        root: str = "fixed",
-        simd: bool | None = None,
-        threads: int | None = 1,
-    ) -> None:
-        """Store the arguments."""
-        self._model, self._goals, self._solver = model, goals, solver
-        self._tolerance, self._root, self._simd, self._threads = tolerance, root, simd, threads
-
-    @cached_property
-    def function(self) -> Solve:
-        """The function that solves a block."""
-        goals = None if self._goals is None else read_goals(self._goals)
-        return Solve(
-            self._model, goals, self._solver, tolerance=self._tolerance, root=self._root, simd=self._simd,
-            threads=self._threads,
-        )  # fmt: skip
-
-    def settings(self) -> dict[str, Any]:
-        """Return what decides about the output beside the input."""
-        return {
-            "model": model_settings(self._model),
-            "goals": None if self._goals is None else read_text(self._goals),
-            "solver": repr(self._solver),
-            "tolerance": None if self._tolerance is None else list(self._tolerance),
-            "root": self._root,
-            "simd": self._simd,
-        }
-
-    def prepare(self) -> None:
-        """Load the model; the kernels come with the first block, because its columns tell the goals."""
-        _ = self.function
-
-    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
-        """Write the answers of an item; return its figures."""
-        with Source(item.path) as source:
-            return figures_of(write_answers(self.function, source, output, item.rows))
 
 
 def figures_of(counts: Counter[str]) -> dict[str, Figure]:

@@ -1,4 +1,4 @@
-"""Do one item of a task in any process, and describe the outcome in plain values."""
+"""Do one item of a task in any process, and describe the result in plain values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Task(Protocol):
         """Load models and kernels in this process."""
         ...
 
-    def run(self, item: Item, output: Path) -> Mapping[str, Figure]:
+    def work(self, item: Item, output: Path) -> Mapping[str, Figure]:
         """Write the output of an input; return figures for the ledger."""
         ...
 
@@ -60,13 +60,13 @@ class Task(Protocol):
         return None
 
 
-class Job(NamedTuple):
+class Portion(NamedTuple):
     """An item to work on.
 
     Args:
         number: Number of the item in this run.
         item: The item.
-        folder: Folder for unfinished files of all jobs.
+        folder: Folder for unfinished files of all portions.
     """
 
     number: int
@@ -74,13 +74,13 @@ class Job(NamedTuple):
     folder: Path
 
 
-class Outcome(NamedTuple):
-    """The outcome of a job.
+class Result(NamedTuple):
+    """The result of a portion.
 
     Args:
         number: Number of the item in this run.
         status: ``DONE``, ``FAILED`` or ``CRASHED``.
-        content: The content of the input; without a hash if another run may have another outcome with the same input:
+        content: The content of the input; without a hash if another run may have another result with the same input:
             it cannot be read, or a disk, a package or memory is the reason of the failure.
         made: Hash of the output.
         figures: Figures for the ledger.
@@ -89,7 +89,7 @@ class Outcome(NamedTuple):
         seconds: Time that it took.
         attempts: Number of processes that worked on it.
         fatal: Whether nothing else can be written either: the disk is full.
-        file: The output, in the job's folder.
+        file: The output, in the portion's folder.
     """
 
     number: int
@@ -105,47 +105,47 @@ class Outcome(NamedTuple):
     file: Path | None = None
 
 
-def work_on(task: Task, job: Job) -> Outcome:
-    """Do one job; every error becomes an outcome."""
+def work_on(task: Task, portion: Portion) -> Result:
+    """Do one portion; every error becomes a result."""
     begun = time.perf_counter()
     content, made, trace, fatal = Content(), "", "", False
-    # a name of its own: an earlier process may have died on the same job, or still be at it
-    file = job.folder / f"{job.number}-{secrets.token_hex(4)}-{Path(job.item.output).name[-_ENDING:]}"
+    # a name of its own: an earlier process may have died on the same portion, or still be at it
+    file = portion.folder / f"{portion.number}-{secrets.token_hex(4)}-{Path(portion.item.output).name[-_ENDING:]}"
     figures: dict[str, Figure] = {}
     try:
-        content = content_of(job.item.path)
+        content = content_of(portion.item.path)
         with suppress(OSError):  # somebody may have cleaned up
-            job.folder.mkdir(exist_ok=True)
-        if job.item.problem:
-            raise FileError(job.item.problem, where=str(job.item.path))
+            portion.folder.mkdir(exist_ok=True)
+        if portion.item.problem:
+            raise FileError(portion.item.problem, where=str(portion.item.path))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            figures = dict(task.run(job.item, file))
+            figures = dict(task.work(portion.item, file))
         if notes := joined([str(figures.get("notes") or ""), *user_warnings(caught)]):
-            figures["notes"] = _portable(notes, job, file)
+            figures["notes"] = _portable(notes, portion, file)
         made = file_hash(file)
         status, error = DONE, ""
     except MemoryError:
-        status, error, content = FAILED, f"{escaped(job.item.name)}: does not fit in memory", Content()
+        status, error, content = FAILED, f"{escaped(portion.item.name)}: does not fit in memory", Content()
     except Exception as problem:  # noqa: BLE001  a bug in one clip is a row of the ledger, too
-        status, error = FAILED, _portable(str(problem), job, file)
+        status, error = FAILED, _portable(str(problem), portion, file)
         if not isinstance(problem, SynoviaError):
-            error, trace = f"{escaped(job.item.name)}: {type(problem).__name__}: {error}", traceback.format_exc()
+            error, trace = f"{escaped(portion.item.name)}: {type(problem).__name__}: {error}", traceback.format_exc()
         unwritten = isinstance(problem, FileError) and (problem.where or "").startswith(str(file))
-        fatal = _is_full(problem) or (unwritten and job.folder.is_dir())
-        if _is_of_surroundings(problem, job):
+        fatal = _is_full(problem) or (unwritten and portion.folder.is_dir())
+        if _is_of_surroundings(problem, portion):
             content = Content()
     seconds = time.perf_counter() - begun
-    return Outcome(job.number, status, content, made, figures, error, trace, seconds, 1, fatal, file)
+    return Result(portion.number, status, content, made, figures, error, trace, seconds, 1, fatal, file)
 
 
-def _is_of_surroundings(problem: BaseException, job: Job) -> bool:
+def _is_of_surroundings(problem: BaseException, portion: Portion) -> bool:
     """Return whether an error comes from a disk, a folder or an installation, and not from the input."""
     if isinstance(problem, MissingExtraError | MemoryError) or (isinstance(problem, OSError) and problem.errno):
         return True
-    if isinstance(problem, FileError) and (problem.where or "").startswith(str(job.folder)):
+    if isinstance(problem, FileError) and (problem.where or "").startswith(str(portion.folder)):
         return True
-    return problem.__cause__ is not None and _is_of_surroundings(problem.__cause__, job)
+    return problem.__cause__ is not None and _is_of_surroundings(problem.__cause__, portion)
 
 
 def one_line(problem: BaseException) -> str:
@@ -168,10 +168,10 @@ def joined(notes: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(filter(None, notes)))
 
 
-def _portable(text: str, job: Job, file: Path) -> str:
+def _portable(text: str, portion: Portion, file: Path) -> str:
     """Return a text on one line, without the folders, which differ between machines."""
-    output = PurePath(job.item.output)
-    for path, name in ((job.item.path, job.item.name), (file, job.item.output), (file.name, output.name)):
+    output = PurePath(portion.item.output)
+    for path, name in ((portion.item.path, portion.item.name), (file, portion.item.output), (file.name, output.name)):
         for written in dict.fromkeys((str(path), " ".join(str(path).split()))):
             text = text.replace(written, escaped(name))
     return _one_line(text)

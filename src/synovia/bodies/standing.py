@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.arguments import check_kind
-from synovia.bodies.support import feet_of, soles, up_of
+from synovia.bodies.support import soles, standing_feet, up_of
 from synovia.errors import InputError
 from synovia.goals import AimGoal, CenterOfMassGoal, ContactGoal, Goal, RestGoal
 from synovia.model import Kind, Pose, Skeleton
@@ -56,7 +56,7 @@ def standing_goals(
         check_kind("pose", pose, Pose, "skeleton.rest_pose() is one")
         if pose.skeleton.joint_names != skeleton.joint_names:
             raise InputError("skeleton of the pose", value=pose.skeleton, expected=repr(skeleton))
-    feet = feet_of(skeleton)
+    feet = standing_feet(skeleton)
     stance = pose or skeleton.rest_pose()
     up = up_of(skeleton, feet, stance)
     goals: list[Goal] = [

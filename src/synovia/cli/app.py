@@ -6,19 +6,20 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from io import TextIOWrapper
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from synovia.cli import completion
-from synovia.cli.command import Commands, Decorator
+from synovia.cli.command import Decorator
 from synovia.cli.output import REACHED, talk
 from synovia.cli.progress import CompileNotice
 from synovia.cli.uncompiled import NeedsCompilerError, forget_kernels, require_compiled
-from synovia.errors import MissingExtraError, SynoviaError
+from synovia.errors import MissingExtraError, SynoviaError, did_you_mean
 
 _BAD_INPUT: Final = 3
 _NO_EXTRA: Final = 4
@@ -28,11 +29,69 @@ _SIGNALLED: Final = 128  # plus the number of the signal
 _REPORT_BUG: Final = (
     "This is a bug in Synovia. Please report it with the lines above and the output of 'synovia doctor'."
 )
+# in the order of the help; "" for commands that synovia.jobs describes
 _HOMES: Final = {
-    "inspect": "show", "solve": "solve", "animate": "animate", "view": "view", "retarget": "retarget",
-    "convert": "convert", "render": "pictures", "plot": "pictures", "bench": "bench", "schema": "show",
-    "doctor": "show",
+    "inspect": "show", "solve": "", "animate": "", "view": "view", "retarget": "", "convert": "",
+    "render": "", "plot": "plot", "bench": "bench", "schema": "show", "doctor": "show",
 }  # fmt: skip
+
+
+# Names that other programs have for a command
+_ALIKE: Final = {"info": "inspect", "show": "view", "play": "view", "picture": "render", "draw": "render"} | {
+    "save": "convert",
+    "export": "convert",
+    "track": "animate",
+    "follow": "animate",
+}
+
+
+class Commands(click.Group):
+    """A group whose commands are imported when they are named.
+
+    Args:
+        homes: Module of each command, which has the command under its own name; "" for one that ``synovia.jobs``
+            describes. Others that it describes come after them.
+        settings: Settings of ``click.Group``.
+    """
+
+    def __init__(self, homes: Mapping[str, str], **settings: Any) -> None:
+        """Store the modules."""
+        super().__init__(**settings)
+        self._homes = homes
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        from synovia.jobs import verb_names
+
+        return list(dict.fromkeys([*self._homes, *verb_names()]))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, None for an unknown name."""
+        home = self._homes.get(cmd_name)
+        if home:
+            return getattr(import_module(home), cmd_name)
+        from synovia.jobs import verb, verb_names
+
+        if cmd_name not in verb_names():
+            return None
+        from synovia.cli.declare import command_of
+
+        return command_of(cmd_name, verb(cmd_name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return name, command and its arguments.
+
+        Raises:
+            click.UsageError: If there is no such command; the message has the nearest ones.
+        """
+        known = self.list_commands(ctx)
+        if args[0] not in known and not ctx.resilient_parsing:
+            meant = _ALIKE.get(args[0])
+            hint = f"Did you mean {meant!r}?" if meant in known else did_you_mean(args[0], known)
+            raise click.UsageError(f"expected a command, got {args[0]!r}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
 
 
 def _ending_flag(name: str, act: Callable[[click.Context], None], text: str) -> Decorator:
@@ -54,7 +113,7 @@ def _ending_flag(name: str, act: Callable[[click.Context], None], text: str) -> 
 
 @click.group(
     cls=Commands,
-    homes={name: f"synovia.cli.commands.{home}" for name, home in _HOMES.items()},
+    homes={name: home and f"synovia.cli.commands.{home}" for name, home in _HOMES.items()},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True},
 )
 @click.version_option(package_name="synovia", message="%(package)s %(version)s", help="Print the version.")

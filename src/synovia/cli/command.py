@@ -1,63 +1,14 @@
-"""Commands: loaded when they are named, with their arguments in the help, and with options in bundles."""
+"""Commands with their arguments in the help, and refusals of options."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import wraps
-from importlib import import_module
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from synovia.errors import did_you_mean
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-# Names that other programs have for a command
-_ALIKE: Final = {"info": "inspect", "show": "view", "play": "view", "picture": "render", "draw": "render"} | {
-    "save": "convert",
-    "export": "convert",
-    "track": "animate",
-    "follow": "animate",
-}
-
-
-class Commands(click.Group):
-    """A group whose commands are imported when they are named.
-
-    Args:
-        homes: Module of each command, which has the command under its own name.
-        settings: Settings of ``click.Group``.
-    """
-
-    def __init__(self, homes: Mapping[str, str], **settings: Any) -> None:
-        """Store the modules."""
-        super().__init__(**settings)
-        self._homes = homes
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
-        return list(self._homes)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, None for an unknown name."""
-        home = self._homes.get(cmd_name)
-        return None if home is None else getattr(import_module(home), cmd_name)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return name, command and its arguments.
-
-        Raises:
-            click.UsageError: If there is no such command; the message has the nearest ones.
-        """
-        if args[0] not in self._homes and not ctx.resilient_parsing:
-            meant = _ALIKE.get(args[0])
-            hint = f"Did you mean {meant!r}?" if meant in self._homes else did_you_mean(args[0], self._homes)
-            raise click.UsageError(f"expected a command, got {args[0]!r}. {hint}", ctx)
-        return super().resolve_command(ctx, args)
 
 
 class Command(click.Command):
@@ -92,39 +43,6 @@ class Argument(click.Argument):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         """Return its row in the help."""
         return self.make_metavar(ctx), self.help or ""
-
-
-def bundle(name: str, kind: Any, *options: Decorator) -> Decorator:
-    """Return a decorator that adds options to a command, which gets their values as one named tuple.
-
-    Args:
-        name: Name of the tuple among the arguments of the command.
-        kind: Its class, a ``NamedTuple``. A field keeps its default if the command has no such option.
-        options: The options.
-    """
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def run(**given: Any) -> Any:
-            values = {field: given.pop(field) for field in kind._fields if field in given}
-            return function(**{name: kind(**values)}, **given)
-
-        decorated: Callable[..., Any] = run
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
-
-    return decorate
-
-
-def wrong(option: str, message: str) -> click.BadParameter:
-    """Return the error of usage for an option.
-
-    Args:
-        option: The option, for example ``-o``.
-        message: What was expected.
-    """
-    return click.BadParameter(message, param_hint=f"'{option}'")
 
 
 def refuse(message: str, *names: str) -> None:

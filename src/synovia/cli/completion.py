@@ -40,7 +40,8 @@ def joints(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
     """Return the joints and roles of the model on the command line."""
     from synovia.io.load import load_model
 
-    file = ctx.params.get("file") or next(iter(ctx.args), "")  # FILE is not parsed yet if an option has no value
+    given = ctx.params.get("file") or ctx.params.get("sources")
+    file = given or next(iter(ctx.args), "")  # FILE is not parsed yet if an option has no value
     try:
         skeleton = load_model(file)
     except SynoviaError:

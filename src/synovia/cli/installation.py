@@ -17,12 +17,13 @@ from typing import Any, Final
 
 from click import style
 
-from synovia.cli.output import table, talk
+from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.cli.uncompiled import is_chosen
 from synovia.compiling import CompilerProcess
 from synovia.errors import FileError, MissingExtraError, install_command
 from synovia.ik.parallel import checked_threads
+from synovia.jobs.words import table
 
 SCHEMA: Final = "synovia.doctor/1"
 _CORE: Final = ("numpy", "scipy", "click", "rich", "msgspec")

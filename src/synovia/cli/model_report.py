@@ -7,13 +7,13 @@ from typing import Any, Final, cast
 
 from click import style
 
-from synovia.cli.output import number, printable, unit_name
 from synovia.clips import find_ends
 from synovia.ik.compiled import checked_tolerance, reach_of_tips
 from synovia.io.load import Clips
+from synovia.jobs.words import number
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
-from synovia.text import counted, listed
+from synovia.text import counted, listed, printable, unit_name
 
 SCHEMA: Final = "synovia.inspect/1"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Modules that run a command, and what they need: they hold no kernel, so that others can be imported below them.
 KEPT: Final = frozenset(
-    {"errors", "compiling", "cli"}
+    {"errors", "compiling", "text", "cli"}
     | {"cli.app", "cli.command", "cli.completion", "cli.output", "cli.progress", "cli.uncompiled"}
 )
 _CHOICE: Final = "SYNOVIA_KERNELS"

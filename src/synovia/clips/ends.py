@@ -50,11 +50,7 @@ class Ends:
         """Return the frames between the ends; the clip itself if they are all."""
         if self.end - self.first == len(motion):
             return motion
-        part = slice(self.first, self.end)
-        stretch = None if motion.stretch is None else motion.stretch[part]
-        return Motion(
-            motion.skeleton, motion.q[part], motion.fps, name=motion.name, stretch=stretch, notes=motion.notes
-        )
+        return motion[self.first : self.end]
 
 
 def find_ends(motion: Motion) -> Ends:

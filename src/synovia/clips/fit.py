@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,14 @@ class Fitted(Motion):
         out.errors = errors
         out.smoothness = smoothness
         out.flips = tuple(flips)
+        return out
+
+    def _part(self, frames: slice, fps: float) -> Self:
+        """Return a part of the clip, with its errors and its flipped frames."""
+        out = super()._part(frames, fps)
+        out.errors = self.errors[frames]
+        out.smoothness = self.smoothness
+        out.flips = tuple(k for k, frame in enumerate(range(len(self))[frames]) if frame in self.flips)
         return out
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from synovia.arguments import as_call, check_kind
-from synovia.clips.feet import Bools, Foot, contacts, feet_of, up_axis
 from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import PositionGoal
+from synovia.model.feet import Bools, Foot, contacts, feet_of, up_axis
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.tracking.trajectory import Effort, Model, Progress, Terms, solve_in_windows
@@ -60,6 +60,14 @@ class FootLocked:
     slide: float
     depth_before: float
     depth: float
+
+    def __getitem__(self, frames: slice) -> FootLocked:
+        """Return a part of the clip with its contacts; speeds and depths stay those of the whole clip.
+
+        Args:
+            frames: A slice, as of ``motion``.
+        """
+        return replace(self, motion=self.motion[frames], contact=self.contact[frames])
 
     def __repr__(self) -> str:
         """Return the call that makes it, without defaults."""
@@ -109,7 +117,7 @@ def foot_lock(
     if not 0.0 < seconds <= 10.0:
         raise InputError("blend is out of range", value=blend, expected="seconds above 0, at most 10")
     found = feet_of(skeleton, feet)
-    axis = up_axis(motion, found, up)
+    axis = up_axis(skeleton, motion.positions(), found, up, motion.name)
     bones = motion.rigid()  # the legs that are moved are rigid
     places = bones.positions()
     joints = [row for foot in found for row in foot.joints]

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.clips.feet import frames_text
 from synovia.clips.fit import Fitted, fit_positions, positive
 from synovia.clips.flips import find_flips
 from synovia.clips.landmarks import NEEDED, OF_ROLES, PRESETS, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
@@ -22,6 +21,7 @@ from synovia.clips.points import confidence_of
 from synovia.clips.upright import SURE, axis_name, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
 from synovia.model import Skeleton
+from synovia.model.feet import frames_text
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.root import free_root

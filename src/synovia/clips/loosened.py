@@ -50,7 +50,7 @@ def loosened(fitted: Fitted, body: Skeleton, fit: Callable[[Skeleton], Fitted]) 
     left = np.nan_to_num(free.errors)
     if not any(np.median(left[held[:, k], k]) < CLOSER * np.median(errors[held[:, k], k]) for k in points):
         return fitted, []
-    limits = {row: _widened(joint.limit, _values(free, row)) for row, joint in enumerate(fitted.skeleton.joints)}
+    limits = {row: widened(joint.limit, _values(free, row)) for row, joint in enumerate(fitted.skeleton.joints)}
     joints = [replace(joint, limit=limits[row][0]) for row, joint in enumerate(fitted.skeleton.joints)]
     motion = Motion(fitted.skeleton.with_joints(joints), free.q, free.fps, name=free.name)
     grown = {joint.name.replace("_", " "): limits[row][1] for row, joint in enumerate(joints)}
@@ -79,7 +79,7 @@ def _at_limit(motion: Motion, row: int) -> Bools:
     return np.zeros(len(motion), bool)
 
 
-def _widened(limit: Limit | None, values: Array) -> tuple[Limit | None, float]:
+def widened(limit: Limit | None, values: Array) -> tuple[Limit | None, float]:
     """Return the limit of a joint, widened so that it contains values, and by how much it grows at most, radians."""
     if isinstance(limit, Interval):
         low, high = float(values.min()), float(values.max())

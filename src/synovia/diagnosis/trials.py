@@ -13,7 +13,7 @@ from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.solution import GoalError, Solution
-from synovia.kernels.layout import GIVEN, TRANSFORM_WIDTH
+from synovia.kernels.layout import COLD, GIVEN, TRANSFORM_WIDTH
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
@@ -71,7 +71,7 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
     inside = inside_limits(ik.skeleton, starts)
     rows, scratch = ik.new_rows(attempts), new_scratch(ik.scratch_size)
     with watch.over(scratch):
-        ik.kernel(ik.ints, ik.floats, np.repeat(table, attempts, axis=0), inside, rows, scratch, False, 0)
+        ik.kernel(ik.ints, ik.floats, np.repeat(table, attempts, axis=0), inside, rows, scratch, COLD, 0)
         found = [Solution(ik, rows, Pose(ik.skeleton, start), b) for b, start in enumerate(inside)]
         best = sorted(range(attempts), key=lambda b: levels_of(found[b]))[:_POLISHED]
         for b in best:

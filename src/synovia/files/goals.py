@@ -84,10 +84,10 @@ def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
 
 
 _ENTRIES: Final = {kind: _entry(kind, goal) for kind, goal in KINDS.items()}
-_Entries = Annotated[list[Union[tuple(_ENTRIES.values())]], Meta(min_length=1)]  # pyright: ignore[reportInvalidTypeArguments]  # noqa: UP007
+Entries = Union[tuple(_ENTRIES.values())]  # pyright: ignore[reportInvalidTypeArguments]  # noqa: UP007
 GoalFile: Final[Any] = msgspec.defstruct(
     "GoalFile",
-    [("schema", Literal["synovia.goals/1"]), ("goals", _Entries)],
+    [("schema", Literal["synovia.goals/1"]), ("goals", Annotated[list[Entries], Meta(min_length=1)])],
     namespace={"__doc__": "Goals for one model."},
     **_STRICT,
 )
@@ -188,7 +188,7 @@ def goals_text(goals: Iterable[Goal]) -> str:
     """
     blocks = [f'schema = "{SCHEMA}"\n']
     for goal in goals:
-        lines = [f"{key} = {_literal(value)}" for key, value in entry_of(goal).items()]
+        lines = [f"{key} = {literal(value)}" for key, value in entry_of(goal).items()]
         blocks.append("[[goals]]\n" + "\n".join(lines) + "\n")
     if len(blocks) == 1:
         raise UnsupportedError("goals", expected="at least one goal")
@@ -218,13 +218,15 @@ def _plain(field: Field, value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
     """Return a value in TOML syntax; numbers have enough digits to be read back unchanged."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, str):
         return toml_text(value)
     if isinstance(value, dict):
         pairs = cast("dict[str, Any]", value).items()
-        return "{ " + ", ".join(f"{toml_key(key)} = {_literal(part)}" for key, part in pairs) + " }"
+        return "{ " + ", ".join(f"{toml_key(key)} = {literal(part)}" for key, part in pairs) + " }"
     if isinstance(value, list):
-        return "[" + ", ".join(_literal(part) for part in cast("list[Any]", value)) + "]"
+        return "[" + ", ".join(literal(part) for part in cast("list[Any]", value)) + "]"
     return repr(float(value)) if isinstance(value, float) else str(int(value))

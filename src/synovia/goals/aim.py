@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +11,7 @@ import numpy as np
 from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal, Term, as_lengths, goal_class
 from synovia.goals.describe import Place, Sketch, View
-from synovia.model.geometry import Array, align_z, as_direction, rigid
+from synovia.model.geometry import Array, align_z, as_direction, between_directions, rigid, unit
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
@@ -65,6 +65,19 @@ class AimGoal(Goal):
     def terms(self) -> tuple[Term, ...]:
         """An angle, in three rows."""
         return (Term(kind="aim", angles=3, takes=POSITION),)
+
+    def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
+        """Return points straight ahead, at a distance of one length unit."""
+        out = now.copy()
+        out[:, :3, 3] += now[:, :3, 2]
+        return out
+
+    def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
+        """Return points at the distance of the target, in directions between the axis and its own."""
+        out, way = target.copy(), target[:, :3, 3] - now[:, :3, 3]
+        far = np.linalg.norm(way, axis=1, keepdims=True)
+        out[:, :3, 3] = now[:, :3, 3] + far * between_directions(now[:, :3, 2], unit(way), weight)
+        return out
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the angle between the axis and the direction of the point."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -33,6 +33,7 @@ from synovia.model.geometry import (
     as_numbers,
     as_transform,
     as_unit_quat,
+    between_transforms,
     dimensions,
     is_number,
     quat_to_matrix,
@@ -165,8 +166,8 @@ class Goal(_Immutable):
     target: Array | None = field(default=None, init=False)  # (4, 4)
     preference: tuple[Array, Array, float] | None = field(
         default=None, init=False
-    )  # of a rest goal, once it is resolved: weight of each joint (n,), the joint values (nq,) that it prefers, and the
-    # weight of joints that a moving root adds
+    )  # of a rest goal, once it is resolved: weight of each joint (n,), the joint values that it prefers, (nq,) or, of
+    # each frame of a clip, (T, nq), and the weight of joints that a moving root adds
     places: tuple[Array, ...] = field(
         default=(), init=False
     )  # once the goal is resolved, if one of its joints is a site: the frame (4, 4) of each on the row that carries it
@@ -324,6 +325,27 @@ class Goal(_Immutable):
     def can_move(self) -> bool:
         """Whether its target is in the world, so that moving the target can help."""
         return self.constrained_parts > 0
+
+    def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
+        """Return the targets that poses meet, (n, 4, 4); None for a goal whose target does not follow from the pose.
+
+        Args:
+            now: The goal's frame in the world, (n, 4, 4).
+            others: Frames of its other joints in the world, each (n, 4, 4).
+        """
+        return now if self.takes else None
+
+    def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
+        """Return targets (n, 4, 4) between those that poses meet and other ones; None if there are none between.
+
+        Args:
+            now: As in ``met_at``.
+            others: As in ``met_at``.
+            target: The other ones, (n, 4, 4).
+            weight: Share of the way, (n,), from 0 to 1.
+        """
+        own = self.met_at(now, others)
+        return None if own is None else between_transforms(own, target, weight)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the predicate of a sentence that says by how much the goal is missed.

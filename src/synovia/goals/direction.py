@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any
 
 from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal, Term, goal_class
 from synovia.goals.describe import Sketch, View
-from synovia.model.geometry import Array, align_z, as_direction, rigid
+from synovia.model.geometry import Array, align_z, as_direction, between_directions, rigid, unit
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
@@ -64,6 +64,18 @@ class DirectionGoal(Goal):
     def terms(self) -> tuple[Term, ...]:
         """An angle, in three rows."""
         return (Term(kind="direction", angles=3, takes=POSITION),)
+
+    def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
+        """Return the directions of the axis."""
+        out = now.copy()
+        out[:, :3, 3] = now[:, :3, 2]
+        return out
+
+    def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
+        """Return directions between those of the axis and other ones."""
+        out = target.copy()
+        out[:, :3, 3] = between_directions(now[:, :3, 2], unit(target[:, :3, 3]), weight)
+        return out
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the angle between the axis and its direction."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +109,10 @@ class DistanceGoal(Goal):
                 numbers=(self.minimum, min(self.maximum, 1e300)),
             ),
         )  # fmt: skip
+
+    def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
+        """Return None: bounds lead nowhere."""
+        return None
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the difference between the distance and its bounds."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from synovia.goals import describe
 from synovia.goals.base import POSITION, ROTATION, Goal, Term, goal_class
@@ -82,6 +84,14 @@ class PlaneGoal(Goal):
         target = rigid() if self.target is None else self.target.copy()
         target[:3, :3] = align_z(skeleton.up_vector("normal="))
         return self._with(target=target, given=self.given | ROTATION)
+
+    def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
+        """Return planes between the depth of the point and the plane; a point in front of it has the plane itself."""
+        normal = target[:, :3, 2]
+        depth = np.minimum(np.sum((now[:, :3, 3] - target[:, :3, 3]) * normal, axis=1), 0.0)
+        out = target.copy()
+        out[:, :3, 3] += ((1.0 - weight) * depth)[:, None] * normal
+        return out
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the depth behind the plane."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from synovia.errors import InputError
 from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal, Term, goal_class
 from synovia.goals.describe import Place, Sketch, View
-from synovia.model.geometry import Array, rigid
+from synovia.model.geometry import Array, between_directions, rigid, unit
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
@@ -110,6 +110,21 @@ class PoleGoal(Goal):
             tip = below[0]
         return self._with(root=root, tip=tip)
 
+    def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
+        """Return points in front of the bend, one length unit away; straight limbs have points on their z axis."""
+        out, bend = now.copy(), _bend(now, others)
+        out[:, :3, 3] += np.where(bend.any(axis=1, keepdims=True), bend, now[:, :3, 2])
+        return out
+
+    def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
+        """Return points at the distance of the target, in directions between the bend and its own."""
+        out, way = target.copy(), target[:, :3, 3] - now[:, :3, 3]
+        far, bend = np.linalg.norm(way, axis=1, keepdims=True), _bend(now, others)
+        straight = ~bend.any(axis=1, keepdims=True)
+        between = between_directions(np.where(straight, unit(way), bend), unit(way), weight)
+        out[:, :3, 3] = now[:, :3, 3] + far * between
+        return out
+
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by which angle the limb bends away from its pole."""
         return f"bends {describe.degrees(angle)} away from its pole"
@@ -133,6 +148,16 @@ class PoleGoal(Goal):
             bend = place.frames(place.row)[:3, 2]
         target[:3, 3] = describe.ray(target[:3, 3], bend, describe.AHEAD * place.size)[1]
         return target
+
+
+def _bend(now: Array, others: Sequence[Array]) -> Array:
+    """Return the unit vectors from the line between root and tip to the middle joint, (n, 3); 0 for straight limbs."""
+    root, tip = (other[:, :3, 3] for other in others)
+    line = unit(tip - root)
+    away = now[:, :3, 3] - root
+    across = away - np.sum(away * line, axis=1, keepdims=True) * line
+    bent = np.linalg.norm(across, axis=1, keepdims=True) > 1e-6 * np.linalg.norm(away, axis=1, keepdims=True)
+    return np.where(bent, unit(across), 0.0)
 
 
 def _apart(skeleton: Skeleton, a: int, b: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar, replace
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +118,11 @@ class RelativeGoal(Goal):
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by how much it is missed, in which frame."""
         return f"{super().describe_miss(length, angle, say)} relative to {self.other!r}"
+
+    def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
+        """Return the frame on the joint as the other joint sees it."""
+        back: Array = np.linalg.inv(np.asarray(others[0] @ self.other_offset))
+        return back @ now
 
     def sketch(self, view: View) -> Sketch:
         """Return the target as the other joint carries it, and a line to it."""

@@ -14,6 +14,7 @@ from synovia.goals import describe
 from synovia.goals.base import Goal
 from synovia.model import Kind, Pose
 from synovia.model.geometry import is_number
+from synovia.model.motion import Motion
 from synovia.model.root import free_root
 
 if TYPE_CHECKING:
@@ -62,8 +63,9 @@ class RestGoal(Goal):
     Here r is the reference and w = weight · the joint's factor in ``joints`` · (1 + the joint's stiffness).
 
     Args:
-        pose: The reference: a ``Pose``, joint values (nq,), or some joints' values by name, such as ``{"knee": 0.3}``.
-            The default of a joint is its preferred value, else its rest value.
+        pose: The reference: a ``Pose``, joint values (nq,), or some joints' values by name, such as ``{"knee": 0.3}``;
+            for ``track`` also a ``Motion``, whose pose at each frame is the reference of that frame. The default of a
+            joint is its preferred value, else its rest value.
         joints: Joints that it concerns, or a mapping from joints to factors (0 or more); None for all but free joints.
         root: Factor of a root that may move: the free root of the skeleton, or the joints that ``root=`` of ``solve``
             and ``IK`` adds. 0 leaves it out, so that the body drifts and turns as the other goals pull it.
@@ -111,7 +113,7 @@ class RestGoal(Goal):
 
     def __init__(
         self,
-        pose: Pose | Any = None,
+        pose: Pose | Motion | Any = None,
         *,
         joints: Mapping[str | int, float] | Any = None,
         root: float = 0.0,
@@ -151,14 +153,16 @@ class RestGoal(Goal):
             pose = Pose(skeleton, Pose(skeleton, skeleton.follow(q)).inside[0])
             q = pose.with_values(dict(cast("Mapping[str, Any]", self.pose or {}))).q  # pyright: ignore[reportUnknownMemberType]
         else:
-            if isinstance(self.pose, Pose) and self.pose.skeleton.joint_names != skeleton.joint_names:
+            if isinstance(self.pose, Pose | Motion) and self.pose.skeleton.joint_names != skeleton.joint_names:
                 raise InputError(
-                    "skeleton of the pose",
+                    f"skeleton of the {'pose' if isinstance(self.pose, Pose) else 'motion'}",
                     where="rest goal",
                     value=self.pose.skeleton,
                     expected=repr(skeleton),
                 )
-            q = Pose(skeleton, self.pose.q if isinstance(self.pose, Pose) else self.pose).q
+            q = self.pose.q if isinstance(self.pose, Motion) else Pose(
+                skeleton, self.pose.q if isinstance(self.pose, Pose) else self.pose
+            ).q  # fmt: skip
         shares = np.zeros(len(skeleton))
         if self.parts is None:
             shares[:] = [joint.kind is not Kind.FREE for joint in skeleton.joints]

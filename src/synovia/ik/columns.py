@@ -11,12 +11,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.kernels.layout import IS_ANGLE
+from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, IS_ANGLE, SCALAR, TURN
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, times_exp
 from synovia.problem import Reduced
 
 NUDGE: Final = 1e-6  # radians or reaches, for differences
+_PLACES: Final = [BLOCK, BLOCK_Q, BLOCK_COLUMN]
 
 
 def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
@@ -24,9 +25,9 @@ def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
     first = np.cumsum([0, *(joint.kind.v_size for joint in skeleton.joints)]).tolist()
     unit = column_units(reduced)
     out = np.zeros((skeleton.nv, reduced.columns))
-    for (block, at, column), joint in zip(reduced.variables.tolist(), reduced.owner.tolist(), strict=True):
+    for (block, at, column), joint in zip(reduced.variables[:, _PLACES].tolist(), reduced.owner.tolist(), strict=True):
         inside = at - skeleton.q_slice(joint).start  # in a free joint translation comes first, in q as in velocities
-        for c in range(3 if block else 1):
+        for c in range(3 if block == TURN else 1):
             out[first[joint] + inside + c, column + c] = unit[column]
     for own, (leader, ratio) in zip(first, skeleton.dof_columns, strict=False):
         if leader != own:
@@ -37,8 +38,8 @@ def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
 def column_units(reduced: Reduced) -> Array:
     """Return one unit of each column in radians or length units: 1, or the reach."""
     unit = np.ones(reduced.columns)
-    for (block, _, column), limit in zip(reduced.variables.tolist(), reduced.limits, strict=True):
-        if not block and limit[IS_ANGLE] == 0.0:
+    for (block, _, column), limit in zip(reduced.variables[:, _PLACES].tolist(), reduced.limits, strict=True):
+        if block == SCALAR and limit[IS_ANGLE] == 0.0:
             unit[column] = reduced.reach
     return unit
 
@@ -46,10 +47,10 @@ def column_units(reduced: Reduced) -> Array:
 def nudged(q: Array, variables: NDArray[np.int32], unit: Array, size: float) -> Array:
     """Return the joint values after a step of one size along each column alone, (columns, nq); as ``moved``."""
     out = np.repeat(q[None], len(unit), axis=0)
-    blocks, single = variables[variables[:, 0] != 0], variables[variables[:, 0] == 0]
-    at, column = blocks[:, 1, None] + np.arange(4), blocks[:, 2, None] + np.arange(3)
+    turns, scalars = variables[variables[:, BLOCK] == TURN], variables[variables[:, BLOCK] == SCALAR]
+    at, column = turns[:, BLOCK_Q, None] + np.arange(4), turns[:, BLOCK_COLUMN, None] + np.arange(3)
     out[column[:, :, None], at[:, None, :]] = times_exp(q[at][:, None, :], size * np.eye(3))
-    out[single[:, 2], single[:, 1]] += size * unit[single[:, 2]]
+    out[scalars[:, BLOCK_COLUMN], scalars[:, BLOCK_Q]] += size * unit[scalars[:, BLOCK_COLUMN]]
     return out
 
 
@@ -57,10 +58,10 @@ def moved(q: Array, variables: NDArray[np.int32], unit: Array, step: Array) -> A
     """Return the joint values after a step, given by column; mimic joints stay as they are."""
     out = q.copy()
     parts = step.tolist()
-    for block, at, column in variables.tolist():
-        if not any(parts[column : column + (3 if block else 1)]):
+    for block, at, column in variables[:, _PLACES].tolist():
+        if not any(parts[column : column + (3 if block == TURN else 1)]):
             continue  # differences take steps along one column at a time
-        if block:
+        if block == TURN:
             out[at : at + 4] = times_exp(q[at : at + 4], step[column : column + 3])
         else:
             out[at] += step[column] * unit[column]

@@ -22,8 +22,8 @@ from synovia.kernels.layout import (
     ATTEMPTS,
     BLOCK,
     BLOCK_Q,
+    COLD,
     COST,
-    GENERAL_FLOATS,
     IS_ANGLE,
     LARGEST_MOVE,
     OUT_HEAD,
@@ -32,6 +32,7 @@ from synovia.kernels.layout import (
     TRANSFORM_WIDTH,
     TURN,
     WINNER,
+    WORK_SIZE,
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions, rotation_between
@@ -39,7 +40,7 @@ from synovia.model.pose import checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
 from synovia.model.skeleton import JointValues, Numbers
 from synovia.model.tables import Ints, writable
-from synovia.problem import Bends, find_bends, pack, reduce
+from synovia.problem import Bends, find_bends, pack, reduce, table_of
 from synovia.problem.bends import BENT, SIZES
 from synovia.solver import Solver, SolverName, as_solver
 
@@ -146,12 +147,13 @@ class CompiledProblem(ChecksArguments):
             most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
             params=self.solver.params() | least,
             moves=moves,
+            solver_scratch=self.solver.extra_scratch(reduced.residuals, reduced.columns),
         )
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.tree.problem import work_size
 
-        self.kernel, self._miss_kernel = engine_of(self.skeleton, self.goals, reduced, self.solver, self.floats)
-        self.scratch_size = work_size(self.ints, self.solver.extra_scratch(reduced.residuals, reduced.columns))
+        params = table_of(self.ints, self.floats, "params")
+        self.kernel, self._miss_kernel = engine_of(self.skeleton, self.goals, reduced, self.solver, params)
+        self.scratch_size = int(self.ints[WORK_SIZE])
         self.writer = TargetWriter(self.skeleton, self.goals, self.rows)
         self.default_start = self.skeleton.rest_pose()
         self.rest = self.default_start.q.copy().reshape(1, -1)
@@ -159,8 +161,10 @@ class CompiledProblem(ChecksArguments):
         self.row_shape = self.new_rows(1).shape
         workspace = self.new_workspace()
         self.idle: list[Workspace] = [workspace]
-        none = (self.ints, self.floats, workspace.table[:0], self.rest, self.new_rows(0), workspace.scratch, False, 0)
+        none = (self.ints, self.floats, workspace.table[:0], self.rest, self.new_rows(0), workspace.scratch, COLD, 0)
         self.call = ready(self.kernel, *none)
+        if reduced.path is not None:
+            self.call = _refuse_one  # one frame of a clip is no problem of its own
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -193,7 +197,9 @@ class CompiledProblem(ChecksArguments):
         """Return the targets of the goals in rows of results, (T, goals, 16)."""
         return rows[:, self.places.stop + 2 * len(self.goals) :].reshape(len(rows), len(self.goals), TRANSFORM_WIDTH)
 
-    def classify(self, starts: Array, rows: Array, scratch: Array, searches: bool = True) -> None:
+    def classify(
+        self, starts: Array, rows: Array, scratch: Array, searches: bool = True, floats: Array | None = None
+    ) -> None:
         """Polish missed rows and write their status, or mark them as interrupted.
 
         Args:
@@ -201,12 +207,14 @@ class CompiledProblem(ChecksArguments):
             rows: Results.
             scratch: Scratch memory of the kernel that wrote them.
             searches: Whether to search everywhere for a better pose; a frame of a track must stay near the last one.
+            floats: Other numbers of the problem.
 
         Raises:
             BaseException: The exception of a signal handler that ran meanwhile.
         """
         if not has_ended(scratch):
-            self._miss_kernel(self.ints, self.floats, starts, rows, scratch, searches)
+            numbers = self.floats if floats is None else floats
+            self._miss_kernel(self.ints, numbers, starts, rows, scratch, searches)
         if has_ended(scratch):
             mark_interrupted(rows)
             raise_signal(scratch)
@@ -311,8 +319,8 @@ class CompiledProblem(ChecksArguments):
                 expected=f"at most {self.moves[k]:g} outside its limits, because of largest_move",
                 hint=f"it is {moved[0, k]:.4g} outside; start from a pose within the limits",
             )
-        floats, end = self.floats.copy(), int(self.ints[GENERAL_FLOATS])
-        floats[end - len(self.reduced.variables) : end] = self._solved_moves(np.maximum(left, 0.0))
+        floats = self.floats.copy()
+        table_of(self.ints, floats, "moves")[...] = self._solved_moves(np.maximum(left, 0.0))
         return floats
 
     def bend_well(self, starts: Array, rows: Array, solve: Callable[[Array, NDArray[np.int64]], Array]) -> None:
@@ -490,6 +498,17 @@ class CompiledProblem(ChecksArguments):
         out = np.empty(len(t.variables))
         excesses(*writable(t.variables, t.limits), pose.values, out)
         return tuple(dict.fromkeys(int(row) for row in t.owner[out > margin]))
+
+
+def _refuse_one(*_: Any) -> int:
+    """Refuse to solve a problem whose rest goal has a reference for each frame of a track.
+
+    Raises:
+        InputError: Always.
+    """
+    raise InputError(
+        "RestGoal(motion)", expected="track", hint="RestGoal(motion.pose(k)) has one frame as its reference"
+    )
 
 
 def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synovia.goals import Goal
 from synovia.ik.custom import Functions
 from synovia.ik.status import Status
-from synovia.kernels.layout import CALLBACK, PARAMS, STATUS, TARGET_WIDTH
+from synovia.kernels.layout import CALLBACK, CLASSIFY, COLD, POLISH, STATUS, TARGET_WIDTH, WARM
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
@@ -23,31 +23,29 @@ _NO_TARGETS: Final = np.empty((0, 0, TARGET_WIDTH))
 
 
 def engine_of(
-    skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: Solver, floats: Array
+    skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: Solver, params: Array
 ) -> tuple[Kernel, MissKernel]:
     """Return the kernel of a problem, and the one for its misses.
 
-    If the problem calls Python functions, their address is written into its packed numbers.
+    If the problem calls Python functions, their address is written into its packed parameters (``params``).
     """
     functions = Functions(skeleton, goals, reduced, solver.null_space if isinstance(solver, JacobianMethod) else None)
     if functions:
-        floats[PARAMS + CALLBACK] = functions.address
+        params[CALLBACK] = functions.address
 
     def miss_kernel(
         ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, searches: bool
     ) -> None:
         """Polish and classify missed rows; these kernels are loaded at the first miss."""
-        from synovia.kernels.search.classify import CLASSIFY, POLISH
-
         how = POLISH if solver.polishes else CLASSIFY
         if solver.follow_finish and not solver.polishes and not searches:
             # the goals of poses alone, because poles come last
             before = rows[:, STATUS].copy()
-            solver.miss_kernel(True)(ints, floats, _NO_TARGETS, starts, rows, scratch, True, POLISH)
+            solver.miss_kernel(True)(ints, floats, _NO_TARGETS, starts, rows, scratch, WARM, POLISH)
             rows[:, STATUS] = before
         kernel = solver.miss_kernel(reduced.pose_only)
         (functions.around(kernel) if functions else kernel)(
-            ints, floats, _NO_TARGETS, starts, rows, scratch, not searches, how
+            ints, floats, _NO_TARGETS, starts, rows, scratch, COLD if searches else WARM, how
         )
         if solver.closed:  # a closed form has one step and cannot run out of steps
             rows[rows[:, STATUS] == Status.MAX_STEPS, STATUS] = Status.STALLED

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.ik.interrupts import Watch, new_scratch
+from synovia.kernels.layout import COLD, LEFT, MISSED, REFUSED, ROWS_AT, STATUS
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
 from synovia.solver import Solver
@@ -158,16 +159,14 @@ def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -
         """Solve a batch of problems; see ``kernels.search.multistart``."""
         left = lanes(ints, floats, targets, starts, out, scratch, np.empty(size, precision))
         if left == 0:
-            return 2 * len(out)
-        rows = np.flatnonzero(out[:, 0] < 0.0) if left > 0 else np.array([-1 - left])
+            return len(out) << ROWS_AT
+        rows = np.flatnonzero(out[:, STATUS] == LEFT) if left > 0 else np.array([REFUSED - left])
         some = np.empty((len(rows), out.shape[1]))
-        code = kernel(
-            ints, floats, targets[rows], starts if len(starts) == 1 else starts[rows], some, scratch, False, 0
-        )
+        code = kernel(ints, floats, targets[rows], starts if len(starts) == 1 else starts[rows], some, scratch, COLD, 0)
         if left < 0:
             return code - targets.shape[1] * int(rows[0])
         out[rows] = some
-        return 2 * len(out) + code % 2
+        return len(out) << ROWS_AT | code & MISSED
 
     return solve
 
@@ -191,7 +190,7 @@ def run_rows(
         progress: Called in this thread with (rows done, all).
 
     Returns:
-        0, or the negative code of the first refused target: -1 - (goal + goals * row).
+        0, or the negative code of the first refused target: REFUSED - (goal + goals * row).
     """
     kernel, ints, floats, simd = packed
     targets, starts, out = batch
@@ -208,8 +207,8 @@ def run_rows(
         scratch = new_scratch(scratch_size)
         watch.begin(scratch)
         try:
-            code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
-            if code > 0 and code % 2:
+            code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, COLD, 0)
+            if code >= 0 and code & MISSED:
                 classify(own_starts, out[first:last], scratch)
         finally:
             watch.end(scratch)

@@ -18,7 +18,7 @@ from synovia.arguments import check_kind
 from synovia.errors import InputError, SynoviaError, UnknownNameError, restated, unknown_name
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.kernels.layout import GIVEN, TARGET_WIDTH, TRANSFORM_WIDTH
+from synovia.kernels.layout import GIVEN, REFUSED, TARGET_WIDTH, TRANSFORM_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import (
     Array,
@@ -107,6 +107,7 @@ class TargetWriter:
         }
         with_target = [i for i, goal in enumerate(goals) if goal.takes]
         self._all_bits, self._count = sum(1 << i for i in with_target), len(with_target)
+        self._only = _key_of(goals[with_target[0]]) if len(with_target) == 1 else None  # of the one goal with a target
 
     def workspace(self, scratch: Array) -> Workspace:
         """Return memory for one call at a time."""
@@ -115,6 +116,8 @@ class TargetWriter:
     def fill(self, targets: Any, workspace: Workspace) -> None:
         """Write the targets of one problem into the table of a workspace; other goals keep their own targets."""
         kind: type[object] = type(targets)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
+        if self._only is not None and (kind is _ndarray or kind is tuple):
+            targets, kind = {self._only: targets}, dict
         if kind is dict and len(targets) == self._count:
             slots, written = workspace.slots, 0
             for key in targets:  # faster than ``items`` and ``get``
@@ -212,7 +215,7 @@ class TargetWriter:
 
     def refuse(self, code: int, targets: Targets | None, *, many: bool = False) -> NoReturn:
         """Raise the error for a target that the kernel refused; ``many`` for targets with a leading axis."""
-        row, i = divmod(-1 - code, len(self.goals))
+        row, i = divmod(REFUSED - code, len(self.goals))
         raise self.error_of(row, i, targets, many=many)
 
     def error_of(self, row: int, i: int, targets: Targets | None, *, many: bool = False) -> SynoviaError:
@@ -386,9 +389,13 @@ def _checked_table(targets: Any, goals: Sequence[Goal]) -> Mapping[Any, Any]:
         return cast("Mapping[Any, Any]", targets)
     with_target = [goal for goal in goals if goal.takes]
     if len(with_target) == 1 and not isinstance(targets, str):
-        goal = with_target[0]
-        return {goal.joint if goal.name is None and goal.joint is not None else goal.label: targets}
+        return {_key_of(with_target[0]): targets}
     raise InputError("targets", value=targets, expected="a dict from joints or goals to their targets")
+
+
+def _key_of(goal: Goal) -> str | int:
+    """Return the key of a goal in a table of targets."""
+    return goal.joint if goal.name is None and goal.joint is not None else goal.label
 
 
 def _count_of(targets: Mapping[Any, Any]) -> int:

@@ -1,21 +1,35 @@
-"""Names of the columns and indices of the packed arrays that kernels read and write.
+"""The packed arrays that kernels read and write: their tables, and the names of their columns and numbers.
 
-No other file defines any. This one holds plain numbers and imports nothing, so that code outside the kernels can use it
-without loading the compiler. A name that ends in ``WIDTH`` is the number of columns of a table. The other names are
-columns of a table, indices into a flat array, or values where the comment says so.
+No other file defines any. This one holds plain numbers and loads no compiler, so that all code can use it. A name that
+ends in ``WIDTH`` is the number of columns of a table. The other names are columns of a table, indices into a flat
+array, or values where the comment says so.
+
+The tables are declared at the end: ``PROBLEM`` (a packed problem), ``WORK`` (scratch memory), ``ANSWER`` (a row of the
+answer), and the scratch memory of single solvers. A declaration says how large a table is, and nothing else does.
+``problem.pack`` computes where each table of a problem begins and takes its values by its name. Kernels read it as the
+field of that name, in the named tuple that ``compiler.records`` makes of the declarations.
 """
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
 # --- A problem: the head of its integers -----------------------------------------------------------------------------
 N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6
 MAX_STEPS, ATTEMPTS, SEED, PATIENCE, COUPLED = 7, 8, 9, 10, 11
-N_LEVELS, N_GENERAL, N_MASSES, N_VERTICES = 12, 13, 14, 15
-GENERAL_INTS, GENERAL_FLOATS = 16, 17  # start of the tables of general goals in each of the two arrays
-INT_HEAD = 18
+N_BOUNDARIES = 12  # of the priority levels: one more than there are levels
+N_TERMS, N_MASSES, N_VERTICES = 13, 14, 15
+N_FRAMES, N_POINTS = 16, 17  # rows of scratch memory for frames, and for points
+N_SMALLER = 18  # residuals or columns, whichever are fewer
+N_CURVED = 19  # columns, or 0 with more than NEWTON_COLUMNS
+N_WATCH, N_SOLVER = 20, 21  # numbers of the watch and what follows it; of the scratch memory that a solver asked for
+WORK_SIZE = 22  # numbers of the whole scratch memory
+INT_HEAD = 23  # the starts of all tables follow, see ``STARTS``
+NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 
 # --- A problem: the head of its floats -------------------------------------------------------------------------------
 TOLERANCE, TOLERANCE_ANGLE, REACH, MOST_WORK = 0, 1, 2, 3
-PARAMS = 4  # first parameter of the solver, see the end of the file
-FLOAT_HEAD = 20
+FLOAT_HEAD = 4
 
 # --- Frames: a rotation (9 numbers, row by row), then a point --------------------------------------------------------
 ORIENTATION, ORIGIN = 0, 9
@@ -103,7 +117,7 @@ GIVEN = 16  # bits POSITION and ROTATION; 0 for a goal that keeps its start
 TRANSFORM_WIDTH = 16
 TARGET_WIDTH = 17
 
-# --- A row of the answer: this head, then q, errors (2 a goal), targets (a transform a goal) -------------------------
+# --- A row of the answer: its head -----------------------------------------------------------------------------------
 STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
 FINISH = 5  # steps of a final descent by another method
 STOPPED_BY = 6  # DEADLINE_PASSED, SIGNAL, SPENT or NO_GAIN if that ended the solve early, else 0
@@ -114,6 +128,17 @@ REACHED, UNREACHABLE, CONFLICT, LIMITED, STALLED, STEPS_SPENT = 0, 1, 2, 3, 4, 5
 DEADLINE_PASSED, SIGNAL, SPENT = 1.0, 2.0, 3.0  # SPENT: the work limit is reached
 NO_GAIN = -1.0  # the last attempt gained nothing, so more steps would not help
 
+# --- How the kernel of a solver is called, and what it returns -------------------------------------------------------
+COLD, WARM = False, True  # ``warm``: whether each row starts at the answer of the row before, as in a track
+# ``first``: the first row to solve. A kernel of misses takes one of these instead: polish and classify the rows that
+# missed, or only classify them. With WARM it does not search elsewhere.
+POLISH, CLASSIFY = -1, -2
+# The code that a solver returns: the number of finished rows << ROWS_AT, and the bit MISSED if one of them misses its
+# goals; or REFUSED - (goal + goals * row) for the first target that is refused
+MISSED, ROWS_AT = 1, 1
+REFUSED = -1
+LEFT = -1  # STATUS of a row that a SIMD batch leaves to the ordinary kernel
+
 # --- The watch: the head of the scratch memory, see ``compiler.watch`` -----------------------------------------------
 WORK_LEFT = 0  # work until the next look at the clock
 DEADLINE = 1  # time, 0 for none
@@ -123,8 +148,13 @@ RAISED = 4  # three pointers: the exception that a signal handler raised
 WORK_RESERVE = 7  # work allowed beyond WORK_LEFT
 WATCH = 8
 STATE = WATCH  # after the watch: state of the random numbers, one uint64
-OTHERS = STATE + 1  # after that: further poses, (FINALISTS + 1, nq + 2)
+OTHERS = STATE + 1  # after that: further poses, (FINALISTS + 1, nq + POSE_MORE): q, then cost and attempt
+POSE_MORE = 2
 FINALISTS = 3  # poses that are refined when a goal is missed
+
+# --- Trigonometric polynomials ---------------------------------------------------------------------------------------
+LARGEST_DEGREE = 4
+SCRATCH_SIZE = 4 * (2 * LARGEST_DEGREE + 1)  # coefficients and roots, each real and imaginary
 
 # --- The box of a step: one row for each Jacobian column -------------------------------------------------------------
 BOX_LOWER, BOX_UPPER = 0, 1
@@ -133,7 +163,27 @@ NEXT_HELD = 3  # the value that HELD should have
 VELOCITY = 4  # angular velocity, in the joint's frame, of one unit of the column
 BOX_WIDTH = 7
 
-# --- Parameters of a solver: indices after PARAMS --------------------------------------------------------------------
+# --- The hierarchy: rows of its vectors ``v``, one number a column; then its state -----------------------------------
+STEP, STEP_LOWER, STEP_UPPER = 0, 1, 2  # the step so far and its bounds
+REFERENCE = 3  # of the posture
+ACTIVE_SIDE = 4  # active bound: -1 lower, 0 none, 1 upper
+GRADIENT = 5
+DIRECTION = 6  # of the next move
+FALLS = DIRECTION  # while a saddle is left and no move is made: 1 if the error falls along the column, else 0
+POSE_COLUMN = 7  # column of the pose
+STEP_STIFFNESS = 8
+RELEASES = 9  # how often the level released the bound
+PERMANENT = 10  # 1 if the bound stays active for the whole step
+VECTORS = 11
+FREE_COUNT, BASIS_COUNT = 0, 1  # number of free columns, of basis rows
+BASIS_STALE = 2  # whether the basis must be rebuilt
+SOLVES = 3  # systems solved
+STIFF_COUNT = 4  # rows in ``R``
+ANY_PINNED = 5  # whether columns are pinned, see ``hierarchy.basis.pin_column``
+NO_POSTURE = 6  # whether the posture is switched off
+STATES = 7
+
+# --- Parameters of a solver ------------------------------------------------------------------------------------------
 PROGRESS = 0  # of iterating solvers: an attempt ends unless the cost falls to this part within PATIENCE steps
 DAMPING, ERROR_DAMPING = 1, 2  # of damped solvers: constant part, and factor of the squared error
 # Jacobian methods
@@ -141,6 +191,7 @@ METHOD, FORM, LARGEST_ERROR, LARGEST_TURN = 3, 4, 5, 6
 POSTURE_WEIGHT, CENTRE_WEIGHT, MARGIN_WEIGHT, MARGIN, MANIPULABILITY_WEIGHT = 7, 8, 9, 10, 11  # secondary objectives
 GRADIENT_WEIGHT = 12  # 1 with a secondary objective of the user, else 0
 CALLBACK = 15  # address of the Python function that calls the user's functions
+PARAMS_WIDTH = 16
 # Full body
 LARGEST_STEP, LARGEST_MOVE, SETTLED, SOFT = 3, 4, 5, 6  # LARGEST_MOVE: the least of all ``moves``
 # Heuristics
@@ -172,3 +223,142 @@ INVERSE_MASS, LENGTH = 12, 13  # particles: inverse of the mass, length of the b
 BONE, BEST = 3, 4  # chains: length of the bone, and the best position so far
 CARRIER = 12  # of a goal, after its frame: the row that carries it
 ACROSS, BENT, KNOWN = 0, 9, 12  # of a pole goal: see ``goals.swivel``
+
+# --- Tables ----------------------------------------------------------------------------------------------------------
+
+
+class Table(NamedTuple):
+    """A table in a flat array.
+
+    Args:
+        name: Its field in the named tuple that kernels get.
+        shape: Number of rows, then of columns; only one for a vector. A text names a number that counts it: one of
+            ``COUNTS``, or of those that the scratch memory of a solver is opened with.
+        integers: Whether it is in the array of integers of a problem.
+    """
+
+    name: str
+    shape: tuple[int | str, ...]
+    integers: bool = False
+
+
+COUNTS: Final = {  # the integers of the head that count rows and columns
+    "rows": N_ROWS, "variables": N_VARIABLES, "goals": N_GOALS, "residuals": N_RESIDUALS, "columns": N_COLUMNS,
+    "nq": N_Q, "followers": N_FOLLOWERS, "boundaries": N_BOUNDARIES, "terms": N_TERMS, "masses": N_MASSES,
+    "vertices": N_VERTICES, "frames": N_FRAMES, "points": N_POINTS, "smaller": N_SMALLER, "curved": N_CURVED,
+    "watch": N_WATCH, "solver": N_SOLVER,
+}  # fmt: skip
+
+# A skeleton with goals, as the solvers read it. "tree.ints" is the table ``ints`` of ``problem.tree``.
+PROBLEM: Final = (
+    Table("params", (PARAMS_WIDTH,)),  # of the solver
+    # joints in topological order, a parent before its children
+    Table("tree.ints", ("rows", ROW_WIDTH), integers=True),
+    Table("tree.fixed", ("rows", FRAME_WIDTH)),  # frame of the joint before its motion, in its parent's frame
+    Table("tree.couple", ("rows", COUPLING_WIDTH)),  # of hinges and slides: 1 and 0, but for mimic joints
+    Table("variables", ("variables", VARIABLE_WIDTH), integers=True),
+    Table("limits", ("variables", LIMIT_WIDTH)),
+    Table("goals", ("goals", GOAL_WIDTH), integers=True),
+    Table("goal_data", ("goals", GOAL_DATA_WIDTH)),  # weights are relative to the largest of their level
+    Table("followers", ("followers", FOLLOWER_WIDTH), integers=True),  # mimic joints of the whole q
+    Table("coupling", ("followers", COUPLING_WIDTH)),
+    Table("preferences", ("variables", PREFERENCE_WIDTH)),  # a ball prefers its rest rotation
+    # first residual row of each level, 0 the highest, then the number of rows; the rows of a level are contiguous
+    Table("levels", ("boundaries",), integers=True),
+    Table("posture", ("variables", REST_WIDTH)),
+    Table("moves", ("variables",)),  # largest move in one solve (radians, reaches), for solvers that bound motion
+    # general goals, which are more than a position and a rotation in the world; see ``goals.general``
+    Table("general.ints", ("terms", GENERAL_WIDTH), integers=True),
+    Table("general.data", ("terms", GENERAL_DATA_WIDTH)),
+    # of what row i carries rigidly, in its frame; the last row is what no joint moves; empty if no goal needs it
+    Table("general.masses", ("masses", MASS_WIDTH)),
+    Table("general.vertices", ("vertices", 3)),  # corners of support polygons, counterclockwise about up
+)
+# Scratch memory of one thread
+WORK: Final = (
+    Table("work.watch", ("watch",)),  # when to stop, STATE, OTHERS: one, as each table costs time in every call
+    Table("work.frames", ("frames", FRAME_WIDTH)),  # world frames, then mass and moment of the subtree of each row
+    Table("work.J", ("residuals", "columns")),
+    Table("work.A", ("smaller", "smaller")),
+    Table("work.e", ("residuals",)),
+    Table("work.y", ("smaller",)),
+    Table("work.dq", ("columns",)),
+    Table("work.g", ("columns",)),
+    Table("work.best", ("nq",)),
+    Table("work.trial", ("nq",)),
+    Table("work.points", ("points", POINT_WIDTH)),
+    Table("work.H", ("curved", "curved")),  # the Hessian less JᵀJ
+    Table("work.K", ("curved", "curved")),  # factor of the Hessian
+    Table("work.box", ("columns", BOX_WIDTH)),  # bounds of a step and directions of ball joints, see ``tree.chart``
+    Table("work.solver_scratch", ("solver",)),  # of the size that the solver asked for (``Solver.extra_scratch``)
+)
+
+# Scratch memory of a step of the hierarchy; see ``hierarchy.basis`` for the numbers that count rows and columns
+LEVELS: Final = (
+    Table("G", ("rows", "columns")),  # rows of all levels, scaled by the columns' stiffness and permuted
+    Table("e", ("rows",)),  # right side of each row
+    Table("s", ("rows",)),  # residual e - G x of the step x
+    Table("B", ("basis", "columns")),  # orthonormal basis
+    Table("L", ("larger", "columns")),  # rows of the current level in that basis
+    Table("A", ("larger", "larger")),  # A and c: linear system of the level
+    Table("c", ("larger",)),
+    # rows along directions that second derivatives make stiff (see ``hierarchy.newton``); their squared length is the
+    # stiffness, relative to the least that counts
+    Table("R", ("columns", "columns")),
+    Table("best", ("levels",)),  # error of each level, then of the posture, at the best pose
+    Table("errors", ("levels",)),  # and at the current pose
+    Table("dampings", ("levels",)),  # of each level, then of the posture, while polishing
+    Table("damping_floors", ("levels",)),  # their lower bounds
+    # 1 if a row constrains the levels below; 0 if its level constrains them only by R
+    Table("constrains", ("levels",)),
+    Table("saved_errors", ("levels",)),  # to compare with later
+    Table("edges", ("levels",)),  # edge of the support polygon of each slack column (see ``hierarchy.inequalities``)
+    Table("saved_pose", ("columns", 4)),  # by variable
+    Table("active_bounds", ("columns",)),  # by column of the pose: where the last step of a level ended (-1, 1), or 0
+    Table("v", (VECTORS, "columns")),
+    Table("state", (STATES,)),
+)
+# Scratch memory of the Jacobian family, see ``jacobian.shared``
+FAMILY: Final = (
+    Table("W", ("rows", "columns")),  # a copy of J; the null-space step stores its objective in the row below
+    Table("U", ("rows", "rows")),  # the Gram matrix J Jᵀ
+    Table("b", ("rows",)),  # the right-hand side
+    Table("order", ("rows",)),  # pivots of ``solve_semidefinite``
+    Table("z", ("columns",)),  # a direction in the null space
+    Table("gradient", ("columns",)),  # ∇H of the secondary objectives
+)
+# Scratch memory of closed forms with branches, see ``closed_form.selection``
+BRANCHES: Final = (
+    Table("candidates", (64,)),  # values of all variables, one candidate after the other
+    Table("singular", (1,)),  # 1 if two turns of a candidate are arbitrary, else 0
+    Table("samples", (2 * LARGEST_DEGREE + 1,)),  # of a trigonometric polynomial
+    Table("roots", (2 * LARGEST_DEGREE,)),  # angles
+    Table("search", (SCRATCH_SIZE,)),  # for roots
+)
+# Scratch memory of closed forms that blend, see ``closed_form.blend``
+BLEND_VALUES: Final = (
+    Table("motion", (1,)),  # how far the targets moved since the last frame, infinite at the first
+    Table("start", ("variables", 4)),  # value of each variable at the first start
+    Table("last", ("variables", 4)),  # and in the last answer before it was blended
+)
+# A row of the answer
+ANSWER: Final = (
+    Table("head", (OUT_HEAD,)),
+    Table("q", ("nq",)),
+    Table("errors", ("errors",)),  # length and angle of each goal
+    Table("targets", ("goals", TRANSFORM_WIDTH)),  # that each goal had
+)
+
+# Where the integers of a problem hold the start of a table in its array
+STARTS: Final = {table.name: INT_HEAD + k for k, table in enumerate((*PROBLEM, *WORK))}
+INT_TABLES: Final = INT_HEAD + len(STARTS)  # where the tables of integers begin; those of floats at FLOAT_HEAD
+
+
+def size_of(table: Table, numbers: Mapping[str, int]) -> int:
+    """Return how many numbers a table holds, given what counts its rows and columns."""
+    return math.prod(numbers[size] if isinstance(size, str) else size for size in table.shape)
+
+
+def size_of_all(tables: Iterable[Table], numbers: Mapping[str, int]) -> int:
+    """Return how many numbers some tables hold together."""
+    return sum(size_of(table, numbers) for table in tables)

@@ -373,6 +373,28 @@ def unit(v: Array) -> Array:
     return v / np.where(length > 0.0, length, 1.0)
 
 
+def between_directions(a: Array, b: Array, weight: Array) -> Array:
+    """Return unit vectors (n, 3) between a (weight 0) and b (weight 1), on the shorter arc; weights (n,)."""
+    sine, cosine = np.linalg.norm(cross(a, b), axis=1), np.sum(a * b, axis=1)
+    angle = np.arctan2(sine, cosine)
+    aside: Array = b - cosine[:, None] * a  # across a, towards b
+    back = sine < _SMALL
+    if back.any():  # opposite vectors have no shorter arc: any one does
+        least = np.eye(3)[np.argmin(np.abs(a), axis=1)]
+        aside = np.where(back[:, None], least - np.sum(a * least, axis=1)[:, None] * a, aside)
+    turn = (weight * angle)[:, None]
+    return np.cos(turn) * a + np.sin(turn) * unit(aside)
+
+
+def between_transforms(a: Array, b: Array, weight: Array) -> Array:
+    """Return transforms (n, 4, 4) between a (weight 0) and b (weight 1), on lines and shortest arcs; weights (n,)."""
+    out = a.copy()
+    start, end = (matrix_to_quat(frames[:, :3, :3]) for frames in (a, b))
+    out[:, :3, :3] = quat_to_matrix(times_exp(start, weight[:, None] * rotation_between(start, end)))
+    out[:, :3, 3] += weight[:, None] * (b[:, :3, 3] - a[:, :3, 3])
+    return out
+
+
 def cross(a: Array, b: Array) -> Array:
     """Return the cross products (..., 3), faster than ``np.cross``."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))

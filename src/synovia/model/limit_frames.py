@@ -15,7 +15,7 @@ from synovia.model.limits import SwingTwist
 _TOGETHER: Final = 1e-9  # as a part of the longest distance: joints so near are in one place
 _CLEAR: Final = 0.5  # length of the sum of some bones, relative to the longest, from which it is their direction
 _SIDEWAYS: Final = 0.5  # cosine between a bone and the lateral axis above which the bone points to a side
-_FORWARD: Final = {"x": "y", "y": "z", "z": "x"}  # of a body that does not state it, by its upward axis
+FORWARD: Final = {"x": "y", "y": "z", "z": "x"}  # of a body that does not state it, by its upward axis
 
 
 def with_limit_frames(
@@ -37,7 +37,7 @@ def with_limit_frames(
         return joints
     rotations, positions = _at_rest(joints, parents)
     above = axis_vector(up or "y")
-    left = np.cross(above, axis_vector(forward or _FORWARD[(up or "y")[-1]]))
+    left = np.cross(above, axis_vector(forward or FORWARD[(up or "y")[-1]]))
     framed = list(joints)
     for row in unframed:
         limit = _without_frame(joints[row])

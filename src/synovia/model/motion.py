@@ -5,25 +5,43 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.geometry import Array, as_numbers, dimensions
+from synovia.model.clip_tools.additive import Additive, check_alike, same_rate
+from synovia.model.clip_tools.bounds import held, kept_limits
+from synovia.model.clip_tools.chart import Chart
+from synovia.model.clip_tools.loop import cut_for_loop, looped, looped_scale
+from synovia.model.clip_tools.lowpass import low_pass_of, smoothed
+from synovia.model.clip_tools.mirror import Mirror
+from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse, up_of_clip
+from synovia.model.clip_tools.splines import interpolated, positive
+from synovia.model.geometry import Array, Bools, as_direction, as_numbers, dimensions, is_number
 from synovia.model.joint import Joint
 from synovia.model.pose import checked_q, world_frames
 from synovia.model.root import root_of
+from synovia.planting import with_planted_feet
 from synovia.text import counted
 
 _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)  # glTF files of one body differ in these: what their clips move
 _ALIKE: Final = 0.01  # difference of two rest rotations, or axes, that counts as rounding
+_EPS: Final = 1e-9  # seconds, and of a time: rounding
+_ROUNDED: Final = 0.05  # frames that a clip may be too short for its last one: files round 120 fps to 120.005
+_OBLIQUE: Final = "Animated scale was mirrored approximately: axes of the left and the right side differ."
 _SIZES: Final = 1.5  # ratio of the sizes of two skeletons that still are of one body in one unit
 
 
 class Motion:
     """Joint values over time at a constant rate. Immutable.
+
+    ``motion[k]`` is the pose of a frame, and ``motion[10:60]`` a part of the clip, as in Python. Tools such as
+    ``looped`` and ``mirrored`` return new motions. They keep the limits that the clip keeps; ``notes`` say where this
+    changed it.
 
     Args:
         skeleton: The skeleton.
@@ -45,6 +63,8 @@ class Motion:
         >>> motion = sy.Motion(arm, np.linspace(arm.rest_pose().q, arm.random_pose(1).q, 60), fps=30)
         >>> motion.positions().shape
         (60, 11, 3)
+        >>> motion[10:20], motion[-1].q.shape
+        (Motion('motion', 10 frames at 30 fps, 'arm7'), (7,))
     """
 
     __slots__ = ("_q", "fps", "name", "notes", "skeleton", "stretch")
@@ -94,6 +114,38 @@ class Motion:
     def __len__(self) -> int:
         """Return the number of frames."""
         return len(self._q)
+
+    @overload
+    def __getitem__(self, frames: int) -> Pose: ...
+
+    @overload
+    def __getitem__(self, frames: slice) -> Self: ...
+
+    def __getitem__(self, frames: int | slice) -> Pose | Self:
+        """Return the pose of one frame, or a part of the clip.
+
+        Args:
+            frames: A frame; or a slice, as in Python. Its step divides the frame rate, so that the speed stays. A
+                negative step turns the clip round.
+
+        Raises:
+            InputError: If there is no such frame, or it is neither a whole number nor a slice of whole numbers.
+        """
+        if not isinstance(frames, slice):
+            return self.pose(frames)
+        try:
+            kept = range(len(self))[frames]
+        except (TypeError, ValueError) as error:
+            expected = "whole numbers, the step not 0"
+            raise InputError("slice", where=self.name, value=frames, expected=expected) from error
+        return self._part(frames, self.fps / abs(kept.step))
+
+    def _part(self, frames: slice, fps: float) -> Self:
+        """Return a part of the clip; subclasses add what they know of its frames."""
+        stretch = None if self.stretch is None else self.stretch[frames]
+        out = type(self).__new__(type(self))
+        Motion.__init__(out, self.skeleton, self._q[frames], fps, name=self.name, stretch=stretch, notes=self.notes)
+        return out
 
     def __iter__(self) -> Iterator[Pose]:
         """Yield the pose of each frame."""
@@ -162,6 +214,382 @@ class Motion:
         every = tuple(dict.fromkeys((*self.notes, *notes)))
         return Motion(self.skeleton, self._q, self.fps, name=self.name, stretch=self.stretch, notes=every)
 
+    @overload
+    def at(self, times: float) -> Pose: ...
+
+    @overload
+    def at(self, times: ArrayLike) -> Pose | list[Pose]: ...
+
+    def at(self, times: float | ArrayLike) -> Pose | list[Pose]:
+        """Return the poses at some times, between frames as ``resample`` does.
+
+        Args:
+            times: A time, for one pose; or times (n,), for a list. Seconds, 0 to ``duration``.
+
+        Raises:
+            InputError: If a time is outside of the clip.
+
+        Example:
+            >>> import numpy as np
+            >>> import synovia as sy
+            >>> arm = sy.bundled("arm7")
+            >>> clip = sy.Motion(arm, np.linspace(arm.rest_q, arm.random_pose(1).q, 31), fps=30)
+            >>> [round(pose["joint2"], 3) for pose in clip.at([0.0, 0.51, 1.0])]
+            [0.0, -0.02, -0.04]
+        """
+        one = dimensions(times) == 0
+        moments = as_numbers([times] if one else times, (-1,), "times")  # pyright: ignore[reportArgumentType]
+        q = self._between(moments, "times")
+        poses = [Pose.trusted(self.skeleton, row.copy()) for row in q]
+        return poses[0] if one else poses
+
+    def resample(self, fps: float) -> Motion:
+        """Return the clip with another frame rate, of the same speed.
+
+        Cubic splines go through the frames: spherical ones for rotations, whose angular acceleration is continuous; for
+        numbers, cubic ones that do not leave limits between frames. Frames at the same time keep their values. The last
+        frame is the last one within the clip.
+
+        Args:
+            fps: Frames per second.
+
+        Raises:
+            InputError: If the rate is not above 0.
+
+        Example:
+            >>> import synovia as sy
+            >>> still = sy.Motion(sy.bundled("arm7"), [sy.bundled("arm7").rest_q] * 121, fps=120)
+            >>> still.resample(30)
+            Motion('motion', 31 frames at 30 fps, 'arm7')
+        """
+        rate = self._above_zero(fps, "fps")
+        if abs(self.duration * rate - max(len(self) - 1, 0)) < _ROUNDED:
+            return self._with(self._q, self.stretch, fps=rate)
+        count = math.floor(self.duration * rate + _ROUNDED) + 1
+        times = np.minimum(np.arange(count) / rate, self.duration)
+        return self._retimed(times, rate)
+
+    def retimed(self, curve: float | ArrayLike, *, lock_feet: bool = False) -> Motion:
+        """Return the clip at another speed, constant or changing, at the same frame rate.
+
+        Args:
+            curve: A factor of the speed: 2 is twice as fast. Or keys (n, 2) of a time of the new clip and the time of
+                this clip that is shown then, seconds. The first key is at 0, and the last one ends the new clip. A
+                monotone cubic goes through the keys, so the clip never turns back between them.
+            lock_feet: Whether ``foot_lock`` then holds the planted feet.
+
+        Raises:
+            InputError: If the speed is not above 0, the new times do not increase from 0, or a time is outside of the
+                clip.
+
+        Example:
+            >>> import numpy as np
+            >>> import synovia as sy
+            >>> arm = sy.bundled("arm7")
+            >>> clip = sy.Motion(arm, np.linspace(arm.rest_q, arm.random_pose(1).q, 61), fps=30)
+            >>> slow_end = clip.retimed([(0, 0), (1, 1), (3, 2)])  # the second half takes twice as long
+            >>> slow_end.duration, clip.retimed(2).duration
+            (3.0, 1.0)
+        """
+        if is_number(curve):
+            speed = self._above_zero(curve, "curve")
+            keys = np.array([[0.0, 0.0], [self.duration / speed, self.duration]])
+        else:
+            keys = as_numbers(curve, (-1, 2), "curve")  # pyright: ignore[reportArgumentType]
+            if len(keys) < 2 or keys[0, 0] != 0.0 or bool((keys[1:, 0] <= keys[:-1, 0]).any()):
+                expected = "a speed, or two or more keys (new time, old time) whose new times increase from 0"
+                raise InputError("curve", where=self.name, value=keys.tolist(), expected=expected)
+        count = math.floor(keys[-1, 0] * self.fps + _ROUNDED) + 1
+        times = np.arange(count, dtype=np.float64) / self.fps
+        times[-1] = min(float(times[-1]), float(keys[-1, 0]))
+        self._check_times(keys[:, 1], "old times of curve")
+        old = positive(keys[:, 1], keys[:, 0], times) if keys[-1, 0] > 0.0 else np.zeros(count)
+        return self._finished(self._retimed(old, self.fps), lock_feet)
+
+    def reversed(self) -> Motion:
+        """Return the clip from its end to its beginning.
+
+        Example:
+            >>> import numpy as np
+            >>> import synovia as sy
+            >>> arm = sy.bundled("arm7")
+            >>> clip = sy.Motion(arm, np.linspace(arm.rest_q, arm.random_pose(1).q, 10), fps=30)
+            >>> bool((clip.reversed().q[0] == clip.q[-1]).all())
+            True
+        """
+        return self._with(self._q[::-1], None if self.stretch is None else self.stretch[::-1])
+
+    def smoothed(self, cutoff: float, *, lock_feet: bool = False) -> Motion:
+        """Return the clip without quick motion, such as the jitter of motion capture.
+
+        The filter shifts no phase, like a Butterworth filter of second order forwards and backwards. Rotations are
+        smoothed as rotations: the result does not depend on axes or signs.
+
+        Args:
+            cutoff: Frequency that keeps 71 % of its size, Hz; slower motion keeps more, quicker less. 6 Hz is usual for
+                a walk, and 10 to 20 Hz for a hit or a jump.
+            lock_feet: Whether ``foot_lock`` then holds the planted feet.
+
+        Raises:
+            InputError: If the cutoff is not between 0 and half of the frame rate.
+
+        Example:
+            >>> import numpy as np
+            >>> import synovia as sy
+            >>> arm = sy.bundled("arm7")
+            >>> noise = 0.01 * np.random.default_rng(0).normal(size=(100, 7))
+            >>> shaky = sy.Motion(arm, np.linspace(arm.rest_q, arm.random_pose(1).q, 100) + noise, fps=100)
+            >>> bool(np.abs(np.diff(shaky.smoothed(5).q, 2, axis=0)).max() < 0.002)
+            True
+        """
+        frequency = self._above_zero(cutoff, "cutoff")
+        if frequency >= 0.5 * self.fps:
+            expected = f"below {0.5 * self.fps:g} Hz, half of the frame rate"
+            raise InputError("cutoff", where=self.name, value=cutoff, expected=expected)
+        q, stretch = smoothed(self.skeleton, self._q, self.fps, frequency), self.stretch
+        if stretch is not None and len(self) > 2:
+            low_pass = low_pass_of(len(self), self.fps, frequency)
+            stretch = np.exp(low_pass(np.log(np.maximum(stretch, _EPS)).reshape(len(self), -1)).reshape(stretch.shape))
+        return self._finished(self._held(q, stretch), lock_feet)
+
+    def mirrored(self) -> Motion:
+        """Return the mirror image of the clip: the left hand does what the right one did.
+
+        The mirror is the upright plane through the origin of the world that divides the body at rest into left and
+        right (x = 0 for a body that faces z). Left and right are found by roles, names and rest positions. If the two
+        sides rest differently, bones are mirrored, not joint values. Joints of one side alone keep their values.
+
+        Raises:
+            UnsupportedError: If no part of the body is recognised on both sides.
+
+        Example:
+            >>> import numpy as np
+            >>> import synovia as sy
+            >>> body = sy.bundled("humanoid")
+            >>> clip = sy.Motion(body, [body.random_pose(k).q for k in range(2)], 30.0)
+            >>> left, right = clip.mirrored()[0].position("left_hand"), clip[0].position("right_hand")
+            >>> np.allclose(left, right * (-1, 1, 1))
+            True
+        """
+        up = up_of_clip(self.skeleton, self.rigid().positions()) if free_roots(self.skeleton) and len(self) else None
+        mirror = Mirror.of(self.skeleton, up)
+        kept = kept_limits(self.skeleton, self._q)
+        rows = np.array(mirror.pairs)[self.skeleton.tables.owner]
+        every = np.array([kept[self.skeleton.tables.owner == row].all() for row in range(len(self.skeleton))])
+        both = kept & (every[np.maximum(rows, 0)] | (rows < 0))
+        stretch = None if self.stretch is None else mirror.stretched(self.stretch)
+        out = self._held(mirror.applied(self._q), stretch, both)
+        return out if self.stretch is None or mirror.is_exact_for(self.stretch) else out.noted([_OBLIQUE])
+
+    def looped(self, blend: int | None = None, *, cut: bool = True, lock_feet: bool = False) -> Motion:
+        """Return the clip as a loop: its last frame goes over into its first one.
+
+        What is missing between the end and the beginning, of pose and of velocity, is shared by both and fades out over
+        ``blend`` frames on each side. Poses are not mixed. Place and heading are apart: a walk goes on where it is. Put
+        loops in a row with ``concatenate([loop] * 3, align=True)``, or let it walk in place by ``loop.in_place()``. A
+        drift, below 10 degrees or 3 % of the body's size per second, is taken back evenly over the loop.
+
+        Args:
+            blend: Frames on each side, 1 to half of the clip; None for a third of a second.
+            cut: Whether the end of the clip may be cut off so that the feet are in the same phase as at the beginning:
+                whole strides. At least half of the clip stays. Bodies without feet are not cut.
+            lock_feet: Whether ``foot_lock`` then holds the planted feet, across the seam too.
+
+        Raises:
+            InputError: If the clip has fewer than 4 frames, or ``blend`` is out of range.
+
+        Example:
+            >>> import synovia as sy
+            >>> loop = sy.load_motion("walk.bvh").looped(blend=10)  # doctest: +SKIP
+            >>> sy.concatenate([loop] * 3, align=True)  # doctest: +SKIP
+        """
+        if len(self) < 4:
+            raise InputError("number of frames", where=self.name, value=len(self), expected="at least 4 for a loop")
+        count = cut_for_loop(self.skeleton, self._q, self.fps) if cut else len(self)
+        clip = self[:count]
+        size = max(1, round(self.fps / 3.0)) if blend is None else frames_of(blend, "blend", least=1)
+        if blend is not None and size > count // 2:
+            expected = f"1 to {count // 2} frames, half of the loop"
+            raise InputError("blend", where=self.name, value=blend, expected=expected)
+        size = min(size, count // 2)
+        stretch = None if clip.stretch is None else looped_scale(clip.stretch, size)
+        out = Motion._held(clip, looped(self.skeleton, clip.q, self.fps, size), stretch)
+        if not lock_feet:
+            return out
+        ground = ground_of(self.skeleton, out.q, self.name)
+        path = ground.path(out.q)
+        once = path[-1] @ inverse(path[-2]) @ path[-1] @ inverse(path[0])  # from one round to the next
+        around = [ground.carried(out.q, inverse(once)), out.q, ground.carried(out.q, once)]
+        three = None if out.stretch is None else np.concatenate([out.stretch] * 3)
+        long = with_planted_feet(self._with(np.concatenate(around), three))
+        again = looped(self.skeleton, long.q[count : 2 * count], self.fps, size)  # the two rounds beside it may differ
+        return Motion._held(out, again, out.stretch).noted(long.notes)
+
+    def moved(self, *, origin: ArrayLike | None = None, heading: float | ArrayLike | None = None) -> Motion:
+        """Return the clip somewhere else on the ground, or in another direction.
+
+        Args:
+            origin: Where it begins, (3,), length units: the hips of the first frame are above this point. Its height is
+                added to all heights. None to keep the place.
+            heading: Where the body faces in the first frame: an angle about the upward axis, radians, from the axis
+                that the body faces at rest; or a direction (3,). None to keep it.
+
+        Raises:
+            InputError: If the root of the body does not move freely, or a value cannot be used.
+
+        Example:
+            >>> import synovia as sy
+            >>> body = sy.bundled("humanoid").with_root("free")
+            >>> still = sy.Motion(body, [body.rest_q] * 3, 30.0)
+            >>> still.moved(origin=(2, 0, 1)).positions()[0, body.index("hips")].round(2)
+            array([2.  , 0.96, 1.  ])
+        """
+        ground = ground_of(self.skeleton, self._q, self.name)
+        (place, *_), (angle, *_) = ground.measured(self._q)
+        rise = np.zeros(3)
+        faced = angle
+        if heading is not None:
+            if is_number(heading):
+                faced = float(as_numbers(heading, (), "heading"))
+            else:
+                faced = ground.facing(as_direction(heading, "heading"))
+        at = place
+        if origin is not None:
+            point = as_numbers(origin, (3,), "origin")
+            rise = (point @ ground.up) * ground.up
+            at = point
+        start = ground.steps(np.array([place]), np.array([angle]))[0]
+        there = ground.steps(np.array([at]), np.array([faced]))[0]
+        there[:3, 3] += rise
+        return self._carried(ground, there @ inverse(start))
+
+    def in_place(self, *, heading: bool = False) -> InPlace:
+        """Return the clip without its way over the ground, which the result has apart, as ``root_motion``.
+
+        The hips stay above their place in the first frame. Heights and leaning stay, and so do turns without
+        ``heading``.
+
+        Args:
+            heading: Whether the turns about the upward axis are taken out, too.
+
+        Raises:
+            InputError: If the root of the body does not move freely, or the clip has no frames.
+
+        Example:
+            >>> import synovia as sy
+            >>> walk = sy.load_motion("walk.bvh").in_place()  # doctest: +SKIP
+            >>> walk.root_motion.shape, walk.with_root_motion()  # doctest: +SKIP
+        """
+        ground = ground_of(self.skeleton, self._q, self.name)
+        places, headings = ground.measured(self._q)
+        path = ground.steps(places, headings if heading else np.full(len(self), headings[0]))
+        way = path @ inverse(path[0])
+        return InPlace.made(self._carried(ground, inverse(way)), way)
+
+    def additive(self, base: Motion | Pose) -> Additive:
+        """Return the difference of the clip from a base, which ``with_added`` adds to other clips.
+
+        Args:
+            base: A pose, such as ``motion[0]`` or ``skeleton.rest_pose()``; or a clip of as many frames.
+
+        Raises:
+            InputError: If the base has other joints, another number of frames, or another rate.
+
+        Example:
+            >>> import numpy as np
+            >>> import synovia as sy
+            >>> body = sy.bundled("humanoid")
+            >>> nod = sy.Motion(body, [body.rest_pose().with_values({"head": (x, 0, 0, 1)}).q for x in (0, 0.01)], 30.0)
+            >>> other = sy.Motion(body, [body.random_pose(1).q] * 2, 30.0)
+            >>> other.with_added(nod.additive(nod[0]))
+            Motion('motion', 2 frames at 30 fps, 'humanoid')
+        """
+        check_kind("base", base, (Motion, Pose), "motion[0] is the pose of the first frame")
+        rows = base.q[None] if isinstance(base, Pose) else base.q
+        check_alike("base", base.skeleton, len(rows), self)
+        if isinstance(base, Motion) and len(rows) > 1 and not same_rate(base.fps, self.fps):
+            raise InputError("fps of base", where=self.name, value=base.fps, expected=f"{self.fps:g}, as the clip")
+        return Additive(self.skeleton, Chart.of(self.skeleton).between(rows, self._q), self.fps, self.name)
+
+    def with_added(self, additive: Additive, weight: float | ArrayLike = 1.0, *, lock_feet: bool = False) -> Motion:
+        """Return the clip with the difference of another clip from its base added to it.
+
+        Args:
+            additive: The difference, of as many frames, or of one; ``Motion.additive`` makes it.
+            weight: Factor of the difference, or one a frame, (T,), to fade it in and out.
+            lock_feet: Whether ``foot_lock`` then holds the planted feet.
+
+        Raises:
+            InputError: If the difference is of another body, length or rate.
+
+        Example:
+            >>> import numpy as np
+            >>> import synovia as sy
+            >>> body = sy.bundled("humanoid")
+            >>> clip = sy.Motion(body, [body.random_pose(k).q for k in range(2)], 30.0)
+            >>> same = sy.Motion(body, [clip.q[0]] * 2, 30.0).with_added(clip.additive(clip[0]))
+            >>> np.allclose(same.positions(), clip.positions())
+            True
+        """
+        check_kind("additive", additive, Additive, "motion.additive(motion[0]) makes one")
+        check_alike("additive", additive.skeleton, len(additive), self)
+        if len(additive) > 1 and not same_rate(additive.fps, self.fps):
+            expected = f"{self.fps:g}, as the clip"
+            raise InputError("fps of additive", where=self.name, value=additive.fps, expected=expected)
+        factor = as_numbers(weight, (len(self),) if dimensions(weight) else (), "weight").reshape(-1, 1)
+        steps = np.broadcast_to(factor * additive.steps, (len(self), additive.steps.shape[1]))
+        q = self.skeleton.follow(Chart.of(self.skeleton).stepped(self._q, steps))
+        return self._finished(self._held(q, self.stretch), lock_feet)
+
+    def _with(self, q: Array, stretch: Array | None, *, fps: float | None = None) -> Motion:
+        """Return a motion of other values, with the name and the notes of this one."""
+        rate = self.fps if fps is None else fps
+        return Motion(self.skeleton, q, rate, name=self.name, stretch=stretch, notes=self.notes)
+
+    def _held(self, q: Array, stretch: Array | None, kept: Bools | None = None, *, fps: float | None = None) -> Motion:
+        """Return a motion of other values, within the limits that this one keeps, and say where they were changed."""
+        q, notes = held(self.skeleton, q, kept_limits(self.skeleton, self._q) if kept is None else kept)
+        return self._with(q, stretch, fps=fps).noted(notes)
+
+    def _carried(self, ground: Ground, transforms: Array) -> Motion:
+        """Return the motion carried over the ground, and say where the root's own limit does not allow it."""
+        q = ground.carried(self._q, transforms)
+        if bool((kept_limits(self.skeleton, self._q) & ~kept_limits(self.skeleton, q)).any()):
+            names = ", ".join(self.skeleton.joint_names[row] for row in ground.roots)
+            return self._with(q, self.stretch).noted([f"Moved beyond the limit of {names}."])
+        return self._with(q, self.stretch)
+
+    def _finished(self, motion: Motion, lock_feet: bool) -> Motion:
+        """Return a result, with planted feet if that is asked for."""
+        return with_planted_feet(motion) if lock_feet else motion
+
+    def _between(self, times: Array, what: str) -> Array:
+        """Return joint values (n, nq) at times (n,), within the limits that the clip keeps."""
+        self._check_times(times, what)
+        q = interpolated(self.skeleton, self._q, self.times, np.clip(times, 0.0, self.duration))
+        return held(self.skeleton, q, kept_limits(self.skeleton, self._q))[0]
+
+    def _retimed(self, times: Array, fps: float) -> Motion:
+        """Return the motion that shows the clip at times (n,)."""
+        self._check_times(times, "times")
+        q = interpolated(self.skeleton, self._q, self.times, times)
+        stretch = None if self.stretch is None else positive(self.stretch, self.times, times)
+        return self._held(q, stretch, fps=fps)
+
+    def _check_times(self, times: Array, what: str) -> None:
+        """Refuse times outside of the clip, (n,)."""
+        outside = (times < -_EPS) | (times > self.duration * (1.0 + _EPS) + _EPS)
+        if not len(self) or outside.any():
+            expected = f"seconds from 0 to {self.duration:g}" if len(self) else "a clip with frames"
+            raise InputError(what, where=self.name, value=times[outside][:4].tolist(), expected=expected)
+
+    def _above_zero(self, value: Any, what: str) -> float:
+        """Return a number above 0."""
+        number = float(as_numbers(value, (), what))
+        if number <= 0.0:
+            raise InputError(what, where=self.name, value=value, expected="a number above 0")
+        return number
+
     def _foreign(self, skeleton: Skeleton, joint: str | None = None) -> InputError:
         """Return the error for a skeleton of another body."""
         return InputError(
@@ -202,6 +630,56 @@ class Motion:
         """Return name, frames and rate."""
         frames = f"{counted(len(self), 'frame')} at {self.fps:g} fps"
         return f"{type(self).__name__}({self.name!r}, {frames}, {self.skeleton.name!r})"
+
+
+class InPlace(Motion):
+    """A motion without its way over the ground; ``Motion.in_place`` makes it.
+
+    Attributes:
+        root_motion: The way that was taken out, as transforms of the world, (T, 4, 4); the identity in the first frame.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> start = body.rest_pose()
+        >>> clip = sy.Motion(body, [start.with_values({"hips": (0, 0, z, 0, 0, 0, 1)}).q for z in (0, 1, 2)], 30.0)
+        >>> clip.in_place().root_motion[:, 2, 3]
+        array([0., 1., 2.])
+    """
+
+    __slots__ = ("root_motion",)
+
+    root_motion: Array
+
+    @classmethod
+    def made(cls, motion: Motion, root_motion: Array) -> InPlace:
+        """Return a motion with the way that was taken out of it."""
+        out = cls(motion.skeleton, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
+        root_motion.setflags(write=False)
+        out.root_motion = root_motion
+        return out
+
+    def _part(self, frames: slice, fps: float) -> Self:
+        """Return a part of the clip, with the way in it."""
+        out = super()._part(frames, fps)
+        out.root_motion = self.root_motion[frames]
+        return out
+
+    def with_root_motion(self) -> Motion:
+        """Return the motion with its way over the ground."""
+        ground = ground_of(self.skeleton, self.q, self.name)
+        return self._carried(ground, self.root_motion)
+
+
+def frames_of(value: Any, what: str, *, least: int) -> int:
+    """Return a number of frames.
+
+    Raises:
+        InputError: If it is not a whole number, or below ``least``.
+    """
+    if not is_number(value) or not float(value).is_integer() or value < least:
+        raise InputError(what, value=value, expected=f"a whole number of frames, at least {least}")
+    return int(value)
 
 
 def _same_axes(a: Joint, b: Joint) -> bool:

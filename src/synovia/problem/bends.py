@@ -176,7 +176,8 @@ def _limbs_by_role(skeleton: Skeleton, moving: Collection[int]) -> list[_Limb]:
     if axes is None:
         return []
     up, ahead = axes
-    folded = is_folded({role: skeleton.rest_pose().positions[row] for role, row in named.items()})
+    places = skeleton.rest_pose().positions
+    folded = is_folded({role: places[row] for role, row in named.items()})
     out: list[_Limb] = []
     for side in SIDES:
         for upper, lower, end, sign in _LIMBS:

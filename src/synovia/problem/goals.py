@@ -147,10 +147,12 @@ class Posture:
     Args:
         shares: (n,) weight of each joint, 0 for none.
         q: (nq,) reference values.
+        path: (T, nq) reference values of each frame of a track; None if they are the same in all frames.
     """
 
     shares: Array
     q: Array
+    path: Array | None = None
 
     def rows(self, variables: Ints, owner: Ints) -> Array:
         """Return the table (k, 5) of variables: weight, then the reference number or quaternion."""
@@ -168,12 +170,17 @@ def posture_of(skeleton: Skeleton, goals: Sequence[Goal]) -> Posture:
     Raises:
         InputError: If two of them concern one joint.
     """
-    shares, q = np.zeros(len(skeleton)), skeleton.rest_q.copy()
+    shares, q = np.zeros(len(skeleton)), skeleton.rest_q[None].copy()
+    preferences = [goal.preference for goal in goals if goal.preference is not None]
+    lengths = {len(values) for _, values, _ in preferences if values.ndim == 2}
+    if len(lengths) > 1:
+        raise InputError("frames of the motions of rest goals", value=sorted(lengths), expected="the same for all")
+    q = np.repeat(q, max(lengths, default=1), axis=0)
     for goal in goals:
         if goal.preference is None:
             continue
         weights, values, root = goal.preference
-        before, first = len(skeleton) - len(weights), skeleton.nq - len(values)
+        before, first = len(skeleton) - len(weights), skeleton.nq - values.shape[-1]
         shares[:before] = np.maximum(shares[:before], root)
         for row in np.flatnonzero(weights > 0.0).tolist():
             if shares[row + before] > 0.0:
@@ -184,8 +191,8 @@ def posture_of(skeleton: Skeleton, goals: Sequence[Goal]) -> Posture:
                 )
             shares[row + before] = weights[row]
             at = skeleton.q_slice(row + before)
-            q[at] = values[at.start - first : at.stop - first]
-    return Posture(shares, q)
+            q[:, at] = values[..., at.start - first : at.stop - first]
+    return Posture(shares, q[0] if len(q) else skeleton.rest_q, q if lengths else None)
 
 
 def masses_of(skeleton: Skeleton, reduced_row: NDArray[np.intp], to_row: Sequence[Array]) -> Array:

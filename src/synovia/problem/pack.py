@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels import layout
@@ -13,6 +15,8 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints
 from synovia.problem.reduced import Reduced
+
+_TABLES: Final = {table.name: table for table in layout.PROBLEM}
 
 
 def pack(
@@ -27,8 +31,9 @@ def pack(
     most_work: float = math.inf,
     params: Mapping[int, float],
     moves: Array | None = None,
+    solver_scratch: int = 0,
 ) -> tuple[Ints, Array]:
-    """Return the problem as the two arrays of ``kernels.layout``.
+    """Return the problem as two arrays: a head, the starts of all tables, then the tables of ``kernels.layout``.
 
     Args:
         skeleton: The whole skeleton.
@@ -39,60 +44,125 @@ def pack(
         seed: Seed of the restarts.
         patience: Number of steps within which the error must fall.
         most_work: Work limit of one solve, see ``kernels.compiler.watch``.
-        params: Parameters of the solver, by their indices after ``PARAMS``.
+        params: Parameters of the solver, by their indices.
         moves: (k,) largest move of each variable, radians or reaches; None for no bounds.
+        solver_scratch: Size of the solver's own scratch memory (``Solver.extra_scratch``), in numbers.
     """
     from synovia.kernels.goals.general import TERMS
 
     t, goals = skeleton.tables, reduced.goals
-    counts = {
+    residuals, columns = reduced.residuals, reduced.columns
+    numbers = {
         layout.N_ROWS: len(reduced.rows),
         layout.N_VARIABLES: len(reduced.variables),
         layout.N_GOALS: len(goals.table),
-        layout.N_RESIDUALS: reduced.residuals,
-        layout.N_COLUMNS: reduced.columns,
+        layout.N_RESIDUALS: residuals,
+        layout.N_COLUMNS: columns,
         layout.N_Q: skeleton.nq,
         layout.N_FOLLOWERS: len(t.followers),
-        layout.N_LEVELS: len(goals.levels) - 1,
-        layout.N_GENERAL: len(goals.general_ints),
+        layout.N_BOUNDARIES: len(goals.levels),
+        layout.N_TERMS: len(goals.general_ints),
         layout.N_MASSES: len(reduced.masses),
         layout.N_VERTICES: len(goals.vertices),
+        layout.N_FRAMES: 2 * len(reduced.rows),
+        layout.N_POINTS: len(reduced.rows) + len(goals.table),
+        layout.N_SMALLER: min(residuals, columns),
+        layout.N_CURVED: columns if columns <= layout.NEWTON_COLUMNS else 0,
+        layout.N_WATCH: layout.OTHERS + (layout.FINALISTS + 1) * (skeleton.nq + layout.POSE_MORE),
+        layout.N_SOLVER: solver_scratch,
         layout.COUPLED: reduced.coupled,
         layout.MAX_STEPS: max_steps,
         layout.ATTEMPTS: attempts,
         layout.SEED: seed,
         layout.PATIENCE: patience,
     }
-    head = np.zeros(layout.INT_HEAD, np.int32)
-    head[list(counts)] = list(counts.values())
-    floats = np.zeros(layout.FLOAT_HEAD)
-    floats[layout.TOLERANCE], floats[layout.TOLERANCE_ANGLE] = tolerance
-    floats[layout.REACH], floats[layout.MOST_WORK] = reduced.reach, most_work
+    params_row = np.zeros(layout.PARAMS_WIDTH)
     for index, value in params.items():
-        floats[layout.PARAMS + index] = value
+        params_row[index] = value
     goal_data = np.empty((len(goals.table), layout.GOAL_DATA_WIDTH))
     goal_data[:, layout.POSITION_WEIGHT] = goals.roots * (goals.table[:, layout.PARTS] & POSITION > 0)
     goal_data[:, layout.ROTATION_WEIGHT] = goals.roots * (goals.table[:, layout.PARTS] & ROTATION > 0)
     goal_data[:, layout.GOAL_ORIENTATION :] = goals.offsets
-    ints = [head, reduced.rows, reduced.variables, goals.table, t.followers, goals.levels]
-    reals = [
-        floats,
-        reduced.fixed,
-        reduced.couple,
-        reduced.limits,
-        goal_data,
-        t.coupling,
-        reduced.preferences,
-        reduced.posture,
-        np.full(len(reduced.variables), np.inf) if moves is None else moves,
-    ]
-    head[layout.GENERAL_INTS] = sum(part.size for part in ints)
-    head[layout.GENERAL_FLOATS] = sum(part.size for part in reals)
     terms = goals.general_ints.copy()
     terms[:, layout.KIND] = [TERMS.index(kind) for kind in goals.kinds]
-    ints += [terms]
-    reals += [goals.general_data, reduced.masses, goals.vertices]
-    return (
-        np.ascontiguousarray(np.concatenate([part.ravel() for part in ints]), np.int32),
-        np.ascontiguousarray(np.concatenate([part.ravel() for part in reals]), np.float64),
-    )
+    tables = {
+        "params": params_row,
+        "tree.ints": reduced.rows,
+        "tree.fixed": reduced.fixed,
+        "tree.couple": reduced.couple,
+        "variables": reduced.variables,
+        "limits": reduced.limits,
+        "goals": goals.table,
+        "goal_data": goal_data,
+        "followers": t.followers,
+        "coupling": t.coupling,
+        "preferences": reduced.preferences,
+        "levels": goals.levels,
+        "posture": reduced.posture,
+        "moves": np.full(len(reduced.variables), np.inf) if moves is None else moves,
+        "general.ints": terms,
+        "general.data": goals.general_data,
+        "general.masses": reduced.masses,
+        "general.vertices": goals.vertices,
+    }
+    starts, ends = _places({name: numbers[place] for name, place in layout.COUNTS.items()})
+    ints, floats = np.zeros(ends["ints"], np.int32), np.zeros(ends["floats"])
+    for place, value in (numbers | starts | {layout.WORK_SIZE: ends["work"]}).items():
+        ints[place] = value
+    floats[layout.TOLERANCE], floats[layout.TOLERANCE_ANGLE] = tolerance
+    floats[layout.REACH], floats[layout.MOST_WORK] = reduced.reach, most_work
+    for name, values in tables.items():
+        table_of(ints, floats, name)[...] = values
+    return ints, floats
+
+
+def table_of(ints: Ints, floats: Array, name: str) -> NDArray[Any]:
+    """Return the view of a table of a packed problem, by its name in ``kernels.layout``."""
+    table = _TABLES[name]
+    start = int(ints[layout.STARTS[name]])
+    shape = [int(ints[layout.COUNTS[size]]) if isinstance(size, str) else size for size in table.shape]
+    return (ints if table.integers else floats)[start : start + math.prod(shape)].reshape(shape)
+
+
+def _places(numbers: Mapping[str, int]) -> tuple[dict[int, int], dict[str, int]]:
+    """Return the start of every table, by its place in the head, and the sizes of the packed arrays and of the work."""
+    starts: dict[int, int] = {}
+    ends = {"ints": layout.INT_TABLES, "floats": layout.FLOAT_HEAD, "work": 0}
+    for table in (*layout.PROBLEM, *layout.WORK):
+        array = "work" if table in layout.WORK else "ints" if table.integers else "floats"
+        starts[layout.STARTS[table.name]] = ends[array]
+        ends[array] += layout.size_of(table, numbers)
+    return starts, ends
+
+
+class References:
+    """Changes the reference of the rest goals in a packed problem from frame to frame.
+
+    Args:
+        ints: The packed problem, whole numbers.
+        floats: The packed problem, real numbers; a copy of them is changed.
+        variables: (k, 3) joint variables.
+
+    Attributes:
+        floats: The copy.
+    """
+
+    def __init__(self, ints: Ints, floats: Array, variables: Ints) -> None:
+        """Find the table of rest goals, and where its reference is in the joint values."""
+        self.floats = floats.copy()
+        self._table = table_of(ints, self.floats, "posture")
+        scalar = variables[:, layout.BLOCK] == layout.SCALAR
+        self._scalar, self._turn = np.flatnonzero(scalar), np.flatnonzero(~scalar)
+        self.numbers = variables[scalar, layout.BLOCK_Q].astype(np.int64)
+        self.quats = variables[~scalar, layout.BLOCK_Q].astype(np.int64)[:, None] + np.arange(4)
+
+    def tables(self, poses: Array) -> Array:
+        """Return the tables of rest goals, (n, k, 5), with poses (n, nq) as their references."""
+        out = np.repeat(self._table[None], len(poses), axis=0)
+        out[:, self._scalar, layout.REST_Q] = poses[:, self.numbers]
+        out[:, self._turn, layout.REST_Q :] = poses[:, self.quats]
+        return out
+
+    def put(self, table: Array) -> None:
+        """Put one of these tables, (k, 5), into the packed problem."""
+        self._table[...] = table

@@ -62,6 +62,7 @@ class Reduced:
         owner: (k,) joint of each variable.
         goals: Tables of the goals.
         posture: (k, 5) weight and reference of rest goals for each variable.
+        path: (T, nq) joint values that are this reference at each frame of a track; None if it is always the same.
         masses: (n + 1, 4) masses of the rows, (0, 4) without a goal for the centre of mass.
         reach: Length scale of solvers and tolerances, length units (see ``reach_of``).
         joints: (n,) joint of each row.
@@ -79,6 +80,7 @@ class Reduced:
     masses: Array
     reach: float
     joints: Ints
+    path: Array | None = None
 
     @property
     def pose_only(self) -> bool:
@@ -211,7 +213,7 @@ def reduce(
         table, fixed_table, couple, variables, limits, preferences, owner, tables,
         posture.rows(variables, owner),
         masses_of(skeleton, reduced_row, to_row) if balanced else np.zeros((0, MASS_WIDTH)),
-        reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32),
+        reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32), posture.path,
     )  # fmt: skip
 
 

@@ -145,21 +145,32 @@ def with_columns_in_turn(variables: Ints) -> Ints:
 def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) -> Reduced:
     """Return the reduced skeleton with all but a few rows held at their start values.
 
-    The reach is that of the moving rows, so that tolerances are those of a limb and not of the whole body.
+    The reach is that of the moving rows, so that tolerances are those of a limb and not of the whole body. A free root
+    among them keeps its translation.
 
     Args:
         skeleton: The skeleton.
         reduced: Its reduced part.
         moving: Rows of ``reduced`` that may move.
     """
-    kept = sorted({int(reduced.rows[row, VARIABLE]) for row in moving if reduced.rows[row, VARIABLE] >= 0})
+    kept_set = {int(reduced.rows[row, VARIABLE]) for row in moving if reduced.rows[row, VARIABLE] >= 0}
+    shifted = [row for row in moving if reduced.rows[row, TRANSLATION_COLUMN] >= 0]
+    for row in shifted:
+        first = int(np.flatnonzero(reduced.variables[:, BLOCK_COLUMN] == reduced.rows[row, TRANSLATION_COLUMN])[0])
+        kept_set |= {first, first + 1, first + 2}
+    kept = sorted(kept_set)
     variables = with_columns_in_turn(reduced.variables[kept])
     new_index = {k: new for new, k in enumerate(kept)}
     rows = reduced.rows.copy()
     rows[:, [COLUMN, TRANSLATION_COLUMN, VARIABLE]] = -1
     for row in moving:
+        if reduced.rows[row, VARIABLE] < 0:
+            continue
         new = new_index[int(reduced.rows[row, VARIABLE])]
         rows[row, COLUMN], rows[row, VARIABLE] = variables[new, BLOCK_COLUMN], new
+    for row in shifted:
+        first = int(np.flatnonzero(reduced.variables[:, BLOCK_COLUMN] == reduced.rows[row, TRANSLATION_COLUMN])[0])
+        rows[row, TRANSLATION_COLUMN] = variables[new_index[first], BLOCK_COLUMN]
     return replace(
         reduced,
         rows=rows,

@@ -10,10 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from synovia.clips.feet import contact_spans, runs
 from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik.parallel import Progress
+from synovia.model.feet import contact_spans, runs
 from synovia.model.geometry import Array
 from synovia.model.names import SIDES
 from synovia.model.pose import world_frames

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -15,6 +15,7 @@ from synovia.errors import InputError
 from synovia.ik.parallel import Progress
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind, Skeleton
+from synovia.model.feet import runs
 from synovia.model.geometry import Array, same_side
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
@@ -88,6 +89,23 @@ class Retargeted:
     moves: bool = True
     carried: Collection[str] = ()
     added: int = 0
+
+    def __getitem__(self, frames: slice) -> Retargeted:
+        """Return a part of the motion with its contacts and misses, beside the same part of the original.
+
+        Args:
+            frames: A slice, as of ``motion``. ``worst`` stays that of the whole motion.
+        """
+        motion, kept = self.motion[frames], range(len(self.motion))[frames]
+        missed = frozenset(self.missed_frames)
+        contacts: dict[str, Spans] = {}
+        for role, spans in self.contacts.items():
+            standing = np.zeros(len(self.motion), bool)
+            for first, end in spans:
+                standing[first:end] = True
+            contacts[role] = runs(standing[frames])
+        lost = tuple(k for k, frame in enumerate(kept) if frame in missed)
+        return replace(self, motion=motion, original=self.original[frames], contacts=contacts, missed_frames=lost)
 
     @cached_property
     def held_back(self) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from synovia.errors import InputError
 from synovia.goals import Goal
-from synovia.kernels.layout import BLEND, COUNT, GOAL_ROW, SHARES, TOP_AXIS, TWIST, UP
+from synovia.kernels.layout import BLEND, BLEND_VALUES, COUNT, GOAL_ROW, SHARES, TOP_AXIS, TWIST, UP, size_of_all
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import as_direction, as_numbers
 from synovia.problem import Reduced, hold_all_but
@@ -122,4 +122,4 @@ class Aim(ClosedForm):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of two sets of joint values."""
-        return 1 + 8 * columns
+        return size_of_all(BLEND_VALUES, {"variables": columns})

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.kernels.layout import GOAL_ROW, KIND
+from synovia.kernels.layout import BRANCHES, GOAL_ROW, KIND, size_of_all
 from synovia.model import Kind, Skeleton
 from synovia.problem import Reduced
 from synovia.problem.structure import above, kinds, named
@@ -93,6 +93,4 @@ class Hinges(ClosedForm):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the candidates and of the roots of a polynomial."""
-        from synovia.kernels.closed_form.hinges import TABLE_SIZE
-
-        return TABLE_SIZE
+        return size_of_all(BRANCHES, {})

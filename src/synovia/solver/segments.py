@@ -10,23 +10,23 @@ import numpy as np
 
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.kernels.layout import BLOCK, DAMPING, ERROR_DAMPING, GOAL_ROW, PROGRESS, TURN, VARIABLE
+from synovia.kernels.layout import (
+    BLOCK,
+    BRANCHES,
+    DAMPING,
+    ERROR_DAMPING,
+    GOAL_ROW,
+    PROGRESS,
+    TURN,
+    VARIABLE,
+    size_of_all,
+)
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
-from synovia.problem.structure import (
-    ALIKE,
-    above,
-    axes,
-    kinds,
-    limb_rows,
-    meet,
-    named,
-    parallel,
-)
+from synovia.problem.structure import ALIKE, above, axes, kinds, limb_rows, meet, named, parallel
 from synovia.solver.base import ClosedForm, Kernel, Search
 
-_SCRATCH: Final = 160  # numbers: eight candidates of seven joints, then samples, roots and the search for them
 _EXPECTED: Final = (
     "a ball, a hinge (or ball) and a ball, as in arms and legs; or six hinges of which the last three meet in a "
     "point, or the second to fourth are parallel and the last two meet; or seven hinges of which the first three meet "
@@ -163,7 +163,7 @@ class Segments(ClosedForm):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the branches and of the roots of a polynomial."""
-        return _SCRATCH
+        return size_of_all(BRANCHES, {})
 
 
 def _is_limb(reduced: Reduced) -> bool:

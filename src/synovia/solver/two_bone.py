@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.kernels.layout import BLEND, GOAL_ROW, PACE, SOFTEN, TWIST
+from synovia.kernels.layout import BLEND, BLEND_VALUES, GOAL_ROW, PACE, SOFTEN, TWIST, size_of_all
 from synovia.model import Skeleton
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import above, limb_rows, named, own_variables
@@ -115,4 +115,4 @@ class TwoBone(ClosedForm):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the motion of the goals, one number, and of two sets of joint values."""
-        return 1 + 8 * columns
+        return size_of_all(BLEND_VALUES, {"variables": columns})

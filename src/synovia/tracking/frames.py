@@ -13,9 +13,22 @@ from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.parallel import Progress
 from synovia.ik.status import INTERRUPTED, Status, mark_interrupted
 from synovia.ik.targets import Targets
-from synovia.kernels.layout import ATTEMPTS, COST, MAX_STEPS, PATIENCE, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    COST,
+    MAX_STEPS,
+    MISSED,
+    PATIENCE,
+    ROWS_AT,
+    STATUS,
+    STEPS,
+    STOPPED_BY,
+    TRIES,
+    WARM,
+    WINNER,
+)
 from synovia.model.geometry import Array
-from synovia.problem import Bends
+from synovia.problem import Bends, References
 from synovia.problem.bends import SIZES
 from synovia.tracking.jumps import complete
 
@@ -31,7 +44,14 @@ _ASIDE: Final = 0.7  # a limb whose bend has a smaller part to its side has bent
 
 
 def solve_frames(
-    ik: CompiledProblem, table: Array, first: Array, progress: Progress, *, targets: Targets, watch: Watch
+    ik: CompiledProblem,
+    table: Array,
+    first: Array,
+    progress: Progress,
+    *,
+    targets: Targets,
+    watch: Watch,
+    starts: Array | None = None,
 ) -> Array:
     """Return rows of results of all frames, each started from the previous one.
 
@@ -42,8 +62,9 @@ def solve_frames(
         progress: Called with (frames done, all).
         targets: The targets in the table, for error messages.
         watch: When to stop.
+        starts: A start for each frame, (T, nq), in place of the previous one.
     """
-    track = _Track(ik, table, first, targets)
+    track = _Track(ik, table, first, targets, starts)
     with watch.over(track.scratch):
         track.fill(progress)
     mark_interrupted(track.rows)
@@ -58,10 +79,18 @@ class _Track:
         table: Targets, (T, goals, 17).
         first: The start of the first frame, (1, nq).
         targets: The targets in the table, for error messages.
+        starts: A start for each frame, (T, nq), in place of the previous one.
     """
 
-    def __init__(self, ik: CompiledProblem, table: Array, first: Array, targets: Targets) -> None:
+    def __init__(
+        self, ik: CompiledProblem, table: Array, first: Array, targets: Targets, starts: Array | None = None
+    ) -> None:
         """Begin without a frame."""
+        self._starts = starts
+        self._references = None if ik.reduced.path is None else References(ik.ints, ik.floats, ik.reduced.variables)
+        self._postures = np.empty(0)
+        if self._references is not None and ik.reduced.path is not None:
+            self._postures = self._references.tables(ik.reduced.path)
         self.rows = ik.new_rows(len(table))
         self.scratch = new_scratch(ik.scratch_size)
         self._ik, self._table, self._first, self._targets = ik, table, first, targets
@@ -107,10 +136,40 @@ class _Track:
         Returns:
             (the frame after the last solved one, whether that one missed).
         """
+        if self._starts is None and self._references is None:
+            return self._run_part(ints, self._ik.floats, known, frame, last)
+        for k in range(frame, last):
+            floats, before = self._floats(k), max(k - 1, 0)
+            if self._starts is None or k == 0:
+                _, missed = self._run_part(ints, floats, before, k, k + 1)
+            else:  # a kernel starts at the answer of the row before
+                answer = self._values(before)
+                self.rows[before, self._ik.places] = self._starts[k]
+                _, missed = self._run_part(ints, floats, before, k, k + 1)
+                self.rows[before, self._ik.places] = answer
+            if missed:
+                return k + 1, True
+        return last, False
+
+    def _run_part(self, ints: Ints, floats: Array, known: int, frame: int, last: int) -> tuple[int, bool]:
+        """Solve frames in one call of the kernel, as ``_run`` does."""
         ik, part = self._ik, slice(known, last)
-        given = (ints, ik.floats, self._table[part], self._first, self.rows[part], self.scratch, True, frame - known)
+        given = (ints, floats, self._table[part], self._first, self.rows[part], self.scratch, WARM, frame - known)
         code = ik.settled(partial(ik.kernel, *given), self._table, self._targets, many=True, first=known)
-        return known + (code >> 1), bool(code & 1)
+        return known + (code >> ROWS_AT), bool(code & MISSED)
+
+    def _start(self, frame: int) -> Array:
+        """Return the joint values from which a frame starts, (nq,)."""
+        if self._starts is not None:
+            return self._starts[frame]
+        return self._values(frame - 1) if frame else self._first[0]
+
+    def _floats(self, frame: int) -> Array:
+        """Return the numbers of the problem of a frame."""
+        if self._references is None:
+            return self._ik.floats
+        self._references.put(self._postures[frame])
+        return self._references.floats
 
     def _solve_first(self) -> None:
         """Solve the first frame, which is not near the start."""
@@ -118,19 +177,19 @@ class _Track:
             self._classify(0)
 
         def again(starts: Array, _: object) -> Array:
-            ik, row = self._ik, self._ik.new_rows(1)
-            if ik.kernel(ik.one_attempt, ik.floats, self._table[:1], starts, row, self.scratch, True, 0) & 1:
-                ik.classify(starts, row, self.scratch)
+            ik, row, floats = self._ik, self._ik.new_rows(1), self._floats(0)
+            if ik.kernel(ik.one_attempt, floats, self._table[:1], starts, row, self.scratch, WARM, 0) & MISSED:
+                ik.classify(starts, row, self.scratch, floats=floats)
             return row
 
         self._ik.bend_well(self._first, self.rows[:1], again)
 
     def _classify(self, frame: int) -> None:
         """Polish and classify a missed frame."""
-        start = self._values(frame - 1)[None] if frame else self._first
+        start = self._start(frame)[None]
         # with follow_finish the solver's own kernel has searched
         searches = frame == 0 and self._ik.solver.follow_finish is None
-        self._ik.classify(start, self.rows[frame : frame + 1], self.scratch, searches)
+        self._ik.classify(start, self.rows[frame : frame + 1], self.scratch, searches, self._floats(frame))
 
     def _values(self, frame: int) -> Array:
         """Return a copy of the joint values of a frame, (nq,)."""
@@ -204,10 +263,10 @@ class _Track:
         row = self.rows[at : at + 1]
         if ik.solver.closed:  # in a track, closed forms start from an answer in their scratch memory
             part = complete(ik, self._table[at : at + 1], row)
-            return bool(ik.kernel(self._single, ik.floats, part, start, row, self.scratch, True, 0) & 1)
+            return bool(ik.kernel(self._single, ik.floats, part, start, row, self.scratch, WARM, 0) & MISSED)
         before = self._values(at - 1)
         self.rows[at - 1, ik.places] = start[0]
-        _, missed = self._run(self._single, 0, at, at + 1)
+        _, missed = self._run_part(self._single, self._floats(at), 0, at, at + 1)
         self.rows[at - 1, ik.places] = before
         return missed
 
@@ -217,7 +276,7 @@ class _Track:
         A frame that did not move is polished: a straight limb with a target behind it has no first-order step, and
         polishing leaves such saddle points. So is every frame of a solver whose own steps are too small to converge.
         """
-        moved = np.abs(self._values(frame) - self._values(frame - 1)).max(initial=0.0)
+        moved = np.abs(self._values(frame) - self._start(frame)).max(initial=0.0)
         moved_well = moved > _STILL and self._ik.solver.follow_finish is None
         if moved_well or self.rows[frame, STATUS] == Status.UNREACHABLE:
             return False

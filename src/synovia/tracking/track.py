@@ -22,6 +22,7 @@ from synovia.kernels.layout import STATUS, STOPPED_BY
 from synovia.model import Pose
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
+from synovia.model.pose import inside_limits
 from synovia.tracking.frames import solve_frames
 from synovia.tracking.jumps import Bools, Follow, changes, complete, find_jumps
 from synovia.tracking.postprocessing import check_goals, limit_velocity, smooth, velocity_limits
@@ -55,7 +56,7 @@ class Tracked(Solutions):
         *,
         name: str = "motion",
     ) -> None:
-        """Store the results, the start of the first frame, the rate and the name.
+        """Store the results, the start of the first frame or of each, the rate and the name.
 
         For each frame, also store whether it jumps, and the option of ``track`` that caused a miss.
         """
@@ -66,8 +67,8 @@ class Tracked(Solutions):
         self._held = held
 
     def _start(self, b: int) -> Pose:
-        """Return the start of frame b: the pose of the previous frame."""
-        return super()._start(0) if b == 0 else Solution(self.ik, self._rows, b=b - 1).pose
+        """Return the start of frame b: the pose of the previous frame, or that of the clip."""
+        return super()._start(b) if b == 0 or len(self._starts) > 1 else Solution(self.ik, self._rows, b=b - 1).pose
 
     def _frame(self, b: int) -> Frame:
         """Return the data of frame b."""
@@ -112,9 +113,9 @@ class Tracked(Solutions):
 def track(
     ik: CompiledProblem,
     targets: Targets,
-    start: Start | None = None,
+    start: Start | Motion | None = None,
     *,
-    fps: float = 30.0,
+    fps: float | None = None,
     name: str = "motion",
     warm_start: bool = True,
     candidates: int = 1,
@@ -135,8 +136,10 @@ def track(
     Args:
         ik: The problem.
         targets: As in ``solve_many``, with one target for each frame.
-        start: Pose before the first frame; the rest pose by default.
-        fps: Frames per second of the resulting motion.
+        start: Pose before the first frame; the rest pose by default. With a ``Motion``, each frame starts from its pose
+            in that clip and not from the previous answer. So joints that no goal needs move as in the clip, and frames
+            whose goals the clip meets keep its values.
+        fps: Frames per second of the resulting motion; by default those of the clip that it starts from, or 30.
         name: Name of the resulting motion, such as that of the clip that is changed.
         warm_start: Whether a frame starts from the previous one; otherwise each starts from ``start``.
         candidates: Number of starts, random ones after ``start``. The path that moves least is used.
@@ -155,10 +158,20 @@ def track(
         UnsupportedError: If ``smoothness`` or ``velocity`` is given and a goal is not a position, rotation or pose.
     """
     table = ik.writer.table_of_many(targets)
-    pose = ik.default_start if start is None else ik.as_near_start(start)
+    starts = _starts_of(ik, start, len(table), candidates, both_ways) if isinstance(start, Motion) else None
+    if start is None:
+        given = ik.default_start.values.reshape(1, -1)
+    else:
+        given = ik.as_near_start(start).values.reshape(1, -1) if starts is None else starts
+    if (path := ik.reduced.path) is not None:
+        if len(path) != len(table):
+            raise InputError("frames of RestGoal(motion)", value=len(path), expected=f"{len(table)}, as of the targets")
+        warm_start, starts = True, starts if warm_start or starts is not None else np.repeat(given, len(table), axis=0)
+    pose = Pose.trusted(ik.skeleton, given[0].copy())
     workers = checked_threads(threads)
     watch = Watch(deadline_of(deadline))
-    rate = float(as_numbers(fps, (), "fps"))
+    own_rate = start.fps if isinstance(start, Motion) else 30.0
+    rate = own_rate if fps is None else float(as_numbers(fps, (), "fps"))
     seconds = float(as_numbers(smoothness, (), "smoothness"))
     if rate <= 0.0:
         raise InputError("fps", value=fps, expected="frames per second above 0")
@@ -175,7 +188,14 @@ def track(
     ways = _Ways(int(candidates), both_ways, workers)
     parts = ways.tracks + (seconds > 0.0)
     shared = _SharedProgress(progress, parts, len(table), watch)
-    rows, jumped = _follow_best(ik, table, pose, follow, ways, shared)
+    if starts is None:
+        rows, jumped = _follow_best(ik, table, pose, follow, ways, shared)
+    else:
+        inside = np.ascontiguousarray(inside_limits(ik.skeleton, starts))
+        rows = solve_frames(ik, table, inside[:1], shared.part(0), targets=targets, watch=watch, starts=inside)
+        jumped = find_jumps(
+            ik, table, inside[:1], rows, partial(solve_frames, targets=targets, watch=watch), switches=False
+        )
     held = np.full(len(rows), None, object)  # the option that caused a miss
     whole = candidates > 1 or both_ways or ik.solver.closed  # some step needs all frames
     if seconds > 0.0 and len(rows) > 2:
@@ -187,7 +207,23 @@ def track(
         mark_interrupted(rows)
     if most is not None:
         held[limit_velocity(ik, rows, rate, most)] = "velocity"
-    return Tracked(ik, rows, pose.values.reshape(1, -1), rate, jumped, tuple(held), name=name)
+    return Tracked(ik, rows, given if starts is None else starts, rate, jumped, tuple(held), name=name)
+
+
+def _starts_of(ik: CompiledProblem, motion: Motion, count: int, candidates: int, both_ways: bool) -> Array:
+    """Return the poses of a clip as starts of a track, (T, nq).
+
+    Raises:
+        InputError: If it belongs to another skeleton or has another number of frames, or options need other starts.
+    """
+    if motion.skeleton.joint_names not in (ik.given.joint_names, ik.skeleton.joint_names):
+        raise InputError("skeleton of start", value=motion.skeleton, expected=repr(ik.skeleton))
+    if len(motion) != count:
+        raise InputError("frames of start", value=len(motion), expected=f"{count}, as of the targets")
+    if candidates != 1 or both_ways:
+        option = "both_ways" if both_ways else "candidates"
+        raise InputError(option, value=both_ways or candidates, expected="the default with start=motion")
+    return ik.as_starts(np.array(motion.q), count)
 
 
 class _TooLateError(Exception):

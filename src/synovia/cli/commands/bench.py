@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import click
 from click import style
 
-from synovia.cli.command import Command
-from synovia.cli.inputs import (
-    force_option,
-    joint_option,
-    json_option,
-    load_body,
-    model_argument,
-    root_option,
-    solver_option,
-    tolerance_option,
-)
-from synovia.cli.output import emit_json, emit_lines, number, table, time_text, unit_name
+from synovia.cli.declare import with_options
+from synovia.cli.output import emit_json, emit_lines
 from synovia.cli.progress import Bar
-from synovia.cli.values import FILE, Number
+from synovia.cli.running import Terminal
 from synovia.errors import UnsupportedError
+from synovia.jobs.clips import body_of
+from synovia.jobs.options import File, Number, argument, described, option
+from synovia.jobs.shared import FORCE, JOINT, JSON, MODEL, ROOT, SOLVER, TOLERANCE
+from synovia.jobs.words import number, table, time_text
+from synovia.text import unit_name
 
 if TYPE_CHECKING:
     from synovia.comparison import Comparison, Row
@@ -32,55 +27,62 @@ if TYPE_CHECKING:
 SCHEMA: Final = "synovia.bench/1"
 
 
-@click.command(cls=Command)
-@model_argument
-@joint_option("A joint with a goal", "hands, feet and head, else the tips")
-@solver_option("A solver; repeat for more.", "all", multiple=True)
-@click.option("--pose", is_flag=True, help="Ask for orientations too.")
-@click.option("--problems", metavar="N", type=Number(1, 10**6, whole=True), default=200, help="Separate problems.")
-@click.option("--seed", metavar="N", type=Number(0, whole=True), default=0, help="Seed of the problems.")
-@tolerance_option
-@root_option()
-@click.option("--budget", metavar="SECONDS", type=Number(0.01), default=5.0, help="Time limit for each solver.")
-@click.option("--plot", metavar="PNG", type=FILE, help="Plot the error by step; needs the extra [plot].")
-@force_option
-@json_option
-def bench(
-    file: str,
-    joint: tuple[str, ...],
-    solver: tuple[str, ...],
-    pose: bool,
-    problems: int,
-    seed: int,
-    tolerance: tuple[float, float] | None,
-    root: str,
-    budget: float,
-    plot: Path | None,
-    force: bool,
-    as_json: bool,
-) -> None:
+@described
+class Bench:
+    """What to compare, and how."""
+
+    file: str = argument(like=MODEL)
+    joint: Sequence[str] = option(
+        default=(), like=replace(JOINT, help="A joint with a goal; repeat for more."),
+        shown="hands, feet and head, else the tips",
+    )  # fmt: skip
+    solver: Sequence[str] = option(
+        default=(), like=replace(SOLVER, help="A solver; repeat for more."), shown="all", repeats=True
+    )
+    pose: bool = option(default=False, help="Ask for orientations too.")
+    problems: int = option(default=200, help="Separate problems.", kind=Number(1, 10**6, whole=True), metavar="N")
+    seed: int = option(default=0, help="Seed of the problems.", kind=Number(0, whole=True), metavar="N")
+    tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE)
+    root: Any = option(default="fixed", like=ROOT)
+    budget: float = option(default=5.0, help="Time limit for each solver.", kind=Number(0.01), metavar="SECONDS")
+    plot: Path | None = option(
+        default=None, help="Plot the error by step; needs the extra [plot].", kind=File(), metavar="PNG"
+    )
+    force: bool = option(default=False, like=FORCE)
+    as_json: bool = option(default=False, like=JSON)
+
+
+@with_options(Bench)
+def bench(given: Bench) -> None:
     """Compare all solvers on a model: success, steps, time, smoothness.
 
     For example: synovia bench humanoid --plot convergence.png
     """
     from synovia.comparison import compare, make_problems
 
-    if plot is not None:  # before minutes of work
+    if given.plot is not None:  # before minutes of work
         from synovia.plots.style import check_plot
 
-        check_plot(plot, force=force)
-    made = make_problems(load_body(file), joint, pose=pose, count=problems, seed=seed)
+        check_plot(given.plot, force=given.force)
+    made = make_problems(
+        body_of(given.file, Terminal()), given.joint, pose=given.pose, count=given.problems, seed=given.seed
+    )
     with Bar("") as bar:
         result = compare(
-            made, solver, tolerance=tolerance, root=root, budget=budget, watch=lambda what, share: bar(share, text=what)
+            made,
+            given.solver,
+            tolerance=given.tolerance,
+            root=given.root,
+            budget=given.budget,
+            watch=lambda what, share: bar(share, text=what),
         )
     if all(row.refused is not None for row in result.rows):
-        raise UnsupportedError(f"no solver supports these goals: {result.rows[0].refused}", where=file)
-    if plot is not None:
+        raise UnsupportedError(f"no solver supports these goals: {result.rows[0].refused}", where=given.file)
+    if given.plot is not None:
         from synovia.plots import plot_convergence
 
-        plot_convergence(result, plot, force=force)
-    if as_json:
+        plot_convergence(result, given.plot, force=given.force)
+    if given.as_json:
         emit_json(_object(result))
     else:
         _print(result)

@@ -5,53 +5,68 @@ from __future__ import annotations
 import click
 
 from synovia.cli.command import Argument, Command
-from synovia.cli.inputs import json_option, model_argument, model_option, roles_option, with_roles
+from synovia.cli.declare import with_options
 from synovia.cli.output import emit, emit_json, emit_lines
-from synovia.cli.values import Word
+from synovia.cli.values import typed
+from synovia.jobs.clips import ClipReader, Roles, with_roles
+from synovia.jobs.options import Word, argument, described, option, said_of
+from synovia.jobs.shared import JSON, MODEL
 
 
-@click.command(cls=Command)
-@model_argument
-@model_option
-@roles_option
-@json_option
-def inspect(file: str, model: str | None, as_json: bool) -> None:
+@described
+class Inspect(Roles):
+    """Which model to show."""
+
+    file: str = argument(like=MODEL)
+    model: str | None = option(default=None, like=said_of(ClipReader, "model"), rank=-1)
+    as_json: bool = option(default=False, like=JSON)
+
+
+@with_options(Inspect)
+def inspect(given: Inspect) -> None:
     """Show a model: joints, kinds, limits, units, roles, tips and clips."""
     from synovia.cli.model_report import model_object, model_text
     from synovia.io.load import Clips, is_bundled, load_clips, load_model
 
+    file, model = given.file, given.model
     skeleton = load_model(file) if model is None else load_model(model, file)
     clips = Clips([]) if is_bundled(file) else load_clips(file, None if model is None else skeleton)
     if model is not None and clips.motions:
         skeleton = clips.motions[0].skeleton
-    skeleton = with_roles(skeleton)
-    if as_json:
+    skeleton = with_roles(skeleton, given.roles)
+    if given.as_json:
         emit_json(model_object(skeleton, clips))
     else:
         emit_lines(model_text(skeleton, clips))
 
 
 @click.command(cls=Command)
-@click.argument("name", cls=Argument, type=Word(("goals", "track")), help="Which schema.")
+@click.argument("name", cls=Argument, type=typed(Word(("goals", "track", "edit"))), help="Which schema.")
 def schema(name: str) -> None:
-    """Print the JSON schema of goal files or track files."""
+    """Print the JSON schema of goal, track or layer files."""
     from importlib.resources import files
 
     emit(files("synovia").joinpath("files", "schemas", f"{name}-1.json").read_text(encoding="utf-8"))
 
 
-@click.command(cls=Command)
-@json_option
-@click.option("--warm", is_flag=True, help="Compile the solvers now, so that first solves are fast.")
-def doctor(as_json: bool, warm: bool) -> None:
+@described
+class Doctor:
+    """What to do beside showing versions."""
+
+    warm: bool = option(default=False, help="Compile the solvers now, so that first solves are fast.")
+    as_json: bool = option(default=False, like=JSON)
+
+
+@with_options(Doctor)
+def doctor(given: Doctor) -> None:
     """Show versions, extras and the cache of compiled code."""
     from synovia.cli.installation import compile_all, installation_object, installation_text
 
-    times = compile_all() if warm else {}
+    times = compile_all() if given.warm else {}
     state = installation_object()
-    if warm:
+    if given.warm:
         state["warmed"] = times
-    if as_json:
+    if given.as_json:
         emit_json(state)
     else:
         emit_lines(installation_text(state))

@@ -5,75 +5,59 @@ from __future__ import annotations
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from synovia.cli.command import Argument, Command, refuse
-from synovia.cli.completion import models
-from synovia.cli.inputs import (
-    ClipOptions,
-    load_body,
-    model_argument,
-    model_option,
-    needs_model,
-    one_solver,
-    role_file,
-    roles_option,
-    root_option,
-    trim_option,
-)
-from synovia.cli.output import emit, emit_json, printable, talk
-from synovia.cli.saving import untold
-from synovia.cli.values import FILE, Number
+from synovia.cli.command import refuse
+from synovia.cli.declare import with_options
+from synovia.cli.output import emit, emit_json, talk
+from synovia.cli.running import Terminal, untold
+from synovia.jobs.clips import ClipReader, Roles, needs_model
+from synovia.jobs.options import File, Number, argument, described, option, said_of
+from synovia.jobs.shared import JSON, MODEL, ROOT, SOLVER
+from synovia.text import printable
 
 if TYPE_CHECKING:
-    from synovia.viewer import View
+    from synovia.viewer import View as LivePage
 
 
-@click.command(cls=Command)
-@model_argument
-@click.argument("clip", cls=Argument, required=False, help="A clip to play: a file, or a name in FILE.")
-@model_option
-@trim_option
-@roles_option
-@click.option(
-    "--onto",
-    metavar="MODEL",
-    shell_complete=models,
-    help="Show the clip beside its transfer to this model, and edit the transfer.",
-)
-@click.option(
-    "--map", "joint_map", metavar="MAP.toml", type=FILE, help="Joint map for --onto.", show_default="automatic"
-)
-@click.option("--goals", "-g", metavar="GOALS", type=FILE, help="File of goals to start with.")
-@one_solver
-@root_option(None, "free for bodies with hands and feet")
-@click.option(
-    "--host", metavar="ADDRESS", default="127.0.0.1", help="Address to serve on; all but local ones need a token."
-)
-@click.option(
-    "--port", metavar="N", type=Number(0, 2**16 - 1, whole=True), default=8080, help="Port to try first; 0 for any."
-)
-@click.option("--token", metavar="SECRET", help="Secret of the page.", show_default="random, if needed")
-@click.option("--dark", is_flag=True, help="Start dark.")
-@click.option("--shadows/--no-shadows", default=True, help="Whether the body casts a shadow.")
-@click.option("--browser/--no-browser", default=True, help="Open a browser.")
-@click.option("--json", "as_json", is_flag=True, help="Print the address as a JSON object.")
-def view(
-    file: str,
-    clip: str | None,
-    model: str | None,
-    trim: bool,
-    onto: str | None,
-    joint_map: Path | None,
-    goals: Path | None,
-    solver: str | None,
-    root: str | None,
-    as_json: bool,
-    **page_options: Any,
-) -> None:
+@described
+class View(Roles):
+    """What to show, and how the page is served."""
+
+    file: str = argument(like=MODEL)
+    clip: str | None = argument(help="A clip to play: a file, or a name in FILE.", required=False)
+    model: str | None = option(default=None, like=said_of(ClipReader, "model"), rank=-1)
+    trim: bool = option(default=False, like=said_of(ClipReader, "trim"), rank=-1)
+    onto: str | None = option(
+        default=None, help="Show the clip beside its transfer to this model, and edit the transfer.", metavar="MODEL",
+        completes="models",
+    )  # fmt: skip
+    joint_map: Path | None = option(
+        default=None, help="Joint map for --onto.", kind=File(), names=("--map",), metavar="MAP.toml",
+        shown="automatic",
+    )  # fmt: skip
+    goals: Path | None = option(
+        default=None, help="File of goals to start with.", kind=File(), names=("--goals", "-g"), metavar="GOALS"
+    )
+    solver: str | None = option(default=None, like=SOLVER)
+    root: Any = option(default=None, like=ROOT, shown="free for bodies with hands and feet")
+    host: str = option(
+        default="127.0.0.1", help="Address to serve on; all but local ones need a token.", metavar="ADDRESS"
+    )
+    port: int = option(
+        default=8080, help="Port to try first; 0 for any.", kind=Number(0, 2**16 - 1, whole=True), metavar="N"
+    )
+    token: str | None = option(default=None, help="Secret of the page.", metavar="SECRET", shown="random, if needed")
+    dark: bool = option(default=False, help="Start dark.")
+    shadows: bool = option(default=True, help="Whether the body casts a shadow.")
+    browser: bool = option(default=True, help="Open a browser.")
+    as_json: bool = option(default=False, like=replace(JSON, help="Print the address as a JSON object."))
+
+
+@with_options(View)
+def view(given: View) -> None:
     """Open a live page: drag a hand, and the body follows.
 
     With --onto, the page shows the clip and its transfer to another body side by side; there you edit the joint map and
@@ -84,38 +68,44 @@ def view(
     from synovia import viewer
     from synovia.io.load import has_shapes, is_bundled, load_clips
 
-    if onto is not None:
+    file, clip, model, trim = given.file, given.clip, given.model, given.trim
+    page_options = {name: getattr(given, name) for name in ("host", "port", "token", "dark", "shadows", "browser")}
+    if given.onto is not None:
         refuse("expected no --onto with this option.", "goals", "roles", "solver", "root")
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
             file, clip, model = clip, None, file
-        motion = ClipOptions(clip, model, trim).load(file)
-        page = viewer.view_retarget(motion, onto, joint_map, **page_options)
-        _serve(page, "Open this address in a browser and edit map or rest pose. Ctrl+C ends it.", as_json=as_json)
+        motion = ClipReader(clip=clip, model=model, trim=trim).read(file, Terminal())[0]
+        page = viewer.view_retarget(motion, given.onto, given.joint_map, **page_options)
+        _serve(page, "Open this address in a browser and edit map or rest pose. Ctrl+C ends it.", as_json=given.as_json)
         return
     refuse("expected --onto MODEL with this option.", "joint_map")
     wanted = None
-    if goals is not None:
+    if given.goals is not None:
         from synovia.files.goals import read_goals
 
-        wanted = read_goals(goals)
+        wanted = read_goals(given.goals)
     shown = None
     body: Any = file
     if model is not None:  # FILE is a clip alone
-        shown = ClipOptions(clip, model, trim).load(file)
+        shown = ClipReader(clip=clip, model=model, trim=trim).read(file, Terminal())[0]
         body = shown.skeleton if has_shapes(model) else model
     elif clip is not None and Path(clip).exists():
-        shown = ClipOptions(None, file if needs_model(clip) else None, trim).load(clip)
+        shown = ClipReader(model=file if needs_model(clip) else None, trim=trim).read(clip, Terminal())[0]
     elif trim:
-        shown = ClipOptions(clip, None, trim).load(file)
-    if role_file() is not None and isinstance(body, str):
+        shown = ClipReader(clip=clip, trim=trim).read(file, Terminal())[0]
+    if given.roles is not None and isinstance(body, str):
         if shown is None and not is_bundled(body) and load_clips(body).motions:
-            shown = ClipOptions(clip).load(body)
-        body = load_body(body)
-    page = viewer.view(body, wanted, clip=clip if shown is None else shown, solver=solver, root=root, **page_options)
-    _serve(page, "Open this address in a browser and drag a target, or any joint. Ctrl+C ends it.", as_json=as_json)
+            shown = ClipReader(clip=clip).read(body, Terminal())[0]
+        body = given.load_body(body, Terminal())
+    page = viewer.view(
+        body, wanted, clip=clip if shown is None else shown, solver=given.solver, root=given.root, **page_options
+    )
+    _serve(
+        page, "Open this address in a browser and drag a target, or any joint. Ctrl+C ends it.", as_json=given.as_json
+    )
 
 
-def _serve(page: View, what: str, *, as_json: bool) -> None:
+def _serve(page: LivePage, what: str, *, as_json: bool) -> None:
     """Print the address of a page and what to do there, and serve it until the process is interrupted or ended."""
     with page, _ended_by_exceptions():
         if as_json:

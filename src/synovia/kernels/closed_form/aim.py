@@ -51,6 +51,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.subproblems import turn_to, turned
 from synovia.kernels.math.two_segments import FLAT, nearest_turn, turn_about, turn_onto
 from synovia.kernels.math.vectors import cross, dot, norm, perpendicular, reject, scale, sub
+from synovia.kernels.search.multistart import Search
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import ball_rest_rotation, nearest_allowed_swivel, no_wrist, rotate_ball, turned_ball
 from synovia.kernels.tree.branches import moving_row
@@ -170,8 +171,11 @@ def prove(problem, work, targets, q):
     return 0, F(0)
 
 
+SEARCH = Search(attempt, random_start, prove)
+
+
 @entry
 def aim_joint(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems, one after the other; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_in_order(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)
+    return solve_in_order(SEARCH, problem, work, targets, starts, out, warm, first)

@@ -7,8 +7,9 @@ same in every frame, and the blend does not accumulate.
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.compiler.watch import interrupted
-from synovia.kernels.layout import BLOCK, BLOCK_Q, SCALAR
+from synovia.kernels.layout import BLEND_VALUES, BLOCK, BLOCK_Q, MISSED, ROWS_AT, SCALAR
 from synovia.kernels.math.rotations import (
     load_quat,
     quat_conj,
@@ -23,38 +24,43 @@ from synovia.kernels.search.multistart import solve_rows
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import block_size, clamp_block
 
-# Columns of the scratch memory: how far the targets moved since the last frame (infinite at the first), then four
-# numbers of each variable at the first start, and then four of each in the last answer before it was blended
-MOTION, VALUES = 0, 1
+Values = record("Values", BLEND_VALUES)
+_open = cutter(Values, BLEND_VALUES, ("variables",))
 
 
 @inline
-def save_values(problem, q, values, first):
-    """Write the variables in q to four numbers each, from ``first`` on."""
+def open_values(problem, work):
+    """Return the scratch memory of solvers that blend: the tables of ``layout.BLEND_VALUES``."""
+    return _open(work.solver_scratch, (problem.variables.shape[0],))
+
+
+@inline
+def save_values(problem, q, values):
+    """Write the variables in q to the rows of ``values`` (variables, 4)."""
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
         for c in range(block_size(problem.variables, k)):
-            values[first + 4 * k + c] = q[at + c]
+            values[k, c] = q[at + c]
 
 
 @inline
-def load_values(problem, q, values, first):
+def load_values(problem, q, values):
     """Write the variables back to q."""
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
         for c in range(block_size(problem.variables, k)):
-            q[at + c] = values[first + 4 * k + c]
+            q[at + c] = values[k, c]
 
 
 @device
-def blend(problem, q, values, first, weight):
+def blend(problem, q, values, weight):
     """Move q to a part of the way from the saved values to itself: hinges evenly, balls about one axis."""
     for k in range(problem.variables.shape[0]):
-        at, i = problem.variables[k, BLOCK_Q], first + 4 * k
+        at = problem.variables[k, BLOCK_Q]
         if problem.variables[k, BLOCK] == SCALAR:
-            q[at] = values[i] + weight * (q[at] - values[i])
+            q[at] = values[k, 0] + weight * (q[at] - values[k, 0])
         else:
-            a = load_quat(values, i)
+            a = load_quat(values[k], 0)
             turn = quat_log(quat_mul(quat_conj(a), load_quat(q, at)))
             store_quat(q, at, quat_normalize(quat_mul(a, quat_exp(scale(weight, turn)))))
         clamp_block(problem.variables, problem.limits, k, q)
@@ -63,18 +69,20 @@ def blend(problem, q, values, first, weight):
 @device
 def load_start(problem, work, q):
     """Load the last answer of a track to q, or save the start."""
-    if work.solver_scratch[MOTION] < np.inf:
-        load_values(problem, q, work.solver_scratch, VALUES + 4 * problem.variables.shape[0])
+    values = open_values(problem, work)
+    if values.motion[0] < np.inf:
+        load_values(problem, q, values.last)
     else:
-        save_values(problem, q, work.solver_scratch, VALUES)
+        save_values(problem, q, values.start)
 
 
 @device
 def blend_answer(problem, work, q, weight):
     """Save the answer, then blend it with the first start; work.frames are those of q."""
-    save_values(problem, q, work.solver_scratch, VALUES + 4 * problem.variables.shape[0])
+    values = open_values(problem, work)
+    save_values(problem, q, values.last)
     if weight < F(1):
-        blend(problem, q, work.solver_scratch, VALUES, weight)
+        blend(problem, q, values.start, weight)
         forward(problem.tree, q, work.frames)
 
 
@@ -89,13 +97,13 @@ def motion_of(targets, b):
 
 
 @inline
-def solve_in_order(attempt, random_start, prove, problem, work, targets, starts, out, warm, first):
-    """Solve one problem after the other, see ``search.multistart``, and write the motion of the targets for each."""
+def solve_in_order(search, problem, work, targets, starts, out, warm, first):
+    """Solve one problem after the other, and write the motion of the targets for each; as ``multistart.solve_rows``."""
     missed = 0
     for b in range(first, out.shape[0]):
-        work.solver_scratch[MOTION] = motion_of(targets, b) if warm and b > 0 else F(np.inf)
-        code = solve_rows(attempt, random_start, prove, problem, work, targets, starts, out[: b + 1], warm, b)
-        if code < 0 or (warm and code & 1 and not interrupted(work.watch)):
+        open_values(problem, work).motion[0] = motion_of(targets, b) if warm and b > 0 else F(np.inf)
+        code = solve_rows(search, problem, work, targets, starts, out[: b + 1], warm, b)
+        if code < 0 or (warm and code & MISSED and not interrupted(work.watch)):
             return code
-        missed |= code & 1
-    return 2 * out.shape[0] + missed
+        missed |= code & MISSED
+    return out.shape[0] << ROWS_AT | missed

@@ -14,16 +14,16 @@ value of the other, is a further candidate.
 import math
 from typing import NamedTuple
 
-from synovia.kernels.closed_form.selection import choose, list_branches, put_candidate
+from synovia.kernels.closed_form.selection import choose, list_branches, open_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.layout import BLOCK_Q, GOAL_ROW, HINGE, KIND, LOWER, PARTS, POSITION, UPPER, VARIABLE
 from synovia.kernels.math.rotations import column, origin_of, rotation_of
 from synovia.kernels.math.subproblems import turned
-from synovia.kernels.math.trigonometric_polynomials import SCRATCH_SIZE, real_angles, sample_angle
+from synovia.kernels.math.trigonometric_polynomials import real_angles, sample_angle
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, cross, dot, sub
-from synovia.kernels.search.multistart import multistart
+from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.branches import moving_row
 from synovia.kernels.tree.forward import forward
@@ -31,11 +31,6 @@ from synovia.kernels.tree.problem import open_problem, open_work
 from synovia.kernels.tree.turn import add_direction, add_frame, harmonic, hinge_angle, zero_covariance
 
 DEGREE = 4
-# Columns of the scratch memory: candidates, then samples, roots, and the scratch memory of the search for roots
-SAMPLES = 64
-ROOTS = SAMPLES + 2 * DEGREE + 1
-SCRATCH = ROOTS + 2 * DEGREE
-TABLE_SIZE = SCRATCH + SCRATCH_SIZE
 POLISH = 8  # secant steps at most
 FLAT = F(1e-12)  # of the squared lengths: a shorter lever counts as zero
 
@@ -138,7 +133,7 @@ def one_joint(problem, work, targets, q, row):
         A, B = harmonic(add_frame(zero_covariance(), F(1), R, T), joint.z)
         by = best_angle(A, B, joint.low, joint.high)
     move_by(problem, q, joint, by)
-    put_candidate(problem, q, work.solver_scratch, 0)
+    put_candidate(problem, q, open_branches(work).candidates, 0)
     move_by(problem, q, joint, F(0))
     return 1
 
@@ -148,27 +143,27 @@ def two_hinges(problem, work, targets, q, first, second):
     """Write all candidates of two hinges; return how many."""
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
-    table, z, w = work.solver_scratch, first.z, second.z
+    h, z, w = open_branches(work), first.z, second.z
     b, c, t = sub(second.o, first.o), sub(p, second.o), sub(t, first.o)
     rho_t2 = max(dot(t, t) - dot(t, z) * dot(t, z), F(0))
     for j in range(2 * DEGREE + 1):
         rho2, P, S = circle(z, w, b, c, t, sample_angle(j, DEGREE))
-        table[SAMPLES + j] = rho2 * P * P - rho_t2 * S * S
-    roots = real_angles(table[SAMPLES:ROOTS], DEGREE, table[SCRATCH:], table[ROOTS:SCRATCH])
+        h.samples[j] = rho2 * P * P - rho_t2 * S * S
+    roots = real_angles(h.samples, DEGREE, h.search, h.roots)
     count = 0
     for i in range(roots + 3):  # the roots, the start, the limits of the second
         if i < roots:
-            y, allowed = nearest_turn(polished(z, w, b, c, t, table[ROOTS + i]), F(0), second.low, second.high)
+            y, allowed = nearest_turn(polished(z, w, b, c, t, h.roots[i]), F(0), second.low, second.high)
         else:
             y = F(0) if i == roots else second.low if i == roots + 1 else second.high
             allowed = abs(y) < math.inf
         if allowed:
             x = best_turn(z, add(b, turned(w, c, y)), t, first.low, first.high)
-            count = put_pair(problem, q, table, count, first, x, second, y)
+            count = put_pair(problem, q, h.candidates, count, first, x, second, y)
     for x in (first.low, first.high):
         if abs(x) < math.inf:
             y = best_turn(w, c, sub(turned(z, t, -x), b), second.low, second.high)
-            count = put_pair(problem, q, table, count, first, x, second, y)
+            count = put_pair(problem, q, h.candidates, count, first, x, second, y)
     return count
 
 
@@ -194,7 +189,7 @@ def two_slides(problem, work, targets, q, first, second):
             if not abs(b) < math.inf:
                 continue
             a = min(max(du - k * b, first.low), first.high)
-        count = put_pair(problem, q, work.solver_scratch, count, first, a, second, b)
+        count = put_pair(problem, q, open_branches(work).candidates, count, first, a, second, b)
     return count
 
 
@@ -215,7 +210,7 @@ def branches(problem, work, targets, q):
 def attempt(problem, work, targets, q):
     """Take the nearest candidate that meets the goal, or the one with the lowest error."""
     count, _ = perform(branches, problem, work, targets, q)
-    return choose(problem, work, targets, q, work.solver_scratch, count)
+    return choose(problem, work, targets, q, open_branches(work).candidates, count)
 
 
 @algorithm
@@ -224,10 +219,13 @@ def prove(problem, work, targets, q):
     return 1, F(0)
 
 
+SEARCH = Search(attempt, random_scalars, prove)
+
+
 @entry
 def hinges(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems; see ``search.multistart``."""
-    return multistart(attempt, random_scalars, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

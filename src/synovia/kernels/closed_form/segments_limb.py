@@ -7,14 +7,14 @@ The code calls the three joints root, mid and tip.
 """
 
 from synovia.kernels.closed_form.limbs import bend_joint, limb_of, pole_swivel, prove_limbs, wrist_of
-from synovia.kernels.closed_form.selection import choose, list_branches, put_candidate
+from synovia.kernels.closed_form.selection import choose, list_branches, open_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, perform
 from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.layout import PARTS, POSITION
 from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, quat_mul
 from synovia.kernels.math.two_segments import FLAT, aim_limb, branch_turn, distance_curve, turn_about, turn_to_distance
 from synovia.kernels.math.vectors import add, norm, normalize, sub
-from synovia.kernels.search.multistart import multistart_general
+from synovia.kernels.search.multistart import Search, multistart_general
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import nearest_allowed_swivel, rotate_ball
 from synovia.kernels.tree.forward import forward
@@ -60,7 +60,7 @@ def branches(problem, work, targets, q):
         turn, found = branch_turn(bend, d, side, F(0))
         if found or (count == 0 and side < F(0)):  # without a bend of the right distance, the nearest one
             one_branch(problem, work, targets, q, g, limb, turn if found else turn_to_distance(bend, d, F(0)))
-            put_candidate(problem, q, work.solver_scratch, count)
+            put_candidate(problem, q, open_branches(work).candidates, count)
             count += 1
             copy(work.trial, q)
             forward(problem.tree, q, work.frames)
@@ -71,15 +71,16 @@ def branches(problem, work, targets, q):
 def attempt(problem, work, targets, q):
     """Take the best of the candidates and q itself, see ``selection.pick``."""
     count, _ = perform(branches, problem, work, targets, q)
-    return choose(problem, work, targets, q, work.solver_scratch, count)
+    return choose(problem, work, targets, q, open_branches(work).candidates, count)
+
+
+SEARCH = Search(attempt, random_start, prove_limbs)
 
 
 @entry
 def segments_limb(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems; see ``search.multistart``."""
-    return multistart_general(
-        attempt, random_start, prove_limbs, ints, floats, targets, starts, out, scratch, warm, first
-    )
+    return multistart_general(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

@@ -7,9 +7,8 @@ remaining problem is planar, of two bones. There are at most two ways each for t
 
 import math
 
-from synovia.kernels.closed_form.selection import list_branches, pick
+from synovia.kernels.closed_form.selection import list_branches, open_branches, pick
 from synovia.kernels.closed_form.six_hinges import (
-    SINGULAR,
     axis,
     base_row,
     crossing,
@@ -25,7 +24,7 @@ from synovia.kernels.math.subproblems import half_width, opposite, spin, turn_of
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import branch_turn, distance_curve
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, scale, sub
-from synovia.kernels.search.multistart import multistart
+from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work
@@ -45,7 +44,7 @@ def parallel_candidates(problem, work, q, R, t, every):
         t: Its translation.
         every: Whether to write all candidates; else those that already turn more than the nearest one are left out.
     """
-    f, table = work.frames[base_row(problem) :], work.solver_scratch
+    f, memory = work.frames[base_row(problem) :], open_branches(work)
     h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
     o0, o1, o2, o3 = origin_of(f, 0), origin_of(f, 1), origin_of(f, 2), origin_of(f, 3)
     w = crossing(f, 4, 5)
@@ -79,7 +78,7 @@ def parallel_candidates(problem, work, q, R, t, every):
                     continue
                 sum_of_three = turn_to(h, tilted, aim)
             else:
-                table[SINGULAR] = F(1)
+                memory.singular[0] = F(1)
                 last = F(0)
                 across = cross(z5, z4)
                 sum_of_three = turn_to(h, spin(z4, across, sce), spin(z0, apply(R, across), opposite(sca)))
@@ -89,7 +88,7 @@ def parallel_candidates(problem, work, q, R, t, every):
             c, _ = branch_turn(bend, norm(goal), F(1), F(0))
             for bent in (c, F(2) * bend.phi - c):
                 b = turn_to(h, add(upper, turned(h, lower, bent)), goal)
-                away = put_turns(problem, table, q, count, (a, b, bent, sum_of_three - b - bent, e, last))
+                away = put_turns(problem, memory.candidates, q, count, (a, b, bent, sum_of_three - b - bent, e, last))
                 nearest = min(nearest, away)
                 count += 1
     return count
@@ -108,7 +107,7 @@ def attempt(problem, work, targets, q):
     R, t = motion_to_target(problem, work, targets, q)
     for every in (False, True):
         count = parallel_candidates(problem, work, q, R, t, every)
-        cost, met = pick(problem, work, targets, q, work.solver_scratch, count)
+        cost, met = pick(problem, work, targets, q, open_branches(work).candidates, count)
         if met or every:
             break
         copy(work.trial, q)  # the start
@@ -116,12 +115,13 @@ def attempt(problem, work, targets, q):
     return 1, cost
 
 
+SEARCH = Search(attempt, random_scalars, prove_arm_branches)
+
+
 @entry
 def segments_parallel(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems; see ``search.multistart``."""
-    return multistart(
-        attempt, random_scalars, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
-    )
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

@@ -15,7 +15,7 @@ limits, and takes the branch nearest to the start. If there is none, Levenberg-M
 import math
 from typing import NamedTuple
 
-from synovia.kernels.closed_form.selection import list_branches, pick
+from synovia.kernels.closed_form.selection import list_branches, open_branches, pick
 from synovia.kernels.closed_form.six_hinges import axis, crossing
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.compiler.watch import halted
@@ -29,7 +29,7 @@ from synovia.kernels.math.subproblems import Turn, opposite, spin, turn_of, turn
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, perpendicular, scale, sub
-from synovia.kernels.search.multistart import multistart
+from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work, with_steps
@@ -197,10 +197,10 @@ def branches(problem, work, targets, q):
     arm = seven_of(problem, work.frames, targets)
     x = q[problem.variables[6, BLOCK_Q]]
     low, high = max(problem.limits[6, LOWER] - x, -PI), min(problem.limits[6, UPPER] - x, PI)
-    count = candidates_at(problem, q, arm, F(0), work.solver_scratch)
+    count = candidates_at(problem, q, arm, F(0), open_branches(work).candidates)
     for g in CLOSE:
         if count == 0:
-            count = candidates_on_either_side(problem, q, arm, g, low, high, work.solver_scratch)
+            count = candidates_on_either_side(problem, q, arm, g, low, high, open_branches(work).candidates)
     step = COARSEST
     for level in range(HALVINGS + 1):
         if count == 0 and level == 1:  # a nearly stretched or folded arm has its narrow window here
@@ -208,10 +208,10 @@ def branches(problem, work, targets, q):
             for turn in (stretched, stretched + PI):
                 g, fits = nearest_turn(turn, F(0), low, high)
                 if fits and count == 0:
-                    count = candidates_at(problem, q, arm, g, work.solver_scratch)
+                    count = candidates_at(problem, q, arm, g, open_branches(work).candidates)
         g = step
         while count == 0 and g <= max(high, -low):
-            count = candidates_on_either_side(problem, q, arm, g, low, high, work.solver_scratch)
+            count = candidates_on_either_side(problem, q, arm, g, low, high, open_branches(work).candidates)
             g += step if level == 0 else F(2) * step  # those between were tried before
         if count > 0:
             break
@@ -247,16 +247,17 @@ def search_by_descent(problem, work, targets, q):
 def attempt(problem, work, targets, q):
     """Take the nearest candidate, or search by descent if there is none."""
     count, _ = perform(branches, problem, work, targets, q)
-    cost, met = pick(problem, work, targets, q, work.solver_scratch, count)
+    cost, met = pick(problem, work, targets, q, open_branches(work).candidates, count)
     return (1, cost) if met else search_by_descent(problem, work, targets, q)
+
+
+SEARCH = Search(attempt, random_scalars, prove_arm_unreachable)
 
 
 @entry
 def segments_seven(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems; see ``search.multistart``."""
-    return multistart(
-        attempt, random_scalars, prove_arm_unreachable, ints, floats, targets, starts, out, scratch, warm, first
-    )
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

@@ -13,10 +13,8 @@ has two solutions instead. The wrist makes the remaining rotation.
 import math
 from typing import NamedTuple
 
-from synovia.kernels.closed_form.selection import list_branches, pick
+from synovia.kernels.closed_form.selection import list_branches, open_branches, pick
 from synovia.kernels.closed_form.six_hinges import (
-    EXTRA,
-    SINGULAR,
     axis,
     base_row,
     crossing,
@@ -30,14 +28,10 @@ from synovia.kernels.math.rotations import PI, apply, column, origin_of
 from synovia.kernels.math.subproblems import three_turns, turn_to, turned, turns_to_plane
 from synovia.kernels.math.trigonometric_polynomials import real_angles, sample_angle
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, scale, sub
-from synovia.kernels.search.multistart import multistart
+from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import open_problem, open_work
 
-# Columns of the scratch memory
-SAMPLES = EXTRA
-ROOTS = SAMPLES + 5
-SCRATCH = ROOTS + 4
 SCAN_ANGLES = 36  # third turns to try if none is exact
 DEPENDENT = F(1e-7)  # sine of the angle between directions; below it they count as parallel, as a short b does
 
@@ -98,11 +92,11 @@ def third_equation(arm, c):
 
 
 @device
-def third_turns(arm, table):
-    """Write the third turns to ROOTS, or the nearest one if none is exact; return how many."""
+def third_turns(arm, h):
+    """Write the third turns to the roots, or the nearest one if none is exact; return how many."""
     for j in range(5):
-        table[SAMPLES + j] = third_equation(arm, sample_angle(j, 2))
-    found = real_angles(table[SAMPLES:ROOTS], 2, table[SCRATCH:], table[ROOTS:SCRATCH])
+        h.samples[j] = third_equation(arm, sample_angle(j, 2))
+    found = real_angles(h.samples, 2, h.search, h.roots)
     if found == 0:
         least = F(math.inf)
         for j in range(SCAN_ANGLES):
@@ -110,7 +104,7 @@ def third_turns(arm, table):
             value = abs(third_equation(arm, c))
             if value < least:
                 least = value
-                table[ROOTS] = c
+                h.roots[0] = c
         found = 1
     return found
 
@@ -132,23 +126,23 @@ def second_turn(arm, c, other):
 @device
 def spherical_candidates(problem, work, q, R, t):
     """Write the candidates of an arm whose last three axes meet, at most eight; return how many."""
-    f, turns = work.frames[base_row(problem) :], work.solver_scratch
+    f, h = work.frames[base_row(problem) :], open_branches(work)
     w = crossing(f, 3, 4)
     arm = shoulder_of(f, add(apply(R, w), t), w)
     z3, z4, z5 = axis(f, 3), axis(f, 4), axis(f, 5)
     count = 0
-    for third in range(min(third_turns(arm, turns), 2 if arm.single else 4)):
+    for third in range(min(third_turns(arm, h), 2 if arm.single else 4)):
         for other in range(2 if arm.single else 1):
             for side in (F(1), F(-1)):
-                c = turns[ROOTS + third]
+                c = h.roots[third]
                 b = second_turn(arm, c, other)
                 v = sub(turned_about(arm.z[2], arm.o3, c, w), arm.o2)
                 first = turn_to(arm.z[0], add(arm.b, turned(arm.z[1], v, b)), arm.x)
                 left = remaining_rotation(arm, first, b, c, R)
                 last, singular = three_turns(z3, z4, z5, left, side)
                 if singular:
-                    turns[SINGULAR] = F(1)
-                put_turns(problem, turns, q, count, (first, b, c, last[0], last[1], last[2]))
+                    h.singular[0] = F(1)
+                put_turns(problem, h.candidates, q, count, (first, b, c, last[0], last[1], last[2]))
                 count += 1
     return count
 
@@ -179,16 +173,17 @@ def branches(problem, work, targets, q):
 def attempt(problem, work, targets, q):
     """Take the nearest candidate that meets the goal, or the one with the lowest error."""
     count, _ = perform(branches, problem, work, targets, q)
-    cost, _ = pick(problem, work, targets, q, work.solver_scratch, count)
+    cost, _ = pick(problem, work, targets, q, open_branches(work).candidates, count)
     return 1, cost
+
+
+SEARCH = Search(attempt, random_scalars, prove_arm_branches)
 
 
 @entry
 def segments_spherical(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems; see ``search.multistart``."""
-    return multistart(
-        attempt, random_scalars, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
-    )
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

@@ -1,14 +1,15 @@
 """Selection among the branches of a closed form: choose the best one, or list all that meet the goals.
 
-A closed form writes its candidates, values of all variables within their limits, to a table: a flat array with
-``width`` numbers for each. Forward kinematics then decides which of them meet the goals.
+A closed form writes its candidates, values of all variables within their limits, to ``candidates`` of its scratch
+memory: a flat table with ``width`` numbers for each. Forward kinematics then decides which of them meet the goals.
 """
 
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
+from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.residuals import complete_targets, first_invalid_target, measure, residual
-from synovia.kernels.layout import BLOCK, BLOCK_Q, REACHED, SCALAR
+from synovia.kernels.layout import BLOCK, BLOCK_Q, BRANCHES, REACHED, REFUSED, SCALAR
 from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
@@ -17,6 +18,16 @@ from synovia.kernels.tree.variables import block_size, step_unit
 
 ALIKE = F(1e-6)  # radians, or lengths per reach; nearer branches count as one
 BETTER = F(1) - F(1e-6)  # factor by which a cost must be lower, so that repeated calls do not wander
+
+
+Branches = record("Branches", BRANCHES)
+_open = cutter(Branches, BRANCHES, ())
+
+
+@inline
+def open_branches(work):
+    """Return the scratch memory of a closed form: the tables of ``layout.BRANCHES``."""
+    return _open(work.solver_scratch, ())
 
 
 @inline
@@ -142,16 +153,17 @@ def is_listed(problem, out, taken, table, i):
 def list_branches(branches, problem, work, targets, starts, out):
     """Write the candidates of the first problem that meet the goals to rows of the answer, whose last row is scratch.
 
-    ``branches(problem, work, targets, q)`` writes the candidates to ``work.solver_scratch`` and returns (their number,
+    ``branches(problem, work, targets, q)`` writes the candidates to its scratch memory and returns (their number,
     0). As many are tried as there are other rows.
     Column ``COST`` of a row gets the distance from the start, for the caller to sort by.
 
     Returns:
-        Number of rows, or -1 - goal for an invalid target.
+        Number of rows, or REFUSED - goal for an invalid target.
     """
     refused = first_invalid_target(problem, targets[0])
     if refused >= 0:
-        return -1 - refused
+        return REFUSED - refused
+    table = open_branches(work).candidates
     start = starts[0]
     q, errors, kept = open_row(problem, out[out.shape[0] - 1])  # the last row is scratch
     forward(problem.tree, start, work.frames)
@@ -163,15 +175,13 @@ def list_branches(branches, problem, work, targets, starts, out):
         row = out[taken]
         q, errors, completed = open_row(problem, row)
         copy(start, q)
-        take_candidate(problem, q, work.solver_scratch, i)
+        take_candidate(problem, q, table, i)
         forward(problem.tree, q, work.frames)
-        if measure(problem, q, work.frames, kept, errors) > F(1) or is_listed(
-            problem, out, taken, work.solver_scratch, i
-        ):
+        if measure(problem, q, work.frames, kept, errors) > F(1) or is_listed(problem, out, taken, table, i):
             continue
         for g in range(kept.shape[0]):
             copy(kept[g], completed[g])
-        away = distance(problem, start, work.solver_scratch, i)
+        away = distance(problem, start, table, i)
         write_head(row, F(REACHED), F(1), F(1), F(0), away, F(0))
         taken += 1
     return taken

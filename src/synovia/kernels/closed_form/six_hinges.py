@@ -7,6 +7,7 @@ that make these turns.
 
 import math
 
+from synovia.kernels.closed_form.selection import open_branches
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
 from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.goals.residuals import residual
@@ -17,10 +18,6 @@ from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, sub
 from synovia.kernels.tree.forward import forward
 
-# Columns of the scratch memory: eight candidates of six values; whether the wrist was singular in one of them, so that
-# two of its turns were arbitrary; what a closed form adds
-SINGULAR = 8 * 6
-EXTRA = SINGULAR + 1
 PROVEN = F(1e-12)  # squared error (radians, reaches); a larger one is not rounding
 
 
@@ -93,7 +90,7 @@ def nearer_side(middle, half):
 def motion_to_target(problem, work, targets, q):
     """Return (R, t), the motion D. Write work.frames at q, and note that no wrist was singular yet."""
     forward(problem.tree, q, work.frames)
-    work.solver_scratch[SINGULAR] = F(0)
+    open_branches(work).singular[0] = F(0)
     G, p = goal_frame(problem, work.frames, 0)
     T, x = target_frame(targets, 0)
     R = matmul_t(T, G)
@@ -107,4 +104,4 @@ def prove_arm_branches(problem, work, targets, q):
     A singular wrist proves nothing, because its arbitrary turns may have been clamped.
     """
     cost, _ = residual(problem, q, work.frames, targets, work.e)
-    return (1 if cost > PROVEN and work.solver_scratch[SINGULAR] == F(0) else 0), F(0)
+    return (1 if cost > PROVEN and open_branches(work).singular[0] == F(0) else 0), F(0)

@@ -8,7 +8,7 @@ there is none, root and middle joint alternately take their best turns within th
 
 import numpy as np
 
-from synovia.kernels.closed_form.blend import MOTION, blend_answer, load_start, solve_in_order
+from synovia.kernels.closed_form.blend import blend_answer, load_start, open_values, solve_in_order
 from synovia.kernels.closed_form.limbs import (
     bend_joint,
     descend_limb,
@@ -33,6 +33,7 @@ from synovia.kernels.math.two_segments import (
     turn_to_distance,
 )
 from synovia.kernels.math.vectors import add, norm, normalize, scale, sub
+from synovia.kernels.search.multistart import Search
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import nearest_allowed_swivel, no_wrist, rotate_ball
 from synovia.kernels.tree.forward import forward
@@ -52,10 +53,10 @@ def solve_limb(problem, work, targets, q, g):
     copy(q, work.trial)
     bent = bend_joint(problem, work.frames, q, limb, turn_to_distance(bend, d, F(0)))
     aimed = aim_limb(limb.U, limb.V, quat_apply(bent, limb.V), limb.n, line)
-    first = work.solver_scratch[MOTION] == np.inf
+    first = open_values(problem, work).motion[0] == np.inf
     wanted, found = pole_swivel(problem, limb, targets, aimed, line, problem.params[TWIST])
     if found and not first:  # in a track the turn is bounded by the motion of the goals
-        most = problem.params[PACE] * work.solver_scratch[MOTION] / problem.reach
+        most = problem.params[PACE] * open_values(problem, work).motion[0] / problem.reach
         wanted = min(max(wanted, -most), most)
     elif not found and first:
         wanted = problem.params[TWIST]
@@ -92,8 +93,11 @@ def attempt(problem, work, targets, q):
     return 1, cost
 
 
+SEARCH = Search(attempt, random_start, prove_limbs)
+
+
 @entry
 def two_bone(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems, one after the other; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_in_order(attempt, random_start, prove_limbs, problem, work, targets, starts, out, warm, first)
+    return solve_in_order(SEARCH, problem, work, targets, starts, out, warm, first)

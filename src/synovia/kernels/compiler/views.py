@@ -14,7 +14,7 @@ if numba is not None:
     from numba.extending import intrinsic
     from numba.np.arrayobj import populate_array
 
-    def _view(context, builder, source_type, source, offset, shape, dtype):
+    def view(context, builder, source_type, source, offset, shape, dtype):
         """Return the LLVM value of a C-contiguous array of a shape at an element of another array."""
         base = context.make_array(source_type)(context, builder, source)
         out_type = types.Array(dtype, len(shape), "C")
@@ -30,7 +30,7 @@ if numba is not None:
         """Return signature and code generator of a view of this type; its arguments are source, offset and shape."""
 
         def codegen(context, builder, signature, args):
-            return _view(context, builder, signature.args[0], args[0], args[1], args[2:], dtype)
+            return view(context, builder, signature.args[0], args[0], args[1], args[2:], dtype)
 
         return types.Array(dtype, dimensions, "C")(source, *[types.intp] * (1 + dimensions)), codegen
 

@@ -36,7 +36,11 @@ def slide_limits(problem, row):
 
 @inline
 def slide_span(v, axis, low, high):
-    """Return the least and the largest distance to a slide that is at v for the value zero, from the origin of v."""
+    """Return the least and the largest distance between two joints if the second is a slide.
+
+    ``v`` leads from the first joint to the slide at the value zero; the slide then moves along ``axis`` by ``low`` to
+    ``high``.
+    """
     near = min(max(-dot(v, axis), low), high)
     return norm(axpy(near, axis, v)), max(norm(axpy(low, axis, v)), norm(axpy(high, axis, v)))
 

@@ -12,7 +12,7 @@ Poles come last: each limb turns about the line from root to tip, which leaves b
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.heuristic.coupled import is_last_row, is_shared, move_together
-from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
+from synovia.kernels.heuristic.loop import iterate_from, solve_and_finish
 from synovia.kernels.heuristic.poles import attempt_with_poles
 from synovia.kernels.layout import (
     CARRIER,
@@ -36,6 +36,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, column, frame_of, matmul, matmul_t, origin_of, store_frame
 from synovia.kernels.math.vectors import add, axpy, dot, store, sub
 from synovia.kernels.tree.forward import forward, translation_axes
+from synovia.kernels.tree.problem import open_general, open_problem, open_work
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 
 
@@ -174,7 +175,8 @@ def attempt(problem, work, targets, q):
 @entry
 def ccd(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of positions and rotations; see ``search.multistart``."""
-    return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
 
 
 @algorithm
@@ -186,4 +188,5 @@ def attempt_general(problem, work, targets, q):
 @entry
 def ccd_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with poles; see ``search.multistart``."""
-    return solve_general(attempt_general, ints, floats, targets, starts, out, scratch, warm, first)
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt_general, problem, work, targets, starts, out, warm, first)

@@ -9,7 +9,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, algorithm, entry
 from synovia.kernels.goals.frames import goal_frame, target_frame
-from synovia.kernels.heuristic.loop import iterate_from, solve
+from synovia.kernels.heuristic.loop import iterate_from, solve_and_finish
 from synovia.kernels.layout import FIRST_Q, SMALLEST_TURN
 from synovia.kernels.math.rotations import (
     apply_t,
@@ -23,6 +23,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.vectors import TINY, axpy, dot, sub
 from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import open_problem, open_work
 
 
 @algorithm
@@ -61,4 +62,5 @@ def attempt(problem, work, targets, q):
 @entry
 def ccd_chain(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of one chain; see ``search.multistart``."""
-    return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)

@@ -15,7 +15,7 @@ from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.goals.frames import goal_offset, row_target, target_frame
 from synovia.kernels.goals.reach import root_goal
 from synovia.kernels.heuristic.forward_pass import add_candidate, forward_pass, prepare_passes
-from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
+from synovia.kernels.heuristic.loop import iterate_from, solve_and_finish
 from synovia.kernels.heuristic.poles import attempt_with_poles
 from synovia.kernels.heuristic.straight import aim_straight
 from synovia.kernels.layout import (
@@ -41,6 +41,7 @@ from synovia.kernels.math.rotations import apply, matmul, origin_of, rotation_of
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, scale, store, sub
 from synovia.kernels.tree.branches import parent_of_point
+from synovia.kernels.tree.problem import open_general, open_problem, open_work
 from synovia.kernels.tree.variables import is_limited
 
 
@@ -148,7 +149,7 @@ def backward_pass(problem, frames, targets, points):
             continue
         place = scale(F(1) / weight, load(points, i, PLACE))
         a = tree.ints[i, PARENT]
-        if a < 0:  # a root that walks goes to its own target, if it has one
+        if a < 0:  # a free root with a goal moves to the target of that goal
             g = root_goal(problem, i)
             if g >= 0:
                 _, place = target_frame(targets, g)
@@ -180,7 +181,8 @@ def attempt(problem, work, targets, q):
 @entry
 def fabrik(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of positions and rotations; see ``search.multistart``."""
-    return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
 
 
 @algorithm
@@ -192,4 +194,5 @@ def attempt_general(problem, work, targets, q):
 @entry
 def fabrik_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with poles; see ``search.multistart``."""
-    return solve_general(attempt_general, ints, floats, targets, starts, out, scratch, warm, first)
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt_general, problem, work, targets, starts, out, warm, first)

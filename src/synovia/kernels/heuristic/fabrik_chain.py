@@ -11,7 +11,7 @@ import math
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.frames import goal_frame, goal_offset, target_frame
-from synovia.kernels.heuristic.loop import nudge, solve
+from synovia.kernels.heuristic.loop import nudge, solve_and_finish
 from synovia.kernels.layout import BEST, BONE, FIRST_Q, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.rotations import (
     apply,
@@ -33,6 +33,7 @@ from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, store
 from synovia.kernels.search.descent import INSIDE, STILL, falls_slowly
 from synovia.kernels.search.finish import CLEARLY_LOWER
 from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import open_problem, open_work
 
 # Columns of ``points``: the point (0-2), the length of the bone from it to the next (3), the best point so far (4-6)
 
@@ -170,4 +171,5 @@ def attempt(problem, work, targets, q):
 @entry
 def fabrik_chain(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of one chain; see ``search.multistart``."""
-    return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)

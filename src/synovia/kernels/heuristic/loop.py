@@ -4,12 +4,16 @@ It also ends when the joints stop moving, unless a ``nudge`` off a straight line
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
+from synovia.kernels.goals.reach import prove_unreachable
+from synovia.kernels.layout import MISSED, ROWS_AT
 from synovia.kernels.search.descent import descend
-from synovia.kernels.search.finish import CLEARLY_LOWER, solve_and_finish
+from synovia.kernels.search.finish import CLEARLY_LOWER, SAME_MINIMUM, Refinement, finish_rows
+from synovia.kernels.search.multistart import Search, solve_rows
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_general, open_problem, open_work
 from synovia.kernels.tree.variables import perturb
 
+COARSE_STEPS = 20  # from a random start: enough to rank the minima
 NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
 
 
@@ -29,14 +33,17 @@ def iterate_from(iterate, problem, work, targets, q):
 
 
 @inline
-def solve(attempt, ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve problems of positions and rotations; see ``search.finish``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
+def solve_and_finish(attempt, problem, work, targets, starts, out, warm, first):
+    """Solve rows by attempts that converge slowly, and finish the missed ones.
 
-
-@inline
-def solve_general(attempt, ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve problems with poles; see ``search.finish``."""
-    problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
+    It takes an attempt in place of a ``Search``, then what ``solve_rows`` takes, and returns the same code. With WARM
+    the loop of ``solve_rows`` ended at the first miss, which then stays near its start.
+    """
+    search = Search(attempt, random_start, prove_unreachable)
+    code = solve_rows(search, problem, work, targets, starts, out, warm, first)
+    if code >= 0 and code & MISSED:
+        last = code >> ROWS_AT
+        elsewhere = not warm or last == 1
+        refinement = Refinement(attempt, None, None, None, COARSE_STEPS, SAME_MINIMUM)
+        finish_rows(refinement, problem, work, starts, out, first, last, elsewhere)
+    return code

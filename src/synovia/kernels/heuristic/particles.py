@@ -16,7 +16,7 @@ from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.frames import goal_frame, row_target, target_frame
 from synovia.kernels.goals.reach import root_goal
 from synovia.kernels.heuristic.forward_pass import forward_pass, prepare_passes
-from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
+from synovia.kernels.heuristic.loop import iterate_from, solve_and_finish
 from synovia.kernels.heuristic.poles import attempt_with_poles
 from synovia.kernels.heuristic.straight import aim_straight
 from synovia.kernels.layout import (
@@ -38,6 +38,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import origin_of
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
 from synovia.kernels.tree.branches import parent_of_point
+from synovia.kernels.tree.problem import open_general, open_problem, open_work
 
 # More columns of ``points``: inverse mass of the particle (12), length of the bone to its parent (13)
 MIN_ROUNDS, MAX_ROUNDS = 4, 5000  # rounds
@@ -170,7 +171,8 @@ def attempt(problem, work, targets, q):
 @entry
 def particles(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of positions and rotations; see ``search.multistart``."""
-    return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
 
 
 @algorithm
@@ -182,4 +184,5 @@ def attempt_general(problem, work, targets, q):
 @entry
 def particles_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with poles; see ``search.multistart``."""
-    return solve_general(attempt_general, ints, floats, targets, starts, out, scratch, warm, first)
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt_general, problem, work, targets, starts, out, warm, first)

@@ -6,23 +6,26 @@ projection of a gradient leaves the multiplier of the bound at each fixed column
 """
 
 import math
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from synovia.kernels.compiler.jit import F, apart, apart_dot, device, device_dot, inline
-from synovia.kernels.compiler.views import matrix, vector
+from synovia.kernels.compiler.records import cutter, record
+from synovia.kernels.layout import (
+    ACTIVE_SIDE,
+    ANY_PINNED,
+    BASIS_COUNT,
+    BASIS_STALE,
+    FREE_COUNT,
+    LEVELS,
+    PERMANENT,
+    POSE_COLUMN,
+    STEP,
+    STEP_LOWER,
+    STEP_UPPER,
+    STIFF_COUNT,
+    VECTORS,
+    size_of_all,
+)
 
-# Rows of ``Levels.v``, one number a column: the step so far and its bounds; the reference of the posture; the active
-# bound (-1 lower, 0 none, 1 upper); gradient; direction of the next move; column of the pose; stiffness; how often the
-# level released the bound; 1 if the bound stays active for the whole step.
-STEP, LOWER, UPPER, REFERENCE, ACTIVE_SIDE, GRADIENT, DIRECTION, POSE_COLUMN, STIFFNESS, RELEASES, PERMANENT = range(11)
-VECTORS = 11
-# Entries of ``Levels.state``: number of free columns, of basis rows, whether the basis must be rebuilt, systems solved,
-# number of rows in ``R``, whether columns are pinned (see ``pin_column``), and whether the posture is switched off.
-FREE_COUNT, BASIS_COUNT, BASIS_STALE, SOLVES, STIFF_COUNT, ANY_PINNED, NO_POSTURE = 0, 1, 2, 3, 4, 5, 6
-STATES = 7
 INDEPENDENT = F(1e-9)  # relative length of a row's remainder above which the row is independent of the basis
 ZERO_ROW = F(1e-12)  # length of a row (reaches or radians a radian) that is rounding
 DEPENDENT_COLUMN = F(1e-6)  # squared remainder of a unit vector below which the basis already holds its column
@@ -30,86 +33,31 @@ STIFF_SHARE = F(0.1)  # squared remainder of a row of ``R`` below which it is an
 REORTHOGONALIZE = F(1e-2)  # relative remainder of a row below which it is orthogonalised again
 
 
-class Levels(NamedTuple):
-    """Scratch memory of a step of the hierarchy: m rows, n columns. ``v`` and ``state`` are described above.
+Levels = record("Levels", LEVELS)
+_NUMBERS = ("rows", "columns", "levels", "basis", "larger")
+_open = cutter(Levels, LEVELS, _NUMBERS)
 
-    Functions of this folder take it as ``h``. A column is a column of the Jacobian or a slack (see ``inequalities``).
 
-    ``G``: rows of all levels, scaled by the columns' stiffness and permuted.
-    ``e``: right side of each row. ``s``: residual e - G x of the step x.
-    ``B``: orthonormal basis. ``L``: rows of the current level in that basis. ``A``, ``c``: linear system of the level.
-    ``best``, ``errors``: error of each level, then of the posture, at the best pose and at the current pose.
-    ``dampings``: damping of each level, then of the posture, while polishing. ``damping_floors``: their lower bounds.
-    ``constrains``: 1 if a row constrains the levels below; 0 if its level constrains them only by ``R``.
-    ``active_bounds``: by column of the pose, the bound that the last step of a level ended at (-1, 1), or 0.
-    ``saved_errors``: errors to compare with later. ``saved_pose``: a pose, by variable.
-    ``edges``: edge of the support polygon of each slack column (see ``inequalities``).
-    ``R``: rows along directions that second derivatives make stiff (see ``newton``). Their squared length is the
-    stiffness, relative to the least that counts.
-    """
+def _numbers(m, n):
+    """Return what counts the rows and columns of the tables of ``Levels``, for m rows and n columns."""
+    return m, n, m + 1, n + 1, max(m, n)
 
-    G: NDArray[np.float64]
-    e: NDArray[np.float64]
-    s: NDArray[np.float64]
-    B: NDArray[np.float64]
-    L: NDArray[np.float64]
-    A: NDArray[np.float64]
-    c: NDArray[np.float64]
-    R: NDArray[np.float64]
-    best: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    dampings: NDArray[np.float64]
-    damping_floors: NDArray[np.float64]
-    constrains: NDArray[np.float64]
-    saved_errors: NDArray[np.float64]
-    edges: NDArray[np.float64]
-    saved_pose: NDArray[np.float64]
-    active_bounds: NDArray[np.float64]
-    v: NDArray[np.float64]
-    state: NDArray[np.float64]
+
+_compiled_numbers = inline(_numbers)
 
 
 def levels_size(m: int, n: int) -> int:
     """Return the number of float64 that ``open_levels`` needs."""
-    d = max(m, n)
-    return m * n + 2 * m + (n + 1) * n + d * n + d * d + d + n * n + 7 * (m + 1) + 5 * n + VECTORS * n + STATES
+    return size_of_all(LEVELS, dict(zip(_NUMBERS, _numbers(m, n), strict=True)))
 
 
 @inline
 def open_levels(scratch, m, n):
-    """Return the arrays of ``Levels``, cut from scratch memory."""
-    d = max(m, n)
-    a0 = np.int64(0)
-    a1 = a0 + m * n
-    a2 = a1 + 2 * m
-    a3 = a2 + (n + 1) * n
-    a4 = a3 + d * n
-    a5 = a4 + d * d
-    a6 = a5 + d
-    a7 = a6 + n * n
-    a8 = a7 + 7 * (m + 1) + 5 * n
-    a9 = a8 + VECTORS * n
-    return Levels(
-        matrix(scratch, a0, m, n),
-        vector(scratch, a1, m),
-        vector(scratch, a1 + m, m),
-        matrix(scratch, a2, n + 1, n),
-        matrix(scratch, a3, d, n),
-        matrix(scratch, a4, d, d),
-        vector(scratch, a5, d),
-        matrix(scratch, a6, n, n),
-        vector(scratch, a7, m + 1),
-        vector(scratch, a7 + m + 1, m + 1),
-        vector(scratch, a7 + 2 * (m + 1), m + 1),
-        vector(scratch, a7 + 3 * (m + 1), m + 1),
-        vector(scratch, a7 + 4 * (m + 1), m + 1),
-        vector(scratch, a7 + 5 * (m + 1), m + 1),
-        vector(scratch, a7 + 6 * (m + 1), m + 1),
-        matrix(scratch, a7 + 7 * (m + 1), n, 4),
-        vector(scratch, a7 + 7 * (m + 1) + 4 * n, n),
-        matrix(scratch, a8, VECTORS, n),
-        vector(scratch, a9, STATES),
-    )
+    """Return the scratch memory of a step of the hierarchy with m rows and n columns: the tables of ``layout.LEVELS``.
+
+    Functions of this folder take it as ``h``. A column is a column of the Jacobian or a slack (see ``inequalities``).
+    """
+    return _open(scratch, _compiled_numbers(m, n))
 
 
 @device
@@ -123,7 +71,7 @@ def reset_columns(h):
 @device
 def reset_column(h, k, low, high):
     """Set the bounds of column k, and its step to the value within them that is nearest to zero."""
-    h.v[LOWER, k], h.v[UPPER, k] = low, high
+    h.v[STEP_LOWER, k], h.v[STEP_UPPER, k] = low, high
     h.v[STEP, k] = min(max(F(0), low), high)
     h.v[ACTIVE_SIDE, k] = F(0)
     h.v[PERMANENT, k] = F(0)
@@ -230,7 +178,7 @@ def fix_column(h, i, side):
     """Fix column i at its lower (-1) or upper (1) bound."""
     last = int(h.state[FREE_COUNT]) - 1
     h.v[ACTIVE_SIDE, i] = side
-    h.v[STEP, i] = h.v[UPPER, i] if side > F(0) else h.v[LOWER, i]
+    h.v[STEP, i] = h.v[STEP_UPPER, i] if side > F(0) else h.v[STEP_LOWER, i]
     swap_columns(h, i, last)
     h.state[FREE_COUNT] = F(last)
     h.state[BASIS_STALE] = F(1)
@@ -250,7 +198,7 @@ def pin_column(h, i, side):
         project_out(h.B, count, h.B, count, free, free)
     left = dot_rows(h.B, count, h.B, count, free)
     h.v[ACTIVE_SIDE, i] = side
-    h.v[STEP, i] = h.v[UPPER, i] if side > F(0) else h.v[LOWER, i]
+    h.v[STEP, i] = h.v[STEP_UPPER, i] if side > F(0) else h.v[STEP_LOWER, i]
     h.state[ANY_PINNED] = F(1)
     if left < DEPENDENT_COLUMN or count + 1 >= free:
         fix_pinned(h)

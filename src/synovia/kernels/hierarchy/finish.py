@@ -17,7 +17,7 @@ from synovia.kernels.compiler.jit import F, algorithm, apart, device, inline
 from synovia.kernels.compiler.views import matrix, vector
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
 from synovia.kernels.goals.reach import at_bound
-from synovia.kernels.hierarchy.basis import DIRECTION, NO_POSTURE, open_levels
+from synovia.kernels.hierarchy.basis import open_levels
 from synovia.kernels.hierarchy.descent import descend_levels
 from synovia.kernels.hierarchy.inequalities import slack_count
 from synovia.kernels.hierarchy.largest_move import is_near_start, restore_pose, save_pose
@@ -27,11 +27,14 @@ from synovia.kernels.layout import (
     BOX_LOWER,
     BOX_UPPER,
     COST,
+    FALLS,
     FINALISTS,
     LARGEST_MOVE,
     LEVEL,
     NO_GAIN,
+    NO_POSTURE,
     OTHERS,
+    POSE_MORE,
     REACHED,
     STALLED,
     STATUS,
@@ -39,7 +42,7 @@ from synovia.kernels.layout import (
     STOPPED_BY,
     WINNER,
 )
-from synovia.kernels.search.finish import BEST, cost_of, search_elsewhere, store_best
+from synovia.kernels.search.finish import BEST, Refinement, cost_of, search_elsewhere, store_best
 from synovia.kernels.search.multistart import meets_goals
 from synovia.kernels.search.polish import SADDLE_STEP
 from synovia.kernels.tree.chart import INFINITE, write_bounds
@@ -99,15 +102,15 @@ def leave_saddle(problem, work, targets, q, h, count, sign):
         Whether there is such a column.
     """
     for v in range(work.dq.shape[0]):
-        h.v[DIRECTION, v] = F(error_falls_along(problem, work, targets, q, h, count, v))
+        h.v[FALLS, v] = F(error_falls_along(problem, work, targets, q, h, count, v))
     restore_pose(problem, q, h.saved_pose)
     write_bounds(problem, q, work.box)
     start_random(problem, work, 0)
     found = False
     for v in range(work.dq.shape[0]):
-        step = sign * SADDLE_STEP * (F(2) * draw(work) - F(1)) * h.v[DIRECTION, v]
+        step = sign * SADDLE_STEP * (F(2) * draw(work) - F(1)) * h.v[FALLS, v]
         work.dq[v] = min(max(step, work.box[v, BOX_LOWER]), work.box[v, BOX_UPPER])
-        found = found or h.v[DIRECTION, v] > F(0)
+        found = found or h.v[FALLS, v] > F(0)
     if found:
         apply_step(problem, q, work.dq)
     return found
@@ -202,7 +205,7 @@ def first_polish(problem, work, targets, q):
         return 0, F(is_near_start(problem, q, start))
     steps, converged = refine_all(problem, work, targets, q, h)
     better = is_better(problem, work, targets, start, q, h)
-    stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)
     if stored[0, q.shape[0] + 1] > F(0) and not better:  # from a restart
         copy(start, q)
         taken, converged = refine_all(problem, work, targets, q, h)
@@ -215,7 +218,7 @@ def first_polish(problem, work, targets, q):
 
 @algorithm
 def polish(problem, work, targets, q):
-    """Polish all levels of q."""
+    """Polish all levels of q; return (steps, 1 if all converged, else 0)."""
     taken, converged = refine_all(problem, work, targets, q, open_hierarchy(problem, work))
     return taken, F(converged)
 
@@ -239,7 +242,7 @@ def is_clearly_better(problem, work, targets, q):
     """Return 1 if q is clearly better than the stored best pose, in the first level where their errors differ."""
     h = open_hierarchy(problem, work)
     met = smallest_tolerance(problem)
-    evaluate_levels(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[BEST], h)
+    evaluate_levels(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)[BEST], h)
     copy(h.errors, h.best)
     evaluate_levels(problem, work, targets, q, h)
     for k in range(problem.levels.shape[0] - 1):
@@ -254,7 +257,7 @@ def is_clearly_better(problem, work, targets, q):
 @device
 def evaluate_best(problem, work, targets, h, nq):
     """Write the errors of the stored best pose to ``best``; return the number of levels up to the first missed one."""
-    evaluate_levels(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, nq + 2)[BEST], h)
+    evaluate_levels(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, nq + POSE_MORE)[BEST], h)
     copy(h.errors, h.best)
     met = smallest_tolerance(problem)
     count = 1
@@ -287,6 +290,9 @@ def is_better_above(problem, work, targets, q):
     count = evaluate_best(problem, work, targets, h, q.shape[0])
     evaluate_levels(problem, work, targets, q, h)
     return F(has_gained(h, count, EQUAL_ERRORS, UPPER_GAIN, UPPER_GAIN)), F(0)
+
+
+UPPER_LEVELS = Refinement(upper_descent, polish, polish, is_better_above, COARSE_STEPS, EQUAL_COST)
 
 
 @device
@@ -324,20 +330,7 @@ def search_upper_levels(problem, work, out):
         begin_work(work.watch, problem.most_work)
         store_best(work, q)
         cost, before = row[COST], row[WINNER]
-        converged = search_elsewhere(
-            upper_descent,
-            polish,
-            is_better_above,
-            COARSE_STEPS,
-            EQUAL_COST,
-            problem,
-            work,
-            targets,
-            errors,
-            q,
-            row,
-            F(1),
-        )
+        converged = search_elsewhere(UPPER_LEVELS, problem, work, targets, errors, q, row, F(1))
         row[COST] = cost if row[WINNER] == before else cost_of(coarse_descent, problem, work, targets, q)
         if not converged > F(0) or interrupted(work.watch):
             row[STOPPED_BY] = max(work.watch[STOP_REASON], F(0))

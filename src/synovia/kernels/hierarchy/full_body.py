@@ -18,8 +18,8 @@ from synovia.kernels.hierarchy.finish import (
     search_upper_levels,
 )
 from synovia.kernels.search.classify import classify_rows
-from synovia.kernels.search.finish import finish_rows
-from synovia.kernels.search.multistart import solve_rows
+from synovia.kernels.search.finish import Refinement, finish_rows
+from synovia.kernels.search.multistart import Search, solve_rows
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.problem import open_general, open_problem, open_work
 
@@ -42,24 +42,14 @@ def prove_hopeless(problem, work, targets, q):
     return perform(prove_unreachable, problem, work, targets, q)
 
 
+SEARCH = Search(attempt, random_start, prove_hopeless)
+REFINEMENT = Refinement(coarse_descent, polish, first_polish, is_clearly_better, COARSE_STEPS, EQUAL_COST)
+
+
 @inline
 def finish_misses(problem, work, starts, out, warm):
-    """Polish and classify the missed rows; ``warm`` switches off the search from random starts."""
-    finish_rows(
-        coarse_descent,
-        polish,
-        first_polish,
-        is_clearly_better,
-        COARSE_STEPS,
-        EQUAL_COST,
-        problem,
-        work,
-        starts,
-        out,
-        0,
-        out.shape[0],
-        not warm,
-    )
+    """Polish and classify the missed rows; WARM switches off the search from random starts."""
+    finish_rows(REFINEMENT, problem, work, starts, out, 0, out.shape[0], not warm)
     if not warm:
         search_upper_levels(problem, work, out)
     classify_rows(coarse_descent, prove_unreachable, problem, work, out)
@@ -70,23 +60,23 @@ def finish_misses(problem, work, starts, out, warm):
 def full_body(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of positions and rotations in the world; see ``search.multistart``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(attempt, random_start, prove_hopeless, problem, work, targets, starts, out, warm, first)
+    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
 
 
 @entry
 def full_body_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with any goals; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_rows(attempt, random_start, prove_hopeless, problem, work, targets, starts, out, warm, first)
+    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
 
 
 @entry
 def finish_levels(ints, floats, targets, starts, out, scratch, warm, first):
-    """Finish misses of positions and rotations in the world; see ``finish_misses``."""
+    """Polish and classify misses of positions and rotations in the world; called as ``search.classify``."""
     return finish_misses(open_problem(ints, floats), open_work(ints, scratch), starts, out, warm)
 
 
 @entry
 def finish_levels_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Finish misses of any goals; see ``finish_misses``."""
+    """Polish and classify misses of any goals; called as ``search.classify``."""
     return finish_misses(open_general(ints, floats), open_work(ints, scratch), starts, out, warm)

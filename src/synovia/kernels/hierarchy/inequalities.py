@@ -13,8 +13,8 @@ from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.center_of_mass import add_centre_row, centre_of_mass, vector_to_support
 from synovia.kernels.goals.general import SUPPORT, bounded_row, bounds, is_bounded
 from synovia.kernels.goals.term import NEVER, NOTHING, unit_weight
-from synovia.kernels.hierarchy.basis import REFERENCE, STEP, STIFFNESS, reset_column
-from synovia.kernels.layout import FIRST, KIND, NUMBERS, VERTEX, VERTICES
+from synovia.kernels.hierarchy.basis import reset_column
+from synovia.kernels.layout import FIRST, KIND, NUMBERS, REFERENCE, STEP, STEP_STIFFNESS, VERTEX, VERTICES
 from synovia.kernels.math.vectors import cross, dot, load, norm, normalize, scale, sub
 
 SLACK_SCALE = F(1e3)  # entry of a slack column in its row: moving the slack then costs almost nothing
@@ -146,7 +146,7 @@ def write_slack(h, k, row, low, high, active):
     else:
         reset_column(h, k, F(0), F(0))
     h.v[REFERENCE, k] = h.v[STEP, k]
-    h.v[STIFFNESS, k] = SLACK_STIFFNESS
+    h.v[STEP_STIFFNESS, k] = SLACK_STIFFNESS
 
 
 @apart

@@ -15,21 +15,6 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, apart, apart_dot, device, entry
 from synovia.kernels.hierarchy.basis import (
-    ACTIVE_SIDE,
-    BASIS_COUNT,
-    BASIS_STALE,
-    DIRECTION,
-    FREE_COUNT,
-    GRADIENT,
-    LOWER,
-    PERMANENT,
-    POSE_COLUMN,
-    REFERENCE,
-    RELEASES,
-    SOLVES,
-    STEP,
-    STIFFNESS,
-    UPPER,
     add_row,
     extend_basis,
     fix_pinned,
@@ -40,6 +25,23 @@ from synovia.kernels.hierarchy.basis import (
     release_column,
     reset_column,
     reset_columns,
+)
+from synovia.kernels.layout import (
+    ACTIVE_SIDE,
+    BASIS_COUNT,
+    BASIS_STALE,
+    DIRECTION,
+    FREE_COUNT,
+    GRADIENT,
+    PERMANENT,
+    POSE_COLUMN,
+    REFERENCE,
+    RELEASES,
+    SOLVES,
+    STEP,
+    STEP_LOWER,
+    STEP_STIFFNESS,
+    STEP_UPPER,
 )
 from synovia.kernels.math.linear import solve_part
 
@@ -112,18 +114,18 @@ def advance_to_bound(h, max_move):
     for k in range(free):
         if h.v[ACTIVE_SIDE, k] != F(0):
             h.v[DIRECTION, k] = F(0)  # pinned
-        longest = max(longest, abs(h.v[DIRECTION, k]) / h.v[STIFFNESS, k])
+        longest = max(longest, abs(h.v[DIRECTION, k]) / h.v[STEP_STIFFNESS, k])
     cut = longest > max_move
     share = max_move / longest if cut else F(1)
     hit = -1
     for k in range(free):
         p = h.v[DIRECTION, k]
         x = h.v[STEP, k]
-        if p > MOVE_NOISE and x + share * p > h.v[UPPER, k]:
-            share = max(h.v[UPPER, k] - x, F(0)) / p
+        if p > MOVE_NOISE and x + share * p > h.v[STEP_UPPER, k]:
+            share = max(h.v[STEP_UPPER, k] - x, F(0)) / p
             hit = k
-        elif p < -MOVE_NOISE and x + share * p < h.v[LOWER, k]:
-            share = min(h.v[LOWER, k] - x, F(0)) / p
+        elif p < -MOVE_NOISE and x + share * p < h.v[STEP_LOWER, k]:
+            share = min(h.v[STEP_LOWER, k] - x, F(0)) / p
             hit = k
     for k in range(free):
         h.v[STEP, k] += share * h.v[DIRECTION, k]
@@ -284,7 +286,7 @@ def solve_hierarchy(A, e, edges, bounds, scratch, step, damping, error_damping, 
             h.G[i, k] = A[i, k]
     for k in range(n):
         reset_column(h, k, bounds[0, k], bounds[1, k])
-        h.v[REFERENCE, k], h.v[STIFFNESS, k] = bounds[2, k], bounds[3, k]
+        h.v[REFERENCE, k], h.v[STEP_STIFFNESS, k] = bounds[2, k], bounds[3, k]
     reset_columns(h)
     solve_levels(h, edges, edges.shape[0], damping, error_damping, F(0), max_move, releases)
     for k in range(n):

@@ -11,25 +11,7 @@ way. C includes the constraint forces of the levels above, because their rows ch
 import math
 
 from synovia.kernels.compiler.jit import F, apart, apart_dot
-from synovia.kernels.hierarchy.basis import (
-    ACTIVE_SIDE,
-    BASIS_COUNT,
-    BASIS_STALE,
-    DIRECTION,
-    FREE_COUNT,
-    GRADIENT,
-    PERMANENT,
-    POSE_COLUMN,
-    RELEASES,
-    STEP,
-    STIFF_COUNT,
-    STIFFNESS,
-    add_row,
-    dot_rows,
-    extend_basis,
-    fix_pinned,
-    rebuild_basis,
-)
+from synovia.kernels.hierarchy.basis import add_row, dot_rows, extend_basis, fix_pinned, rebuild_basis
 from synovia.kernels.hierarchy.levels import (
     add_level_rows,
     advance_to_bound,
@@ -39,7 +21,23 @@ from synovia.kernels.hierarchy.levels import (
     residual_gradient,
 )
 from synovia.kernels.hierarchy.step import update_frames, update_jacobian
-from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, SCALAR
+from synovia.kernels.layout import (
+    ACTIVE_SIDE,
+    BASIS_COUNT,
+    BASIS_STALE,
+    BLOCK,
+    BLOCK_COLUMN,
+    DIRECTION,
+    FREE_COUNT,
+    GRADIENT,
+    PERMANENT,
+    POSE_COLUMN,
+    RELEASES,
+    SCALAR,
+    STEP,
+    STEP_STIFFNESS,
+    STIFF_COUNT,
+)
 from synovia.kernels.math.linear import solve_part, times_t
 from synovia.kernels.search.polish import hessian_to_box
 from synovia.kernels.tree.problem import copy
@@ -108,11 +106,11 @@ def reduced_hessian(h, H, first, last, base):
     free = int(h.state[FREE_COUNT])
     for i in range(free):
         a = int(h.v[POSE_COLUMN, i])
-        u = F(1) / h.v[STIFFNESS, i]
+        u = F(1) / h.v[STEP_STIFFNESS, i]
         for j in range(i + 1):
             b = int(h.v[POSE_COLUMN, j])
             is_slack = max(a, b) >= H.shape[0]
-            h.A[i, j] = F(0) if is_slack else u * H[a, b] / h.v[STIFFNESS, j]
+            h.A[i, j] = F(0) if is_slack else u * H[a, b] / h.v[STEP_STIFFNESS, j]
     for r in range(first, last):
         for i in range(free):
             u = h.G[r, i]
@@ -177,8 +175,8 @@ def level_gradient(h, H, first, last):
         for j in range(n if a < H.shape[0] else 0):
             b = int(h.v[POSE_COLUMN, j])
             if b < H.shape[0]:
-                total += H[a, b] * h.v[STEP, j] / h.v[STIFFNESS, j]
-        h.v[GRADIENT, i] -= total / h.v[STIFFNESS, i]
+                total += H[a, b] * h.v[STEP, j] / h.v[STEP_STIFFNESS, j]
+        h.v[GRADIENT, i] -= total / h.v[STEP_STIFFNESS, i]
 
 
 @apart

@@ -11,28 +11,22 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, apart, device
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.hierarchy.basis import (
-    ACTIVE_SIDE,
-    BASIS_COUNT,
-    BASIS_STALE,
-    LOWER,
-    PERMANENT,
-    POSE_COLUMN,
-    SOLVES,
-    UPPER,
-    fix_column,
-)
+from synovia.kernels.hierarchy.basis import fix_column
 from synovia.kernels.hierarchy.descent import work_of_levels
 from synovia.kernels.hierarchy.levels import level_residual, solve_level, solve_posture
 from synovia.kernels.hierarchy.newton import constraint_forces, geometric_stiffness, newton_level, rebuild_basis
-from synovia.kernels.hierarchy.step import (
-    EQUAL_ERRORS,
-    apply_step,
-    assemble_levels,
-    evaluate_levels,
-    to_pose_step,
+from synovia.kernels.hierarchy.step import EQUAL_ERRORS, apply_step, assemble_levels, evaluate_levels, to_pose_step
+from synovia.kernels.layout import (
+    ACTIVE_SIDE,
+    BASIS_COUNT,
+    BASIS_STALE,
+    LARGEST_STEP,
+    PERMANENT,
+    POSE_COLUMN,
+    SOLVES,
+    STEP_LOWER,
+    STEP_UPPER,
 )
-from synovia.kernels.layout import LARGEST_STEP
 from synovia.kernels.tree.problem import copy, work_of_newton
 
 MAX_STEPS = 300  # of each level
@@ -72,7 +66,7 @@ def fix_recorded_bounds(h, n):
     for k in range(h.v.shape[1] - 1, -1, -1):
         c = int(h.v[POSE_COLUMN, k])
         side = h.active_bounds[c]
-        bound = h.v[UPPER, k] if side > F(0) else h.v[LOWER, k]
+        bound = h.v[STEP_UPPER, k] if side > F(0) else h.v[STEP_LOWER, k]
         if side != F(0) and (c >= n or abs(bound) <= AT_BOUND):
             h.v[PERMANENT, k] = F(1)
             if h.v[ACTIVE_SIDE, k] == F(0):

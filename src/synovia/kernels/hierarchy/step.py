@@ -4,19 +4,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.residuals import jacobian, residual
-from synovia.kernels.hierarchy.basis import (
-    GRADIENT,
-    LOWER,
-    NO_POSTURE,
-    POSE_COLUMN,
-    REFERENCE,
-    STEP,
-    STIFFNESS,
-    UPPER,
-    fix_column,
-    reset_column,
-    reset_columns,
-)
+from synovia.kernels.hierarchy.basis import fix_column, reset_column, reset_columns
 from synovia.kernels.hierarchy.inequalities import choose_edges, inequality_rows, write_slacks
 from synovia.kernels.hierarchy.largest_move import enforce_largest_move, restrict_step
 from synovia.kernels.hierarchy.levels import level_residual, residual_gradient, solve_levels
@@ -29,12 +17,20 @@ from synovia.kernels.layout import (
     BOX_UPPER,
     DAMPING,
     ERROR_DAMPING,
+    GRADIENT,
     LARGEST_MOVE,
     LARGEST_STEP,
+    NO_POSTURE,
+    POSE_COLUMN,
+    REFERENCE,
     REST_Q,
     REST_WEIGHT,
     SCALAR,
     SOFT,
+    STEP,
+    STEP_LOWER,
+    STEP_STIFFNESS,
+    STEP_UPPER,
 )
 from synovia.kernels.math.rotations import load_quat, quat_conj, quat_log, quat_mul
 from synovia.kernels.math.swing_twist import split, to_limit_frame, twist_step
@@ -101,7 +97,7 @@ def write_references(problem, q, h):
         share = w / (w + STAY_WEIGHT)
         if problem.variables[k, BLOCK] == SCALAR:
             unit = F(1) / step_unit(problem.limits, k, problem.reach)
-            h.v[STIFFNESS, v] = stiff
+            h.v[STEP_STIFFNESS, v] = stiff
             y = unit * (problem.posture[k, REST_Q] - q[at]) if w > F(0) else F(0)
             h.v[REFERENCE, v] = share * y
             total += w * y * y
@@ -110,7 +106,7 @@ def write_references(problem, q, h):
         if w > F(0):
             y = ball_reference(problem.limits, k, load_quat(q, at), load_quat(problem.posture[k], REST_Q))
         for c in range(3):
-            h.v[STIFFNESS, v + c] = stiff
+            h.v[STEP_STIFFNESS, v + c] = stiff
             h.v[REFERENCE, v + c] = share * y[c]
             total += w * y[c] * y[c]
     return math.sqrt(total)
@@ -132,7 +128,7 @@ def assemble_levels(problem, work, targets, q, h):
     to_box(problem, work.box, work.J)
     reset_columns(h)
     for k in range(n):
-        s = h.v[STIFFNESS, k]
+        s = h.v[STEP_STIFFNESS, k]
         reset_column(h, k, s * min(work.box[k, BOX_LOWER], F(0)), s * max(work.box[k, BOX_UPPER], F(0)))
         h.v[REFERENCE, k] *= s
         s = F(1) / s
@@ -145,9 +141,9 @@ def assemble_levels(problem, work, targets, q, h):
     residual_gradient(h, 0, m)
     for k in range(columns - 1, -1, -1):
         x = h.v[STEP, k]
-        if h.v[UPPER, k] - x <= TOUCHING and (h.v[GRADIENT, k] > F(0) or h.v[REFERENCE, k] > x):
+        if h.v[STEP_UPPER, k] - x <= TOUCHING and (h.v[GRADIENT, k] > F(0) or h.v[REFERENCE, k] > x):
             fix_column(h, k, F(1))
-        elif h.v[LOWER, k] - x >= -TOUCHING and (h.v[GRADIENT, k] < F(0) or h.v[REFERENCE, k] < x):
+        elif h.v[STEP_LOWER, k] - x >= -TOUCHING and (h.v[GRADIENT, k] < F(0) or h.v[REFERENCE, k] < x):
             fix_column(h, k, F(-1))
 
 
@@ -214,7 +210,7 @@ def to_pose_step(work, h):
         v = int(h.v[POSE_COLUMN, k])
         if v >= work.dq.shape[0]:
             continue  # a slack column
-        work.dq[v] = h.v[STEP, k] / h.v[STIFFNESS, k]
+        work.dq[v] = h.v[STEP, k] / h.v[STEP_STIFFNESS, k]
         size = max(size, abs(work.dq[v]))
     return size
 

@@ -41,7 +41,7 @@ from synovia.kernels.math.rotations import column, frame_of, identity, log_rotat
 from synovia.kernels.math.trigonometry import BLOCK, PI, remove_whole_turns, sincos_block
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, scale, store, sub
 from synovia.kernels.search.descent import FALLS, INSIDE, falls_slowly
-from synovia.kernels.search.multistart import multistart
+from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import copy
 
@@ -192,9 +192,10 @@ def attempt(problem, work, targets, q):
     return k, lowest
 
 
+SEARCH = Search(attempt, random_scalars, prove_arm_unreachable)
+
+
 @entry
 def arm(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with one goal on an arm; see ``search.multistart``."""
-    return multistart(
-        attempt, random_scalars, prove_arm_unreachable, ints, floats, targets, starts, out, scratch, warm, first
-    )
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)

@@ -24,7 +24,7 @@ from synovia.kernels.heuristic.loop import nudge
 from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, scale, store, sub
 from synovia.kernels.search.descent import INSIDE
-from synovia.kernels.search.multistart import multistart
+from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_start
 
 ARMIJO = F(1e-4)  # share of the predicted decrease that a step must achieve
@@ -158,9 +158,10 @@ def attempt(problem, work, targets, q):
     return steps, lowest * lowest * weight * weight
 
 
+SEARCH = Search(attempt, random_start, prove_unreachable)
+
+
 @entry
 def chain_newton(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with one position goal on a chain of balls; see ``search.multistart``."""
-    return multistart(
-        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
-    )
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)

@@ -14,7 +14,7 @@ from synovia.kernels.jacobian.methods import limited_step
 from synovia.kernels.jacobian.shared import clamp_errors, open_scratch, write_jacobian
 from synovia.kernels.layout import DAMPING, ERROR_DAMPING, LARGEST_ERROR, LARGEST_TURN, METHOD
 from synovia.kernels.search.descent import FALLS, descend
-from synovia.kernels.search.multistart import multistart, multistart_general
+from synovia.kernels.search.multistart import Search, multistart, multistart_general
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
@@ -46,17 +46,16 @@ def attempt(problem, work, targets, q):
     return k, cost
 
 
+SEARCH = Search(attempt, random_start, prove_unreachable)
+
+
 @entry
 def family(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with positions and rotations in the world alone; see ``search.multistart``."""
-    return multistart(
-        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
-    )
+    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry
 def family_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with any goals; see ``search.multistart``."""
-    return multistart_general(
-        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
-    )
+    return multistart_general(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)

@@ -1,55 +1,31 @@
 """Shared parts of the Jacobian family: scratch memory, the two forms of the Jacobian, clamps of errors and steps."""
 
 import math
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
-from synovia.kernels.compiler.views import matrix, vector
+from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.custom import JACOBIAN, write_custom
 from synovia.kernels.goals.partial import partial_jacobian
 from synovia.kernels.goals.residuals import geometric_jacobian
 from synovia.kernels.jacobian.active_set import largest
-from synovia.kernels.layout import FIRST_RESIDUAL, FORM, RESIDUALS
+from synovia.kernels.layout import FAMILY, FIRST_RESIDUAL, FORM, RESIDUALS, size_of_all
 
 PARTIAL = 1  # form of the Jacobian: partial derivatives of the transforms; 0 stands for cross products
 
 
-class FamilyScratch(NamedTuple):
-    """Arrays cut from ``Work.solver_scratch`` for m residuals and n columns; ``scratch_size`` is their total size."""
-
-    W: NDArray[np.float64]  # (m + 1, n) a copy of J; the null-space step stores its objective in the row below
-    U: NDArray[np.float64]  # (m + 1, m + 1) the Gram matrix J Jᵀ
-    b: NDArray[np.float64]  # (m + 1,) the right-hand side
-    order: NDArray[np.float64]  # (m + 1,) pivots of ``solve_semidefinite``
-    z: NDArray[np.float64]  # (n,) a direction in the null space
-    gradient: NDArray[np.float64]  # (n,) ∇H of the secondary objectives
+FamilyScratch = record("FamilyScratch", FAMILY)
+_open = cutter(FamilyScratch, FAMILY, ("rows", "columns"))
 
 
 def scratch_size(residuals: int, columns: int) -> int:
     """Return the number of float64 that ``open_scratch`` needs."""
-    m = residuals + 1
-    return m * columns + m * m + 2 * m + 2 * columns
+    return size_of_all(FAMILY, {"rows": residuals + 1, "columns": columns})
 
 
 @inline
 def open_scratch(work):
-    """Return the family's scratch memory."""
-    m, n = work.J.shape[0] + 1, work.J.shape[1]
-    a1 = m * n
-    a2 = a1 + m * m
-    a3 = a2 + m
-    a4 = a3 + m
-    return FamilyScratch(
-        matrix(work.solver_scratch, 0, m, n),
-        matrix(work.solver_scratch, a1, m, m),
-        vector(work.solver_scratch, a2, m),
-        vector(work.solver_scratch, a3, m),
-        vector(work.solver_scratch, a4, n),
-        vector(work.solver_scratch, a4 + n, n),
-    )
+    """Return the family's scratch memory: the tables of ``layout.FAMILY``."""
+    return _open(work.solver_scratch, (work.J.shape[0] + 1, work.J.shape[1]))
 
 
 @device

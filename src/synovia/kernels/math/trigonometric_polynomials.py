@@ -8,10 +8,9 @@ cancellation, and the method of Ehrlich and Aberth finds all roots at once.
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.layout import LARGEST_DEGREE
 from synovia.kernels.math.trigonometry import PI, sincos
 
-LARGEST_DEGREE = 4
-SCRATCH_SIZE = 4 * (2 * LARGEST_DEGREE + 1)  # coefficients and roots, each real and imaginary
 ROUNDS = 80  # at most
 ZERO = F(1e-13)  # of the largest coefficient: rounding of one that is zero
 ON_CIRCLE = F(1e-3)  # distance from the unit circle within which a root may be real: double roots split by rounding

@@ -19,6 +19,7 @@ from synovia.kernels.layout import (
     LEVEL,
     LIMITED,
     NO_GAIN,
+    POLISH,
     REACHED,
     RESIDUALS,
     STALLED,
@@ -28,14 +29,13 @@ from synovia.kernels.layout import (
     UNREACHABLE,
 )
 from synovia.kernels.math.bounded import free_and_held_gradient
-from synovia.kernels.search.finish import SAME_MINIMUM, finish_rows
+from synovia.kernels.search.finish import SAME_MINIMUM, Refinement, finish_rows
 from synovia.kernels.search.multistart import meets_goals
 from synovia.kernels.search.polish import GRADIENT_NOISE, polish_to_minimum
 from synovia.kernels.tree.chart import NEAR, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work, with_steps
 
-POLISH, CLASSIFY = -1, -2  # values of ``first``: polish and classify the rows that missed, or only classify them
 POLISH_STEPS = 200
 COARSE_STEPS = 12  # from a random start: enough to rank the minima
 DAMPING_SHARE, DECREASE, INCREASE = F(0.6), F(0.7), F(4)  # first damping relative to √cost, and its factors
@@ -138,37 +138,38 @@ def coarse_descent(problem, work, targets, q):
 
 @algorithm
 def polish(problem, work, targets, q):
-    """Descend to a minimum by Newton's method; see ``polish_to_minimum``."""
+    """Descend from q to a minimum by Newton's method; see ``polish_to_minimum``.
+
+    Returns:
+        (steps, 1 if it converged or meets the goals, else 0); q is the minimum.
+    """
     taken, converged = polish_to_minimum(problem, work, targets, q, POLISH_STEPS)
     return taken, F(converged)
 
 
+REFINEMENT = Refinement(coarse_descent, polish, polish, None, COARSE_STEPS, SAME_MINIMUM)
+
+
 @inline
 def finish_misses(problem, work, starts, out, warm, first):
-    """Polish the missed rows if ``first`` is POLISH, search elsewhere unless ``warm``, and write their status."""
+    """Polish the missed rows if ``first`` is POLISH, search elsewhere unless WARM, and write their status; return 0."""
     if first == POLISH:
-        finish_rows(
-            coarse_descent,
-            polish,
-            None,
-            None,
-            COARSE_STEPS,
-            SAME_MINIMUM,
-            problem,
-            work,
-            starts,
-            out,
-            0,
-            out.shape[0],
-            not warm,
-        )
+        finish_rows(REFINEMENT, problem, work, starts, out, 0, out.shape[0], not warm)
     classify_rows(coarse_descent, None, problem, work, out)
     return 0
 
 
 @entry
 def classify(ints, floats, targets, starts, out, scratch, warm, first):
-    """Polish and classify misses of positions and rotations; see ``finish_misses``."""
+    """Polish and classify the rows of ``out`` that missed positions and rotations.
+
+    It takes the arguments of a solver (see ``search.multistart``), with these differences: ``starts`` and ``out`` are
+    those of the solve; ``targets`` is not read; ``first`` is POLISH, or CLASSIFY for the status alone; WARM switches
+    off the search elsewhere.
+
+    Returns:
+        0.
+    """
     return finish_misses(open_problem(ints, floats), open_work(ints, scratch), starts, out, warm, first)
 
 

@@ -8,28 +8,25 @@ elsewhere. So a coarse descent of a few steps runs from each of several random s
 lowest costs are polished. The first answer is replaced only by a clearly better one. The random starts are the same
 every time, so solving an answer again returns it.
 
-A solver brings up to four algorithms, in the form that ``multistart`` describes:
-
-``coarse``        descends by at most ``problem.max_steps`` steps; with no steps it only updates frames and residual
-``polish``        descends to a minimum; returns (steps, 1 if it converged). None: repeat ``coarse`` until it converges
-``first_polish``  polishes the first answer; may read the start of the problem (see ``store_start``). None: ``polish``
-``is_better``     returns 1 if q is clearly better than the stored best pose. None: compare the costs
+A solver brings a ``Refinement``, whose algorithms have the form that ``multistart`` describes.
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, apart, device, inline, perform
 from synovia.kernels.compiler.views import matrix
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
-from synovia.kernels.goals.reach import at_bound, prove_unreachable
+from synovia.kernels.goals.reach import at_bound
 from synovia.kernels.layout import (
     COST,
     FINALISTS,
     FINISH,
     NO_GAIN,
     OTHERS,
+    POSE_MORE,
     REACHED,
     STATUS,
     STEPS,
@@ -39,7 +36,7 @@ from synovia.kernels.layout import (
     UNREACHABLE,
     WINNER,
 )
-from synovia.kernels.search.multistart import meets_goals, set_followers, solve_rows
+from synovia.kernels.search.multistart import meets_goals, set_followers
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.problem import copy, open_row, with_steps
 from synovia.kernels.tree.variables import start_random
@@ -47,20 +44,38 @@ from synovia.kernels.tree.variables import start_random
 CLEARLY_LOWER = F(0.999)  # factor by which a cost must fall for its pose to replace the best one
 MAX_RESTARTS = 25  # coarse descents of one missed problem
 SAME_MINIMUM = F(1e-3)  # relative difference of costs below which two coarse descents found the same minimum
-COARSE_STEPS = 20  # of the heuristics, from a random start: enough to rank the minima
 BEST = FINALISTS  # row of the stored poses that holds the best one
+
+
+class Refinement(NamedTuple):
+    """How a solver finishes misses.
+
+    ``coarse``: descends by at most ``problem.max_steps`` steps; with no steps it only updates frames and residual.
+    ``polish``: descends to a minimum; returns (steps, 1 if it converged). None: repeat ``coarse`` until it converges.
+    ``first_polish``: polishes the first answer; may read the start of the problem (see ``store_start``).
+    ``is_better``: returns 1 if q is clearly better than the stored best pose. None: compare the costs.
+    ``steps``: of a coarse descent, at most.
+    ``tolerance``: relative difference of costs below which two coarse descents found the same minimum.
+    """
+
+    coarse: Any
+    polish: Any
+    first_polish: Any
+    is_better: Any
+    steps: int
+    tolerance: float
 
 
 @inline
 def store_best(work, q):
     """Store q as the best pose."""
-    copy(q, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[BEST])
+    copy(q, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)[BEST])
 
 
 @inline
 def load_pose(work, k, q):
     """Write stored pose k to q; return its attempt."""
-    stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)
     for i in range(q.shape[0]):
         q[i] = stored[k, i]
     return stored[k, q.shape[0] + 1]
@@ -69,7 +84,7 @@ def load_pose(work, k, q):
 @inline
 def store_start(work, start, attempt):
     """Store the start of the problem, and the attempt that led to q, in the row of the first finalist."""
-    stored = matrix(work.watch, OTHERS, FINALISTS + 1, start.shape[0] + 2)
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, start.shape[0] + POSE_MORE)
     copy(start, stored[0])
     stored[0, start.shape[0] + 1] = attempt
 
@@ -96,7 +111,7 @@ def cost_of(coarse, problem, work, targets, q):
 @device
 def insert_finalist(work, count, q, cost, attempt, tolerance):
     """Insert q into the finalists, which are sorted by cost; return their number. A cost of NaN is left out."""
-    finalists, nq = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2), q.shape[0]
+    finalists, nq = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE), q.shape[0]
     place = count if cost < F(math.inf) else FINALISTS
     for k in range(count):
         if abs(cost - finalists[k, nq]) <= tolerance * cost:
@@ -167,13 +182,24 @@ def run_polish(coarse, polish, problem, work, targets, q, row):
     return converged
 
 
+@inline
+def replaces_best(is_better, coarse, problem, work, targets, q, reached, lowest):
+    """Return whether q, which has ``reached`` its goals or not, replaces the best pose; and the lowest cost then."""
+    if is_better is None:
+        cost = cost_of(coarse, problem, work, targets, q)
+        found = cost < CLEARLY_LOWER * lowest
+        return reached or found, cost if reached or found else lowest
+    found = perform(is_better, problem, work, targets, q)[0] > 0
+    return reached or found, lowest
+
+
 @apart
-def search_elsewhere(coarse, polish, is_better, steps, tolerance, problem, work, targets, errors, q, row, converged):
+def search_elsewhere(refinement, problem, work, targets, errors, q, row, converged):
     """Replace q by a clearly better pose if random starts lead to one; return whether the answer converged."""
+    coarse, polish = refinement.coarse, refinement.polish
     lowest = cost_of(coarse, problem, work, targets, q)
-    count = coarse_restarts(
-        coarse, with_steps(problem, min(problem.max_steps, steps)), work, targets, q, row, tolerance
-    )
+    shorter = with_steps(problem, min(problem.max_steps, refinement.steps))
+    count = coarse_restarts(coarse, shorter, work, targets, q, row, refinement.tolerance)
     finish = row[FINISH]
     for k in range(count):
         if halted(work.watch):
@@ -181,14 +207,8 @@ def search_elsewhere(coarse, polish, is_better, steps, tolerance, problem, work,
         attempt = load_pose(work, k, q)
         ended = run_polish(coarse, polish, problem, work, targets, q, row)
         reached = meets_goals(problem, work, targets, q, errors)
-        if is_better is None:
-            cost = cost_of(coarse, problem, work, targets, q)
-            found = cost < CLEARLY_LOWER * lowest
-            if reached or found:
-                lowest = cost
-        else:
-            found = perform(is_better, problem, work, targets, q)[0] > 0
-        if reached or found:
+        better, lowest = replaces_best(refinement.is_better, coarse, problem, work, targets, q, reached, lowest)
+        if better:
             converged = ended
             finish = row[FINISH]
             row[WINNER] = attempt
@@ -202,13 +222,8 @@ def search_elsewhere(coarse, polish, is_better, steps, tolerance, problem, work,
 
 
 @apart
-def finish_rows(
-    coarse, polish, first_polish, is_better, steps, tolerance, problem, work, starts, out, first, last, search
-):
-    """Polish the missed rows from ``first`` to before ``last``; with ``search`` try random starts too.
-
-    A coarse descent takes at most ``steps`` steps; ``coarse_restarts`` explains ``tolerance``.
-    """
+def finish_rows(refinement, problem, work, starts, out, first, last, search):
+    """Polish the missed rows from ``first`` to before ``last``; with ``search`` try random starts too."""
     for b in range(first, last):
         row = out[b]
         if row[STATUS] == REACHED:
@@ -216,36 +231,15 @@ def finish_rows(
         q, errors, targets = open_row(problem, row)
         begin_work(work.watch, problem.most_work)
         store_start(work, starts[min(b, starts.shape[0] - 1)], row[WINNER])
-        if first_polish is None:
-            converged = run_polish(coarse, polish, problem, work, targets, q, row)
-        else:
-            converged = run_polish(coarse, first_polish, problem, work, targets, q, row)
+        converged = run_polish(refinement.coarse, refinement.first_polish, problem, work, targets, q, row)
         if (
             not meets_goals(problem, work, targets, q, errors)
             and search
             and restarts_left(problem, row) > 0
             and not at_bound(problem, work.frames, targets, errors)
         ):
-            converged = search_elsewhere(
-                coarse, polish, is_better, steps, tolerance, problem, work, targets, errors, q, row, converged
-            )
+            converged = search_elsewhere(refinement, problem, work, targets, errors, q, row, converged)
         ended = max(row[STOPPED_BY], work.watch[STOP_REASON], F(0))
-        if polish is None:  # a slow attempt that the work limit cut short might have gone on
+        if refinement.polish is None:  # a slow attempt that the work limit cut short might have gone on
             converged = converged and ended == F(0)
         row[STOPPED_BY] = NO_GAIN if converged and not interrupted(work.watch) else ended
-
-
-@inline
-def solve_and_finish(attempt, problem, work, targets, starts, out, warm, first):
-    """Solve rows by attempts that converge slowly (see ``solve_rows``), and finish the missed ones.
-
-    With ``warm`` the loop of ``solve_rows`` ended at the first miss, which then stays near its start.
-    """
-    code = solve_rows(attempt, random_start, prove_unreachable, problem, work, targets, starts, out, warm, first)
-    if code >= 0 and code & 1:
-        last = code >> 1
-        search = not warm or last == 1
-        finish_rows(
-            attempt, None, None, None, COARSE_STEPS, SAME_MINIMUM, problem, work, starts, out, first, last, search
-        )
-    return code

@@ -1,9 +1,9 @@
 """Multistart: run an algorithm from the start pose and from random poses, and keep and verify the best answer.
 
-``multistart(attempt, random_start, prove, ...)``, or ``multistart_general`` for general goals, is compiled once for
-each algorithm. It takes the algorithm, the rule that draws the start of a restart (``restarts``), and the proof that a
-target is out of reach (``reach``). Each solver has two entry points, one for positions and rotations in the world and
-one for all goals. They are written out, because only a function at the top of a module is kept in the compile cache.
+A solver brings a ``Search``: the algorithm, the rule that draws the start of a restart (``restarts``), and the proof
+that a target is out of reach (``reach``). ``solve_rows`` is compiled once for each. Each solver has two entry points,
+one for positions and rotations in the world and one for all goals. They are written out, because only a function at the
+top of a module is kept in the compile cache.
 
 An attempt has the form
 
@@ -17,12 +17,17 @@ points of solvers have the same arguments:
 ``targets``           (B, goals, 17): for each problem and goal a 4x4 transform by rows, then the parts that are given
 ``starts``            (B, nq) or (1, nq): start poses, radians and length units
 ``out``               (B, ...): rows of the answer (``layout``): a head, then q, errors and targets
-``scratch``           scratch memory (``tree.problem.work_size``)
-``warm``              whether each problem starts at the answer of the one before, as in a track
+``scratch``           scratch memory, of the size ``WORK_SIZE`` of the problem
+``warm``              COLD, or WARM if each problem starts at the answer of the one before, as in a track
 ``first``             the first problem to solve
+
+They return the code that ``layout`` describes: how many rows are finished and whether one of them misses its goals, or
+which target is refused. The kernels of misses take the same arguments: ``starts`` and ``out`` are those of the solve,
+``targets`` is not read, ``first`` is POLISH or CLASSIFY, WARM switches off the search elsewhere, and they return 0.
 """
 
 import math
+from typing import Any, NamedTuple
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.compiler.views import vector
@@ -35,10 +40,35 @@ from synovia.kernels.goals.residuals import (
     write_given_targets,
 )
 from synovia.kernels.goals.swivel import forget_poles, remember_poles
-from synovia.kernels.layout import FOLLOWER, LEADER, OUT_HEAD, REACHED, STALLED, STOP_REASON, UNREACHABLE
+from synovia.kernels.layout import (
+    FOLLOWER,
+    LEADER,
+    MISSED,
+    OUT_HEAD,
+    REACHED,
+    REFUSED,
+    ROWS_AT,
+    STALLED,
+    STOP_REASON,
+    UNREACHABLE,
+)
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work, write_head
 from synovia.kernels.tree.variables import follower_value, start_random
+
+
+class Search(NamedTuple):
+    """What a solver brings: algorithms.
+
+    ``attempt``: moves q towards the goals; returns (steps, cost).
+    ``random_start``: draws the start of a restart.
+    ``prove``: returns (1, 0) if a goal is proved out of reach at the frames of the first attempt, else (0, 0).
+    """
+
+    attempt: Any
+    random_start: Any
+    prove: Any
+
 
 BETTER = F(0.999)  # factor by which a restart must lower the cost: repeated calls then return the same minimum
 
@@ -68,29 +98,38 @@ def meets_goals(problem, work, targets, q, errors):
 
 
 @inline
-def multistart(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first):
+def multistart(search, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems of positions and rotations alone; see ``solve_rows``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)
+    return solve_rows(search, problem, work, targets, starts, out, warm, first)
 
 
 @inline
-def multistart_general(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first):
+def multistart_general(search, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems with any goals; see ``solve_rows``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_rows(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)
+    return solve_rows(search, problem, work, targets, starts, out, warm, first)
 
 
 @device
-def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out, warm, first):
+def solve_rows(search, problem, work, targets, starts, out, warm, first):
     """Solve one problem a row of ``out``, from row ``first`` on; starts are inside the limits.
 
-    With ``warm`` each row starts at the answer of the row before. Then a restart is accepted only if it reaches its
+    With WARM each row starts at the answer of the row before. Then a restart is accepted only if it reaches its
     goals, and the loop ends at the first miss, so that it can be polished before the next row starts there.
 
+    Args:
+        search: The ``Search`` of the solver.
+        problem: The problem.
+        work: Scratch memory.
+        targets: (B, goals, 17), as they were given.
+        starts: (B, nq) or (1, nq).
+        out: (B, ...) gets the answers; with ``first`` above 0, the rows before are read.
+        warm: COLD or WARM.
+        first: The first row.
+
     Returns:
-        Twice the number of finished rows, plus 1 if one of them missed; or -1 - (goal + goals * row) for the first
-        target that is refused.
+        The code that ``layout`` describes.
     """
     missed = 0
     for b in range(first, out.shape[0]):
@@ -98,7 +137,7 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
         q, errors, completed = open_row(problem, row)
         refused = first_invalid_target(problem, targets[b])
         if refused >= 0:
-            return -1 - refused - problem.goals.shape[0] * b
+            return REFUSED - refused - problem.goals.shape[0] * b
         continues = warm and b > 0
         start = vector(out[b - 1], OUT_HEAD, problem.nq) if continues else starts[min(b, starts.shape[0] - 1)]
         copy(start, q)
@@ -123,9 +162,9 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
             if tries > 0:
                 copy(start, q)
                 start_random(problem, work, tries)
-                perform(random_start, problem, work, completed, q)
+                perform(search.random_start, problem, work, completed, q)
                 set_followers(problem, q)
-            taken, cost = perform(attempt, problem, work, completed, q)
+            taken, cost = perform(search.attempt, problem, work, completed, q)
             set_followers(problem, q)
             if not all_finite(q):  # an algorithm failed: an answer never holds NaN or infinity
                 copy(start, q)
@@ -142,7 +181,7 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
                 lowest = cost
                 winner = tries - 1
                 copy(q, work.best)
-            if tries == 1 and perform(prove, problem, work, completed, q)[0] > 0:
+            if tries == 1 and perform(search.prove, problem, work, completed, q)[0] > 0:
                 status = UNREACHABLE
                 break
         if status != REACHED:
@@ -152,7 +191,7 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
                 status = REACHED
         write_head(row, status, steps, tries, winner, lowest if tries > 0 else F(math.inf), work.watch[STOP_REASON])
         if status != REACHED or interrupted(work.watch):  # Python then finishes the row
-            missed = 1
+            missed = MISSED
             if warm and not interrupted(work.watch):
-                return 2 * (b + 1) + 1
-    return 2 * out.shape[0] + missed
+                return (b + 1) << ROWS_AT | MISSED
+    return out.shape[0] << ROWS_AT | missed

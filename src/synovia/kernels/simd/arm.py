@@ -12,6 +12,7 @@ The rotation's error is 2 sin(θ/2) about the axis of the turn, without an arcta
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from synovia.kernels.compiler.views import stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.frames import target_frame
 from synovia.kernels.goals.residuals import all_given, complete_targets, first_invalid_target
-from synovia.kernels.layout import BLOCK_Q, LOWER, STATUS, UPPER
+from synovia.kernels.layout import BLOCK_Q, LEFT, LOWER, REFUSED, STATUS, UPPER
 from synovia.kernels.math.trigonometry import PI, sincos
 from synovia.kernels.search.descent import INSIDE, falls_slowly
 from synovia.kernels.search.restarts import random_scalars
@@ -34,7 +35,7 @@ from synovia.kernels.simd.arm_step import (
     lane_normal,
     lane_step,
 )
-from synovia.kernels.simd.batch import LANES, LEFT, count_left, leave_from, verify
+from synovia.kernels.simd.batch import LANES, count_left, leave_from, verify
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_row, open_work
 from synovia.kernels.tree.variables import start_random
@@ -55,17 +56,26 @@ def chord2(angle):
     return F(4) * s * s
 
 
+class Lanes(NamedTuple):
+    """What is loaded into the lanes: counters (COUNTERS, lanes), costs (2, lanes), ``Q`` and ``goal`` (see above)."""
+
+    counters: Any
+    costs: Any
+    Q: Any
+    goal: Any
+
+
 @device
-def load_attempt(problem, q, counters, costs, Q, l):
+def load_attempt(problem, q, lanes, l):
     """Load an attempt that starts at q into lane l."""
     for i in range(problem.variables.shape[0]):
-        Q[i, l] = q[problem.variables[i, BLOCK_Q]]
-    counters[STEP, l] = 0
-    costs[LOWEST, l] = np.inf
+        lanes.Q[i, l] = q[problem.variables[i, BLOCK_Q]]
+    lanes.counters[STEP, l] = 0
+    lanes.costs[LOWEST, l] = np.inf
 
 
 @device
-def load_problem(problem, work, targets, starts, out, b, counters, costs, Q, goal, l):
+def load_problem(problem, work, targets, starts, out, b, lanes, l):
     """Load problem b into lane l; return the goal with an invalid target, or -1."""
     refused = first_invalid_target(problem, targets[b])
     if refused >= 0:
@@ -78,31 +88,31 @@ def load_problem(problem, work, targets, starts, out, b, counters, costs, Q, goa
     complete_targets(problem, work.frames, targets[b], kept)
     T, t = target_frame(kept, 0)
     for r in range(9):
-        goal[r, l] = T[r]
+        lanes.goal[r, l] = T[r]
     for r in range(3):
-        goal[9 + r, l] = t[r]
-    counters[ROW, l] = b
-    counters[ATTEMPT, l] = 0
-    counters[TAKEN, l] = 0
+        lanes.goal[9 + r, l] = t[r]
+    lanes.counters[ROW, l] = b
+    lanes.counters[ATTEMPT, l] = 0
+    lanes.counters[TAKEN, l] = 0
     row[STATUS] = LEFT
-    load_attempt(problem, q, counters, costs, Q, l)
+    load_attempt(problem, q, lanes, l)
     return -1
 
 
 @device
-def restart(problem, work, starts, out, counters, costs, Q, l):
+def restart(problem, work, starts, out, lanes, l):
     """Load the next attempt of its problem into lane l; return whether there is one."""
-    counters[ATTEMPT, l] += 1
-    counters[TAKEN, l] += counters[STEP, l]
-    tries = np.int64(counters[ATTEMPT, l])
+    lanes.counters[ATTEMPT, l] += 1
+    lanes.counters[TAKEN, l] += lanes.counters[STEP, l]
+    tries = np.int64(lanes.counters[ATTEMPT, l])
     if tries >= min(problem.attempts, MOST_ATTEMPTS):
         return False
-    b = np.int64(counters[ROW, l])
+    b = np.int64(lanes.counters[ROW, l])
     q, _, kept = open_row(problem, out[b])
     copy(starts[min(b, starts.shape[0] - 1)], q)
     start_random(problem, work, tries)
     perform(random_scalars, problem, work, kept, q)
-    load_attempt(problem, q, counters, costs, Q, l)
+    load_attempt(problem, q, lanes, l)
     return True
 
 
@@ -123,13 +133,14 @@ def arm_simd(ints, floats, targets, starts, out, scratch, like):
     ``search.multistart`` describes the other arguments. Of ``like`` only the type counts.
 
     Returns:
-        The number of rows that are left, or -1 - row for the first invalid target.
+        The number of rows that are left, or REFUSED - row for the first invalid target.
     """
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
     Q, axes, J = stack(like, JOINTS, LANES), stack(like, AXES, LANES), stack(like, AXES, LANES)
     P, goal, E = stack(like, 12, LANES), stack(like, 12, LANES), stack(like, ERROR_WIDTH, LANES)
     S, Y = stack(like, 21, LANES), stack(like, 6, LANES)
     costs, counters = stack(like, 2, LANES), stack(ints, COUNTERS, LANES)
+    lanes = Lanes(counters, costs, Q, goal)
     far2 = (INSIDE * problem.tolerance) ** 2
     turned2 = chord2(INSIDE * problem.tolerance_angle)
     next_row = 0
@@ -141,8 +152,8 @@ def arm_simd(ints, floats, targets, starts, out, scratch, like):
         for r in range(12):
             goal[r, l] = 0
         if next_row < out.shape[0]:
-            if load_problem(problem, work, targets, starts, out, next_row, counters, costs, Q, goal, l) >= 0:
-                return -1 - next_row
+            if load_problem(problem, work, targets, starts, out, next_row, lanes, l) >= 0:
+                return REFUSED - next_row
             next_row += 1
             busy += 1
     while busy > 0:
@@ -169,13 +180,13 @@ def arm_simd(ints, floats, targets, starts, out, scratch, like):
                 E[r, l] = 0
             if reached:
                 write_answer(problem, work, out, counters, Q, cost, l)
-            elif restart(problem, work, starts, out, counters, costs, Q, l):
+            elif restart(problem, work, starts, out, lanes, l):
                 continue
             counters[ROW, l] = -1
             busy -= 1
             if next_row < out.shape[0]:
-                if load_problem(problem, work, targets, starts, out, next_row, counters, costs, Q, goal, l) >= 0:
-                    return -1 - next_row
+                if load_problem(problem, work, targets, starts, out, next_row, lanes, l) >= 0:
+                    return REFUSED - next_row
                 next_row += 1
                 busy += 1
         lane_normal(problem, Q, P, axes, E, J, S)

@@ -10,14 +10,13 @@ scalar kernel solves them, with its proofs, restarts and statuses.
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.residuals import measure
-from synovia.kernels.layout import REACHED, STATUS
+from synovia.kernels.layout import LEFT, REACHED, STATUS
 from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_row, write_head
 
 LANES = 32  # 8 are too few to vectorise, 64 no longer fit in the nearest cache
 FORWARD = 0x7FFFFFFF  # mask of a row number: the compiler then knows that it is not negative
-LEFT = -1  # status of a row that is left to the scalar kernel
 
 
 @inline

@@ -6,6 +6,7 @@ whose first attempt fails is left to the scalar kernel.
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,20 +16,10 @@ from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.frames import target_frame
 from synovia.kernels.goals.residuals import all_given, complete_targets, first_invalid_target
 from synovia.kernels.heuristic.fabrik_chain import lay_out, placed, turn_joints
-from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT, PROGRESS, STATUS
+from synovia.kernels.layout import BEST, BONE, LEFT, PLACE, POSITION_WEIGHT, PROGRESS, REFUSED, STATUS
 from synovia.kernels.math.vectors import dot, load, norm, store, sub
 from synovia.kernels.search.descent import INSIDE
-from synovia.kernels.simd.batch import (
-    FORWARD,
-    LANES,
-    LEFT,
-    as_type,
-    count_left,
-    lane_vector,
-    leave_from,
-    put_vector,
-    verify,
-)
+from synovia.kernels.simd.batch import FORWARD, LANES, as_type, count_left, lane_vector, leave_from, put_vector, verify
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_row, open_work
 
@@ -86,8 +77,22 @@ def write_answer(problem, work, row, steps, cost):
     verify(problem, work, row, steps, F(0), cost * weight * weight)
 
 
+class Lanes(NamedTuple):
+    """What is loaded into the lanes: counters and costs (3, lanes), points ``P`` and targets ``goal`` (3 rows a point).
+
+    ``total``: length of the chain. ``most2``: squared distance within which a goal is met.
+    """
+
+    counters: Any
+    costs: Any
+    P: Any
+    goal: Any
+    total: float
+    most2: float
+
+
 @device
-def load_problem(problem, work, targets, starts, out, b, total, most2, counters, costs, P, goal, l):
+def load_problem(problem, work, targets, starts, out, b, lanes, l):
     """Load problem b into lane l, unless its start is the answer or its target is out of reach.
 
     Returns:
@@ -96,7 +101,7 @@ def load_problem(problem, work, targets, starts, out, b, total, most2, counters,
     refused = first_invalid_target(problem, targets[b])
     if refused >= 0:
         return refused
-    K = P.dtype.type
+    K = lanes.P.dtype.type
     n = problem.tree.ints.shape[0]
     row = out[b]
     row[STATUS] = LEFT
@@ -110,19 +115,19 @@ def load_problem(problem, work, targets, starts, out, b, total, most2, counters,
     _, t = target_frame(kept, 0)
     d = sub(t, load(work.points, n, PLACE))
     cost = dot(d, d)
-    if cost <= most2:
+    if cost <= lanes.most2:
         write_answer(problem, work, row, 0, cost)
         return -1
-    if norm(sub(t, load(work.points, 0, PLACE))) > total:
+    if norm(sub(t, load(work.points, 0, PLACE))) > lanes.total:
         return -1
     for i in range(n + 1):
-        put_vector(P, 3 * i, l, as_type(K, load(work.points, i, PLACE)))
-    put_vector(goal, 0, l, as_type(K, t))
-    costs[LOWEST, l] = cost
-    costs[MARK, l] = cost
-    counters[ROW, l] = b
-    counters[STEP, l] = 0
-    counters[CHECK, l] = min(problem.patience, problem.max_steps)
+        put_vector(lanes.P, 3 * i, l, as_type(K, load(work.points, i, PLACE)))
+    put_vector(lanes.goal, 0, l, as_type(K, t))
+    lanes.costs[LOWEST, l] = cost
+    lanes.costs[MARK, l] = cost
+    lanes.counters[ROW, l] = b
+    lanes.counters[STEP, l] = 0
+    lanes.counters[CHECK, l] = min(problem.patience, problem.max_steps)
     return -1
 
 
@@ -146,7 +151,7 @@ def fabrik_simd(ints, floats, targets, starts, out, scratch, memory):
     ``memory`` is for the points: 3 (joints + 1) numbers a lane. ``search.multistart`` describes the other arguments.
 
     Returns:
-        The number of rows that are left, or -1 - row for the first invalid target.
+        The number of rows that are left, or REFUSED - row for the first invalid target.
     """
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
     K = memory.dtype.type
@@ -159,6 +164,7 @@ def fabrik_simd(ints, floats, targets, starts, out, scratch, memory):
     total = lay_out(problem, work, q)
     root = as_type(K, load(work.points, 0, PLACE))
     most2 = (INSIDE * problem.tolerance) ** 2
+    lanes = Lanes(counters, costs, P, goal, total, most2)
     near2 = most2 if F(K(INSIDE)) == INSIDE else (SINGLE_AIM * problem.tolerance) ** 2
     for l in range(LANES):
         counters[ROW, l] = -1
@@ -189,11 +195,9 @@ def fabrik_simd(ints, floats, targets, starts, out, scratch, memory):
                     busy -= b >= 0
                     counters[ROW, l] = -1
                     while next_row < out.shape[0] and counters[ROW, l] < 0:
-                        refused = load_problem(
-                            problem, work, targets, starts, out, next_row, total, most2, counters, costs, P, goal, l
-                        )
+                        refused = load_problem(problem, work, targets, starts, out, next_row, lanes, l)
                         if refused >= 0:
-                            return -1 - next_row
+                            return REFUSED - next_row
                         next_row += 1
                     busy += counters[ROW, l] >= 0
             counters[STEP, l] += 1

@@ -4,12 +4,8 @@ A rotation A with A z = axis is folded into the fixed transforms: rest · A befo
 Rodrigues formula is needed, and column 2 of a joint's world frame is its axis.
 """
 
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-
 from synovia.kernels.compiler.jit import F, device, entry, inline
+from synovia.kernels.compiler.records import record, tables_of
 from synovia.kernels.layout import BALL, FIRST_Q, FREE, HINGE, KIND, OFFSET, ORIENTATION, PARENT, RATIO, SLIDE
 from synovia.kernels.math.rotations import (
     apply,
@@ -29,18 +25,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, axpy
 
-
-class Tree(NamedTuple):
-    """Joints in topological order, a parent before its children.
-
-    ``ints[i]``: see ``layout`` for its columns.
-    ``fixed[i]``: frame of the joint before its motion, in its parent's frame.
-    ``couple[i]``: the value of a hinge or slide is RATIO * q + OFFSET (1 and 0, but for mimic joints).
-    """
-
-    ints: NDArray[np.int32]
-    fixed: NDArray[np.float64]
-    couple: NDArray[np.float64]
+Tree = record("Tree", tables_of("tree"))
 
 
 @inline

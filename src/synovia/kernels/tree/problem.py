@@ -1,9 +1,9 @@
 """The packed problem: skeleton, goals, tolerances and settings in two flat arrays, and the answer in one flat row.
 
 Python packs a problem once into ``ints`` and ``floats``: an argument costs 50 ns a call, so kernels take few arrays.
-``open_problem`` gives views of them as named tables, which costs nothing in compiled code. The tree of a problem holds
-only what its goals need: the joints between the root and a goal, with fixed joints merged into their neighbours. The
-vector q keeps the values of all joints.
+``open_problem`` gives views of them as named tables, which costs nothing in compiled code. ``layout`` declares all
+tables, and names their columns. The tree of a problem holds only what its goals need: the joints between the root and a
+goal, with fixed joints merged into their neighbours. The vector q keeps the values of all joints.
 
 Position and rotation goals have tables of their own. All other goals are general goals (see ``general``), whose tables
 only ``open_general`` opens. A kernel that uses ``open_problem`` is compiled without any code for general goals.
@@ -11,325 +11,98 @@ only ``open_general`` opens. A kernel that uses ``open_problem`` is compiled wit
 Solvers divide lengths by the reach of the body: a residual of 1 is one reach or one radian.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.kernels.compiler.jit import F, inline
-from synovia.kernels.compiler.views import matrix, vector
+from synovia.kernels.compiler.records import changer, cutter, opener, record, tables_of
 from synovia.kernels.compiler.watch import begin_watch
 from synovia.kernels.layout import (
+    ANSWER,
     ATTEMPTS,
-    BOX_WIDTH,
     COST,
     COUPLED,
-    COUPLING_WIDTH,
-    FINALISTS,
     FINISH,
-    FLOAT_HEAD,
-    FOLLOWER_WIDTH,
-    FRAME_WIDTH,
-    GENERAL_DATA_WIDTH,
-    GENERAL_FLOATS,
-    GENERAL_INTS,
-    GENERAL_WIDTH,
-    GOAL_DATA_WIDTH,
-    GOAL_WIDTH,
-    INT_HEAD,
-    LIMIT_WIDTH,
-    MASS_WIDTH,
     MAX_STEPS,
     MOST_WORK,
     N_COLUMNS,
-    N_FOLLOWERS,
-    N_GENERAL,
-    N_GOALS,
-    N_LEVELS,
-    N_MASSES,
     N_Q,
     N_RESIDUALS,
-    N_ROWS,
-    N_VARIABLES,
-    N_VERTICES,
-    OTHERS,
-    OUT_HEAD,
-    PARAMS,
+    NEWTON_COLUMNS,
     PATIENCE,
-    POINT_WIDTH,
-    PREFERENCE_WIDTH,
     REACH,
-    REST_WIDTH,
-    ROW_WIDTH,
     SEED,
     STATUS,
     STEPS,
     STOPPED_BY,
     TOLERANCE,
     TOLERANCE_ANGLE,
-    TRANSFORM_WIDTH,
     TRIES,
-    VARIABLE_WIDTH,
     WINNER,
 )
 from synovia.kernels.tree.forward import Tree
 
-NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
+# ``Problem`` has the tables of ``layout.PROBLEM``, those of the tree and of general goals in named tuples of their own
+# (``general`` is None if they are left out), and these numbers:
+INTEGERS = {
+    "residuals": N_RESIDUALS,
+    "columns": N_COLUMNS,
+    "nq": N_Q,
+    "max_steps": MAX_STEPS,  # of an attempt
+    "attempts": ATTEMPTS,
+    "seed": SEED,  # of random starts
+    "patience": PATIENCE,  # steps after which the cost must have fallen enough, see ``search.descent``
+    "coupled": COUPLED,  # 1 if several joints follow one variable, so that moving one joint moves others, else 0
+}
+REALS = {
+    "tolerance": TOLERANCE,  # error (length units) up to which a goal counts as reached
+    "tolerance_angle": TOLERANCE_ANGLE,  # the same, in radians
+    "reach": REACH,  # the length (length units) by which lengths are divided
+    "most_work": MOST_WORK,  # work limit of one row of the answer, see ``watch``
+}
+GeneralGoals = record("GeneralGoals", tables_of("general"))
+Problem = record("Problem", tables_of(""), *INTEGERS, *REALS, "tree", "general")
+Work = record("Work", tables_of("work"))
+Answer = record("Answer", ANSWER)
 
-
-class GeneralGoals(NamedTuple):
-    """The tables of general goals, which are more than a position and a rotation in the world; see ``general``.
-
-    ``ints[h]``, ``data[h]``: term h of a general goal.
-    ``masses[i]``: mass and moment of what row i carries rigidly, in its frame. The last row is what no joint moves. The
-    table is empty without a goal for the centre of mass.
-    ``vertices``: corners of support polygons, counterclockwise about up.
-    """
-
-    ints: NDArray[np.int32]
-    data: NDArray[np.float64]
-    masses: NDArray[np.float64]
-    vertices: NDArray[np.float64]
-
-
-class Problem(NamedTuple):
-    """A skeleton with goals, as the solvers read it. ``layout`` names the columns of all tables.
-
-    ``tree``: the rows, their fixed transforms and their couplings.
-    ``variables[k]``, ``limits[k]``: joint variable k, see ``variables``.
-    ``preferences[k]``: preferred value of variable k (a ball prefers its rest rotation), and its stiffness.
-    ``goals[g]``, ``goal_data[g]``: goal g. Weights are relative to the largest of their level.
-    ``followers``, ``coupling``: mimic joints of the whole q.
-    ``levels``: first residual row of each priority level, 0 the highest, then the number of rows. The rows of a level
-    are contiguous.
-    ``posture[k]``: weight and reference of rest goals for variable k.
-    ``moves[k]``: largest move of variable k in one solve, radians or reaches; only solvers that bound motion read it.
-    ``max_steps``, ``attempts``: limits of the steps of an attempt, and of attempts. ``seed``: of random starts.
-    ``patience``: the number of steps after which the cost must have fallen enough, see ``search.descent``.
-    ``coupled``: 1 if several joints follow one variable, so that moving one joint moves others, else 0.
-    ``tolerance``, ``tolerance_angle``: errors (length units, radians) up to which a goal counts as reached.
-    ``reach``: the length (length units) by which lengths are divided.
-    ``general``: None, or the tables of general goals.
-    ``most_work``: work limit of one row of the answer, see ``watch``.
-    """
-
-    tree: Tree
-    variables: NDArray[np.int32]
-    limits: NDArray[np.float64]
-    goals: NDArray[np.int32]
-    goal_data: NDArray[np.float64]
-    followers: NDArray[np.int32]
-    coupling: NDArray[np.float64]
-    preferences: NDArray[np.float64]
-    params: NDArray[np.float64]
-    residuals: np.int64
-    columns: np.int64
-    nq: np.int64
-    max_steps: np.int64
-    attempts: np.int64
-    seed: np.int64
-    patience: np.int64
-    coupled: np.int64
-    tolerance: float
-    tolerance_angle: float
-    reach: float
-    levels: NDArray[np.int32]
-    posture: NDArray[np.float64]
-    moves: NDArray[np.float64]
-    general: GeneralGoals | None
-    most_work: float
-
-
-class Work(NamedTuple):
-    """Scratch memory of one thread; see ``work_size`` for its size."""
-
-    frames: NDArray[np.float64]  # (2 rows, 12) world frames, then mass and moment of the subtree of each row
-    J: NDArray[np.float64]  # (residuals, columns)
-    A: NDArray[np.float64]  # (d, d), d = min(residuals, columns)
-    e: NDArray[np.float64]  # (residuals,)
-    y: NDArray[np.float64]  # (d,)
-    dq: NDArray[np.float64]  # (columns,)
-    g: NDArray[np.float64]  # (columns,)
-    best: NDArray[np.float64]  # (nq,)
-    trial: NDArray[np.float64]  # (nq,)
-    points: NDArray[np.float64]  # (rows + goals, 14) see ``layout``
-    H: NDArray[np.float64]  # (columns, columns), (0, 0) if many: the Hessian less JᵀJ
-    K: NDArray[np.float64]  # same size: factor of the Hessian
-    box: NDArray[np.float64]  # (columns, 7) bounds of a step and directions of ball joints, see ``chart``
-    solver_scratch: NDArray[np.float64]  # of the size that the solver asked for (``Solver.extra_scratch``)
-    # The head of the memory: when to stop (see ``watch``); at STATE the state of the random numbers, one uint64; at
-    # OTHERS further poses, (FINALISTS + 1, nq + 2). One array, because each field is passed to every function that is
-    # not inlined. No function can return a view, so callers make theirs with ``bits`` or ``matrix``.
-    watch: NDArray[np.float64]
-
-
-def work_size(ints: NDArray[np.int32], solver_scratch: int = 0) -> int:
-    """Return the size of a problem's scratch memory in float64, with ``solver_scratch`` for the solver's own use."""
-    n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
-    d = min(m, v)
-    h = v if v <= NEWTON_COLUMNS else 0
-    others = (FINALISTS + 1) * (nq + 2)
-    named = (
-        2 * FRAME_WIDTH * n + m * v + d * d + m + d + 2 * v + 2 * nq + POINT_WIDTH * (n + g) + 2 * h * h + BOX_WIDTH * v
-    )
-    return OTHERS + others + named + solver_scratch
+_open_tree = opener(Tree, "tree")
+_open_general = opener(GeneralGoals, "general")
+_open_problem = opener(Problem, "", (*INTEGERS.values(),), (*REALS.values(),))
+_open_work = opener(Work, "work")
+_open_answer = cutter(Answer, ANSWER, ("nq", "errors", "goals"))
+_with_steps = changer(Problem, "max_steps")
+_with_general = changer(Problem, "general")
 
 
 @inline
 def open_problem(ints, floats):
     """Open a packed problem without its general goals."""
-    return open_with(ints, floats, None)
+    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None))
 
 
 @inline
 def open_general(ints, floats):
     """Open a packed problem with its general goals."""
-    h, m, v = np.int64(ints[N_GENERAL]), np.int64(ints[N_MASSES]), np.int64(ints[N_VERTICES])
-    i0, f0 = np.int64(ints[GENERAL_INTS]), np.int64(ints[GENERAL_FLOATS])
-    f1 = f0 + GENERAL_DATA_WIDTH * h
-    f2 = f1 + MASS_WIDTH * m
-    general = GeneralGoals(
-        matrix(ints, i0, h, GENERAL_WIDTH),
-        matrix(floats, f0, h, GENERAL_DATA_WIDTH),
-        matrix(floats, f1, m, MASS_WIDTH),
-        matrix(floats, f2, v, 3),
-    )
-    return open_with(ints, floats, general)
+    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ())))
 
 
 @inline
-def open_with(ints, floats, general):
-    """Open a packed problem with these tables of general goals, or None."""
-    n, k, g = np.int64(ints[N_ROWS]), np.int64(ints[N_VARIABLES]), np.int64(ints[N_GOALS])
-    m = np.int64(ints[N_FOLLOWERS])
-    i0 = INT_HEAD
-    i1 = i0 + ROW_WIDTH * n
-    i2 = i1 + VARIABLE_WIDTH * k
-    i3 = i2 + GOAL_WIDTH * g
-    i4 = i3 + FOLLOWER_WIDTH * m
-    f0 = FLOAT_HEAD
-    f1 = f0 + FRAME_WIDTH * n
-    f2 = f1 + COUPLING_WIDTH * n
-    f3 = f2 + LIMIT_WIDTH * k
-    f4 = f3 + GOAL_DATA_WIDTH * g
-    f5 = f4 + COUPLING_WIDTH * m
-    f6 = f5 + PREFERENCE_WIDTH * k
-    tree = Tree(
-        matrix(ints, i0, n, ROW_WIDTH), matrix(floats, f0, n, FRAME_WIDTH), matrix(floats, f1, n, COUPLING_WIDTH)
-    )
-    return Problem(
-        tree,
-        matrix(ints, i1, k, VARIABLE_WIDTH),
-        matrix(floats, f2, k, LIMIT_WIDTH),
-        matrix(ints, i2, g, GOAL_WIDTH),
-        matrix(floats, f3, g, GOAL_DATA_WIDTH),
-        matrix(ints, i3, m, FOLLOWER_WIDTH),
-        matrix(floats, f4, m, COUPLING_WIDTH),
-        matrix(floats, f5, k, PREFERENCE_WIDTH),
-        vector(floats, PARAMS, FLOAT_HEAD - PARAMS),
-        np.int64(ints[N_RESIDUALS]),
-        np.int64(ints[N_COLUMNS]),
-        np.int64(ints[N_Q]),
-        np.int64(ints[MAX_STEPS]),
-        np.int64(ints[ATTEMPTS]),
-        np.int64(ints[SEED]),
-        np.int64(ints[PATIENCE]),
-        np.int64(ints[COUPLED]),
-        floats[TOLERANCE],
-        floats[TOLERANCE_ANGLE],
-        floats[REACH],
-        vector(ints, i4, np.int64(ints[N_LEVELS]) + 1),
-        matrix(floats, f6, k, REST_WIDTH),
-        vector(floats, f6 + REST_WIDTH * k, k),
-        general,
-        floats[MOST_WORK],
-    )
+def open_work(ints, memory):
+    """Open scratch memory as named arrays, and begin to watch."""
+    work = _open_work(ints, memory, ())
+    begin_watch(work.watch)
+    return work
 
 
 @inline
 def with_steps(problem, max_steps):
     """Return the problem with another limit of steps for an attempt."""
-    return changed(problem, max_steps, problem.general)
+    return _with_steps(problem, (np.int64(max_steps),))
 
 
 @inline
 def pose_goals_only(problem):
     """Return the problem without its general goals."""
-    return changed(problem, problem.max_steps, None)
-
-
-@inline
-def changed(problem, max_steps, general):
-    """Return the problem with another step limit and other tables of general goals."""
-    return Problem(
-        problem.tree,
-        problem.variables,
-        problem.limits,
-        problem.goals,
-        problem.goal_data,
-        problem.followers,
-        problem.coupling,
-        problem.preferences,
-        problem.params,
-        problem.residuals,
-        problem.columns,
-        problem.nq,
-        np.int64(max_steps),
-        problem.attempts,
-        problem.seed,
-        problem.patience,
-        problem.coupled,
-        problem.tolerance,
-        problem.tolerance_angle,
-        problem.reach,
-        problem.levels,
-        problem.posture,
-        problem.moves,
-        general,
-        problem.most_work,
-    )
-
-
-@inline
-def open_work(ints, work):
-    """Open scratch memory as named arrays."""
-    n, g, nq = np.int64(ints[N_ROWS]), np.int64(ints[N_GOALS]), np.int64(ints[N_Q])
-    m, v = np.int64(ints[N_RESIDUALS]), np.int64(ints[N_COLUMNS])
-    d = min(m, v)
-    h = v if v <= NEWTON_COLUMNS else np.int64(0)
-    a0 = OTHERS + (FINALISTS + 1) * (nq + 2)
-    a1 = a0 + 2 * FRAME_WIDTH * n
-    a2 = a1 + m * v
-    a3 = a2 + d * d
-    a4 = a3 + m
-    a5 = a4 + d
-    a6 = a5 + v
-    a7 = a6 + v
-    a8 = a7 + nq
-    a9 = a8 + nq
-    a10 = a9 + POINT_WIDTH * (n + g)
-    a11 = a10 + h * h
-    a12 = a11 + h * h
-    a13 = a12 + BOX_WIDTH * v
-    watch = vector(work, 0, a0)
-    begin_watch(watch)
-    return Work(
-        matrix(work, a0, 2 * n, FRAME_WIDTH),
-        matrix(work, a1, m, v),
-        matrix(work, a2, d, d),
-        vector(work, a3, m),
-        vector(work, a4, d),
-        vector(work, a5, v),
-        vector(work, a6, v),
-        vector(work, a7, nq),
-        vector(work, a8, nq),
-        matrix(work, a9, n + g, POINT_WIDTH),
-        matrix(work, a10, h, h),
-        matrix(work, a11, h, h),
-        matrix(work, a12, v, BOX_WIDTH),
-        vector(work, a13, work.shape[0] - a13),
-        watch,
-    )
+    return _with_general(problem, (None,))
 
 
 @inline
@@ -353,8 +126,8 @@ def work_of_newton(problem):
 def open_row(problem, row):
     """Return (q, errors, targets) of one row of the answer."""
     g = problem.goals.shape[0]
-    first = OUT_HEAD + problem.nq
-    return vector(row, OUT_HEAD, problem.nq), vector(row, first, 2 * g), matrix(row, first + 2 * g, g, TRANSFORM_WIDTH)
+    answer = _open_answer(row, (problem.nq, 2 * g, g))
+    return answer.q, answer.errors, answer.targets
 
 
 @inline

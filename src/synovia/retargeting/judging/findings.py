@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.feet import frames_text, runs
 from synovia.clips.upright import axis_name
+from synovia.model.feet import frames_text, runs
 from synovia.model.geometry import Array, axis_vector
 from synovia.model.names import SIDES
 from synovia.retargeting.bones import between

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.feet import runs
+from synovia.model.feet import runs
 from synovia.model.geometry import Array
 from synovia.model.names import SIDES
 from synovia.retargeting.judging.actor import Actor

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from synovia.goals import Goal
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.parallel import checked_threads
-from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, UPPER
+from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, UPPER, WORK_SIZE
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, rotation_between, times_exp
 from synovia.model.tables import writable
@@ -92,8 +92,6 @@ class Model(Variables):
         threads: int | None = None,
     ) -> None:
         """Pack the problem."""
-        from synovia.kernels.tree.problem import work_size
-
         reduced = reduce(skeleton, goals, goal_joints, free_root=free_root, translate=translate)
         super().__init__(reduced.variables, reduced.limits, reduced.reach)
         self.skeleton = skeleton
@@ -102,7 +100,7 @@ class Model(Variables):
         self._ints, self._floats = pack(
             skeleton, reduced, tolerance=tolerance, max_steps=1, attempts=1, seed=0, patience=1, params={},
         )  # fmt: skip
-        self._scratch_size = work_size(self._ints)
+        self._scratch_size = int(self._ints[WORK_SIZE])
         self._threads = checked_threads(threads)
 
     def evaluate(self, q: Array, targets: Array, *, derivative: bool = True) -> tuple[Array, Array, Array]:

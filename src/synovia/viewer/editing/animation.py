@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from synovia.clips.editing.keys import KeyCurves
 from synovia.errors import InputError
 from synovia.io.load import clip_number
+from synovia.layers import Key, Layer
 from synovia.model import Pose
+from synovia.model.change import change_between, no_change
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
-from synovia.viewer.editing.clip import Key, Play, change_between, still_clip
+from synovia.viewer.editing.clip import Play, layer_of, still_clip
 from synovia.viewer.editing.history import History
 from synovia.viewer.editing.root import Rooted, without_root_values
 from synovia.viewer.editing.state import State
@@ -81,6 +83,8 @@ class Animation:
                 elif motion is None and editor.key in paused:
                     editor.enabled = True
             self._state.play = Play(motion, paused=frozenset() if motion is None else paused)
+            if motion is not None:
+                self._state.play.layer = layer_of(motion)
             self._state.touch(structure=True)
 
     def new_clip(self, seconds: float) -> None:
@@ -99,7 +103,7 @@ class Animation:
             self._state.clips = [*self.clips, clip]
             with self._history.one_step():
                 self.set_clip(len(self.clips) - 1)
-                self.play.holds = True
+                self.play.layer = layer_of(clip, holds=True)
                 self.key(q)
 
     def set_span(self, first: int | None = None, last: int | None = None) -> None:
@@ -150,8 +154,8 @@ class Animation:
             to: Array = self._state.pose.q if q is None else inside_limits(self._state.skeleton, q[None])[0]
             play.playing = False
             play.time = play.frame / motion.fps
-            key = Key(play.frame, change_between(self._state.skeleton, self._state.clip_values(play.time), to))
-            self._put_keys(key.frame, key)
+            key = self._key_of(change_between(self._state.skeleton, self._state.clip_values(play.time), to))
+            self._put_keys(play.frame, key)
             play.loose = None
             for editor in self._state.editors:
                 editor.follows = editor.enabled and editor.has_target
@@ -181,15 +185,8 @@ class Animation:
             if to == frame:
                 raise InputError("the key is at this frame", value=to, hint="go to the frame where it should be")
             self._history.remember()
-            new = replace(key, frame=to, joints=key.of(part))
-            there = play.key_at(to)
-            if there is not None and new.joints is not None:
-                change = there.change.copy()
-                for place in map(self._state.skeleton.q_slice, new.joints):
-                    change[place] = new.change[place]
-                joints = None if there.joints is None else there.joints | new.joints
-                new = Key(to, change, joints)
-            self._put_keys(to, new)
+            moved, there = self._values(key, part), play.key_at(to)
+            self._put_keys(to, Key(to, moved if there is None else {**there.values, **moved}))
             if not copy:
                 self._put_keys(frame, self._without(key, part))
 
@@ -207,24 +204,62 @@ class Animation:
             InputError: If there is none.
         """
         key = self.play.key_at(frame)
-        if key is None or key.of(part) == frozenset[int]():
+        if key is None or not self.keyed(key, part):
             raise InputError("there is no key", value=frame, expected="the frame of a key")
         return key
 
+    def keyed(self, key: Key, part: frozenset[int] | None) -> bool:
+        """Return whether a key has values for a part of the body (see ``part_of``), None for the whole body."""
+        return bool(self._values(key, part))
+
+    def _values(self, key: Key, part: frozenset[int] | None) -> Mapping[str | int, Array]:
+        """Return the values of a key for a part of the body."""
+        if part is None:
+            return key.values
+        names = set(map(self._state.skeleton.address, part))
+        return {joint: value for joint, value in key.values.items() if joint in names}
+
     def _without(self, key: Key, part: frozenset[int] | None) -> Key | None:
         """Return a key without a part of the body, None if nothing is left."""
-        if part is None:
-            return None
-        rows = (row for row, joint in enumerate(self._state.skeleton.joints) if joint.kind.q_size)
-        left = (frozenset(rows) if key.joints is None else key.joints) - part
-        return replace(key, joints=left) if left else None
+        own = self._values(key, part)
+        left = {joint: value for joint, value in key.values.items() if joint not in own}
+        return Key(key.frame, left) if left else None
+
+    def _key_of(self, change: Array) -> Key:
+        """Return a key of the whole body at the present frame."""
+        skeleton = self._state.skeleton
+        slices = [(row, skeleton.q_slice(row)) for row in range(len(skeleton))]
+        return Key(
+            self.play.frame, {skeleton.address(row): change[at].copy() for row, at in slices if at.stop > at.start}
+        )
+
+    def set_layer(self, layer: Layer) -> None:
+        """Put the keys of a layer, such as one of a file, on the clip, in place of those that it has.
+
+        Raises:
+            InputError: If no clip is chosen, or the layer has a key beyond it, goals, or values that are no changes.
+            UnknownNameError: If the body lacks a joint.
+        """
+        with self._state.lock:
+            play, motion = self._clip()
+            if layer.goals or layer.targets or not layer.keys or not layer.relative or layer.muted:
+                hint = "sy.edit applies layers of goals, poses and targets"
+                raise InputError("layer", value=layer.label, expected="keys that are changes of the clip", hint=hint)
+            still = np.broadcast_to(no_change(self._state.skeleton), (len(motion), self._state.skeleton.nq))
+            KeyCurves(self._state.skeleton, layer, still)
+            self._history.remember()
+            self._state.key_due = False
+            play.layer, play.loose = layer, None
+            for editor in self._state.editors:
+                editor.follows = editor.enabled and editor.has_target
+            self._state.touch()
 
     def _put_keys(self, frame: int, key: Key | None) -> None:
         """Replace what is keyed at a frame; None: nothing."""
         keys = [other for other in self.play.keys if other.frame != frame]
         if key is not None:
             keys.append(key)
-        self.play.keys = tuple(sorted(keys, key=lambda one: one.frame))
+        self.play.layer = self.play.layer.replace(pose=tuple(keys) or None)
         self._state.touch()
 
     def _clip(self) -> tuple[Play, Motion]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from synovia.errors import UnsupportedError
 from synovia.model import Kind, Pose, Skeleton
+from synovia.model.change import change_between
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
-from synovia.viewer.editing.clip import change_between
 from synovia.viewer.editing.editor_values import holds, place_at_current, with_reference
 from synovia.viewer.editing.history import History
 from synovia.viewer.editing.root import Rooted, changed_root, rooted, with_root_values, without_root_values

@@ -7,39 +7,21 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from synovia.clips.editing.keys import KeyCurves
 from synovia.errors import InputError
-from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
+from synovia.layers import Key, Layer
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, quat_product, rotation_between, times_exp
+from synovia.model.change import blend, no_change
+from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.viewer.editing.editor_values import free_label
 
 _FPS: Final = 30.0  # frames per second of a clip that begins empty
 _LONGEST: Final = 600.0  # seconds of such a clip
+_NAME: Final = "keys"  # of the layer in files
+_NO_KEYS: Final = Layer(relative=True)
 FADE: Final = 0.5  # seconds over which the layer begins before its first key and ends after its last one
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Key:
-    """What is keyed at one frame of a clip: the way from the clip's pose to the keyed one.
-
-    Args:
-        frame: Number of the frame.
-        change: Difference of the joint values, (nq,); of rotations the quaternion from the clip's to the keyed one.
-        joints: Rows of the solved skeleton that are keyed; None for the whole body.
-    """
-
-    frame: int
-    change: Array
-    joints: frozenset[int] | None = None
-
-    def of(self, part: frozenset[int] | None) -> frozenset[int] | None:
-        """Return the joints that are keyed among those of a part of the body, None for the whole body."""
-        if part is None or self.joints is None:
-            return self.joints if part is None else part
-        return self.joints & part
 
 
 @dataclass(slots=True)
@@ -54,10 +36,8 @@ class Play:
         weight: Share of the clip in the blend with the pose without it, 0 to 1.
         first: First frame that plays.
         last: Last frame that plays; None for the last one of the clip.
-        keys: Keys of the layer on top of the clip, by frame.
-        holds: Whether the first and the last key hold to the ends of the clip, as in one that begins empty; else the
-            layer fades within ``FADE`` seconds.
-        loose: What a person has changed on top of clip and layer and not keyed yet, as in ``Key``; None for nothing.
+        layer: The layer on top of the clip: keys of joints of the solved skeleton, each a change of the clip.
+        loose: What a person has changed on top of clip and layer and not keyed yet, as a change; None for nothing.
         paused: Keys of the goals that are off because a clip plays.
     """
 
@@ -68,10 +48,15 @@ class Play:
     weight: float = 1.0
     first: int = 0
     last: int | None = None
-    keys: tuple[Key, ...] = ()
-    holds: bool = False
+    layer: Layer = _NO_KEYS
     loose: Array | None = None
     paused: frozenset[int] = frozenset()
+    _curves: tuple[Layer, Skeleton, KeyCurves] | None = None  # of the layer that was evaluated last
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Keys of the layer, by frame."""
+        return self.layer.keys
 
     @property
     def span(self) -> tuple[float, float]:
@@ -102,75 +87,32 @@ class Play:
         if self.playing and last > first:
             self.time = first + (self.time + seconds * self.speed - first) % (last - first)
 
-    def layer(self, skeleton: Skeleton, seconds: float) -> Array | None:
-        """Return what the keys change at a time, (nq,) of the solved skeleton, as in ``Key``; None for nothing.
+    def change(self, skeleton: Skeleton, seconds: float) -> Array | None:
+        """Return what the keys change at a time, (nq,) of the solved skeleton; None for nothing.
 
-        Between two keys the change goes smoothly from one to the other. It begins before the first key and ends after
-        the last one within ``FADE`` seconds, unless these hold.
+        Between two keys the change goes smoothly from one to the other.
         """
-        if all(key.joints is None for key in self.keys):
-            return self._layer_of(self.keys, skeleton, seconds)
-        groups: dict[tuple[Key, ...], list[int]] = {}  # joints by the keys that they have
-        for row, joint in enumerate(skeleton.joints):
-            if joint.kind.q_size:
-                own = tuple(key for key in self.keys if key.joints is None or row in key.joints)
-                groups.setdefault(own, []).append(row)
-        out = no_change(skeleton)
-        for keys, rows in groups.items():
-            if (part := self._layer_of(keys, skeleton, seconds)) is not None:
-                for place in map(skeleton.q_slice, rows):
-                    out[place] = part[place]
-        return out
-
-    def _layer_of(self, keys: Sequence[Key], skeleton: Skeleton, seconds: float) -> Array | None:
-        """Return what some keys change at a time, as in ``layer``."""
-        if not keys or self.motion is None:
+        if not self.keys or self.motion is None:
             return None
-        times = [key.frame / self.motion.fps for key in keys]
-        at = sum(time <= seconds for time in times)
-        if 0 < at < len(times):
-            before, after = keys[at - 1].change, keys[at].change
-            part = (seconds - times[at - 1]) / (times[at] - times[at - 1])
-            return blend(skeleton, before, after, _smooth(part), follow=False)
-        near = keys[0] if at == 0 else keys[-1]
-        away = times[0] - seconds if at == 0 else seconds - times[-1]
-        if self.holds:
-            return near.change.copy()
-        if away >= FADE:
-            return None
-        return blend(skeleton, near.change, no_change(skeleton), _smooth(away / FADE), follow=False)
+        if self._curves is None or self._curves[0] is not self.layer or self._curves[1] is not skeleton:
+            still = np.broadcast_to(no_change(skeleton), (len(self.motion), skeleton.nq))  # its keys are changes
+            self._curves = self.layer, skeleton, KeyCurves(skeleton, self.layer, still)
+        frame = np.array([seconds * self.motion.fps])
+        out: Array = self._curves[2].at(frame, no_change(skeleton)[None])[0]
+        return out if (out != no_change(skeleton)).any() else None
 
 
-def _smooth(part: float) -> float:
-    """Return a share of the way that starts and ends slowly."""
-    return part * part * (3.0 - 2.0 * part)
+def layer_of(motion: Motion, *, holds: bool = False) -> Layer:
+    """Return a layer without keys for a clip.
 
-
-def no_change(skeleton: Skeleton) -> Array:
-    """Return the change of a key that changes nothing, (nq,)."""
-    out = np.zeros(skeleton.nq)
-    out[_turns(skeleton)] = (0.0, 0.0, 0.0, 1.0)
-    return out
-
-
-def change_between(skeleton: Skeleton, a: Array, b: Array) -> Array:
-    """Return the change, as in ``Key``, that leads from joint values a to b."""
-    out, at = b - a, _turns(skeleton)
-    out[at] = quat_product(a[at] * (-1.0, -1.0, -1.0, 1.0), b[at])
-    return out
-
-
-def changed(skeleton: Skeleton, q: Array, change: Array) -> Array:
-    """Return joint values after a change, as in ``Key``."""
-    out, at = q + change, _turns(skeleton)
-    out[at] = quat_product(q[at], change[at])
-    return skeleton.follow(out)
-
-
-def _turns(skeleton: Skeleton) -> NDArray[np.int64]:
-    """Return the places of the quaternions in the joint values, (n, 4)."""
-    variables = skeleton.tables.variables
-    return variables[variables[:, BLOCK] == TURN, BLOCK_Q][:, None].astype(np.int64) + np.arange(4)
+    Args:
+        motion: The clip.
+        holds: Whether the first and the last key hold to the ends of the clip, as in one that begins empty; otherwise
+            the layer fades within ``FADE`` seconds before its first key and after its last one.
+    """
+    if holds:
+        return Layer(relative=True, frames=(0, len(motion) - 1), name=_NAME)
+    return Layer(relative=True, blend=max(round(FADE * motion.fps), 1), name=_NAME)
 
 
 def still_clip(skeleton: Skeleton, q: Array, seconds: float, taken: Sequence[str]) -> Motion:
@@ -208,23 +150,3 @@ def sample(motion: Motion, seconds: float) -> Array:
     first = int(place)
     second = min(first + 1, len(motion) - 1)
     return blend(motion.skeleton, motion.q[first], motion.q[second], place - first)
-
-
-def blend(skeleton: Skeleton, a: Array, b: Array, weight: float, *, follow: bool = True) -> Array:
-    """Return joint values between two poses, from a (weight 0) to b (weight 1); rotations by slerp.
-
-    Args:
-        skeleton: The skeleton.
-        a: Joint values, (nq,).
-        b: Joint values, (nq,).
-        weight: Share of b.
-        follow: Whether mimic joints follow their leaders.
-    """
-    if weight <= 0.0:
-        return np.array(a)
-    if weight >= 1.0:
-        return np.array(b)
-    out = (1.0 - weight) * a + weight * b
-    at = _turns(skeleton)
-    out[at] = times_exp(a[at], weight * rotation_between(a[at], b[at]))
-    return skeleton.follow(out) if follow else out

@@ -19,9 +19,9 @@ from synovia.ik import Solution
 from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton
+from synovia.model.change import blend
 from synovia.model.geometry import Array
 from synovia.solver import FullBody
-from synovia.viewer.editing.clip import blend
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.standin import follow
 from synovia.viewer.editing.state import State

@@ -11,11 +11,12 @@ import numpy as np
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import checked_tolerance
 from synovia.model import Pose, Skeleton
+from synovia.model.change import blend, changed
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.solver import Solver, as_solver
-from synovia.viewer.editing.clip import Play, blend, changed, sample, together
+from synovia.viewer.editing.clip import Play, sample, together
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import place_at_current
 from synovia.viewer.editing.root import Rooted, rooted, with_root_values
@@ -130,7 +131,7 @@ class State:
             return self.pose
         time = self.play.time if seconds is None else seconds
         q = self.clip_values(time)
-        for change in (self.play.layer(self.skeleton, time), self.play.loose):
+        for change in (self.play.change(self.skeleton, time), self.play.loose):
             q = q if change is None else changed(self.skeleton, q, change)
         return Pose.trusted(self.skeleton, q)
 

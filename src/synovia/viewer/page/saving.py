@@ -17,10 +17,12 @@ import numpy as np
 from synovia.draw.render import render
 from synovia.errors import UnsupportedError
 from synovia.files.goals import entry_of, goals_text
+from synovia.files.layers import layers_text
 from synovia.files.poses import save_pose
 from synovia.goals import Goal
 from synovia.io.load import is_bundled
 from synovia.io.save import save_motion
+from synovia.layers import Key
 from synovia.model import Pose
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion
@@ -64,6 +66,25 @@ class Files:
         if not goals:
             raise UnsupportedError("no goal is enabled, so there is no goal to save")
         return goals_text(goals).encode(errors="replace")
+
+    def layer_file(self) -> bytes:
+        """Return the keys on the clip as a layer file, for ``sy.read_layers``.
+
+        Raises:
+            UnsupportedError: If the clip has no keys, they move a root that the clip lacks, or a joint has no name.
+        """
+        with self._state.lock:
+            layer, skeleton = self._state.play.layer, self._state.skeleton
+            own = {skeleton.address(row) for row in range(self._state.rooted.added, len(skeleton))}
+        if not layer.keys:
+            raise UnsupportedError("no pose is keyed, so there is no layer to save")
+        keys: list[Key] = []
+        for key in layer.keys:
+            added = [value for joint, value in key.values.items() if joint not in own]
+            if any(np.abs(value[:-1]).max(initial=0.0) > 0.0 for value in added):
+                raise UnsupportedError("keys move a root that the clip does not have", hint="save the motion")
+            keys.append(Key(key.frame, {joint: value for joint, value in key.values.items() if joint in own}))
+        return layers_text(layer.replace(pose=tuple(keys))).encode(errors="replace")
 
     def pose_file(self) -> bytes:
         """Return the pose as a pose file, with the values of the root mode of ``command_line``."""

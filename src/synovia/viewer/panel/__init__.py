@@ -25,5 +25,5 @@ def tabs(page: Page) -> list[tuple[str, Tab]]:
         ("Solver", SolverTab(page, session.solving)),
         ("Why", Why(page, session.solving)),
         ("Export", Keep(page, Files(session.state, page.command), body)),
-        ("Open", Open(page, poses)),
+        ("Open", Open(page, poses, animation)),
     ]

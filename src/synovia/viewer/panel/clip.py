@@ -177,7 +177,7 @@ class ClipTab(Tab):
         chosen = parts.get(str(self._part.value))
         last = max(len(motion or ()) - 1, 1)
         self._sheet.show(keys, {_BODY: None, **parts}, last)
-        frames = tuple(key.frame for key in keys if key.of(chosen) != frozenset())
+        frames = tuple(key.frame for key in keys if key.frame is not None and self._animation.keyed(key, chosen))
         if frames != self._frames:
             self._list_keys(frames)
 

@@ -1,4 +1,4 @@
-"""The tab *Keep*: download goals, pose, motion, a picture and an offline page, and copy Python code."""
+"""The tab *Keep*: download goals, pose, layer, motion, a picture and an offline page, and copy Python code."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ class Keep(Tab):
         for title, name, content in (
             ("Save goals", "goals.toml", files.goal_file),
             ("Save pose", "pose.json", files.pose_file),
+            ("Save layer", "edit.toml", files.layer_file),
         ):
             self.connect(
                 gui.add_button(title),

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from synovia.errors import UnsupportedError
+from synovia.files.layers import is_layer_file, read_layers
 from synovia.files.poses import load_poses
 from synovia.io.bundled import bundled_names
 from synovia.io.load import format_of, formats
+from synovia.viewer.editing.animation import Animation
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.poses import Poses
 from synovia.viewer.page.style import LARGEST_FILE, PRIMARY, note, safe
@@ -25,17 +27,18 @@ _HELP: Final = (
 
 
 class Open(Tab):
-    """Opens models, and clips and poses for the body of the page.
+    """Opens models, and clips, poses and layers for the body of the page.
 
     Args:
         page: The page.
         poses: Whole poses of the body.
+        animation: The clip, which gets layers of keys.
     """
 
-    def __init__(self, page: Desk, poses: Poses) -> None:
+    def __init__(self, page: Desk, poses: Poses, animation: Animation) -> None:
         """Store what is edited."""
         super().__init__(page)
-        self._poses = poses
+        self._poses, self._animation = poses, animation
 
     def build(self) -> None:
         """Add the controls."""
@@ -69,6 +72,13 @@ class Open(Tab):
         folder = tempfile.mkdtemp(dir=self.page.host.folder)  # another page may have sent a file of the same name
         path = Path(folder) / name
         path.write_bytes(file.content)
+        if path.suffix.lower() in (".toml", ".json") and is_layer_file(path):
+            layers = read_layers(path, self._animation.rooted.skeleton)
+            if len(layers) != 1:
+                raise UnsupportedError("layers of a page", value=len(layers), expected="one, with keys")
+            self._animation.set_layer(layers[0])
+            self.page.notify(f"Put the keys of {path.name} on the clip.")
+            return
         if path.suffix.lower() == ".json":
             poses = load_poses(path, self._poses.given)
             self._poses.add(poses)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from synovia.layers import Key
 from synovia.viewer.editing.animation import Animation
-from synovia.viewer.editing.clip import Key
 from synovia.viewer.page.style import safe
 from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import hidden_field
@@ -41,7 +41,11 @@ class Sheet:
             last: Last frame of the clip.
         """
         self._parts = list(parts.values())
-        self._html.content = sheet_html(keys, parts, last, self._uuid)
+        frames = {
+            label: [key.frame for key in keys if key.frame is not None and self._animation.keyed(key, part)]
+            for label, part in parts.items()
+        }
+        self._html.content = sheet_html(frames, last, self._uuid)
 
     def _used(self, numbers: list[int]) -> None:
         """Move or copy a key, or go to a frame.
@@ -60,18 +64,16 @@ class Sheet:
             self._animation.move_key(frame, to, copy=copy == 1, part=self._parts[row])
 
 
-def sheet_html(keys: Sequence[Key], parts: Mapping[str, Part], last: int, uuid: str) -> str:
+def sheet_html(keyed: Mapping[str, Sequence[int]], last: int, uuid: str) -> str:
     """Return the sheet of keys as HTML.
 
     Args:
-        keys: The keys.
-        parts: Parts of the body by label.
+        keyed: Frames of the keys of each part of the body, by its label.
         last: Last frame of the clip.
         uuid: Identifier of the text field that gets what was done.
     """
     rows: list[str] = []
-    for label, part in parts.items():
-        frames = [key.frame for key in keys if key.of(part) != frozenset()]
+    for label, frames in keyed.items():
         marks = "".join(
             f'<i data-frame="{frame}" title="Frame {frame}" style="left:{100.0 * frame / last:.2f}%"></i>'
             for frame in frames

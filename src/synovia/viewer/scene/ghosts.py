@@ -136,7 +136,7 @@ class Onion:
             away = [self.every * (number + 1) for number in range(len(_OPACITIES))]
             before, after = [now - step for step in away], [now + step for step in away]
         else:
-            keyed = [key.frame for key in play.keys]
+            keyed = [key.frame for key in play.keys if key.frame is not None]
             before, after = [at for at in keyed[::-1] if at < now], [at for at in keyed if at > now]
         return {
             (side, number): frame

@@ -47,7 +47,7 @@ class ClipPath:
             if state == self._drawn:
                 return
             first, last = play.span
-            keyed = [key.frame / play.motion.fps for key in play.keys]
+            keyed = [key.frame / play.motion.fps for key in play.keys if key.frame is not None]
         times = np.linspace(first, last, min(play.end - play.first + 1, _MOST)).tolist()
         line, dots = self._places(row, times), self._places(row, keyed)
         self._drawn = state

@@ -1,0 +1,172 @@
+"""From the description of a job to its command: options, arguments, and the job that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from typing import Any, Final, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from synovia.cli import completion
+from synovia.cli.command import Argument, Command
+from synovia.cli.running import perform
+from synovia.cli.values import typed
+from synovia.jobs.base import UsageError
+from synovia.jobs.job import Running, Verb, running_options
+from synovia.jobs.options import Flag, Option, flag_of, options_of
+from synovia.jobs.shared import JSON
+
+_K = TypeVar("_K")
+SOURCES: Final = "sources"
+AS_JSON: Final = "as_json"
+_OF_RUNNING: Final = tuple(one.name for one in fields(Running))
+_OFFERS: Final = {
+    "models": completion.models, "joints": completion.joints, "targets": completion.targets,
+    "solvers": completion.solvers, "roots": completion.roots,
+}  # fmt: skip
+
+
+def command_of(name: str, verb: Verb) -> click.Command:
+    """Return the command of a description.
+
+    Args:
+        name: Its name.
+        verb: The description.
+    """
+    parameters: list[click.Parameter] = [_argument(SOURCES, verb.sources, several=verb.several)]
+    parameters += [_argument(field, said) for field, said, _ in verb.options() if said.positional]
+    parameters += _options(_ordered(verb))
+    parameters.append(_json_option(prints_one=verb.prints_json))
+
+    def invoke(**given: Any) -> int:
+        return _invoke(verb, given)
+
+    return Command(name, params=parameters, callback=invoke, help=verb.about)
+
+
+def with_options(kind: type[_K]) -> Callable[[Callable[[_K], int | None]], click.Command]:
+    """Return a decorator that makes a command of a function, which gets all options as one object.
+
+    Args:
+        kind: Class of the object, whose fields describe the options.
+    """
+
+    def decorate(function: Callable[[_K], int | None]) -> click.Command:
+        own = list(options_of(kind))
+        parameters: list[click.Parameter] = [_argument(name, said) for name, said, _ in own if said.positional]
+        parameters += _options([one for one in own if not one[1].positional])
+
+        def invoke(**given: Any) -> int | None:
+            return function(kind(**_without_none(given)))
+
+        return Command(function.__name__, params=parameters, callback=invoke, help=function.__doc__)
+
+    return decorate
+
+
+def _ordered(verb: Verb) -> list[tuple[str, Option, Any]]:
+    """Return name, description and default of each option of a command, in the order of the help.
+
+    Options that name inputs come before the output, and the own options of its jobs before those that say how they run.
+    """
+    own = [one for one in verb.options() if not one[1].positional]
+    inputs = [(name, said, None) for name, said in verb.inputs.items()]
+    running = list(running_options(verb.jobs[0]))
+    first = [one for one in running if one[1].rank < 1]
+    main = [one for one in own if one[1].rank < 0]
+    rest = [one for one in own if one[1].rank >= 0]
+    return [*main, *inputs, *first, *rest, *(one for one in running if one[1].rank > 0)]
+
+
+def _options(described: Iterable[tuple[str, Option, Any]]) -> list[click.Parameter]:
+    """Return the options of descriptions."""
+    return [_option(name, said, default) for name, said, default in described]
+
+
+def _option(name: str, said: Option, default: Any) -> click.Option:
+    """Return the option of a description.
+
+    Args:
+        name: Its name among the arguments of the command.
+        said: The description.
+        default: Its default.
+    """
+    names = list(said.names) or [flag_of(name, said)]
+    more: dict[str, Any] = {"help": said.help, "required": said.required}
+    if isinstance(said.kind, Flag):
+        if said.kind.both:
+            names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
+            more["default"] = default  # None: neither
+        else:
+            more["is_flag"] = True
+    else:
+        more |= {"metavar": said.metavar, "type": typed(said.kind), "multiple": said.repeats}
+    if said.completes:
+        more["shell_complete"] = _OFFERS[said.completes]
+    if said.shown:
+        more["show_default"] = said.shown
+    if default is not None and default != ():
+        more["default"] = default
+    return click.Option([*names, name], **more)
+
+
+def _argument(name: str, said: Option, *, several: bool = False) -> click.Argument:
+    """Return the argument of a description; ``several`` if it takes as many as there are."""
+    more: dict[str, Any] = {"shell_complete": _OFFERS[said.completes]} if said.completes else {}
+    count = -1 if several else 1
+    return Argument([name], help=said.help, metavar=said.metavar, nargs=count, required=said.required, **more)
+
+
+def _json_option(*, prints_one: bool) -> click.Option:
+    """Return the option ``--json``; ``prints_one`` if the command has an object for a single input."""
+    said = JSON if prints_one else replace(JSON, help="For many inputs: print a line of JSON for each.")
+    return _option(AS_JSON, said, False)
+
+
+def _invoke(verb: Verb, given: dict[str, Any]) -> int:
+    """Do what a command line asks for, and return the exit code."""
+    ctx = click.get_current_context()
+    on_line = [name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    sources, as_json = given.pop(SOURCES), given.pop(AS_JSON)
+    sources = list(sources) if verb.several else [sources]
+    running = {name: given.pop(name) for name in _OF_RUNNING}
+    if verb.takes_output and running["output"] is None and len(sources) > 1:
+        running["output"] = sources.pop()
+    try:
+        how = Running(**_without_none(running))
+        job, sources = verb.made(_without_none(given), sources, on_line)
+        _check_needs(verb, given, on_line)
+        return perform(job, sources, how, as_json=as_json, prints_json=verb.prints_json)
+    except UsageError as error:
+        raise _usage(error, ctx) from error
+
+
+def _check_needs(verb: Verb, given: Mapping[str, Any], on_line: Iterable[str]) -> None:
+    """Refuse options without the flag that they need.
+
+    Raises:
+        UsageError: If there is one.
+    """
+    described = {name: said for name, said, _ in verb.options()}
+    for name in on_line:
+        said = described.get(name)
+        if said is not None and said.needs and not given.get(said.needs):
+            needed = flag_of(said.needs, described[said.needs])
+            raise UsageError(f"expected {needed} with this option.", flag_of(name, said))
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are given or have a default."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _usage(error: UsageError, ctx: click.Context) -> click.UsageError:
+    """Return the error of the command line."""
+    if not error.option:
+        return click.UsageError(error.what, ctx)
+    for parameter in ctx.command.params:
+        if error.option.startswith("--") and error.option in parameter.opts:
+            return click.BadParameter(error.what, ctx, parameter)
+    return click.BadParameter(error.what, ctx, param_hint=f"'{error.option}'")

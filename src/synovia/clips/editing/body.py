@@ -1,0 +1,198 @@
+"""The body of an edited clip: which joints belong to its trunk and limbs, which feet stand, and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.clips.loosened import widened
+from synovia.errors import InputError, UnsupportedError
+from synovia.model import Kind, Skeleton
+from synovia.model.feet import contact_spans, feet_of, up_axis
+from synovia.model.limits import SwingTwist
+from synovia.model.motion import Motion
+from synovia.model.pose import inside_limits
+from synovia.model.root import free_root
+from synovia.model.tree import ancestors
+
+Bools = NDArray[np.bool_]
+_FORK: Final = 0.25  # of the body's size: a branch that is longer is a limb, and where two of them meet is the trunk
+_STILL: Final = 1e-6  # radians or length units in a whole clip
+_OUTSIDE: Final = 1e-9  # radians or length units beyond a limit
+LIMB: Final = 0.02  # weight of a joint of a limb that has a goal, beside 1 for the trunk and other limbs
+_SHOULDER: Final = 10.0  # factor of a shoulder's weight beside the other joints of the arm, which move first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlantedFoot:
+    """A foot, and when it stands in the clip.
+
+    Args:
+        head: Row of its joint, the ankle.
+        points: Rows of all its points.
+        stands: Frames in which it stands, (T,).
+    """
+
+    head: int
+    points: tuple[int, ...]
+    stands: Bools
+
+
+class Body:
+    """The body of a clip.
+
+    Args:
+        motion: The clip.
+        feet: The joint of each foot (the ankle); None to find them by roles and names, empty for none.
+        up: As in ``foot_lock``.
+    """
+
+    def __init__(self, motion: Motion, feet: Sequence[str | int] | None, up: str | None) -> None:
+        """Find limits that the clip leaves."""
+        self.given, self.fps = motion.skeleton, motion.fps
+        self.outside = _outside(motion)
+        self.skeleton = _with_wider_limits(motion, self.outside)
+        self.top = free_root(self.given.joints, self.given.parents)  # row of the free joint at the root, if any
+        self._motion, self._names, self._up = motion, feet, up
+        if self.top is not None and _turns_below(motion, self.top):
+            joints = list(self.skeleton.joints)
+            joints[self.top] = replace(joints[self.top], limit=SwingTwist((0.0, 0.0), (0.0, 0.0), (0.0, 0.0)))
+            self.skeleton = self.skeleton.with_joints(joints)
+
+    @cached_property
+    def feet(self) -> tuple[PlantedFoot, ...]:
+        """The feet, and when they stand."""
+        return _planted(self._motion, self._names, self._up)
+
+    @cached_property
+    def trunk(self) -> frozenset[int]:
+        """Rows at which two or more limbs meet, and all above them."""
+        skeleton = self.given
+        below = np.zeros(len(skeleton))  # the longest way down from each joint
+        for row in range(len(skeleton) - 1, 0, -1):
+            above = skeleton.parents[row]
+            if above >= 0:
+                below[above] = max(below[above], below[row] + skeleton.lengths[row])
+        first = 0 if self.top is None else self.top
+        while self.top is not None and len(skeleton.children[first]) == 1:
+            first = skeleton.children[first][0]  # files put the body far below a root joint of their own
+        least = _FORK * (below[first] or skeleton.size)
+        out: set[int] = set()
+        for row, children in enumerate(skeleton.children):
+            long = [child for child in children if below[child] + skeleton.lengths[child] > least]
+            if len(long) > 1:
+                out.update(ancestors(skeleton.parents, row))
+        return frozenset(out)
+
+    @cached_property
+    def still(self) -> frozenset[int]:
+        """Rows of joints that the clip never moves, though it moves others of their limb, or of the trunk.
+
+        They are joints of the file and not of the body, such as a hip that a recording does not have.
+        """
+        skeleton, groups = self.given, dict[int, list[int]]()
+        for row, joint in enumerate(skeleton.joints):
+            if joint.kind.v_size and row != self.top:
+                limb = self.limb(row)
+                groups.setdefault(limb[-1] if limb else -1, []).append(row)
+        each = np.ptp(self._motion.q, axis=0)
+        out: set[int] = set()
+        for rows in groups.values():
+            spans = {row: float(each[skeleton.q_slice(row)].max(initial=0.0)) for row in rows}
+            if max(spans.values()) > _STILL:
+                out.update(row for row, span in spans.items() if span <= _STILL)
+        return frozenset(out)
+
+    def limb(self, row: int) -> tuple[int, ...]:
+        """Return the rows from a joint up to the trunk, its own first; none for a joint of the trunk."""
+        rows: list[int] = []
+        while row >= 0 and row not in self.trunk and row != self.top:
+            rows.append(row)
+            row = self.given.parents[row]
+        return tuple(rows)
+
+    def weights(self, rows: Sequence[int], limbs: frozenset[int]) -> dict[int, float]:
+        """Return how strongly joints stay at the clip, by row, 1 the strongest.
+
+        Args:
+            rows: The joints.
+            limbs: Those among them that belong to limbs with goals.
+        """
+        shoulders = {row for role, row in self.given.role_rows.items() if role.endswith("_shoulder")}
+        out = dict.fromkeys(rows, 1.0)
+        for row in limbs & out.keys():
+            out[row] = LIMB * (_SHOULDER if row in shoulders else 1.0)
+        return out
+
+
+def _turns_below(motion: Motion, top: int) -> bool:
+    """Return whether the free joint at the root never turns, and the body turns at a joint right below it.
+
+    Such a root only carries the body along, as one that is added above a root of the file.
+    """
+    skeleton, q = motion.skeleton, motion.q
+    turn = q[:, skeleton.q_slice(top)][:, 3:]
+    if np.abs(turn - (0.0, 0.0, 0.0, 1.0)).max(initial=0.0) > 0.0 or skeleton.joints[top].limit is not None:
+        return False
+    row = top
+    while len(below := skeleton.children[row]) > 0:
+        row = below[0]
+        if skeleton.joints[row].kind is not Kind.FIXED or len(below) > 1:
+            break
+    turns = skeleton.joints[row].kind in (Kind.BALL, Kind.FREE)
+    return turns and bool(np.ptp(q[:, skeleton.q_slice(row)][:, -4:], axis=0).max(initial=0.0) > _STILL)
+
+
+def _planted(motion: Motion, names: Sequence[str | int] | None, up: str | None) -> tuple[PlantedFoot, ...]:
+    """Return the feet of a clip and when they stand; none if the body has no feet, or the clip does not show them."""
+    skeleton = motion.skeleton
+    if len(motion) < 2 or (names is not None and not len(names)):
+        return ()
+    try:
+        found = feet_of(skeleton, names)
+        axis = up_axis(skeleton, motion.positions(), found, up, motion.name)
+    except (UnsupportedError, InputError):
+        if names is not None or up is not None:
+            raise
+        return ()
+    places = motion.rigid().positions()
+    out: list[PlantedFoot] = []
+    for foot in found:
+        line = ancestors(skeleton.parents, foot.joints[0])
+        leg = float(skeleton.lengths[list(line[:2])].sum()) or None
+        stands = np.zeros(len(motion), bool)
+        for spans in contact_spans(places[:, list(foot.joints)], np.eye(3)[axis], motion.fps, leg=leg):
+            for first, end in spans:
+                stands[first:end] = True
+        out.append(PlantedFoot(foot.joints[0], foot.points, stands))
+    return tuple(out)
+
+
+def _outside(motion: Motion) -> dict[int, Bools]:
+    """Return the joints that the clip moves outside their limits, by row, and in which frames, (T,)."""
+    skeleton, q = motion.skeleton, motion.q
+    inside = inside_limits(skeleton, np.array(q))
+    off = np.abs(inside - q) > _OUTSIDE
+    out: dict[int, Bools] = {}
+    for row, joint in enumerate(skeleton.joints):
+        frames: Bools = np.asarray(off[:, skeleton.q_slice(row)].any(axis=1))
+        if joint.limit is not None and joint.mimic is None and frames.any():
+            out[row] = frames
+    return out
+
+
+def _with_wider_limits(motion: Motion, outside: dict[int, Bools]) -> Skeleton:
+    """Return the skeleton with limits that contain the clip."""
+    if not outside:
+        return motion.skeleton
+    joints = list(motion.skeleton.joints)
+    for row in outside:
+        at = motion.skeleton.q_slice(row)
+        values = motion.q[:, max(at.start, at.stop - 4) : at.stop]
+        joints[row] = replace(joints[row], limit=widened(joints[row].limit, values)[0])
+    return motion.skeleton.with_joints(joints)

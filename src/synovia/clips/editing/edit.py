@@ -1,0 +1,262 @@
+"""``sy.edit``: a clip with layers. Each layer sees the result of those before it; frames of no layer keep every bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.arguments import check_kind
+from synovia.clips.editing.body import Body
+from synovia.clips.editing.layered import LayerOnClip, LayerResult
+from synovia.clips.editing.problems import Options, errors_of
+from synovia.errors import InputError, SynoviaError, restated
+from synovia.ik.interrupts import Watch, deadline_of
+from synovia.ik.solution import length_text
+from synovia.layers import Layer
+from synovia.model.feet import frames_text
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.pose import world_frames
+from synovia.text import counted, first_few
+
+Bools = NDArray[np.bool_]
+CAUSES: Final = ("missed", "limits", "feet", "stretch", "room")
+_MOVED: Final = 1e-3  # of the body's size: a foot that moves farther has left its place
+
+
+@dataclass(frozen=True, slots=True)
+class EditFinding:
+    """One thing about an edit that a user should know.
+
+    Args:
+        layer: Label of the layer, empty for the whole clip.
+        cause: ``"missed"`` (a goal), ``"limits"``, ``"feet"`` (one that stands has moved), ``"stretch"`` (animated
+            scale), or ``"room"`` (a fade is longer than the clip).
+        frames: The frames in which it shows.
+        text: A sentence with the figures.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> still = sy.Motion(body, [body.rest_q] * 9, 30.0)
+        >>> far = sy.Layer({"left_hand": (9.0, 1.0, 0.0)}, frames=(4, 4))
+        >>> sy.edit(still, far).findings[0].cause
+        'missed'
+    """
+
+    layer: str
+    cause: str
+    frames: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edited:
+    """A clip with layers.
+
+    Args:
+        motion: The edited clip, on the skeleton of the given one.
+        reached: Whether every goal of the layers that act in a frame is met, (T,); True where no layer acts.
+        acts: Whether a layer acts in a frame, (T,). All other frames are those of the given clip, bit for bit.
+        findings: What a user should know.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> still = sy.Motion(body, [body.rest_q] * 90, 30.0)
+        >>> edited = sy.edit(still, sy.Layer({"left_hand": (0, 0.1, 0)}, frames=(30, 60), blend=10, relative=True))
+        >>> edited.reached.all().item(), edited.acts.sum().item()
+        (True, 49)
+    """
+
+    motion: Motion
+    reached: Bools
+    acts: Bools
+    findings: tuple[EditFinding, ...]
+
+    @property
+    def missed_frames(self) -> tuple[int, ...]:
+        """Frames in which a goal is missed."""
+        return tuple(np.flatnonzero(~self.reached).tolist())
+
+    def report(self) -> str:
+        """Return what the edit has changed, and the findings, as text."""
+        total, acting = len(self.motion), int(self.acts.sum())
+        lines = [
+            f"{counted(acting, 'frame')} of {total} changed; {counted(total - acting, 'frame')} as before, bit for bit"
+        ]
+        lines.append(
+            "all goals are met" if self.reached.all() else f"{counted(len(self.missed_frames), 'frame')} miss a goal"
+        )
+        for finding in self.findings:
+            place = f"{finding.layer}: " if finding.layer else ""
+            lines.append(f"{place}{finding.text} (frames {frames_text(finding.frames)})")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        """Return how many frames have changed, and how many reach their goals."""
+        total, acting, missed = len(self.motion), int(self.acts.sum()), len(self.missed_frames)
+        return f"<Edited: {acting} of {total} frames changed, {missed} missed>"
+
+
+def edit(
+    motion: Motion,
+    layers: Layer | Iterable[Layer],
+    *,
+    feet: Sequence[str | int] | None = None,
+    up: str | None = None,
+    tolerance: tuple[float, float] | None = None,
+    deadline: float | None = None,
+) -> Edited:
+    """Change a part of a clip and keep the rest.
+
+    Layers are applied in order; each sees the result of those before it. Frames in which no layer acts keep their joint
+    values bit for bit. In the other frames, joints stay as near to the clip as the goals allow: first only the limbs
+    with goals move, and the whole body if these do not reach. Feet that no goal addresses keep their places, so that
+    feet that stand do not slide.
+
+    Values of a clip outside the limits of its joints stay so, and a finding says it.
+
+    Args:
+        motion: The clip.
+        layers: One layer or several.
+        feet: The joint of each foot (the ankle); None to find them by roles and names, ``()`` to let feet go.
+        up: The axis that points up, ``"x"``, ``"y"`` or ``"z"``, to find feet that stand; None for that of the file, or
+            else that of the clip.
+        tolerance: As in ``IK``.
+        deadline: Seconds after which frames that are left stay as they are, and count as missed.
+
+    Raises:
+        InputError: If a layer does not fit the clip; the message names it.
+        UnknownNameError: If a joint does not exist.
+
+    References:
+        Lee & Shin (1999), *A hierarchical approach to interactive motion editing for human-like figures*.
+
+    Example:
+        >>> import synovia as sy
+        >>> walk = sy.load_motion("walk.bvh")  # doctest: +SKIP
+        >>> wave = sy.Layer({"left_hand": (0.3, 1.6, 0.2)}, frames=(30, 60), blend=10)  # doctest: +SKIP
+        >>> sy.save_motion(sy.edit(walk, wave).motion, "waving.bvh")  # doctest: +SKIP
+    """
+    check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
+    wanted = _as_layers(layers)
+    options = Options(Watch(deadline_of(deadline)), tolerance)
+    acting = [(i, layer) for i, layer in enumerate(wanted) if not layer.empty]
+    count = len(motion)
+    if not acting or not count:
+        for i, layer in acting:
+            raise InputError("the clip has no frames", where=_place(i, layer))
+        return Edited(motion, np.ones(count, bool), np.zeros(count, bool), ())
+    body = Body(motion, feet, up)
+    q, results = motion.q.copy(), list[tuple[Layer, LayerResult]]()
+    for i, layer in acting:
+        try:
+            earlier = [result for _, result in results]
+            result = LayerOnClip(body, q, layer, earlier, options).apply()
+        except SynoviaError as error:
+            raise restated(error, type(error), ": ".join(filter(None, (_place(i, layer), error.where)))) from error
+        q = result.q
+        results.append((layer, result))
+    acts, reached = np.zeros(count, bool), np.ones(count, bool)
+    findings: list[EditFinding] = []
+    for layer, result in results:
+        acts[result.frames] = True
+        later = (result.q[result.frames] != q[result.frames]).any()
+        if result.asked and (later or result.missed.any()):
+            findings += _misses(body, q, layer, result, tolerance, reached)
+        findings += _findings(body, motion, layer, result)
+    findings += _about_the_clip(motion, body, acts)
+    edited = Motion(motion.skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
+    return Edited(edited, reached, acts, tuple(findings))
+
+
+def _as_layers(layers: Any) -> tuple[Layer, ...]:
+    """Return layers as a tuple.
+
+    Raises:
+        InputError: If one is no layer.
+    """
+    if isinstance(layers, Layer):
+        return (layers,)
+    given: Any = layers
+    if isinstance(layers, str | dict) or not isinstance(layers, Iterable):
+        expected = "layers, such as [Layer({'left_hand': place}, frames=(3, 9))]"
+        raise InputError("layers", value=given, expected=expected)
+    out = tuple(given)
+    for i, layer in enumerate(out):
+        check_kind(f"layers[{i}]", layer, Layer, "sy.Layer({joint: place}, frames=(first, last)) makes one")
+    return out
+
+
+def _place(i: int, layer: Layer) -> str:
+    """Return which layer an error concerns."""
+    return f"layers[{i}]" if layer.name is None else f"layers[{i}] ({layer.name})"
+
+
+def _misses(
+    body: Body,
+    q: Array,
+    layer: Layer,
+    result: LayerResult,
+    tolerance: tuple[float, float] | None,
+    reached: Bools,
+) -> list[EditFinding]:
+    """Return a finding for each goal of a layer that the edited clip (T, nq) misses, and mark the frames."""
+    errors, most = errors_of(body, q[result.frames], result.asked, tolerance)
+    out: list[EditFinding] = []
+    for k, one in enumerate(result.asked):
+        off = (errors[:, k] > most[k]).any(axis=1) & result.aimed
+        if not off.any():
+            continue
+        reached[result.frames[off]] = False
+        worst = int(np.argmax((errors[:, k] / most[k]).max(axis=1) * off))
+        length, angle = np.where(errors[worst, k] > most[k], errors[worst, k], 0.0).tolist()
+        say = partial(length_text, meters_per_unit=body.given.meters_per_unit)
+        text = f"{one.goal.label} {one.goal.describe_miss(length, angle, say)} in frame {result.frames[worst]}"
+        out.append(EditFinding(layer.label, "missed", tuple(result.frames[off].tolist()), text))
+    return out
+
+
+def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> list[EditFinding]:
+    """Return findings about keys at limits, feet that have left their places, and fades that are cut off."""
+    out: list[EditFinding] = []
+    frames = tuple(result.frames.tolist())
+    if result.cut:
+        names = first_few([body.given.joint_names[row] for row in result.cut])
+        out.append(EditFinding(layer.label, "limits", frames, f"keys of {names} are outside limits, and stay at them"))
+    for foot in result.feet:
+        places, before = (
+            world_frames(body.skeleton, values[result.frames])[:, foot.head, 9:] for values in (result.q, motion.q)
+        )
+        away = np.linalg.norm(places - before, axis=1) * foot.stands[result.frames]
+        off = away > _MOVED * body.given.size
+        if off.any():
+            far = length_text(float(away.max()), body.given.meters_per_unit)
+            text = f"{body.given.joint_names[foot.head]} stands in the clip, and moves by up to {far}"
+            out.append(EditFinding(layer.label, "feet", tuple(result.frames[off].tolist()), text))
+    first, last = layer.bounds(len(motion))
+    short = [frame for frame, room in ((0, first), (len(motion) - 1, len(motion) - 1 - last)) if 0 < room < layer.blend]
+    if short:
+        text = f"a fade of {layer.blend} frames has no room, and begins or ends outside the clip"
+        out.append(EditFinding(layer.label, "room", tuple(short), text))
+    return out
+
+
+def _about_the_clip(motion: Motion, body: Body, acts: Bools) -> list[EditFinding]:
+    """Return findings about values of the clip outside limits, and animated scale."""
+    out: list[EditFinding] = []
+    if body.outside:
+        names = first_few([body.given.joint_names[row] for row in body.outside])
+        frames: Bools = np.any(list(body.outside.values()), axis=0)
+        text = f"the clip is outside the limits of {names}, and stays so"
+        out.append(EditFinding("", "limits", tuple(np.flatnonzero(frames).tolist()), text))
+    if motion.stretch is not None:
+        text = "goals were met on rigid bones: animated scale may move them"
+        out.append(EditFinding("", "stretch", tuple(np.flatnonzero(acts).tolist()), text))
+    return out

@@ -1,0 +1,163 @@
+"""Keys of a layer: values of joints at some frames, and what they change in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError
+from synovia.layers import Key, Layer
+from synovia.model import Skeleton
+from synovia.model.change import blend, change_between, no_change, smooth
+from synovia.model.geometry import UNIT_SLACK, Array
+
+Bools = NDArray[np.bool_]
+_ROUNDING = 1e-15  # error of a normalized length
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curve:
+    """Keys of joints that have them at the same frames.
+
+    Args:
+        columns: Which joint values are keyed, (nq,).
+        first: Frame from which the change of the first key holds.
+        last: Frame to which the change of the last key holds.
+        at: Frames of the keys, (k,); none if one key holds in all frames.
+        changes: Their changes, (k, nq).
+        values: Values of the key that holds in all frames, (nq,); None if the change is the same in all frames.
+    """
+
+    columns: Bools
+    first: int
+    last: int
+    at: Array
+    changes: Array
+    values: Array | None = None
+
+
+class KeyCurves:
+    """What the keys of a layer change.
+
+    Args:
+        skeleton: The skeleton.
+        layer: The layer.
+        q: Joint values of the clip below, (T, nq).
+
+    Raises:
+        InputError: If a value does not fit its joint, or a key is beyond the clip.
+        UnknownNameError: If a joint does not exist.
+    """
+
+    def __init__(self, skeleton: Skeleton, layer: Layer, q: Array) -> None:
+        """Sort the keys by joints."""
+        self._skeleton, self._layer = skeleton, layer
+        self._curves = [
+            self._curve(rows, [layer.keys[k] for k in keys], q) for rows, keys in _groups(skeleton, layer.keys)
+        ]
+
+    def at(self, frames: Array, below: Array) -> Array:
+        """Return what the keys change, (n, nq), at frames of the clip, which may lie between whole ones.
+
+        Args:
+            frames: The frames, (n,).
+            below: Joint values of the clip there, (n, nq).
+        """
+        layer, still = self._layer, no_change(self._skeleton)
+        out = np.tile(still, (len(frames), 1))
+        for curve in self._curves:
+            change = self._unfaded(curve, frames, below)
+            away = np.maximum(np.maximum(curve.first - frames, frames - curve.last), 0.0)
+            share = np.where(away > 0.0, 0.0, 1.0)
+            if layer.blend:
+                share = np.asarray(smooth(np.clip(1.0 - away / layer.blend, 0.0, 1.0)), np.float64)
+            faded = blend(
+                self._skeleton, np.broadcast_to(still, change.shape), change, layer.weight * share, follow=False
+            )
+            out[:, curve.columns] = faded[:, curve.columns]
+        return out
+
+    def _unfaded(self, curve: _Curve, frames: Array, below: Array) -> Array:
+        """Return what the keys of some joints change without fades, (n, nq)."""
+        if curve.values is not None:
+            return change_between(self._skeleton, below, np.where(curve.columns, curve.values, below))
+        if len(curve.changes) == 1:
+            return np.repeat(curve.changes, len(frames), axis=0)
+        after = np.clip(np.searchsorted(curve.at, frames, side="right"), 1, len(curve.at) - 1)
+        before = after - 1
+        part = np.clip((frames - curve.at[before]) / (curve.at[after] - curve.at[before]), 0.0, 1.0)
+        share = np.asarray(smooth(part), np.float64)
+        return blend(self._skeleton, curve.changes[before], curve.changes[after], share, follow=False)
+
+    def _curve(self, rows: Sequence[int], keys: Sequence[Key], q: Array) -> _Curve:
+        """Return the curve of joints with the same keys."""
+        layer, skeleton, columns = self._layer, self._skeleton, columns_of(self._skeleton, rows)
+        first, last = layer.bounds(len(q))
+        if len(keys) > 1 and keys[0].frame is None:
+            name = skeleton.joint_keys[rows[0]]
+            raise InputError(f"keys of joint {name!r}", expected="a key for all frames, or keys at frames")
+        if keys[0].frame is None and not layer.relative:
+            values = _with_values(skeleton, q[0], keys[0], rows)
+            return _Curve(columns, first, last, np.zeros(0), np.zeros((0, len(values))), values)
+        at: list[int] = []
+        changes: list[Array] = []
+        for key in keys:
+            frame = 0 if key.frame is None else key.frame
+            if frame >= len(q):
+                raise InputError("frame of a key", value=frame, expected=f"0 to {len(q) - 1}")
+            own = no_change(skeleton) if layer.relative else q[frame]
+            values = _with_values(skeleton, own, key, rows)
+            changes.append(values if layer.relative else change_between(skeleton, own, values))
+            at.append(frame)
+        if layer.frames is None and keys[0].frame is not None:
+            first, last = at[0], at[-1]
+        return _Curve(columns, first, last, np.array(at, np.float64), np.array(changes))
+
+
+def columns_of(skeleton: Skeleton, rows: Sequence[int]) -> Bools:
+    """Return which joint values belong to some joints, (nq,)."""
+    out = np.zeros(skeleton.nq, bool)
+    for row in rows:
+        out[skeleton.q_slice(row)] = True
+    return out
+
+
+def _groups(skeleton: Skeleton, keys: Sequence[Key]) -> list[tuple[list[int], tuple[int, ...]]]:
+    """Return the joints that have the same keys, as rows, and the numbers of these keys."""
+    by_row: dict[int, list[int]] = {}
+    for k, key in enumerate(keys):
+        for row in skeleton.by_row(key.values, "pose"):
+            by_row.setdefault(row, []).append(k)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for row, own in by_row.items():
+        groups.setdefault(tuple(own), []).append(row)
+    return [(rows, own) for own, rows in groups.items()]
+
+
+def _with_values(skeleton: Skeleton, q: Array, key: Key, rows: Sequence[int]) -> Array:
+    """Return joint values with those of a key for some joints.
+
+    Raises:
+        InputError: If a value has another size than its joint's, or a quaternion is not of length 1.
+    """
+    out = q.copy()
+    for row, value in skeleton.by_row(key.values, "pose").items():
+        if row not in rows:
+            continue
+        at = skeleton.q_slice(row)
+        name = f"value of joint {skeleton.joint_keys[row]!r}"
+        if (at.stop - at.start, len(value)) == (7, 4):  # the rotation of a free joint, which keeps its place
+            at = slice(at.stop - 4, at.stop)
+        if at.stop - at.start != len(value):
+            raise InputError(name, value=value.tolist(), expected=f"{at.stop - at.start} numbers")
+        out[at] = value
+        if len(value) >= 4:
+            length = float(np.linalg.norm(value[-4:]))
+            if not abs(length - 1.0) <= UNIT_SLACK:
+                raise InputError(name, value=value[-4:].tolist(), expected="a unit quaternion x, y, z, w")
+            if abs(length - 1.0) > _ROUNDING:
+                out[at.stop - 4 : at.stop] = value[-4:] / length
+    return out

@@ -1,0 +1,389 @@
+"""One layer on a clip: keys move joints, then goals are solved frame by frame around the clip.
+
+In a fade, goals move on straight lines and shortest arcs between the clip's own places and their targets. Where joints
+would jerk on the way, as a limb that was straight does, or cannot follow it, the change at the nearest frame of the
+layer is faded instead, joint by joint, and only feet are solved. Goals whose fade has no targets between, such as
+bounds, fade so as well.
+
+References:
+    Lee & Shin (1999), *A hierarchical approach to interactive motion editing for human-like figures*; Witkin & Popović
+    (1995), *Motion warping*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.clips.editing.body import Body, PlantedFoot
+from synovia.clips.editing.keys import KeyCurves, columns_of
+from synovia.clips.editing.problems import Asked, Options, Problems, Stage
+from synovia.clips.editing.smoothness import Moved, without_fast_parts
+from synovia.errors import InputError
+from synovia.goals import Goal, PoseGoal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.layers import Layer, LayerTarget
+from synovia.model import Skeleton
+from synovia.model.change import blend, change_between, changed, no_change, smooth
+from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.pose import inside_limits, world_frames
+from synovia.model.tree import ancestors
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+_LEAD: Final = 8  # steps from the clip to targets that the first frame has at once
+_JERK: Final = 1.8  # times the acceleration of a smooth fade, or of the clip, from which joints jerk
+_WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds over which changes that jerk are smoothed, one after the other
+_SHORTEST: Final = 0.2  # seconds of a fade with which changes are compared in a layer without one
+_CUT: Final = 1e-6  # radians or length units by which a key must exceed a limit to be told
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerResult:
+    """What one layer has changed.
+
+    Args:
+        q: Joint values of the whole clip, (T, nq).
+        frames: Frames in which the layer acts, (n,).
+        asked: Its goals, with their targets in these frames.
+        missed: Which of these frames miss a goal, (n,).
+        aimed: Which of these frames have targets, (n,); in the others the change of the joints is faded.
+        feet: Feet that kept their places.
+        cut: Joints whose keys were outside limits.
+    """
+
+    q: Array
+    frames: Ints
+    asked: tuple[Asked, ...]
+    missed: Bools
+    aimed: Bools
+    feet: tuple[PlantedFoot, ...]
+    cut: tuple[int, ...]
+
+
+class LayerOnClip:
+    """A layer that is applied to a clip.
+
+    Args:
+        body: The body of the clip.
+        q: The clip below the layer, (T, nq).
+        layer: The layer.
+        earlier: Results of the layers below. Their goals stay met where those of this layer allow it.
+        options: When to stop, and the tolerance.
+
+    Raises:
+        InputError: If the layer does not fit the clip.
+        UnknownNameError: If a joint does not exist.
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        q: Array,
+        layer: Layer,
+        earlier: Sequence[LayerResult],
+        options: Options,
+    ) -> None:
+        """Find the frames in which it acts, and move joints by its keys."""
+        self._body, self._q, self._layer, self._options = body, q, layer, options
+        self._earlier = earlier
+        self._skeleton, self._fps = body.skeleton, body.fps
+        self._first, self._last = layer.bounds(len(q))
+        if self._last >= len(q):
+            raise InputError("frames", value=(self._first, self._last), expected=f"frames of 0 to {len(q) - 1}")
+        low, high = layer.span(len(q))
+        self._frames: Ints = np.arange(low, high + 1)
+        self._inner = np.flatnonzero((self._frames >= self._first) & (self._frames <= self._last))
+        away = np.maximum(np.maximum(self._first - self._frames, self._frames - self._last), 0)
+        self._shares = np.asarray(smooth(1.0 - away / max(layer.blend, 1)), np.float64)  # of a smooth step, (n,)
+        self._below = q[self._frames]
+        self._keyed, self._cut = self._moved_by_keys()
+
+    def apply(self) -> LayerResult:
+        """Return the clip with the layer."""
+        q, asked = self._q.copy(), self._asked()
+        if not asked:
+            q[self._frames] = self._keyed
+            none = np.zeros(len(self._frames), bool)
+            return LayerResult(q, self._frames, (), none, none, (), self._cut)
+        every = [*asked, *self._kept(asked)]
+        for stage in self._stages(asked, every):
+            goals = [every[k] for k in stage.goals]
+            problems = Problems(self._body, self._below, self._frames, goals, stage, self._options)
+            if (solved := self._solved(problems, goals)) is not None:
+                q[self._frames], missed, aimed = solved
+                return LayerResult(q, self._frames, tuple(asked), missed, aimed, stage.feet, self._cut)
+        raise AssertionError  # the last stage always has an answer
+
+    def _moved_by_keys(self) -> tuple[Array, tuple[int, ...]]:
+        """Return the clip with the keys of the layer, (n, nq), and the joints that these move outside their limits."""
+        if not self._layer.keys:
+            return self._below, ()
+        skeleton = self._skeleton
+        change = KeyCurves(skeleton, self._layer, self._q).at(self._frames.astype(np.float64), self._below)
+        wanted = changed(skeleton, self._below, change)
+        off = (change != no_change(skeleton)).any(axis=0)
+        moved = [row for row in range(len(skeleton)) if off[skeleton.q_slice(row)].any()]
+        inside = inside_limits(skeleton, wanted)
+        out = np.where(columns_of(skeleton, moved), inside, wanted)
+        out = np.where((change == no_change(skeleton)).all(axis=1)[:, None], self._below, out)
+        far = np.abs(inside - wanted).max(axis=0) > _CUT
+        return out, tuple(row for row in moved if far[skeleton.q_slice(row)].any())
+
+    # --- goals --------------------------------------------------------------------------------------------------------
+
+    def _asked(self) -> list[Asked]:
+        """Return the goals of the layer with their targets; the ends of limbs that poles turn keep their places."""
+        if not (self._layer.goals or self._layer.targets):
+            return []
+        frames = world_frames(self._skeleton, self._keyed)
+        asked = [self._asked_of(goal, target, frames) for goal, target in self._layer.all_goals()]
+        ends = {one.end for one in asked if one.goal.turns_limb}
+        for end in sorted(ends - {one.end for one in asked if not one.goal.turns_limb}):
+            places = frames_to_transforms(frames[:, end])
+            goal, rows = PoseGoal(end, priority=max(one.goal.priority for one in asked) + 1).located(self._skeleton)
+            asked.append(Asked(goal, rows, places, places[:1].repeat(len(asked[0].lead), axis=0), True, True))
+        return asked
+
+    def _asked_of(self, goal: Goal, target: LayerTarget | None, frames: Array) -> Asked:
+        """Return a goal with its targets.
+
+        Args:
+            goal: The goal.
+            target: Its target in the layer, if any.
+            frames: World frames of all joints in the frames of the layer, (n, joints, 12).
+        """
+        goal, rows = goal.resolved(self._skeleton).located(self._skeleton)
+        now, others = self._frames_of(goal, rows, frames)
+        wanted = self._full_targets(goal, target, now, others)
+        weights: Array = self._layer.weight * self._shares
+        steps = round(_LEAD * float(weights[0]))
+        lead: Array | None = None
+        faded: Array | None = None
+        if goal.takes:
+            faded = goal.part_way(now, others, wanted, weights)
+            share = weights[0] * np.arange(1, steps + 1) / (steps + 1)
+            still = [one[:1].repeat(steps, axis=0) for one in (now, *others, wanted)]
+            lead = goal.part_way(still[0], still[1:-1], still[-1], share)
+        if faded is None and self._layer.weight < 1.0:
+            expected = f"1 with a goal that has no targets between ({goal.label})"
+            raise InputError("weight", value=self._layer.weight, expected=expected)
+        full = weights == 1.0
+        if faded is not None:
+            wanted = np.where(full[:, None, None], wanted, faded)
+        lead = wanted[:1].repeat(steps, axis=0) if lead is None else lead
+        return Asked(goal, rows, wanted, lead, faded is not None or bool(full.all()))
+
+    def _frames_of(self, goal: Goal, rows: Sequence[int], frames: Array) -> tuple[Array, list[Array]]:
+        """Return a goal's frame in the world and those of its other joints, each (n, 4, 4)."""
+        if not rows:
+            now = np.tile(np.eye(4), (len(frames), 1, 1))
+            if goal.moves_mass:
+                now[:, :3, 3] = _centers_of_mass(self._skeleton, frames)
+            return now, []
+        now = frames_to_transforms(frames[:, rows[0]]) @ goal.frame
+        return now, [frames_to_transforms(frames[:, row]) @ goal.place(k) for k, row in enumerate(rows[1:], 1)]
+
+    def _full_targets(self, goal: Goal, target: LayerTarget | None, now: Array, others: list[Array]) -> Array:
+        """Return the targets of a goal at full weight, (n, 4, 4): those of the layer, its own, or the clip's places."""
+        own = goal.met_at(now, others)
+        if own is None:
+            if target is not None:
+                raise InputError(f"target of {goal.label!r}", expected=f"no target, which {goal!r} does not take")
+            return np.tile(np.eye(4), (len(now), 1, 1))
+        relative = self._layer.relative
+        out = own.copy() if relative else np.repeat(own[self._inner[:1]], len(own), axis=0)
+        if goal.target is not None:
+            for bit, part in ((POSITION, np.s_[:3, 3]), (ROTATION, np.s_[:3, :3])):
+                if goal.given & bit:
+                    out[(slice(None), *part)] = goal.target[part]
+        if target is None:
+            return out
+        self._check_target(goal, target)
+        values = target.at(self._frames, self._first, self._last)
+        if target.parts & POSITION:
+            out[:, :3, 3] = own[:, :3, 3] + values[:, :3, 3] if relative else values[:, :3, 3]
+        if target.parts & ROTATION:
+            out[:, :3, :3] = values[:, :3, :3] @ own[:, :3, :3] if relative else values[:, :3, :3]
+        return out
+
+    def _check_target(self, goal: Goal, target: LayerTarget) -> None:
+        """Check that a target fits its goal and the frames.
+
+        Raises:
+            InputError: If it does not.
+        """
+        what = f"target of {goal.label!r}"
+        if not target.parts & goal.takes or (target.parts & ~goal.takes and target.parts != POSITION | ROTATION):
+            raise InputError(what, expected=f"a target that fits {goal!r}")
+        inner, total = self._last - self._first + 1, len(self._q)
+        for values in (target.position, target.rotation):
+            if values is not None and len(values) not in (1, inner, total):
+                expected = f"1, {inner} (one for each frame of the layer) or {total} (one for each of the clip)"
+                raise InputError(f"frames of the {what}", value=len(values), expected=expected)
+
+    # --- solving ------------------------------------------------------------------------------------------------------
+
+    def _kept(self, asked: Sequence[Asked]) -> list[Asked]:
+        """Return goals that keep what layers below have placed, after the goals of this layer."""
+        about, out = {one.end for one in asked}, list[Asked]()
+        frames = world_frames(self._skeleton, self._below)
+        lowest = max(one.goal.priority for one in asked) + 1
+        for result in self._earlier:
+            if np.intersect1d(result.frames, self._frames).size == 0:
+                continue
+            for one in result.asked:
+                own = one.goal.met_at(*self._frames_of(one.goal, one.rows, frames)) if one.between else None
+                if own is not None and one.end not in about:
+                    about.add(one.end)
+                    goal = one.goal.at_priority(lowest + one.goal.priority)
+                    out.append(Asked(goal, one.rows, own, own[:1].repeat(len(asked[0].lead), axis=0), True, True))
+        return out
+
+    def _stages(self, asked: Sequence[Asked], every: Sequence[Asked]) -> Iterator[Stage]:
+        """Yield the stages of a solve, of which the first that reaches all goals is the answer.
+
+        First, limbs with goals move alone. Then the whole body moves, with feet where the clip has them. If goals of
+        the trunk are missed so, they may lift feet that do not stand. Joints that the clip never moves come last.
+
+        Args:
+            asked: The goals of the layer.
+            every: These and goals that are kept.
+        """
+        parents, still = self._skeleton.parents, self._body.still
+        limbs = [self._body.limb(one.end)[one.idle :] if one.end >= 0 else () for one in asked]
+        parts = frozenset(row for limb in limbs for row in limb)
+        if all(limbs) and parts - still:
+            moved = tuple(k for k, one in enumerate(every) if not parts.isdisjoint(ancestors(parents, one.end)))
+            yield Stage(moved, limbs=parts, only=parts - still)
+        feet = self._feet_kept(every)
+        parts |= {row for one in every if one.end >= 0 for row in self._body.limb(one.end)}
+        body = [Stage(tuple(range(len(every))), feet, limbs=parts)]
+        if feet and not all(limbs):
+            body.append(replace(body[0], lifts=True))
+        if still:
+            most = frozenset(range(len(parents))) - still
+            body = [*(replace(stage, only=most) for stage in body), body[-1]]
+        yield from body[:-1]
+        yield replace(body[-1], last=True)
+
+    def _feet_kept(self, asked: Sequence[Asked]) -> tuple[PlantedFoot, ...]:
+        """Return the feet that keep their places: those that the goals may move, and that no goal is about."""
+        parents = self._skeleton.parents
+        about = {one.end for one in asked}
+        moving = {above for one in asked for row in one.rows for above in ancestors(parents, row)}
+        every = any(not one.rows for one in asked)
+        return tuple(
+            foot
+            for foot in self._body.feet
+            if about.isdisjoint(foot.points) and (every or not moving.isdisjoint(ancestors(parents, foot.head)))
+        )
+
+    def _solved(self, problems: Problems, asked: Sequence[Asked]) -> tuple[Array, Bools, Bools] | None:
+        """Return the poses of a stage (n, nq), which of them miss a goal, and which have targets.
+
+        None if the stage does not reach all goals, and is not the last.
+        """
+        keyed, inner, every = self._keyed, self._inner, np.arange(len(self._frames))
+        between = all(one.between for one in asked)
+        places = every if between else inner
+        done = self._around_itself(problems, places, len(asked), lead=between)
+        if done is None:
+            return None
+        out, missed, aimed = keyed.copy(), np.zeros(len(keyed), bool), np.zeros(len(keyed), bool)
+        out[places], missed[places], aimed[places] = *done, True
+        for side, edge in ((every[: inner[0]][::-1], inner[0]), (every[inner[-1] + 1 :], inner[-1])):
+            if not len(side) or (between and not missed[side].any() and self._jerk(out, side) <= _JERK):
+                continue
+            change = change_between(self._skeleton, keyed[edge], out[edge])
+            still = np.broadcast_to(no_change(self._skeleton), (len(side), len(change)))
+            displaced = changed(
+                self._skeleton, keyed[side], blend(self._skeleton, still, change, self._shares[side], follow=False)
+            )
+            kept = [k for k, one in enumerate(asked) if one.stays or (one.between and not between)]
+            strict = np.ones(len(side), bool)
+            done = problems.follow(side, displaced, (keyed[edge], out[edge]), kept=kept, must=strict)
+            if done is None:
+                return None
+            trial = out.copy()
+            trial[side] = done[0]
+            if not between or missed[side].any() or self._jerk(trial, side) < self._jerk(out, side):
+                out, missed[side], aimed[side] = trial, done[1], False
+        return out, missed, aimed
+
+    def _around_itself(self, problems: Problems, places: Ints, count: int, *, lead: bool) -> tuple[Array, Bools] | None:
+        """Return poses (n, nq) around the clip; where joints jerk, around the clip displaced by their smooth change.
+
+        The goals leave some motion of the joints free. Frame by frame, it is the one nearest to the clip, which may
+        turn quickly, as the side to which a nearly straight limb bends. Around a clip that is displaced smoothly, it
+        stays smooth, and the goals still hold.
+
+        Args:
+            problems: The problems.
+            places: Places of the frames.
+            count: Number of goals.
+            lead: As in ``Problems.follow``.
+        """
+        keyed = self._keyed[places]
+        must = np.isin(places, self._inner)
+        best = problems.follow(places, keyed, kept=range(count), must=must, lead=lead)
+        if best is None:
+            return None
+        holds = self._layer.blend < 2
+        found = self._whole_jerk(best[0], places)
+        for seconds in _WINDOWS:
+            if found <= _JERK:
+                break
+            width = max(round(seconds * self._fps), 1)
+            change = without_fast_parts(
+                self._skeleton,
+                change_between(self._skeleton, keyed, best[0]),
+                width,
+                (holds or not lead, holds or not lead),
+            )
+            trial = problems.follow(places, changed(self._skeleton, keyed, change), kept=range(count), must=must)
+            if trial is None or trial[1].sum() > best[1].sum():
+                break
+            now = self._whole_jerk(trial[0], places)
+            if now >= found:
+                break
+            best, found = trial, now
+        return best
+
+    def _whole_jerk(self, poses: Array, places: Ints) -> float:
+        """Return the jerk of poses (n, nq) at places, without jumps where a layer without fades begins and ends."""
+        out = self._keyed.copy()
+        out[places] = poses
+        if self._layer.blend > 1 and len(places) == len(out):
+            return self._jerk(out, places)
+        if len(places) < 3:
+            return 0.0
+        blend = max(self._layer.blend, round(_SHORTEST * self._fps), 2)
+        return Moved(self._skeleton, self._keyed, out).jerk(self._keyed[places], out[places], blend)
+
+    def _jerk(self, out: Array, side: Ints) -> float:
+        """Return the jerk of some frames of the clip with the layer (n, nq), with the frames beside them.
+
+        Args:
+            out: The clip with the layer.
+            side: Places of the frames.
+        """
+        before, after = self._q[: self._frames[0]][-2:], self._q[self._frames[-1] + 1 :][:2]
+        first = max(int(side.min()) + len(before) - 2, 0)
+        window = slice(first, int(side.max()) + len(before) + 3)
+        own, new = (np.concatenate([before, values, after])[window] for values in (self._keyed, out))
+        return Moved(self._skeleton, self._keyed, out).jerk(own, new, max(self._layer.blend, 1))
+
+
+def _centers_of_mass(skeleton: Skeleton, frames: Array) -> Array:
+    """Return the centre of mass over frames (n, joints, 12), (n, 3)."""
+    masses = np.array([joint.mass for joint in skeleton.joints])
+    local = np.array([joint.com for joint in skeleton.joints])
+    rotations = frames[..., :9].reshape(*frames.shape[:2], 3, 3)
+    points = frames[..., 9:] + (rotations @ local[None, :, :, None])[..., 0]
+    centers: Array = np.einsum("j,njk->nk", masses, points) / masses.sum()
+    return centers

@@ -1,0 +1,288 @@
+"""The packed problems of a layer: its goals, feet that keep their places, and joints that stay at the clip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.clips.editing.body import Body, PlantedFoot
+from synovia.goals import Goal, PoseGoal, RestGoal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import Watch
+from synovia.kernels.layout import COLD, GIVEN, MAX_STEPS, TARGET_WIDTH, TRANSFORM_WIDTH
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.pose import inside_limits, world_frames
+from synovia.model.tree import ancestors
+from synovia.problem import Reduced, hold_all_but
+from synovia.solver import FullBody
+from synovia.tracking.around import Around
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+_REST_STEP: Final = 1e-3  # radians: the last step towards the clip, whose rounding the eye must not see
+_USUAL: Final = 30.0  # frames per second at which it does not; at a higher rate, it is less by the rate squared
+_FOLLOWING: Final = 1  # priority of goals after feet, before their own priority
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditSolver(FullBody):
+    """A full body of which only some joints move.
+
+    Args:
+        only: Rows of the skeleton that may move; None for all.
+    """
+
+    others: ClassVar[frozenset[str]] = FullBody.others | {"only"}
+
+    only: frozenset[int] | None = None
+
+    def restrict(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
+    ) -> Reduced:
+        """Return the problem in which only these joints move."""
+        if self.only is None:
+            return reduced
+        return hold_all_but(skeleton, reduced, [k for k, row in enumerate(reduced.joints.tolist()) if row in self.only])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Options:
+    """What an edit is solved with.
+
+    Args:
+        watch: When to stop.
+        tolerance: As in ``IK``; None for the default.
+    """
+
+    watch: Watch
+    tolerance: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """A goal of a layer, resolved, with its targets.
+
+    Args:
+        goal: The goal.
+        rows: Rows of its joints, its own first.
+        wanted: Targets in the frames of the layer and its fades, (n, 4, 4).
+        lead: Targets on the way from the clip's own place to that of the first frame, (k, 4, 4).
+        between: Whether the fades have targets between; otherwise the change of the joints is faded.
+        stays: Whether it keeps the place that the clip has, in every frame.
+    """
+
+    goal: Goal
+    rows: tuple[int, ...]
+    wanted: Array
+    lead: Array
+    between: bool
+    stays: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether the goal's own joint cannot move it, because it only turns about the goal's point."""
+        goal = self.goal
+        return goal.constrained_parts == POSITION and not goal.terms and not goal.frame[:3, 3].any()
+
+    @property
+    def end(self) -> int:
+        """Row of the joint at the end of the limb that it moves, -1 for the whole body."""
+        if not self.rows:
+            return -1
+        return self.rows[-1] if self.goal.turns_limb else self.rows[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """Which joints a solve of a layer moves, and what else it keeps.
+
+    Args:
+        goals: Numbers of the goals.
+        feet: Feet that keep their places.
+        only: Joints that may move; None for all.
+        limbs: Joints of limbs with goals, which move first.
+        lifts: Whether feet that do not stand come after the goals, so that these may lift the body.
+        last: Whether a miss is an answer; otherwise the solve ends there.
+    """
+
+    goals: tuple[int, ...]
+    feet: tuple[PlantedFoot, ...] = ()
+    only: frozenset[int] | None = None
+    limbs: frozenset[int] = frozenset()
+    lifts: bool = False
+    last: bool = False
+
+
+class Problems:
+    """The packed problems of one stage: one for each set of feet that stand, with all goals or those that fades have.
+
+    Args:
+        body: The body of the clip.
+        below: The clip below the layer in its frames, (n, nq).
+        frames: Numbers of these frames, (n,).
+        asked: The goals.
+        stage: Which joints move.
+        options: When to stop, and the tolerance.
+    """
+
+    def __init__(
+        self, body: Body, below: Array, frames: Ints, asked: Sequence[Asked], stage: Stage, options: Options
+    ) -> None:
+        """Find where the feet are."""
+        self._body, self._frames, self._asked, self._stage = body, frames, asked, stage
+        self._watch, self._tolerance = options.watch, options.tolerance
+        self._rest = below[0]
+        worlds = world_frames(body.skeleton, below) if stage.feet else np.empty((0, 0, 12))
+        self._places = [frames_to_transforms(worlds[:, foot.head]) for foot in stage.feet]
+        self._cache: dict[tuple[tuple[bool, ...], tuple[int, ...]], tuple[Around, list[int]] | None] = {}
+
+    def follow(
+        self,
+        places: Ints,
+        reference: Array,
+        before: tuple[Array, Array] | None = None,
+        *,
+        kept: Sequence[int],
+        must: Bools,
+        lead: bool = False,
+    ) -> tuple[Array, Bools] | None:
+        """Return poses (n, nq) of frames in order, and which of them miss a goal; None if a stage ends at a miss.
+
+        Args:
+            places: Places of the frames among those of the layer, (n,).
+            reference: Poses that the joints stay near, (n, nq).
+            before: Reference and pose of the frame before the first one, (nq,) each; None for the clip itself.
+            kept: Numbers of the goals.
+            must: Frames that must reach their goals, unless the stage is the last, (n,).
+            lead: Whether to approach the targets of the first frame on the way from the clip's own places.
+        """
+        stage = self._stage
+        stands = [tuple(bool(foot.stands[self._frames[k]]) or not stage.lifts for foot in stage.feet) for k in places]
+        out, missed = reference.copy(), np.zeros(len(places), bool)
+        first = 0
+        while first < len(places):
+            end = first + 1
+            while end < len(places) and stands[end] == stands[first]:
+                end += 1
+            part = slice(first, end)
+            problem = self._problem(stands[first], tuple(kept))
+            if problem is not None:
+                around, numbers = problem
+                if lead and first == 0 and (steps := len(self._asked[0].lead)):
+                    still = np.repeat(reference[:1], steps, axis=0)
+                    led = around.solve(still, self._lead(numbers, steps), self._watch, must=np.zeros(steps, bool))
+                    before = None if led is None else (reference[0], led[-1, around.ik.places])
+                table = self._table(numbers, places[part])
+                strict = None if stage.last else must[part]
+                rows = around.solve(reference[part], table, self._watch, before, must=strict)
+                if rows is None:
+                    return None
+                out[part] = rows[:, around.ik.places]
+                missed[part] = around.missed(rows)
+            before = (reference[end - 1], out[end - 1])
+            first = end
+        return out, missed
+
+    def _problem(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
+        """Return the problem of frames in which some feet stand, and the numbers of its goals, -1 - k for foot k."""
+        key = (stands, kept)
+        if key not in self._cache:
+            self._cache[key] = self._built(stands, kept)
+        return self._cache[key]
+
+    def _built(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
+        """Return a packed problem, as in ``_problem``; None without goals.
+
+        Feet that stand come first, then the goals, then other feet if the goals may lift them, then the clip.
+        """
+        stage, skeleton = self._stage, self._body.skeleton
+        goals: list[Goal] = []
+        numbers: list[int] = []
+        moving: set[int] = set()
+        lowest = max((self._asked[k].goal.priority for k in kept), default=0) + _FOLLOWING + 1
+        for k, (foot, stand) in enumerate(zip(stage.feet, stands, strict=True)):
+            goals.append(PoseGoal(foot.head, priority=0 if stand else lowest, name=f"foot {k}"))
+            numbers.append(-1 - k)
+            moving.update(ancestors(skeleton.parents, foot.head))
+        for k in kept:
+            one = self._asked[k]
+            goals.append(one.goal.at_priority(one.goal.priority + (_FOLLOWING if stage.feet else 0)))
+            numbers.append(k)
+            for row in one.rows:
+                moving.update(list(ancestors(skeleton.parents, row))[one.idle :])
+            moving.update(() if one.rows else range(len(skeleton)))
+        if not goals:
+            return None
+        if stage.only is not None:
+            moving &= stage.only
+        legs = {row for foot in stage.feet for row in self._body.limb(foot.head)}
+        light = stage.limbs | legs
+        rows = sorted(row for row in moving if skeleton.joints[row].kind.v_size)
+        rest = RestGoal(self._rest, joints=self._body.weights(rows, light))
+        finest = _REST_STEP * min(_USUAL / self._body.fps, 1.0) ** 2
+        solver = EditSolver(attempts=1, rest_step=finest, only=stage.only)
+        free = self._body.top is not None and (stage.only is None or self._body.top in stage.only)
+        root = "free" if free else "fixed"
+        ik = CompiledProblem(skeleton, [*goals, rest], solver, tolerance=self._tolerance, root=root)
+        return Around(ik), numbers
+
+    def _lead(self, numbers: Sequence[int], steps: int) -> Array:
+        """Return the table of targets on the way to those of the first frame."""
+        out = self._table(numbers, np.zeros(steps, np.int64))
+        for i, k in enumerate(numbers):
+            if k >= 0:
+                out[:, i, :TRANSFORM_WIDTH] = self._asked[k].lead.reshape(-1, TRANSFORM_WIDTH)
+        return out
+
+    def _table(self, numbers: Sequence[int], places: Ints) -> Array:
+        """Return the table of targets, (n, goals, 17), the rest goal included."""
+        wanted = [self._places[-1 - k] if k < 0 else self._asked[k].wanted for k in numbers]
+        takes = [POSITION | ROTATION if k < 0 else self._asked[k].goal.takes for k in numbers]
+        return table_of([frames[places] for frames in wanted], takes, rest=1)
+
+
+def table_of(wanted: Sequence[Array], takes: Sequence[int], *, rest: int = 0) -> Array:
+    """Return the table of complete targets, (n, goals, 17).
+
+    Args:
+        wanted: Targets of each goal, (n, 4, 4).
+        takes: Parts that each takes.
+        rest: Number of goals without targets after them.
+    """
+    out = np.zeros((len(wanted[0]), len(wanted) + rest, TARGET_WIDTH))
+    out[:, :, :TRANSFORM_WIDTH] = np.eye(4).ravel()
+    for i, (frames, parts) in enumerate(zip(wanted, takes, strict=True)):
+        out[:, i, :TRANSFORM_WIDTH] = frames.reshape(-1, TRANSFORM_WIDTH)
+        out[:, i, GIVEN] = float(parts)
+    return out
+
+
+def errors_of(
+    body: Body, q: Array, asked: Sequence[Asked], tolerance: tuple[float, float] | None
+) -> tuple[Array, Array]:
+    """Return the errors of goals at poses (n, goals, 2), lengths and angles, and the largest that are met, (goals, 2).
+
+    Args:
+        body: The body of the clip.
+        q: The poses, (n, nq).
+        asked: The goals.
+        tolerance: As in ``IK``.
+    """
+    root = "free" if body.top is not None else "fixed"
+    ik = CompiledProblem(
+        body.skeleton, [one.goal for one in asked], EditSolver(attempts=1), tolerance=tolerance, root=root
+    )
+    table = table_of([one.wanted for one in asked], [one.goal.takes for one in asked])
+    ints = ik.ints.copy()
+    ints[MAX_STEPS] = 0
+    starts, rows = inside_limits(body.skeleton, q), ik.new_rows(len(q))
+    ik.kernel(ints, ik.floats, table, np.ascontiguousarray(starts), rows, ik.new_workspace().scratch, COLD, 0)
+    errors = rows[:, ik.places.stop : ik.places.stop + 2 * len(asked)].reshape(len(q), len(asked), 2)
+    most, angle = ik.tolerance
+    return errors, np.array([(goal.own_tolerance or most, angle) for goal in ik.goals])

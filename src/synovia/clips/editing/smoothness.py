@@ -1,0 +1,82 @@
+"""How smoothly an edit changes a clip over time: accelerations of joints, and changes without their fast parts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.model import Skeleton
+from synovia.model.change import no_change, turns
+from synovia.model.geometry import Array, rotation_between, times_exp
+
+Bools = NDArray[np.bool_]
+_SMALL = 1e-9  # radians or length units, so that joints that do not move do not divide by 0
+
+
+class Moved:
+    """The joint values that an edit changes, and how smoothly it does.
+
+    Args:
+        skeleton: The skeleton.
+        own: Joint values of the clip in the frames of the layer, (n, nq).
+        new: Joint values of the edited clip there, (n, nq).
+    """
+
+    def __init__(self, skeleton: Skeleton, own: Array, new: Array) -> None:
+        """Find the values that change, and by how much at most."""
+        off = (own != new).any(axis=0)
+        at = turns(skeleton)
+        self._at = at[off[at].any(axis=1)]
+        self._numbers = np.flatnonzero(_numbers(skeleton) & off)
+        lengths = np.abs(new - own)[:, self._numbers]
+        angles = np.linalg.norm(rotation_between(own[:, self._at], new[:, self._at]), axis=2)
+        self._size = np.concatenate([lengths, angles], axis=1).max(axis=0, initial=0.0)
+
+    def jerk(self, own: Array, new: Array, blend: int) -> float:
+        """Return the largest acceleration of a joint, relative to that of the clip and of a smooth fade.
+
+        Args:
+            own: Joint values of the clip in some frames, (m, nq).
+            new: Joint values of the edited clip, (m, nq).
+            blend: Frames of a fade.
+        """
+        smoothest = 6.0 / blend**2 * self._size  # the largest acceleration of 3 p² - 2 p³
+        before, after = (self._accelerations(q).max(axis=0, initial=0.0) for q in (own, new))
+        return float(np.max(after / (np.maximum(before, smoothest) + _SMALL), initial=0.0))
+
+    def _accelerations(self, q: Array) -> Array:
+        """Return the second differences of the values over time, (m - 2, values): numbers, then rotations."""
+        steps = rotation_between(q[:-1][:, self._at], q[1:][:, self._at])
+        turned = np.linalg.norm(np.diff(steps, axis=0), axis=2)
+        return np.concatenate([np.abs(np.diff(q[:, self._numbers], 2, axis=0)), turned], axis=1)
+
+
+def without_fast_parts(skeleton: Skeleton, change: Array, width: int, holds: tuple[bool, bool]) -> Array:
+    """Return changes over time (n, nq) as weighted means over ``width`` frames before and after each.
+
+    Args:
+        skeleton: The skeleton.
+        change: The changes.
+        width: Frames on each side.
+        holds: Whether the first and the last change hold beyond these frames; otherwise nothing changes there.
+    """
+    numbers, at = _numbers(skeleton), turns(skeleton)
+    identity = np.broadcast_to((0.0, 0.0, 0.0, 1.0), change[:, at].shape)
+    turned = rotation_between(identity, change[:, at])
+    flat = np.concatenate([change[:, numbers], turned.reshape(len(change), -1)], axis=1)
+    ends = [np.repeat(flat[k : k + 1] * hold, width, axis=0) for k, hold in zip((0, len(flat) - 1), holds, strict=True)]
+    padded = np.concatenate([ends[0], flat, ends[1]])
+    window = np.hanning(2 * width + 3)[1:-1]
+    window /= window.sum()
+    mean = np.stack([np.convolve(column, window, mode="valid") for column in padded.T], axis=1)
+    out = np.tile(no_change(skeleton), (len(change), 1))
+    out[:, numbers] = mean[:, : int(numbers.sum())]
+    out[:, at] = times_exp(out[:, at], mean[:, int(numbers.sum()) :].reshape(len(change), -1, 3))
+    return out
+
+
+def _numbers(skeleton: Skeleton) -> Bools:
+    """Return which joint values are plain numbers, (nq,)."""
+    out = np.ones(skeleton.nq, bool)
+    out[turns(skeleton).ravel()] = False
+    return out

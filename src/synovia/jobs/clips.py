@@ -1,0 +1,327 @@
+"""Clips in jobs: options and functions that several of them share, to read clips and models, to write and to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from synovia.errors import FileError, UnsupportedError
+from synovia.jobs.base import Host
+from synovia.jobs.job import Job
+from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, described, option
+
+if TYPE_CHECKING:
+    from synovia.batch.work import Picture
+    from synovia.clips import Ends
+    from synovia.io.verify import FileCheck
+    from synovia.model import Skeleton
+    from synovia.model.motion import Motion
+
+INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
+NO_FILE: Final = "no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion"
+_PICTURE: Final = (144, 190)  # pixels of a body in a still on the summary page
+_STILLS: Final = 4
+_WARM_FRAMES: Final = 8  # of the clip that loads the kernels
+
+
+@described
+class ClipReader:
+    """Which clip of a file is taken, and how."""
+
+    clip: str | int | None = option(
+        default=None, help="Name or number of the clip in the file.",
+        metavar="NAME|N", shown="the one written last, else the first", recorded=ALWAYS,
+    )  # fmt: skip
+    model: str | None = option(
+        default=None, help="Model of the clip; a CSV needs it, because it holds only joint values.",
+        kind=Model(), metavar="FILE", completes="models", recorded=ALWAYS,
+    )  # fmt: skip
+    trim: bool = option(
+        default=False, help="Cut off the frames of a T-pose, or of the file's rest pose, at the ends.",
+        names=("--trim-tpose",), recorded=ALWAYS,
+    )  # fmt: skip
+
+    @cached_property
+    def _own_body(self) -> Skeleton | str | None:
+        """The skeleton of the model; its file, if it takes the shape of each clip's body."""
+        from synovia.io.load import has_shapes, load_model
+
+        return None if self.model is None else self.model if has_shapes(self.model) else load_model(self.model)
+
+    @property
+    def number(self) -> str | int | None:
+        """The clip, as a number if it is one."""
+        return int(self.clip) if isinstance(self.clip, str) and NUMBER.fullmatch(self.clip) else self.clip
+
+    def open_model(self, host: Host) -> None:
+        """Load the model, and tell its notes."""
+        from synovia.model import Skeleton
+
+        if isinstance(self._own_body, Skeleton):
+            host.note_model(self._own_body.notes)
+
+    def read(self, path: str | Path, host: Host, instead: str = INSTEAD) -> tuple[Motion, Ends]:
+        """Return the clip of a file, and the calibration frames at its ends, which ``trim`` cuts off.
+
+        Args:
+            path: The file.
+            host: Gets the notes on what of the file was not kept, and sentences about the calibration frames.
+            instead: Hint of the error message for a file without motion.
+
+        Raises:
+            SynoviaError: If the file cannot be read, has no motion, or has no clip of this name or number.
+        """
+        from synovia.clips import find_ends
+
+        motion = self._read(path, host, instead)
+        ends = find_ends(motion)
+        for note in ends.notes:
+            tell_end(host, motion, note, cut=self.trim)
+        return (ends.of(motion) if self.trim else motion), ends
+
+    def read_pair(self, path: str | Path, beside: str | Path, host: Host) -> tuple[Motion, Motion]:
+        """Return the clip of a file and the one shown beside it, both from the same frame on; see ``read``."""
+        from synovia.clips import find_shared_ends
+
+        other = ClipReader(model=self.model if needs_model(beside) else None)
+        pair = self._read(path, host, INSTEAD), other._read(beside, host, INSTEAD)
+        first, second = find_shared_ends(*pair, trim=self.trim)
+        for motion, own in zip(pair, (first, second), strict=True):
+            cut = own.end - own.first < len(motion)
+            for note in own.notes:
+                tell_end(host, motion, note, cut=cut)
+            if cut and not own.notes:
+                host.say(f"frames {own.first} to {own.end - 1} are taken, as of the clip beside it", motion.name)
+        return first.of(pair[0]), second.of(pair[1])
+
+    def _read(self, path: str | Path, host: Host, instead: str) -> Motion:
+        """Return the clip of a file, with its calibration frames."""
+        from synovia.io.load import format_of, is_bundled, load_motion
+
+        name = str(path)
+        if is_bundled(name):
+            raise UnsupportedError("a bundled model has no motion", where=name, hint=instead)
+        self.open_model(host)
+        try:
+            motion = load_motion(path, self.number, skeleton=self._own_body)
+        except UnsupportedError as error:
+            if format_of(Path(path)).holds_motions:
+                raise
+            raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
+        if self.model is None:
+            host.note(motion.skeleton.notes)
+        else:
+            host.note_model(motion.skeleton.notes)
+        host.note(motion.notes, motion.name)
+        return motion
+
+    def copied(self, path: Path) -> Path | str:
+        """Return the file that a changed clip of a file is written into a copy of: that of the model, or its own."""
+        return file_of(self.model) or path
+
+
+@described
+class ClipJob(ClipReader, Job):
+    """A job that reads clips."""
+
+    def open(self, host: Host) -> None:
+        """Load the models, and tell their notes."""
+        self.open_model(host)
+
+    def endings(self) -> Sequence[str]:
+        """Return the endings of the files that are taken from folders."""
+        return motion_endings(on_model=self.model is not None)
+
+    def original(self, source: Path | None) -> Motion | None:
+        """Return the clip that an output was made from, for its picture; None if it is not there any more."""
+        return None if source is None or not source.is_file() else self.read(source, Host())[0]
+
+
+@described
+class Roles:
+    """Parts of the body that a file names."""
+
+    roles: Path | None = option(
+        default=None, help='Parts of the body, TOML or JSON: lines such as left_hand = "Wrist.L".',
+        kind=File(), metavar="FILE", shown="found", single="input",
+    )  # fmt: skip
+
+    @cached_property
+    def _bodies(self) -> dict[str, Skeleton]:
+        """Models that were loaded, by name."""
+        return {}
+
+    def load_body(self, name: str, host: Host) -> Skeleton:
+        """Return the skeleton of a file or of a bundled model with these roles, and tell its notes.
+
+        Raises:
+            SynoviaError: If a file cannot be read.
+        """
+        if name not in self._bodies:
+            self._bodies[name] = body_of(name, host, self.roles)
+        host.note_model(self._bodies[name].notes)
+        return self._bodies[name]
+
+
+@described
+class Verified:
+    """Files that are read back."""
+
+    verify: bool = option(
+        default=False, help="Read the file back, and exit with 1 if joints are elsewhere than in memory.",
+        recorded=NEVER, rank=1,
+    )  # fmt: skip
+
+    def save(self, motion: Motion, path: Path, into: str | Path | None, host: Host) -> FileCheck | None:
+        """Write a clip, tell what the file does not show, and return how it compares; None without ``verify``."""
+        from synovia.io.save import verify_motion, write_motion
+
+        host.wrote(path, write_motion(motion, path, into=into, force=host.force))
+        return self.compare(verify_motion, motion, path, host)
+
+    def compare(
+        self, check: Callable[[Any, Path], FileCheck], content: Any, path: Path, host: Host
+    ) -> FileCheck | None:
+        """Return how a written file compares with what is in memory, and tell it; None without ``verify``."""
+        found = check(content, path) if self.verify else None
+        if found is not None:
+            host.compared(found)
+        return found
+
+
+def tell_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:
+    """Say a sentence about calibration frames."""
+    host.say(f"{note} ({'cut off' if cut else '--trim-tpose cuts this off'})", motion.name)
+
+
+def body_of(name: str, host: Host, roles: Path | None = None) -> Skeleton:
+    """Return the skeleton of a file or of a bundled model, and tell its notes.
+
+    Args:
+        name: The file or the bundled model.
+        host: Gets the notes on ignored parts of the file.
+        roles: File of roles that the joints get; None for those of the file.
+
+    Raises:
+        SynoviaError: If a file cannot be read.
+    """
+    from synovia.io.load import load_model
+
+    skeleton = load_model(name)
+    host.note_model(skeleton.notes)
+    return with_roles(skeleton, roles)
+
+
+def with_roles(skeleton: Skeleton, roles: Path | None) -> Skeleton:
+    """Return a skeleton with the roles of a file; as it is without one."""
+    if roles is None:
+        return skeleton
+    from synovia.files.roles import with_roles_of
+
+    return with_roles_of(skeleton, roles)
+
+
+def needs_model(path: str | Path) -> bool:
+    """Return whether a clip does not hold its skeleton, so that it takes the one of ``--model``."""
+    from synovia.io.load import format_of
+
+    return format_of(Path(path)).read_onto is not None
+
+
+def file_of(model: str | None) -> str | None:
+    """Return the file of a model, which the format of an output may copy; None for a bundled one."""
+    from synovia.io.load import is_bundled
+
+    return None if model is None or is_bundled(model) else model
+
+
+def motion_endings(*, on_model: bool = False) -> list[str]:
+    """Return the endings of files that hold a motion; ``on_model`` for those that need a model, too."""
+    from synovia.io.load import formats
+
+    known = (fmt for fmt in formats() if fmt.holds_motions and (on_model or fmt.read_onto is None))
+    return [ending for fmt in known for ending in fmt.extensions]
+
+
+def written_endings() -> list[str]:
+    """Return the endings of single files that a motion can be written to."""
+    from synovia.io.load import formats
+
+    known = (fmt for fmt in formats() if fmt.holds_motions and fmt.write is not None)
+    return [ending for fmt in known for ending in fmt.extensions if ending != ".gltf"]
+
+
+def usual_ending_of(target: str) -> str:
+    """Return the ending of clips of a body unless another is asked for: BVH files have y up, npz files any axis."""
+    from synovia.io.load import load_model
+
+    return ".bvh" if load_model(target).up in (None, "y") else ".npz"
+
+
+def warm_clip() -> Motion:
+    """Return a short clip of the bundled humanoid, for loading kernels."""
+    import numpy as np
+
+    from synovia.io.load import load_model
+    from synovia.model.motion import Motion
+
+    body = load_model("humanoid").with_root("free")
+    return Motion(body, np.tile(body.rest_pose().q, (_WARM_FRAMES, 1)), 30.0, name="rest")
+
+
+def last_clip(path: Path) -> Motion:
+    """Return the last clip of a file: to a copy of a model, one is added at the end."""
+    from synovia.io.load import load_motions
+
+    return load_motions(path)[-1]
+
+
+def output_motion(skeleton: Skeleton, path: Path) -> Motion:
+    """Return a motion of a skeleton that was written to a file; BVH files do not say which axis points up."""
+    from synovia.io.csvfile import read_csv
+    from synovia.model import Skeleton
+    from synovia.model.motion import Motion
+
+    if path.suffix.lower() == ".csv":
+        return read_csv(path, skeleton.with_root("free"))
+    motion = last_clip(path)
+    body = motion.skeleton
+    if body.up == skeleton.up:
+        return motion
+    upright = Skeleton(body.joints, name=body.name, meters_per_unit=body.meters_per_unit, up=skeleton.up)
+    return Motion(upright, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
+
+
+def drawn(motion: Motion, beside: Motion | None = None) -> Picture:
+    """Return a few stills of a motion, each at the right of the original's if there is one.
+
+    Raises:
+        MissingExtraError: If Pillow is not installed.
+    """
+    import tempfile
+
+    from synovia.batch.work import Picture
+    from synovia.draw import render
+    from synovia.model.motion import Motion
+
+    clips = [motion] if beside is None else [motion, beside]
+    few = [Motion(each.skeleton, each.q[_stills(len(each))], 1.0, name=each.name) for each in clips]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "sheet.png"
+            width, height = _PICTURE
+            size = (width * len(few), height)
+            titles = [""] * len(few)  # too small to read
+            render(few[0], path, beside=few[1] if few[1:] else None, titles=titles, size=size, captions=False)
+            return Picture(path.read_bytes(), beside is not None)
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(f"no temporary file can be written ({error.strerror})") from error
+
+
+def _stills(frames: int) -> list[int]:
+    """Return the frames to show, in the middle of equal parts of the clip."""
+    return [frames * (2 * k + 1) // (2 * _STILLS) for k in range(min(_STILLS, frames))]

@@ -1,0 +1,397 @@
+"""Options: a field of a class that says its type, default, unit and help, once for the command line, Python and docs.
+
+A field made by ``option`` or ``argument`` carries an ``Option``. From it come the option of the command, the check of
+what Python passes, the settings that a ledger compares, and the rows of the tables in the docs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast, dataclass_transform
+
+from synovia.errors import InputError, did_you_mean
+
+NUMBER: Final = re.compile("[0-9]{1,9}")  # of a clip, joint or frame; Python refuses to read thousands of digits
+ALWAYS: Final = "always"
+NEVER: Final = "never"
+IF_CHANGED: Final = "if changed"
+_KEY: Final = "option"  # of the metadata of a field
+_C = TypeVar("_C")
+
+
+class Kind:
+    """A kind of value: any text."""
+
+    def of(self, value: Any) -> Any:
+        """Return the value that a text means, or a value itself.
+
+        Raises:
+            InputError: If it is none of this kind; its ``where`` is left to the caller.
+        """
+        return value
+
+    def setting(self, value: Any) -> Any:
+        """Return a value as JSON can hold it; of a file also the hash of its content."""
+        return value
+
+
+_ANY: Final = Kind()
+
+
+class Flag(Kind):
+    """Whether something is done.
+
+    Args:
+        both: Whether the command line has a name for each, ``--feet`` and ``--no-feet``.
+    """
+
+    def __init__(self, *, both: bool = False) -> None:
+        """Store the argument."""
+        self.both = both
+
+    def of(self, value: Any) -> bool:
+        """Return the value."""
+        if isinstance(value, bool):
+            return value
+        raise InputError("", value=value, expected="True or False")
+
+
+class File(Kind):
+    """A file; whether it can be read or written is checked when its format is known.
+
+    Args:
+        as_text: Whether its name stays a text, which keeps a slash at its end.
+    """
+
+    def __init__(self, *, as_text: bool = False) -> None:
+        """Store the argument."""
+        self.as_text = as_text
+
+    def of(self, value: Any) -> Any:
+        """Return the path of a name."""
+        return str(value) if self.as_text else Path(value) if isinstance(value, str) else value
+
+    def setting(self, value: Any) -> Any:
+        """Return name and hash."""
+        from synovia.batch.content import file_settings
+
+        return file_settings(str(value))
+
+
+class Model(Kind):
+    """A file of a model, or the name of a bundled one."""
+
+    def of(self, value: Any) -> Any:
+        """Return the name."""
+        return str(value)
+
+    def setting(self, value: Any) -> Any:
+        """Return name and hash."""
+        from synovia.batch.content import model_settings
+
+        return model_settings(value)
+
+
+class Number(Kind):
+    """A finite number within bounds.
+
+    Args:
+        least: Smallest value.
+        most: Largest value.
+        whole: Whether it is a whole number.
+        above: Whether the smallest value itself is out of range.
+    """
+
+    def __init__(
+        self, least: float = -math.inf, most: float = math.inf, *, whole: bool = False, above: bool = False
+    ) -> None:
+        """Store the bounds and describe them."""
+        self._least, self._most, self._whole, self._above = least, most, whole, above
+        self._text = "a whole number" if whole else "a number"
+        if most < math.inf:
+            self._text += f" from {least:g} to {most:.10g}"
+        elif least > -math.inf:
+            self._text += f" above {least:g}" if above else f" from {least:g}"
+
+    def of(self, value: Any) -> float:
+        """Return the number."""
+        try:
+            number = int(value) if self._whole else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        inside = self._least <= number <= self._most and abs(number) != math.inf
+        same = isinstance(value, str) or number == value
+        if not (inside and same) or (self._above and number == self._least):
+            raise InputError("", value=value, expected=self._text)
+        return number
+
+
+class Word(Kind):
+    """One of several words.
+
+    Args:
+        words: The words.
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        """Store the words."""
+        self.words = tuple(words)
+
+    def of(self, value: Any) -> str:
+        """Return the word."""
+        if value in self.words:
+            return value
+        hint = did_you_mean(str(value), self.words)
+        near = hint if hint.startswith("Did") else None
+        raise InputError("", value=value, expected=f"one of {', '.join(self.words)}", hint=near)
+
+
+class Parsed(Kind):
+    """A text that a function turns into a value; other values stay as they are.
+
+    Args:
+        parse: The function; it raises ``InputError`` or ``UnknownNameError``.
+        setting: Returns the value as JSON can hold it; None for the value itself.
+    """
+
+    def __init__(self, parse: Callable[[str], Any], setting: Callable[[Any], Any] | None = None) -> None:
+        """Store the functions."""
+        self._parse, self._setting = parse, setting
+
+    def of(self, value: Any) -> Any:
+        """Return the value."""
+        return self._parse(value) if isinstance(value, str) else value
+
+    def setting(self, value: Any) -> Any:
+        """Return the value as JSON can hold it."""
+        return value if self._setting is None else self._setting(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What a field says of itself.
+
+    Args:
+        help: What it does, for the help of the command and the docs.
+        kind: Which values it takes.
+        names: Its names on the command line; empty for its name with two dashes.
+        metavar: Placeholder of the value in the help.
+        shown: Default in the help where the field's own says little; "" for that of the field.
+        unit: Unit of a number.
+        repeats: Whether it may be given several times: the value is a list.
+        required: Whether it must be given.
+        single: Word for the one input that it makes sense for ("clip"); "" if many inputs may have it, too.
+        many: Whether it makes sense for many inputs alone.
+        completes: What a shell offers for it: "models", "joints", "targets", "solvers" or "roots".
+        recorded: Whether a ledger compares it: ``ALWAYS``, ``NEVER``, or ``IF_CHANGED``: if it is not the default.
+            New options have the last one, so that ledgers that know nothing of them still hold.
+        positional: Whether it has no name on the command line, and is an argument.
+        rank: Place in the help: those below 0 come first, those above 0 last.
+        needs: The flag that has to be given with it; "" if there is none.
+        hidden: Whether the command line does not have it.
+    """
+
+    help: str
+    kind: Kind = _ANY
+    names: tuple[str, ...] = ()
+    metavar: str | None = None
+    shown: str = ""
+    unit: str = ""
+    repeats: bool = False
+    required: bool = False
+    single: str = ""
+    many: bool = False
+    completes: str = ""
+    recorded: str = IF_CHANGED
+    positional: bool = False
+    rank: int = 0
+    needs: str = ""
+    hidden: bool = False
+
+    def of(self, name: str, value: Any) -> Any:
+        """Return a value that Python passes for a field, checked.
+
+        Raises:
+            InputError: If it cannot be used.
+        """
+        try:
+            if self.repeats:
+                every: Any = value
+                if isinstance(value, str):
+                    every = (value,)
+                elif isinstance(value, Mapping):
+                    every = cast("Mapping[Any, Any]", value).items()
+                return tuple(self.kind.of(one) for one in every)
+            return self.kind.of(value)
+        except InputError as error:
+            if error.where or error.what:
+                raise
+            raise InputError(name, value=error.value, expected=error.expected, hint=error.hint) from error
+
+    def setting(self, value: Any) -> Any:
+        """Return a value as JSON can hold it."""
+        if value is None:
+            return None
+        return [self.kind.setting(one) for one in value] if self.repeats else self.kind.setting(value)
+
+
+def option(  # noqa: D417 - the others are those of Option
+    *,
+    default: Any = None,
+    help: str = "",  # noqa: A002
+    kind: Kind | None = None,
+    kw_only: bool = True,
+    like: Option | None = None,
+    **more: Any,
+) -> Any:
+    """Return a field that is an option.
+
+    Args:
+        default: The default; True or False for a flag.
+        help: What it does.
+        kind: Which values it takes; None for any text.
+        kw_only: Whether Python passes it by name alone.
+        like: A description that several options share, instead of help and kind.
+    """
+    if kind is None:
+        kind = Flag(both=default) if isinstance(default, bool) else Kind()
+    said = Option(help, kind, **more) if like is None else replace(like, **more)
+    return field(default=default, kw_only=kw_only, metadata={_KEY: said})
+
+
+def argument(
+    *,
+    help: str = "",  # noqa: A002
+    kind: Kind = _ANY,
+    required: bool = True,
+    like: Option | None = None,
+    **more: Any,
+) -> Any:
+    """Return a field that has no name on the command line, and that Python may pass by its place; see ``option``."""
+    said = replace(like or Option(help, kind), required=required, positional=True, **more)
+    return field(default=MISSING if required else None, metadata={_KEY: said})
+
+
+def said_of(described: Any, name: str) -> Option:
+    """Return the description of an option of a class."""
+    return next(said for one, said, _ in options_of(described) if one == name)
+
+
+def options_of(described: Any) -> Iterator[tuple[str, Option, Any]]:
+    """Yield name, description and default of each option of a class or an object, in the order of the help."""
+    found = [(one.name, one.metadata[_KEY], one.default) for one in fields(described) if _KEY in one.metadata]
+    for name, said, default in sorted(found, key=lambda one: one[1].rank):
+        yield name, said, None if default is MISSING else default
+
+
+def flag_of(name: str, said: Option) -> str:
+    """Return the longest name of an option on the command line."""
+    return max(said.names, key=len) if said.names else f"--{name.replace('_', '-')}"
+
+
+def checked(described: Any) -> None:
+    """Check the options of an object, and replace texts by what they mean.
+
+    Raises:
+        InputError: If one cannot be used.
+    """
+    for name, said, default in options_of(described):
+        value = getattr(described, name)
+        if value is not None or default is not None:
+            object.__setattr__(described, name, said.of(name, value))
+
+
+def settings_of(described: Any) -> dict[str, Any]:
+    """Return the options that a ledger compares, as JSON can hold them."""
+    return {
+        name: said.setting(getattr(described, name))
+        for name, said, _ in options_of(described)
+        if said.recorded == ALWAYS or (said.recorded == IF_CHANGED and is_changed(described, name))
+    }
+
+
+def is_changed(described: Any, name: str) -> bool:
+    """Return whether an option of an object has another value than its default."""
+    said, default = next((said, default) for one, said, default in options_of(described) if one == name)
+    return getattr(described, name) != (None if default is None else said.of(name, default))
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(option, argument))
+def described(cls: type[_C]) -> type[_C]:
+    """Make a class a frozen dataclass that checks its options, and add what its fields say to its docstring."""
+    if not hasattr(cls, "__post_init__"):
+        setattr(cls, "__post_init__", checked)  # noqa: B010 - a type has no such attribute yet
+    made = dataclass(frozen=True)(cls)
+    lines = [
+        f"    {name}: {said.help}" + (f" (default: {text})" if (text := shown_default(said, default)) else "")
+        for name, said, default in options_of(made)
+    ]
+    made.__doc__ = "\n".join([(cls.__doc__ or "").rstrip(), "", "Args:", *lines])
+    return made
+
+
+def shown_default(said: Option, default: Any) -> str:
+    """Return the default of an option in words; "" for none, and for flags, whose names say it."""
+    return said.shown or ("" if default is None or default == () or isinstance(said.kind, Flag) else str(default))
+
+
+def names_of(text: str) -> list[str]:
+    """Return the names of a list with commas.
+
+    Raises:
+        InputError: If one is empty.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InputError("", value=text, expected="names separated by commas")
+    return parts
+
+
+def numbers_of(text: str, least: int, most: int, whole: str | None = None) -> tuple[float, ...]:
+    """Return the finite numbers of a list with commas.
+
+    Args:
+        text: The list.
+        least: Least count of numbers.
+        most: Largest count of numbers.
+        whole: The whole value of the option, for the message; None for the list.
+
+    Raises:
+        InputError: If the text is not a list of finite numbers, or their count is wrong.
+    """
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        values = ()
+    if not least <= len(values) <= most or not all(map(math.isfinite, values)):
+        count = str(least) if least == most else f"{least} to {most}"
+        raise InputError("", value=whole or text, expected=f"{count} finite numbers separated by commas")
+    return values
+
+
+def ending_of(text: str, known: Sequence[str]) -> str:
+    """Return an ending of file names with its dot; the text may have none.
+
+    Raises:
+        InputError: If it is not known.
+    """
+    found = "." + text.lower().removeprefix(".")
+    if found not in known:
+        raise InputError("", value=text, expected=f"one of {', '.join(one[1:] for one in known)}")
+    return found
+
+
+def table_of(options: Iterable[tuple[str, Option, Any]]) -> list[str]:
+    """Return the lines of a Markdown table of options: names on the command line and in Python, default, help."""
+    lines = ["| option | in Python | default | what it does |", "|---|---|---|---|"]
+    for name, said, default in options:
+        flags = [] if said.hidden or said.positional else said.names or [flag_of(name, said)]
+        written = " ".join(filter(None, [", ".join(flags), said.metavar or ""]))
+        unit = f" ({said.unit})" if said.unit else ""
+        cells = [f"`{written}`" if written else "", f"`{name}`", shown_default(said, default), said.help + unit]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return lines

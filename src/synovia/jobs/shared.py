@@ -1,0 +1,79 @@
+"""Options that several jobs and commands have, each described once."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from synovia.errors import InputError
+from synovia.jobs.options import Flag, Model, Number, Option, Parsed, Word, numbers_of
+
+AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
+_DEFAULT_ANGLE: Final = 1e-3  # rad, the default of the library, for --tol without an angle
+
+
+def _root(text: str) -> str:
+    """Return how the root moves."""
+    from synovia.model.root import as_root
+
+    return as_root(text)
+
+
+def _solver(text: str) -> str:
+    """Return the name of a solver that exists."""
+    from synovia.solver import as_solver
+
+    return as_solver(text).name
+
+
+def _tolerance(text: str) -> tuple[float, float]:
+    """Return length and angle (radians) of ``POS[,DEG]``."""
+    values = numbers_of(text, 1, 2)
+    if min(values) <= 0.0:
+        raise InputError("", value=text, expected="POS or POS,DEG, both above 0")
+    return values[0], math.radians(values[1]) if len(values) > 1 else _DEFAULT_ANGLE
+
+
+def velocities(text: str, *, shares: bool = False) -> float | dict[str, float] | str:
+    """Return one speed, speeds by joint, or, with ``shares``, a share of the limits such as ``50%``.
+
+    Raises:
+        InputError: If it is none of these.
+    """
+    positive = Number(0, above=True)
+    if shares and text.endswith("%"):
+        positive.of(text[:-1])
+        return text
+    if "," not in text and "=" not in text:
+        return positive.of(text)
+    parts = [part.rpartition("=") for part in text.split(",")]
+    found = {joint.strip(): positive.of(speed) for joint, _, speed in parts}
+    if "" in found or len(found) < len(parts):
+        raise InputError("", value=text, expected="one speed, or JOINT=SPEED once for each joint")
+    return found
+
+
+SOLVER: Final = Option(
+    "Algorithm, for example lm, dls, fabrik or ccd.", Parsed(_solver), metavar="NAME", completes="solvers", shown="lm"
+)
+ROOT: Final = Option(
+    "How the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'.", Parsed(_root),
+    metavar="fixed|free|AXES", completes="roots",
+)  # fmt: skip
+TOLERANCE: Final = Option(
+    "When a goal counts as reached: a length in the file's unit, and an angle in degrees.", Parsed(_tolerance, list),
+    ("--tol",), "POS[,DEG]", "1e-4 of the reach, 1e-3 rad",
+)  # fmt: skip
+DEADLINE: Final = Option(
+    "Stop solving after this time, with the best pose so far.", Number(0), metavar="SECONDS", shown="never", unit="s"
+)
+LOOK: Final = Option("What is drawn; a body without a surface shows its bones.", Word(("surface", "bones", "both")))
+MODEL: Final = Option(
+    "A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, humanoid_hands, arm7,"
+    " quadruped.",
+    Model(), metavar="FILE", completes="models",
+)  # fmt: skip
+JOINT: Final = Option("A joint; repeat for more.", metavar="JOINT", repeats=True, completes="joints")
+FORMAT: Final = Option("Format of the outputs, for folders.", many=True)
+FORCE: Final = Option("Replace files that exist.", Flag(), rank=1)
+JSON: Final = Option("Print one JSON object.", Flag(), ("--json",), rank=2)

@@ -1,0 +1,624 @@
+"""``animate``: make a clip that follows targets or points, or hold the feet of one: three jobs behind one command."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+from synovia.errors import FormatError, InputError
+from synovia.jobs.base import Host, Outcome, UsageError
+from synovia.jobs.clips import (
+    INSTEAD,
+    NO_FILE,
+    ClipJob,
+    ClipReader,
+    Roles,
+    Verified,
+    drawn,
+    file_of,
+    last_clip,
+    motion_endings,
+    needs_model,
+    output_motion,
+    usual_ending_of,
+    warm_clip,
+    with_roles,
+    written_endings,
+)  # fmt: skip
+from synovia.jobs.job import Job, Verb, clips_argument, format_option, output_option
+from synovia.jobs.options import (
+    ALWAYS,
+    NEVER,
+    File,
+    Model,
+    Number,
+    Option,
+    Parsed,
+    Word,
+    argument,
+    described,
+    flag_of,
+    names_of,
+    option,
+    options_of,
+    settings_of,
+)  # fmt: skip
+from synovia.jobs.shared import AXES, DEADLINE, ROOT, SOLVER, velocities
+
+if TYPE_CHECKING:
+    from synovia.batch.inputs import Item
+    from synovia.batch.work import Picture
+    from synovia.clips import Fitted, FootLocked
+    from synovia.clips.pointfile import PointFile
+    from synovia.goals import Goal
+    from synovia.model import Pose, Skeleton
+    from synovia.model.motion import Motion
+    from synovia.model.root import Root
+    from synovia.tracking import Tracked
+
+AUTO: Final = "auto"  # a body made to measure
+TRACK_ENDINGS: Final = (".toml", ".json")
+_LOCK: Final = ("feet", "up", "blend")  # options of a foot lock
+_READER: Final = ("clip", "model", "trim")
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Return the joint of the other clip for each joint in ``A,B=C``."""
+    pairs: dict[str, str] = {}
+    for part in text.split(","):
+        own, _, other = part.partition("=")
+        if not own.strip() or own.strip() in pairs:
+            raise InputError("", value=text, expected="A,B=C", hint="name each joint once")
+        pairs[own.strip()] = other.strip() or own.strip()
+    return pairs
+
+
+def _joints_option() -> Any:
+    """Return the field of the joints that follow others."""
+    return option(
+        default=None, help="Joints that follow; B=C: B follows C of the clip or the points.", kind=Parsed(_pairs),
+        metavar="A,B=C", shown="all tips; all points", recorded=ALWAYS,
+    )  # fmt: skip
+
+
+def _lock_option() -> Any:
+    """Return the field that turns the foot lock on."""
+    return option(default=False, help="Keep standing feet in place and above the floor.")
+
+
+class Made(NamedTuple):
+    """The steps of a clip: what each one returned, None for those that were not taken."""
+
+    motion: Motion
+    tracked: Tracked | None = None
+    fitted: Fitted | None = None
+    locked: FootLocked | None = None
+
+
+@described
+class _Animate(Verified, Roles, ClipJob):
+    """What the three jobs share."""
+
+    feet: Sequence[str] | None = option(
+        default=None, help="The ankles.", kind=Parsed(names_of, list), metavar="LEFT,RIGHT", shown="by role or name",
+        needs="foot_lock", recorded=ALWAYS,
+    )  # fmt: skip
+    up: str | None = option(
+        default=None, help="Axis that points up, of the clip or of points.", kind=Word(AXES), metavar="AXIS",
+        shown="found", recorded=ALWAYS,
+    )  # fmt: skip
+    blend: float = option(
+        default=0.06, help="Fade-in and fade-out of a foot's correction.", kind=Number(0), metavar="SECONDS",
+        unit="s", needs="foot_lock", recorded=ALWAYS,
+    )  # fmt: skip
+
+    name: ClassVar[str] = "animate"
+    how: ClassVar[Mapping[str, Option]] = {
+        "output": output_option("Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE); or a folder."),
+        "format": format_option(written_endings),
+    }
+
+    def _lock_settings(self, settings: dict[str, Any], *, locks: bool) -> dict[str, Any] | None:
+        """Take the settings of the foot lock out of those of a job, and return them; None without one."""
+        own = {name: settings[name] for name in _READER} | {name: settings.pop(name) for name in _LOCK}
+        return {"foot_lock": True, **own} if locks else None
+
+    def _held(self, motion: Motion, up: str | None, host: Host) -> FootLocked:
+        """Return a clip with locked feet."""
+        from synovia.clips import foot_lock
+
+        with host.bar("holding feet", len(motion)) as progress:
+            return foot_lock(motion, feet=self.feet, up=up, blend=self.blend, threads=host.threads, progress=progress)
+
+    def _written(self, made: Made, output: Path | None, into: str | Path | None, up: str | None, host: Host) -> Outcome:
+        """Write a clip, judge it, and return the outcome with the figures of the judge.
+
+        Args:
+            made: The clip and how it was made.
+            output: The file; None for none.
+            into: The file that the format of the output may copy.
+            up: Axis that points up; None to find it.
+            host: Where this runs.
+        """
+        from synovia.batch.clips import judged
+        from synovia.jobs.reports import clip_object, clip_text, judgement_object, warnings_of
+        from synovia.retargeting import judge
+
+        motion, tracked, fitted, locked = made
+        check = None if output is None else self.save(motion, output, into, host)
+        judgement = judge(
+            motion, up=up,
+            flips=None if fitted is None else fitted.flips,
+            errors=None if fitted is None else fitted.errors,
+            missed=() if tracked is None else tracked.missed_frames,
+        )  # fmt: skip
+        figures = {"frames": len(motion), **self.figures(made), **judged(judgement)}
+        return Outcome(
+            motion, figures, check=check, falls_short=self.falls_short(figures),
+            files=[] if output is None else [output], warnings=warnings_of(judgement),
+            text=lambda: "\n".join([*clip_text(motion, tracked, fitted, locked), judgement.summary()]),
+            json=lambda: {**clip_object(motion, tracked, fitted, locked), "judgement": judgement_object(judgement)},
+            hint="" if output is not None else NO_FILE, notes=() if fitted is None else fitted.notes,
+        )  # fmt: skip
+
+    @abstractmethod
+    def figures(self, made: Made) -> dict[str, Any]:
+        """Return the figures of a clip beside those of the judge."""
+
+    def _check(self, output: Path | None, host: Host) -> None:
+        """Check, before any work, that the file can be written."""
+        from synovia.io.save import check_target
+
+        if output is not None:
+            check_target(output, force=host.force)
+
+
+@described
+class HoldFeet(_Animate):
+    """Hold the standing feet of clips.
+
+    >>> import synovia as sy
+    >>> hold = sy.jobs.HoldFeet(blend=0.1)
+    >>> hold("walk.bvh", "held.bvh")  # doctest: +SKIP
+    """
+
+    doing: ClassVar[str] = "holding feet"
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides about an output beside the input, as JSON can hold it."""
+        return {"foot_lock": True, **super().settings()}
+
+    def prepare(self) -> None:
+        """Load the model and the kernels."""
+        from synovia.clips import foot_lock
+
+        super().prepare()
+        foot_lock(warm_clip(), up="z", threads=1)
+
+    def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
+        """Hold the feet of a clip."""
+        self._check(output, host)
+        motion, _ = self.read(item.path, host, _MODEL_NEEDS)
+        motion = motion.on(with_roles(motion.skeleton, self.roles))
+        locked = self._held(motion, self.up, host)
+        return self._written(Made(locked.motion, locked=locked), output, self.copied(item.path), self.up, host)
+
+    def figures(self, made: Made) -> dict[str, Any]:
+        """Return how far feet slide and sink, before and after."""
+        names = ("slide_before", "slide", "depth_before", "depth")
+        found = {name: float(getattr(made.locked, name)) for name in names}
+        return {"worst": found["slide"], **found}
+
+    def falls_short(self, figures: Mapping[str, Any]) -> bool:
+        """Return False: a clip without goals misses none."""
+        del figures
+        return False
+
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
+        """Return a picture of an output that holds its skeleton, beside its input."""
+        return None if output.suffix.lower() == ".csv" else drawn(last_clip(output), self.original(source))
+
+
+_MODEL_NEEDS: Final = "--foot-lock alone needs a clip; a model needs --goals, --follow or --points"
+
+
+class Targets(NamedTuple):
+    """What a model follows over time.
+
+    Args:
+        goals: The goals.
+        values: Their targets over time, by goal.
+        fps: Frames per second.
+        frames: Number of frames.
+        start: Pose to start from; None for the rest pose.
+    """
+
+    goals: list[Goal]
+    values: dict[str, Any]
+    fps: float
+    frames: int
+    start: Pose | None = None
+
+
+@described
+class Follow(_Animate):
+    """Make clips of a model that follow the joints of other clips, or keyframes.
+
+    >>> import synovia as sy
+    >>> follow = sy.jobs.Follow("arm7", tracks=True, root="fixed")
+    >>> follow("track.toml", "clip.npz")  # doctest: +SKIP
+    """
+
+    body: str = argument(help="The model that follows.", kind=Model(), metavar="FILE", recorded=ALWAYS)
+    joints: Mapping[str, str] | None = _joints_option()
+    solver: Any = option(default=None, like=SOLVER, recorded=ALWAYS)
+    root: Any = option(default=None, like=ROOT, shown="fixed with --goals, else free", recorded=ALWAYS)
+    candidates: int = option(
+        default=1, help="Start poses to try; the best clip is taken.", kind=Number(1, whole=True), metavar="N",
+        recorded=ALWAYS,
+    )  # fmt: skip
+    both_ways: bool = option(default=False, help="Track from the end as well.", recorded=ALWAYS)
+    smoothness: float = option(
+        default=0.0, help="Remove motion that is quicker than this.", kind=Number(0), names=("--smooth",),
+        metavar="SECONDS", unit="s", recorded=ALWAYS,
+    )  # fmt: skip
+    velocity: Any = option(
+        default=None,
+        help="Largest speed of a joint, radians or length units per second; a frame that comes too late is a miss.",
+        kind=Parsed(velocities), metavar="V|A=V,B=V", unit="rad/s", recorded=ALWAYS,
+    )  # fmt: skip
+    foot_lock: bool = _lock_option()
+    deadline: float | None = option(default=None, like=DEADLINE, single="clip", recorded=NEVER)
+    tracks: bool = option(
+        default=False, help="Whether the inputs hold keyframes, and not clips.", hidden=True, recorded=NEVER
+    )
+
+    doing: ClassVar[str] = "following"
+
+    @cached_property
+    def _moves(self) -> Root:
+        """How the root may move."""
+        return self.root or ("fixed" if self.tracks else "free")
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides about an output beside the input, as JSON can hold it."""
+        from synovia.solver import as_solver
+
+        own = super().settings()
+        own.pop("foot_lock", None)
+        lock = self._lock_settings(own, locks=self.foot_lock)
+        reader = {name: own.pop(name) for name in _READER}
+        if self.up is not None and lock is None:
+            own["up"] = self.up
+        own |= {"model": own.pop("body"), "follow": "tracks" if self.tracks else reader, "lock": lock}
+        return own | {"solver": repr(as_solver(self.solver)), "root": self._moves}
+
+    def endings(self) -> Sequence[str]:
+        """Return the endings of the files that are taken from folders."""
+        return TRACK_ENDINGS if self.tracks else motion_endings(on_model=True)
+
+    def usual_ending(self) -> str | None:
+        """Return the ending of the outputs of many inputs."""
+        return usual_ending_of(self.body)
+
+    def open(self, host: Host) -> None:
+        """Load the models; the kernels come with the first file, because its targets tell the goals."""
+        super().open(host)
+        _ = self.load_body(self.body, host)
+
+    def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
+        """Make a clip."""
+        from synovia.facade import IK
+        from synovia.model.motion import Motion
+        from synovia.solver import as_solver
+
+        self._check(output, host)
+        skeleton = self.load_body(self.body, host)
+        targets = keyframes(item.path) if self.tracks else self._followed(item.path, skeleton, host)
+        ik = IK(skeleton, targets.goals, as_solver(self.solver), root=self._moves)
+        with host.bar(self.doing, targets.frames) as progress:
+            tracked = ik.track(
+                targets.values, targets.start, fps=targets.fps, candidates=self.candidates, both_ways=self.both_ways,
+                smoothness=self.smoothness, velocity=self.velocity, threads=host.threads, progress=progress,
+                deadline=self.deadline,
+            )  # fmt: skip
+        motion = Motion(tracked.motion.skeleton, tracked.q, tracked.fps, name=item.path.stem)
+        locked = self._held(motion, self.up, host) if self.foot_lock else None
+        made = Made(motion if locked is None else locked.motion, tracked, None, locked)
+        return self._written(made, output, file_of(self.body), self.up, host)
+
+    def _reader_of(self, path: Path) -> ClipReader:
+        """Return the reader of a clip: a clip that does not hold its skeleton is one of the model that follows it."""
+        if self.model is not None or not needs_model(path):
+            return self
+        return ClipReader(clip=self.clip, model=self.body, trim=self.trim)
+
+    def _followed(self, path: Path, skeleton: Skeleton, host: Host) -> Targets:
+        """Return targets that follow the joints of a clip."""
+        from synovia.goals import PositionGoal
+        from synovia.ik.targets import targets_from
+
+        source, _ = self._reader_of(path).read(path, host)
+        tips = [skeleton.frame_names[row] for row in skeleton.tip_rows]
+        values = targets_from(source, tips if self.joints is None else dict(self.joints))
+        start = None
+        with suppress(InputError):  # another body
+            placed = source.on(skeleton)
+            same = [(body.joint_names, body.nq) for body in (skeleton, skeleton.with_root(self._moves))]
+            start = placed.pose(0) if (placed.skeleton.joint_names, placed.skeleton.nq) in same else None
+        return Targets([PositionGoal(joint) for joint in values], values, source.fps, len(source), start)
+
+    def figures(self, made: Made) -> dict[str, Any]:
+        """Return the missed frames, the jumps, and the largest distance from a target."""
+        import numpy as np
+
+        from synovia.goals.base import POSITION
+
+        if made.tracked is None:
+            return {}
+        tracked = made.tracked
+        placed = [i for i, goal in enumerate(tracked.ik.goals) if goal.measures & POSITION]
+        worst = float(np.max(tracked.errors[:, placed, 0])) if placed else None
+        return {"missed": len(tracked.missed_frames), "jumps": len(tracked.jumps), "worst": worst}
+
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
+        """Return a picture of an output, beside the clip that it follows."""
+        beside = None
+        if source is not None and source.is_file() and not self.tracks:
+            beside = self._reader_of(source).read(source, Host())[0]
+        return drawn(output_motion(self.load_body(self.body, Host()), output), beside)
+
+
+def keyframes(path: Path) -> Targets:
+    """Return the targets of a track file.
+
+    Raises:
+        FormatError: If no goal has keys, or the file is malformed.
+    """
+    from synovia.files.tracks import read_track
+
+    track = read_track(path)
+    if not track.targets:
+        raise FormatError("no goal has keys", where=str(path), expected="keys for at least one goal")
+    return Targets(list(track.goals), track.targets, track.fps, track.frames)
+
+
+@described
+class Fit(_Animate):
+    """Fit a body to points over time.
+
+    >>> import synovia as sy
+    >>> fit = sy.jobs.Fit("humanoid", fps=60)
+    >>> fit("markers.c3d", "clip.bvh")  # doctest: +SKIP
+    """
+
+    body: str | None = option(
+        default=None, help="The body for --points; auto: a person made to measure.", kind=Model(),
+        metavar="auto|FILE", shown="FILE, else auto", recorded=ALWAYS, kw_only=False,
+    )  # fmt: skip
+    preset: str | None = option(
+        default=None, help="Order of the points: mediapipe, coco, openpose, h36m or smpl.",
+        kind=Word(("mediapipe", "coco", "openpose", "h36m", "smpl")), metavar="NAME", shown="by names or number",
+        recorded=ALWAYS,
+    )  # fmt: skip
+    mirror: str | None = option(
+        default=None, help="Undo a mirror image of the points: negate an axis, or exchange left and right.",
+        kind=Word(("x", "y", "z", "names", "none")), shown="where the cause is clear", recorded=ALWAYS,
+    )  # fmt: skip
+    fps: float | None = option(
+        default=None, help="Frames per second of points.", kind=Number(1e-3), metavar="RATE", unit="1/s",
+        shown="the file's, else 30", recorded=ALWAYS,
+    )  # fmt: skip
+    joints: Mapping[str, str] | None = _joints_option()
+    foot_lock: bool = _lock_option()
+
+    doing: ClassVar[str] = "fitting"
+
+    @property
+    def _model(self) -> str | None:
+        """The model; None for a body made to measure."""
+        return None if self.body == AUTO else self.body
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides about an output beside the input, as JSON can hold it."""
+        from synovia.batch.content import model_settings
+
+        own = super().settings()
+        own.pop("foot_lock", None)
+        lock = self._lock_settings(own, locks=self.foot_lock)
+        reader = {name: own.pop(name) for name in _READER}
+        if lock is None and reader != settings_of(ClipReader()):
+            own["reader"] = reader
+        own |= {"points": own.pop("joints"), "lock": lock, "up": self.up}
+        own.pop("body")
+        return own | {"model": None if self._model is None else model_settings(self._model)}
+
+    def endings(self) -> Sequence[str]:
+        """Return the endings of the files that are taken from folders: points, and clips, whose joints are points."""
+        from synovia.clips.pointfile import POINT_ENDINGS
+
+        return [*POINT_ENDINGS, *super().endings()]
+
+    def usual_ending(self) -> str | None:
+        """Return the ending of the outputs of many inputs."""
+        return ".bvh"
+
+    def open(self, host: Host) -> None:
+        """Load the models; the kernels come with the first file, because a fit loads them by what the points need."""
+        super().open(host)
+        _ = self._skeleton(host)
+
+    def _skeleton(self, host: Host) -> Skeleton | None:
+        """Return the skeleton of the model; None for a body made to measure."""
+        return None if self._model is None else self.load_body(self._model, host)
+
+    def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
+        """Fit a clip to points."""
+        from synovia.clips import Fitted, fit_keypoints
+
+        self._check(output, host)
+        skeleton = self._skeleton(host)
+        points = self._points(item.path, skeleton, host)
+        with host.bar(self.doing, len(points.positions)) as progress:
+            fitted = fit_keypoints(
+                points.positions, points.joints, body=skeleton, offsets=points.offsets, confidence=points.confidence,
+                meters_per_unit=points.meters_per_unit, name=item.path.stem, preset=self.preset, mirror=self.mirror,
+                up=self.up, fps=self.fps or points.fps or 30.0, threads=host.threads, progress=progress,
+            )  # fmt: skip
+        fitted = Fitted.made(fitted, fitted.errors, fitted.smoothness, points.notes, fitted.flips)
+        locked = self._held(fitted, None, host) if self.foot_lock else None
+        made = Made(fitted if locked is None else locked.motion, None, fitted, locked)
+        return self._written(made, output, file_of(self._model), None, host)
+
+    def _points(self, path: Path, skeleton: Skeleton | None, host: Host) -> PointFile:
+        """Return the points of a file: of points, or of a clip, whose joints are points."""
+        from synovia.clips.pointfile import holds_points, read_points
+
+        if not holds_points(path):
+            return self._joints_of_clip(path, skeleton, host)
+        points = read_points(path).chosen(self.joints, path)
+        host.note(points.notes)
+        return points
+
+    def _joints_of_clip(self, path: Path, skeleton: Skeleton | None, host: Host) -> PointFile:
+        """Return the joints of a clip as points, with the names of the model, or of landmarks without a model.
+
+        Raises:
+            InputError: If the model and the clip have no joint in common.
+        """
+        import numpy as np
+
+        from synovia.clips.landmarks import OF_ROLES
+        from synovia.clips.pointfile import PointFile
+        from synovia.ik.targets import targets_from
+
+        source, _ = self.read(path, host, INSTEAD)
+        pairs = None if self.joints is None else dict(self.joints)
+        if skeleton is None and pairs is None:
+            names, rows = source.skeleton.frame_names, source.skeleton.role_rows
+            pairs = {mark: names[rows[role]] for role, mark in OF_ROLES.items() if role in rows}
+        elif skeleton is not None and pairs is None:
+            there = dict(zip(source.skeleton.joint_names, source.skeleton.frame_names, strict=True))
+            own = zip(skeleton.joint_names, skeleton.frame_names, strict=True)
+            pairs = {frame: there[name] for name, frame in own if name in there}
+        if not pairs:
+            what, hint = "no joint of the clip has a name of the model", "pair them: --joints A=B,..."
+            raise InputError(what, where=str(path), hint=hint)
+        places = targets_from(source, pairs)
+        return PointFile(np.stack(list(places.values()), axis=1), list(places), fps=source.fps)
+
+    def figures(self, made: Made) -> dict[str, Any]:
+        """Return the distances of the points."""
+        from synovia.batch.clips import point_errors
+
+        errors = {} if made.fitted is None else point_errors(made.fitted)
+        return {**errors, "worst": errors.get("p99_error")}
+
+    def falls_short(self, figures: Mapping[str, Any]) -> bool:
+        """Return whether points are flipped in so many frames that the verdict is "failed"."""
+        flipped = "body: flip" in str(figures.get("findings")).split("; ")
+        return flipped and figures.get("verdict") == "failed"
+
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
+        """Return a picture of an output."""
+        del source  # points
+        skeleton = self._skeleton(Host())
+        return drawn(last_clip(output) if skeleton is None else output_motion(skeleton, output))
+
+
+_INPUTS: Final = {
+    "goals": Option(
+        "Keyframes, TOML or JSON; 'synovia schema track' prints the schema. Or a folder or pattern of them.",
+        File(as_text=True), ("--goals", "-g"), "TRACK",
+    ),
+    "follow": Option(
+        "Follow joints of another clip, or of each in a folder or pattern.", File(as_text=True), metavar="CLIP"
+    ),
+    "points": Option(
+        "Pass through points over time: .csv, .tsv, .npz, .npy, .trc, .c3d, or the joints of a clip.",
+        File(as_text=True), metavar="POINTS",
+    ),
+}  # fmt: skip
+_JOBS: Final[Mapping[str, type[Job]]] = {"goals": Follow, "follow": Follow, "points": Fit}
+
+
+@dataclass(frozen=True)
+class _Verb(Verb):
+    """The command: its inputs tell which job it is."""
+
+    def made(self, values: Mapping[str, Any], sources: Sequence[str], typed: Iterable[str]) -> tuple[Job, list[str]]:
+        """Return the job of a command line, and its inputs."""
+        left = dict(values)
+        inputs = {name: str(left.pop(name)) for name in _INPUTS if name in left}
+        locks = bool(left.pop("foot_lock", False))
+        _check_inputs(inputs, locks=locks)
+        wanted = next(iter(inputs), "")
+        kind = _JOBS.get(wanted, HoldFeet)
+        self._refuse(kind, wanted, typed)
+        if locks and wanted != "points" and str(left.get("up", "")).startswith("-"):
+            raise UsageError(f"expected x, y or z with --foot-lock, got {left['up']!r}.", "--up")
+        body, file = left.pop("body", None), next(iter(sources), None)
+        if body is not None and file is not None:
+            raise UsageError(f"expected one body, got {file!r} and {body!r}.", "--body")
+        if file is None and wanted != "points":
+            raise UsageError("expected a model, or --points for a body made to measure.", "FILE")
+        if inputs and len(sources) > 1:
+            raise UsageError(f"expected one file, got {len(sources)}.", "FILE")
+        own = {name for name, _, _ in options_of(kind)}
+        chosen = {name: value for name, value in left.items() if name in own}
+        if kind is Follow:
+            chosen |= {"body": file, "foot_lock": locks, "tracks": wanted == "goals"}
+        elif kind is Fit:
+            chosen |= {"body": file or body, "foot_lock": locks}
+        return kind(**chosen), list(inputs.values()) or list(sources)
+
+    def _refuse(self, kind: type[Job], wanted: str, typed: Iterable[str]) -> None:
+        """Refuse options that belong to other inputs.
+
+        Raises:
+            UsageError: If one is given.
+        """
+        fields = {name: {one: said for one, said, _ in options_of(job)} for name, job in _JOBS.items()}
+        del fields["goals"]["joints"]  # the file of keyframes names them
+        known = {one for one, _, _ in options_of(kind)}
+        for name, said, _ in self.options():
+            owners = [one for one, own in fields.items() if name in own and not own[name].positional]
+            if name in typed and name != "foot_lock" and wanted not in owners and (wanted or name not in known):
+                flags = " or ".join(f"--{one}" for one in owners)
+                raise UsageError(f"expected {flags} with this option.", flag_of(name, said))
+
+
+def _check_inputs(inputs: Mapping[str, str], *, locks: bool) -> None:
+    """Check that there is one source of motion, or none for ``--foot-lock`` alone.
+
+    Raises:
+        UsageError: If there are more or fewer.
+    """
+    if len(inputs) > 1:
+        raise UsageError("expected one of --goals, --follow and --points, got several.")
+    if not inputs and not locks:
+        raise UsageError(
+            "expected targets (--goals), another clip (--follow) or points (--points) for a model, or a clip whose feet"
+            " to hold (--foot-lock), got none of them."
+        )
+
+
+VERB: Final = _Verb(
+    """Make a clip that follows targets, or hold the feet of one.
+
+    For example: synovia animate walk.bvh --foot-lock -o still_feet.bvh
+    """,
+    (Follow, Fit, HoldFeet),
+    clips_argument(
+        "[FILE...]",
+        "A model, or a clip for --foot-lock alone, or many clips: files, folders, patterns. Not needed with --points.",
+        required=False,
+    ),
+    inputs=_INPUTS,
+    prints_json=True,
+)

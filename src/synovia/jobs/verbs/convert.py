@@ -1,0 +1,117 @@
+"""``convert``: write a clip or a skeleton in another format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from synovia.errors import FormatError
+from synovia.jobs.base import Host, Outcome, UsageError
+from synovia.jobs.clips import ClipJob, Roles, Verified, warm_clip, written_endings
+from synovia.jobs.job import Verb, clips_argument, format_option, output_option
+from synovia.jobs.options import ALWAYS, Model, Option, described, option
+from synovia.text import counted
+
+if TYPE_CHECKING:
+    from synovia.batch.inputs import Item
+
+
+def _endings() -> list[str]:
+    """Return the endings of clips, and that of skeletons."""
+    return [*written_endings(), ".toml"]
+
+
+@described
+class Convert(Verified, Roles, ClipJob):
+    """Write clips or skeletons in another format.
+
+    >>> import synovia as sy
+    >>> convert = sy.jobs.Convert(trim=True)
+    >>> convert("walk.bvh", "walk.npz")  # doctest: +SKIP
+    >>> convert.run("clips", "out", format="npz")  # doctest: +SKIP
+    """
+
+    into: str | None = option(
+        default=None, help="The glTF whose copy gets the clip.", kind=Model(), metavar="GLB", shown="--model, else IN",
+        recorded=ALWAYS,
+    )  # fmt: skip
+
+    name: ClassVar[str] = "convert"
+    doing: ClassVar[str] = "converting"
+    how: ClassVar[Mapping[str, Option]] = {
+        "output": output_option("The file, instead of OUT; or a folder."),
+        "format": format_option(_endings),
+    }
+
+    def prepare(self) -> None:
+        """Load the model and the kernels: positions need forward kinematics."""
+        super().prepare()
+        warm_clip().positions()
+
+    def usual_ending(self) -> str | None:
+        """Refuse to choose a format.
+
+        Raises:
+            UsageError: Always.
+        """
+        raise UsageError("expected the format of the outputs for a folder, got none.", "--format")
+
+    def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
+        """Write a clip or a skeleton."""
+        from synovia.io.load import endings, formats, is_bundled
+
+        source = item.path
+        if output is None:
+            raise UsageError("expected IN and OUT, or -o OUT.", "OUT")
+        writers = [fmt for fmt in formats() if fmt.write]
+        fmt = next((fmt for fmt in writers if fmt.names(output)), None)
+        if fmt is None or fmt.write is None:
+            what = "no format with this extension can be written"
+            expected = f"one of {endings(writers)}"
+            raise FormatError(what, where=str(output), value=output.suffix or None, expected=expected)
+        if not fmt.holds_motions:
+            return self._skeleton(str(source), output, fmt.write, host)
+        if self.roles is not None:
+            raise UsageError("expected a .toml file as output with this option: it holds the roles.", "--roles")
+        if is_bundled(str(source)):
+            raise FormatError(
+                "a bundled model has no clip", where=str(source), expected="a .toml file to write its skeleton"
+            )
+        copied = self.into or self.copied(source)
+        if fmt.copies and not fmt.names(Path(copied)):
+            raise FormatError(
+                f"a clip in {fmt.name} needs a file of this format to copy", where=str(output), value=str(copied),
+                expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",
+            )  # fmt: skip
+        motion, _ = self.read(source, host)
+        check = self.save(motion, output, copied if fmt.copies else None, host)
+        said = f"{output}: {motion.name}, {counted(len(motion), 'frame')} at {motion.fps:g} fps"
+        figures = {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
+        return Outcome(motion, figures, check=check, files=[output], said=said)
+
+    def _skeleton(self, source: str, output: Path, write: Any, host: Host) -> Outcome:
+        """Write the skeleton of a model or of a clip."""
+        from synovia.io.verify import check_skeleton
+
+        body = self.load_body(self.model or source, host)
+        write(body, output, force=host.force)
+        check = self.compare(check_skeleton, body, output, host)
+        return Outcome(
+            body, {"joints": len(body.joints)}, check=check, files=[output], said=f"{output}: skeleton of {source}"
+        )
+
+
+VERB: Final = Verb(
+    """Write a clip or a skeleton in another format, or a folder of clips.
+
+    For example: synovia convert walk.bvh walk.csv
+    """,
+    (Convert,),
+    clips_argument(
+        "IN... [OUT]",
+        "A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .npz, .csv, .isaac.npz,"
+        " .mujoco.npz, .unitree.csv; for a skeleton: .toml.",
+    ),
+    takes_output=True,
+)

@@ -1,0 +1,158 @@
+"""``render``: draw a clip as a film, or as a sheet of stills."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from synovia.errors import InputError
+from synovia.jobs.base import Host, Outcome, UsageError
+from synovia.jobs.clips import ClipJob
+from synovia.jobs.job import Verb, clips_argument, format_option, output_option
+from synovia.jobs.options import (
+    ALWAYS,
+    NEVER,
+    File,
+    Number,
+    Option,
+    Parsed,
+    Word,
+    described,
+    names_of,
+    numbers_of,
+    option,
+)  # fmt: skip
+from synovia.jobs.shared import LOOK
+
+if TYPE_CHECKING:
+    from synovia.batch.inputs import Item
+    from synovia.batch.work import Picture
+
+_VIEWS: Final = ("three-quarter", "front", "back", "left", "right", "top")
+
+
+def _size(text: str) -> tuple[int, int]:
+    """Return width and height of ``WIDTHxHEIGHT``."""
+    found = re.fullmatch(r"([1-9][0-9]{0,8})x([1-9][0-9]{0,8})", text.lower())
+    if found is None:
+        raise InputError("", value=text, expected="WIDTHxHEIGHT, for example 960x540")
+    return int(found[1]), int(found[2])
+
+
+def _view(text: str) -> str | tuple[float, float]:
+    """Return a view by name, or azimuth and elevation of ``A,E`` in degrees."""
+    if text in _VIEWS:
+        return text
+    with suppress(InputError):
+        azimuth, elevation = numbers_of(text, 2, 2)
+        if -90.0 <= elevation <= 90.0:
+            return azimuth, elevation
+    expected = f"one of {', '.join(_VIEWS)}, or AZIMUTH,ELEVATION in degrees, ELEVATION from -90 to 90"
+    raise InputError("", value=text, expected=expected)
+
+
+def _endings() -> Sequence[str]:
+    """Return the endings of films."""
+    from synovia.draw.film import SUFFIXES
+
+    return SUFFIXES
+
+
+@described
+class Render(ClipJob):
+    """Draw clips as films, or as sheets of stills.
+
+    >>> import synovia as sy
+    >>> render = sy.jobs.Render(size=(480, 270), look="bones")
+    >>> render("walk.bvh", "walk.gif")  # doctest: +SKIP
+    >>> render.run("clips", "sheets", format="png")  # doctest: +SKIP
+    """
+
+    beside: str | None = option(
+        default=None, help="Another clip, shown on the left.", kind=File(as_text=True), metavar="CLIP", single="clip",
+        recorded=NEVER,
+    )  # fmt: skip
+    titles: Sequence[str] = option(
+        default=(), help="Text at the top; repeat with --beside, the left one first.", names=("--title",),
+        metavar="TEXT", repeats=True, recorded=ALWAYS,
+    )  # fmt: skip
+    size: Any = option(
+        default="960x540", help="Pixels.", kind=Parsed(_size), metavar="WxH", unit="pixels", recorded=ALWAYS
+    )
+    fps: float | None = option(
+        default=None, help="Frames per second.", kind=Number(0.1), metavar="N", unit="1/s",
+        shown="the clip's, at most 30", recorded=ALWAYS,
+    )  # fmt: skip
+    view: Any = option(
+        default="three-quarter", help=f"{', '.join(_VIEWS)}, or angles in degrees.", kind=Parsed(_view),
+        metavar="NAME|A,E", unit="degrees", recorded=ALWAYS,
+    )  # fmt: skip
+    theme: str = option(default="light", help="Colours.", kind=Word(("light", "dark")), recorded=ALWAYS)
+    look: str = option(default="surface", like=LOOK, recorded=ALWAYS)
+    angles: Sequence[str] = option(
+        default=(), help="Joints whose angles are written, in degrees.", kind=Parsed(names_of, list), metavar="A,B",
+        recorded=ALWAYS,
+    )  # fmt: skip
+    captions: bool = option(default=True, help="Write the time and the number of the frame.", recorded=ALWAYS)
+
+    name: ClassVar[str] = "render"
+    doing: ClassVar[str] = "drawing"
+    how: ClassVar[Mapping[str, Option]] = {
+        "output": output_option("The file to write, or a folder.", required=True),
+        "format": format_option(_endings, "gif|mp4|png", "gif"),
+    }
+
+    def prepare(self) -> None:
+        """Load the model and what draws."""
+        from synovia.draw.raster import require_pillow
+
+        require_pillow()
+        super().prepare()
+
+    def usual_ending(self) -> str | None:
+        """Return the ending of the outputs of many inputs."""
+        return ".gif"
+
+    def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
+        """Draw a clip."""
+        from synovia.draw import render
+        from synovia.draw.film import check_film
+
+        if output is None:
+            raise UsageError("expected a file to write, got none.", "-o")
+        check_film(output, force=host.force)
+        other = None
+        if self.beside is None:
+            motion, _ = self.read(item.path, host)
+        else:
+            motion, other = self.read_pair(item.path, self.beside, host)
+        with host.bar(self.doing) as progress:
+            render(
+                motion, output, beside=other, titles=list(self.titles), size=self.size, fps=self.fps, view=self.view,
+                theme=self.theme, look=self.look, captions=self.captions, angles=list(self.angles), jobs=host.threads,
+                force=host.force, watch=progress,
+            )  # fmt: skip
+        figures = {"frames": len(motion), "seconds": float(motion.duration)}
+        return Outcome(motion, figures, files=[output], said=f"{output}: {motion.name}")
+
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
+        """Return the sheet itself; films are not shown."""
+        from synovia.batch.work import Picture
+
+        del source
+        return Picture(output.read_bytes()) if output.suffix.lower() == ".png" else None
+
+
+VERB: Final = Verb(
+    """Draw a clip as a film, or as a sheet of stills.
+
+    The file is a .gif, a .png for stills, or an .mp4. The command needs the extra [render], and for .mp4 [film].
+
+    For example: synovia render solved.bvh --beside walk.bvh -o compare.gif
+    """,
+    (Render,),
+    clips_argument("CLIP..."),
+)

@@ -1,0 +1,319 @@
+"""``retarget``: carry a clip over to another body."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from synovia.errors import InputError
+from synovia.jobs.base import Host, Outcome
+from synovia.jobs.clips import (
+    NO_FILE,
+    ClipJob,
+    Roles,
+    Verified,
+    drawn,
+    file_of,
+    output_motion,
+    usual_ending_of,
+    warm_clip,
+    with_roles,
+    written_endings,
+)  # fmt: skip
+from synovia.jobs.job import Verb, clips_argument, format_option, output_option
+from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, Option, Parsed, Word, argument, described, option
+from synovia.jobs.shared import AXES, velocities
+
+if TYPE_CHECKING:
+    from synovia.batch.inputs import Item
+    from synovia.batch.work import Picture
+    from synovia.clips import Ends
+    from synovia.model import Skeleton
+    from synovia.model.motion import Motion
+    from synovia.retargeting import Retargeted
+
+SCHEMA: Final = "synovia.retarget/1"
+_RESTS: Final = ("file", "bind", "first", "tpose")
+_Map = Mapping[str, tuple[str | int, str | int]]
+
+
+def _rest(text: str) -> str:
+    """Return a word, the number of a frame or the name of a file, as ``retarget`` takes them."""
+    if text not in _RESTS and not NUMBER.fullmatch(text.removeprefix("-")) and not Path(text).suffix:
+        raise InputError("", value=text, expected=f"{', '.join(_RESTS)}, the number of a frame, or a pose file")
+    return text
+
+
+def _rest_setting(rest: Any) -> Any:
+    """Return a rest pose as JSON can hold it; of a file its name and hash."""
+    if not isinstance(rest, str | Path) or not Path(rest).is_file():
+        return rest
+    return File().setting(rest)
+
+
+@described
+class Retarget(Verified, Roles, ClipJob):
+    """Carry clips over to another body, and judge the results.
+
+    >>> import synovia as sy
+    >>> retarget = sy.jobs.Retarget("humanoid", feet=False)
+    >>> outcome = retarget("walk.bvh", "walk.npz")  # doctest: +SKIP
+    >>> print(outcome.report())  # doctest: +SKIP
+    >>> run = retarget.run("clips", "out")  # doctest: +SKIP
+    """
+
+    target: str = argument(help="The model to move.", kind=Model(), metavar="DST", completes="models", recorded=ALWAYS)
+    joint_map: Any = option(
+        default=None, help="Joint map, instead of guessed parts.", kind=File(), names=("--map",), metavar="MAP.toml",
+        recorded=ALWAYS,
+    )  # fmt: skip
+    save_map: Path | None = option(
+        default=None, help="Write the joint map that was used.", kind=File(), metavar="MAP.toml", single="clip",
+        recorded=NEVER,
+    )  # fmt: skip
+    rest: Any = option(
+        default=None,
+        help="Pose of SRC that means standing: file, bind, first, tpose, the number of a frame, or a pose file.",
+        kind=Parsed(_rest, _rest_setting), metavar="POSE", shown="found from the clip", recorded=ALWAYS,
+    )  # fmt: skip
+    up: str | None = option(
+        default=None, help="Axis of SRC that points up, such as z or -y.", kind=Word(AXES), metavar="AXIS",
+        shown="found", recorded=ALWAYS,
+    )  # fmt: skip
+    velocity: Any = option(
+        default=None,
+        help="Largest speed of DST's hinges, radians per second, for all or by joint; N%: of those in its file.",
+        kind=Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%", unit="rad/s",
+        shown="those of DST's file", recorded=ALWAYS,
+    )  # fmt: skip
+    plot: Path | None = option(
+        default=None, help="Plot the judgement: .png, .svg or .pdf. Needs the extra [plot].", kind=File(),
+        metavar="OUT", single="clip", recorded=NEVER,
+    )  # fmt: skip
+    feet: bool = option(default=True, help="Keep standing feet in place.", recorded=ALWAYS)
+
+    name: ClassVar[str] = "retarget"
+    doing: ClassVar[str] = "retargeting"
+    how: ClassVar[Mapping[str, Option]] = {
+        "output": output_option("Write .bvh, .npz, .csv, or .glb (a copy of DST with one more clip); or a folder."),
+        "format": format_option(written_endings),
+    }
+
+    @cached_property
+    def _target(self) -> Skeleton | Motion:
+        """The model, or its clip if only that shows the rest pose."""
+        from synovia.batch.clips import target_of
+
+        return target_of(self.target)
+
+    @property
+    def _skeleton(self) -> Skeleton:
+        """The skeleton of the model, with the roles of its own file."""
+        from synovia.model import Skeleton
+
+        return self._target if isinstance(self._target, Skeleton) else self._target.skeleton
+
+    def _body(self) -> Skeleton | Motion:
+        """Return the model with the roles that are given."""
+        from synovia.model import Skeleton
+
+        body = with_roles(self._skeleton, self.roles)
+        return body if isinstance(self._target, Skeleton) else self._target.on(body)
+
+    @cached_property
+    def _given(self) -> _Map | None:
+        """The joint map."""
+        from synovia.retargeting import read_map
+
+        return read_map(self.joint_map) if isinstance(self.joint_map, Path) else self.joint_map
+
+    def _velocity(self) -> float | dict[str, float] | None:
+        """Return the velocity limits: one for all hinges, by joint, or a share of those of the file.
+
+        Raises:
+            InputError: If a share is asked for, and the file has no velocity limits.
+        """
+        if not isinstance(self.velocity, str):
+            return self.velocity
+        share = float(self.velocity[:-1]) / 100.0
+        own = {joint.name: share * joint.velocity for joint in self._skeleton.joints if joint.velocity is not None}
+        if not own:
+            raise InputError(
+                f"{self._skeleton.name} has no velocity limits", where="--velocity", value=self.velocity,
+                expected="a file with velocity limits, or radians per second",
+            )  # fmt: skip
+        return own
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides about an output beside the input, as JSON can hold it."""
+        joints = None if self._given is None else {role: list(pair) for role, pair in self._given.items()}
+        return {**super().settings(), "joint_map": joints, "velocity": self._velocity()}
+
+    def open(self, host: Host) -> None:
+        """Load the models, and tell their notes."""
+        super().open(host)
+        host.note_model(self._skeleton.notes)
+
+    def prepare(self) -> None:
+        """Load the models and the kernels."""
+        from synovia.retargeting import retarget
+
+        super().prepare()
+        try:
+            _ = retarget(warm_clip(), self._target, feet=self.feet, threads=1).judgement
+        except InputError:
+            if self._given is None:
+                raise  # the model has no legs: every clip would fail
+
+    def usual_ending(self) -> str | None:
+        """Return the ending of the outputs of many inputs."""
+        return usual_ending_of(self.target)
+
+    def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
+        """Carry a clip over."""
+        from synovia.batch.clips import judged, notes_of
+        from synovia.jobs.reports import warnings_of
+        from synovia.retargeting import write_map
+
+        given = self._given
+        self._check_files(output, host)
+        motion, ends = self.read(item.path, host)
+        answer = self._carried(motion, given, host)
+        if self.save_map is not None:
+            write_map(answer.joint_map(), self.save_map, force=host.force)
+        check = None if output is None else self.save(answer.motion, output, file_of(self.target), host)
+        if self.plot is not None:
+            from synovia.plots import plot_judgement
+
+            plot_judgement(answer.judgement, self.plot, force=host.force)
+        cut_off = [f"cut off: {note}" for note in ends.notes if self.trim]
+        figures = {
+            "frames": len(answer.motion), "missed": len(answer.missed_frames), "worst": float(answer.worst),
+            "scale": float(answer.scale), **judged(answer.judgement),
+        }  # fmt: skip
+        return Outcome(
+            answer, figures, check=check, falls_short=self.falls_short(figures),
+            files=[path for path in (output, self.save_map, self.plot) if path is not None],
+            notes=notes_of(answer), warnings=warnings_of(answer.judgement), text_warns=True,
+            text=lambda: "\n".join([*cut_off, answer.report()]), json=lambda: _object(answer, ends, trim=self.trim),
+            hint="" if output is not None else NO_FILE,
+        )  # fmt: skip
+
+    def _check_files(self, output: Path | None, host: Host) -> None:
+        """Check, before any work, that the files can be written."""
+        from synovia.io.base import check_writable
+        from synovia.io.save import check_target
+
+        if output is not None:
+            check_target(output, force=host.force)
+        if self.save_map is not None:
+            check_writable(self.save_map, force=host.force)
+        if self.plot is not None:
+            from synovia.plots.style import check_plot
+
+            check_plot(self.plot, force=host.force)
+
+    def _carried(self, motion: Motion, given: _Map | None, host: Host) -> Retargeted:
+        """Return the clip on the model; write a draft of the joint map if its gaps are the reason of a failure."""
+        from synovia.retargeting import draft_to_save, retarget
+
+        host.note_model(self._skeleton.notes)
+        body, velocity = self._body(), self._velocity()
+        joints = None if given is None else dict(given)
+        try:
+            with host.bar("retargeting", len(motion)) as progress:
+                return retarget(
+                    motion, body, joints, rest=self.rest, up=self.up, feet=self.feet, velocity=velocity,
+                    threads=host.threads, progress=progress,
+                )  # fmt: skip
+        except InputError:
+            if self.save_map is not None:
+                skeleton = with_roles(self._skeleton, self.roles)
+                _save_draft(self.save_map, draft_to_save(motion.skeleton, skeleton, joints), host)
+            raise
+
+    def falls_short(self, figures: Mapping[str, Any]) -> bool:
+        """Return whether feet miss their targets, or the verdict is "failed"."""
+        return super().falls_short(figures) or figures.get("verdict") == "failed"
+
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
+        """Return a picture of an output beside its input."""
+        return drawn(output_motion(self._skeleton, output), self.original(source))
+
+
+def _save_draft(path: Path, joints: dict[str, tuple[str | int, str | int]], host: Host) -> None:
+    """Write the joint map with its gaps if they are the reason of the failure."""
+    from synovia.retargeting import NEEDED, write_map
+    from synovia.retargeting.body import ARMS
+
+    gaps = [part for part in NEEDED if "" in joints[part]]
+    if gaps:
+        write_map(joints, path, force=host.force)
+        fill = f"Fill in {', '.join(gaps)}"
+        if len(gaps) == len(NEEDED):
+            fill += f", or the parts that both have, such as {' and '.join(ARMS[:2])},"
+        host.say(f"the parts that were found. {fill} and try again with --map {path}", str(path))
+
+
+def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
+    """Return the answer as plain values; lengths in the unit of the target's file, but in legs in the judgement."""
+    from synovia.jobs.reports import judgement_object
+
+    names, stance = [body.skeleton.frame_names for body in (answer.source, answer.target)], answer.stance
+    return {
+        "schema": SCHEMA,
+        "source": answer.source.skeleton.name,
+        "target": answer.target.skeleton.name,
+        "frames": len(answer.motion),
+        "notes": list(answer.motion.notes),
+        "fps": answer.motion.fps,
+        "calibration": list(ends.notes),
+        "calibration_cut_off": trim and bool(ends.notes),
+        "scale": answer.scale,
+        "rest": {
+            "pose": stance.rest.name,
+            "certainty": stance.rest.certainty,
+            "checks_deg": dict(stance.rest.checks),
+            "considered": {pose.name: pose.certainty for pose in stance.considered},
+        },
+        "up": {
+            "axis": stance.up.name,
+            "certainty": stance.up.certainty,
+            "given": stance.up.given,
+            "tilt_deg": stance.up.tilt,
+        },
+        "facing": stance.forward,
+        "sides_exchanged": stance.exchanged,
+        "path_scale": stance.path_scale,
+        "target_rest": {"pose": answer.target_rest.name, "certainty": answer.target_rest.certainty},
+        "parts": [
+            {
+                "part": part.role,
+                "source": names[0][part.source],
+                "target": names[1][part.target],
+                "rest_poses_differ_deg": math.degrees(part.angle),
+            }
+            for part in answer.parts
+        ],
+        "contacts": {role: [list(span) for span in spans] for role, spans in answer.contacts.items()},
+        "missed": list(answer.missed_frames),
+        "worst": answer.worst,
+        **judgement_object(answer.judgement),
+    }
+
+
+VERB: Final = Verb(
+    """Carry a clip over to another body, and judge the result.
+
+    The body is a character or a robot, and the clip stays within its limits. The exit code is 1 if the verdict is
+    "failed" or feet miss their targets, and 0 if it is "good" or "look at it".
+
+    For example: synovia retarget walk.bvh character.glb -o walking.glb
+    """,
+    (Retarget,),
+    clips_argument("SRC..."),
+    prints_json=True,
+)

@@ -1,0 +1,1 @@
+"""The mathematics of clip tools, on joint values over time: ``Motion`` has the methods."""

@@ -1,0 +1,85 @@
+"""Additive motions: the difference of a clip from a base, which can be added to other clips."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from synovia.errors import InputError
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.text import counted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Additive:
+    """The difference of a clip from a base; ``Motion.additive`` makes it, and ``Motion.with_added`` adds it.
+
+    Args:
+        skeleton: The skeleton.
+        steps: Difference of each frame, (T, k): of numbers of q (radians, length units), then the rotation vectors of
+            its rotations, each in the frame of its joint.
+        fps: Frames per second.
+        name: Name of the clip.
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> wave = sy.Motion(arm, [arm.random_pose(k).q for k in range(3)], 30.0)
+        >>> wave.additive(wave[0])
+        Additive('motion', 3 frames at 30 fps, 'arm7')
+    """
+
+    skeleton: Skeleton
+    steps: Array
+    fps: float
+    name: str
+
+    def __post_init__(self) -> None:
+        """Make the array read-only."""
+        self.steps.setflags(write=False)
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return len(self.steps)
+
+    def __repr__(self) -> str:
+        """Return name, frames and rate."""
+        return f"Additive({self.name!r}, {counted(len(self), 'frame')} at {self.fps:g} fps, {self.skeleton.name!r})"
+
+
+class _Clip(Protocol):
+    """The part of a motion that decides what fits it."""
+
+    skeleton: Skeleton
+    name: str
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        ...
+
+
+def check_alike(what: str, skeleton: Skeleton, count: int, clip: _Clip) -> None:
+    """Refuse values of another body, or of another number of frames than 1 or that of a clip.
+
+    Args:
+        what: The argument.
+        skeleton: Its skeleton.
+        count: Its number of frames.
+        clip: The clip.
+
+    Raises:
+        InputError: If it does not fit the clip.
+    """
+    own, other = ([(joint.name, joint.kind) for joint in body.joints] for body in (skeleton, clip.skeleton))
+    if own != other:
+        expected = f"the joints of {clip.skeleton.name}"
+        raise InputError(f"skeleton of {what}", where=clip.name, value=skeleton.name, expected=expected)
+    if count not in (1, len(clip)):
+        expected = f"1 or {len(clip)}, as many as the clip has"
+        raise InputError(f"frames of {what}", where=clip.name, value=count, expected=expected)
+
+
+def same_rate(a: float, b: float) -> bool:
+    """Return whether two frame rates differ by the rounding of files at most."""
+    return abs(a - b) <= 1e-3 * max(a, b)

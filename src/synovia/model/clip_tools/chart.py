@@ -1,0 +1,92 @@
+"""Steps between joint values: differences of numbers, and rotation vectors of rotations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, Bools, rotation_between, same_side, times_exp
+
+Ints = NDArray[np.int64]
+_TURN: Final = 2.0 * np.pi
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chart:
+    """Where numbers and rotations stand in joint values.
+
+    A step has the differences of the m numbers first, then the rotation vector of each of the k rotations, in the frame
+    of the joint after its motion: q becomes q · exp(w).
+
+    Args:
+        numbers: Elements of q that are not part of a quaternion, (m,); values of mimic joints are among them.
+        turns: Elements of q of each quaternion, (k, 4).
+        endless: Which of the numbers are angles of hinges without limits, (m,), for which whole turns do not count.
+    """
+
+    numbers: Ints
+    turns: Ints
+    endless: Bools
+
+    @classmethod
+    def of(cls, skeleton: Skeleton) -> Chart:
+        """Return the chart of a skeleton."""
+        variables = skeleton.tables.variables
+        first = variables[variables[:, BLOCK] == TURN, BLOCK_Q].astype(np.int64)
+        turns = first[:, None] + np.arange(4)
+        numbers = np.setdiff1d(np.arange(skeleton.nq), turns.ravel())
+        lower, upper = skeleton.limits
+        hinges = [
+            skeleton.q_slice(row).start
+            for row, joint in enumerate(skeleton.joints)
+            if joint.kind is Kind.HINGE and joint.mimic is None
+        ]
+        return cls(numbers, turns, np.isin(numbers, hinges) & np.isinf(lower[numbers]) & np.isinf(upper[numbers]))
+
+    def between(self, a: Array, b: Array) -> Array:
+        """Return the steps (T, m + 3 k) from joint values a to b, (T, nq) each, by the shorter way."""
+        turned = rotation_between(a[..., self.turns], b[..., self.turns])
+        moved = b[..., self.numbers] - a[..., self.numbers]
+        moved[..., self.endless] -= _TURN * np.round(moved[..., self.endless] / _TURN)
+        return np.concatenate([moved, turned.reshape(*turned.shape[:-2], -1)], axis=-1)
+
+    def stepped(self, q: Array, steps: Array) -> Array:
+        """Return joint values (T, nq) after steps (T, m + 3 k)."""
+        out = np.array(np.broadcast_to(q, (*steps.shape[:-1], q.shape[-1])))
+        size = len(self.numbers)
+        out[..., self.numbers] += steps[..., :size]
+        turns = steps[..., size:].reshape(*steps.shape[:-1], -1, 3)
+        out[..., self.turns] = times_exp(out[..., self.turns], turns)
+        return out
+
+    def unwound(self, q: Array) -> Array:
+        """Return the numbers (T, m) of joint values (T, nq); endless hinges do not jump by whole turns in them."""
+        out = q[:, self.numbers]
+        out[:, self.endless] = np.unwrap(out[:, self.endless], axis=0)
+        return out
+
+    def unflipped(self, q: Array) -> Array:
+        """Return joint values (T, nq) whose quaternions have the sign nearest to that of the frame before."""
+        out = q.copy()
+        for columns in self.turns:
+            out[:, columns] = same_side(q[:, columns])
+        return out
+
+    def signed_like(self, q: Array, near: Array) -> Array:
+        """Return joint values (T, nq) whose quaternions have the sign of others, (nq,), in the first frame."""
+        out = q.copy()
+        for columns in self.turns:
+            if len(q) and q[0, columns] @ near[columns] < 0.0:
+                out[:, columns] *= -1.0
+        return out
+
+
+def smoothstep(x: Array) -> Array:
+    """Return the polynomial 3 x² - 2 x³, which goes from 0 to 1 with level ends."""
+    x = np.clip(x, 0.0, 1.0)
+    return x * x * (3.0 - 2.0 * x)

@@ -1,0 +1,159 @@
+"""Loops: a clip whose end goes over into its beginning."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import UnsupportedError
+from synovia.model import Skeleton
+from synovia.model.clip_tools.chart import Chart
+from synovia.model.clip_tools.path import Ground, inverse
+from synovia.model.feet import contacts, feet_of
+from synovia.model.geometry import Array
+from synovia.model.pose import world_frames
+
+_PACE: Final = 0.1  # seconds; velocities count as much as the way in this time
+_BETTER: Final = 0.7  # a clip is cut if the pose there is nearer to the first one than that at the end by this factor
+_PHASE: Final = 0.05  # seconds; contacts are known no better
+_NEAR: Final = 0.04  # of the body's size; a pose that is farther from the first one is not the same phase of a motion
+_ALMOST: Final = 1.2  # cuts whose poses are about as near as the nearest one; the latest of them is taken
+_TURNING: Final = float(np.radians(10.0))  # radians per second; a body that turns more slowly in all only drifts
+_WALKING: Final = 0.03  # sizes of the body per second, likewise
+_FASTEST: Final = 1.5  # times the usual step of the clip: the largest step over the seam
+_REPEATED: Final = 0.05  # times the usual step: a last frame this near to the first one repeats it
+_LEAST: Final = 1e-9  # scale that counts as 0, whose logarithm is infinite
+_SHORTEST: Final = 0.5  # part of a clip, and seconds, that are kept at least
+
+
+def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> int:
+    """Return after how many frames a clip is best cut so that a loop goes on with its first frame.
+
+    The feet are in the same phase there: those that have contact with the ground in the first frame have it, and no
+    others. Of these frames, it is one whose pose and velocity, regardless of place and heading, are near to those of
+    the first frame. It is the end of the clip if the feet are not known, or no frame is clearly nearer. A last frame
+    that repeats the first one is cut off.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, (T, nq).
+        fps: Frames per second.
+    """
+    count, ground = len(q), Ground.of(skeleton, q)
+    flat = q if ground is None else ground.carried(q, inverse(ground.path(q)))
+    if count > 4 and _usual(skeleton, flat[[0, -1]]) < _REPEATED * _usual(skeleton, flat):
+        return count - 1
+    least = max(round(_SHORTEST * count), round(_SHORTEST * fps), 2)
+    if ground is None or least >= count:
+        return count
+    try:
+        feet = feet_of(skeleton)
+    except UnsupportedError:
+        return count
+    standing = contacts(world_frames(skeleton, q)[:, [row for foot in feet for row in foot.joints], 9:], ground.up, fps)
+    places = world_frames(skeleton, flat)[..., 9:]
+    steps = np.diff(places, axis=0)
+    after = np.concatenate([places, places[-1:] + steps[-1:]])  # the frame after the end, if the body went on
+    off = _size(after[1:] - places[0]) + _PACE * fps * _size(
+        steps[np.minimum(np.arange(1, count + 1), count - 2)] - steps[0]
+    )
+    same, around = (standing == standing[0]).all(1), max(1, round(_PHASE * fps))
+    same = np.array([same[max(0, k - around) : k + around + 1].any() for k in range(count)])
+    most = min(_BETTER * float(off[-1]), _NEAR * skeleton.size)
+    cuts = [k for k in range(least, count) if same[k] and off[k - 1] < most]
+    if not cuts:
+        return count
+    nearest = min(off[k - 1] for k in cuts)
+    return max(k for k in cuts if off[k - 1] <= _ALMOST * nearest)
+
+
+def looped(skeleton: Skeleton, q: Array, fps: float, blend: int) -> Array:
+    """Return joint values (T, nq) whose last frame goes over into the first one.
+
+    Each side, going on as it moves, would be somewhere else at the seam, and faster. This difference of values and of
+    velocities is shared by both. Over ``blend`` frames on each side, a cubic adds half of it to the end and takes half
+    from the beginning. So poses are not mixed, and a motion that comes round by itself does not change. Place and
+    heading on the ground stay as they are, without drift.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, T at least 4.
+        fps: Frames per second.
+        blend: Frames on each side, 1 to T / 2.
+    """
+    chart, ground = Chart.of(skeleton), Ground.of(skeleton, q)
+    flat = q if ground is None else ground.carried(q, inverse(ground.path(q)))
+    first, last = (chart.between(part[:-1], part[1:]) for part in (flat[:3], flat[-3:]))
+    before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]  # the step at the seam, as each side goes on
+    before, after = (_limited(skeleton, flat, one) for one in (before, after))
+    step = 0.5 * (before + after)
+    ending, beginning = _shares(chart.between(chart.stepped(flat[-1], step), flat[0]), after - before, blend)
+    out = flat.copy()
+    out[:blend] = chart.stepped(flat[:blend], beginning)
+    out[-blend:] = chart.stepped(flat[-blend:], ending)
+    out = skeleton.follow(out)
+    return out if ground is None else ground.placed(out, _without_drift(ground, q, fps))
+
+
+def _without_drift(ground: Ground, q: Array, fps: float) -> Array:
+    """Return the way over the ground (T, 4, 4) of a loop: a body that only drifts comes back to its first place.
+
+    A body that stands, or walks straight, hardly ends a recording where it began, or with the same heading. If the
+    difference is so slow, it is taken back evenly over the whole loop, which moves planted feet less than one sees.
+    """
+    count, (places, headings) = len(q), ground.measured(q)
+    steps = np.einsum("tji,tj->ti", ground.turn(headings[:-1]), np.diff(places, axis=0))  # in the heading of the body
+    turns = np.diff(headings)
+    seam, turn = 0.5 * (steps[0] + steps[-1]), 0.5 * float(turns[0] + turns[-1])
+    share = np.arange(count) / count
+    turned = float(headings[-1] - headings[0]) + turn
+    if abs(turned) * fps / count < _TURNING:
+        headings = headings - turned * share
+        moved = np.einsum("tij,tj->ti", ground.turn(headings[:-1]), steps)
+        places = places[0] + np.concatenate([np.zeros((1, 3)), np.cumsum(moved, axis=0)])
+    way = places[-1] + ground.turn(float(headings[-1])) @ seam - places[0]
+    if np.linalg.norm(way) * fps / count < _WALKING * ground.skeleton.size:
+        places = places - share[:, None] * way
+    return ground.steps(places, headings)
+
+
+def looped_scale(stretch: Array, blend: int) -> Array:
+    """Return animated scale (T, ...) whose last frame goes over into the first one, as ``looped`` does."""
+    x = np.log(np.maximum(stretch, _LEAST)).reshape(len(stretch), -1)
+    last, first = np.diff(x[-3:], axis=0), np.diff(x[:3], axis=0)
+    before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]
+    ending, beginning = _shares(x[0] - x[-1] - 0.5 * (before + after), after - before, blend)
+    x[:blend] += beginning
+    x[-blend:] += ending
+    return np.exp(x).reshape(stretch.shape)
+
+
+def _shares(gap: Array, faster: Array, blend: int) -> tuple[Array, Array]:
+    """Return what is added to the last and to the first frames of a loop, (blend, n) each.
+
+    Args:
+        gap: The way from the end, going on, to the beginning, (n,).
+        faster: How much faster the beginning is than the end, (n,), per frame.
+        blend: Frames on each side.
+    """
+    s = (np.arange(blend) / blend)[:, None]  # 0 at the frames beside the seam
+    value, slope = 0.5 * (1.0 + 2.0 * s) * (1.0 - s) ** 2, 0.5 * blend * s * (1.0 - s) ** 2
+    return (value * gap - slope * faster)[::-1], -value * gap - slope * faster
+
+
+def _limited(skeleton: Skeleton, q: Array, step: Array) -> Array:
+    """Return a step (n,) that is not much larger than the usual one of joint values (T, nq)."""
+    here = max(_usual(skeleton, np.stack([one, Chart.of(skeleton).stepped(one, step)])) for one in (q[0], q[-1]))
+    return step * min(1.0, _FASTEST * _usual(skeleton, q) / max(here, 1e-300))
+
+
+def _usual(skeleton: Skeleton, q: Array) -> float:
+    """Return the median of the largest way of a joint in each step, length units."""
+    places = world_frames(skeleton, q)[..., 9:]
+    return float(np.median(np.linalg.norm(np.diff(places, axis=0), axis=-1).max(1)))
+
+
+def _size(ways: Array) -> Array:
+    """Return the root of the mean square of vectors (T, n, 3), (T,)."""
+    return np.sqrt((ways**2).sum(-1).mean(-1))

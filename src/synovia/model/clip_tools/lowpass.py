@@ -1,0 +1,110 @@
+"""Zero-phase low-pass filter of joint values over time, on rotations as on numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.model import Skeleton
+from synovia.model.clip_tools.chart import Chart
+from synovia.model.geometry import Array, quat_product, quat_to_matrix, rotation_between, times_exp, unit
+
+_ROUNDS: Final = 60  # most rounds of the smoothing of one rotation; three to six are usual
+_ENOUGH: Final = 1e-11  # radians; a round that changes less is the last one
+_LARGEST: Final = 0.5  # radians that one round may turn: beyond, the flat picture of rotations is too coarse
+Filter = Callable[[Array], Array]
+
+
+def smoothed(skeleton: Skeleton, q: Array, fps: float, cutoff: float) -> Array:
+    """Return joint values (T, nq) without motion above a frequency.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, (T, nq).
+        fps: Frames per second.
+        cutoff: Frequency at which a vibration keeps 71 % of its size (-3 dB), Hz, below half of ``fps``.
+    """
+    if len(q) < 3:
+        return q.copy()
+    chart, low_pass = Chart.of(skeleton), low_pass_of(len(q), fps, cutoff)
+    out = q.copy()
+    out[:, chart.numbers] = low_pass(chart.unwound(q))
+    for columns in chart.turns:
+        out[:, columns] = _smoothed_turns(q[:, columns], low_pass)
+    return skeleton.follow(out)
+
+
+def low_pass_of(count: int, fps: float, cutoff: float) -> Filter:
+    """Return the filter of values (T, n): the x that minimises Σ (x - y)² + λ Σ (second difference of x)².
+
+    In the middle of a long clip its gain is 1 / (1 + λ (2 sin(π f / fps))⁴): a Butterworth filter of second order that
+    is applied forwards and backwards, so no phase is shifted. λ sets the gain at the cutoff to 1/√2. Both ends are
+    free, so a motion of constant velocity does not change (Whittaker 1923; Eilers 2003).
+
+    Args:
+        count: Number of frames T, at least 3.
+        fps: Frames per second.
+        cutoff: Frequency of the gain 1/√2, Hz.
+    """
+    from scipy import linalg
+
+    solve: Any = linalg.cho_solve_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    decompose: Any = linalg.cholesky_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    weight = (np.sqrt(2.0) - 1.0) / (2.0 * np.sin(np.pi * cutoff / fps)) ** 4
+    bands = np.zeros((3, count))  # lower form of 1 + λ DᵀD, where D has the rows (1, -2, 1)
+    bands[0] = 1.0
+    for at, value in ((0, 1.0), (1, 4.0), (2, 1.0)):
+        bands[0, at : count - 2 + at] += weight * value
+    for at in (0, 1):
+        bands[1, at : count - 2 + at] += -2.0 * weight
+    bands[2, : count - 2] += weight
+    factor = decompose(bands, lower=True)
+
+    def apply(values: Array) -> Array:
+        offset = values[0]  # less rounding for values that are far from 0
+        return np.asarray(solve((factor, True), values - offset), np.float64) + offset
+
+    return apply
+
+
+def _smoothed_turns(quats: Array, low_pass: Filter) -> Array:
+    """Return rotations over time (T, 4), smoothed by the same filter.
+
+    The curve is rolled off into a flat space, where its points and the rotations beside it are vectors; the filter
+    smooths these, and the curve moves by the difference. At the end the curve is the smoothed picture of the rotations
+    beside itself. The result does not depend on the axes of the world or of the joint, nor on signs of quaternions.
+
+    References:
+        Jupp & Kent (1987), *Fitting smooth paths to spherical data*.
+    """
+    x = quats.copy()
+    for _ in range(_ROUNDS):
+        steps = rotation_between(x[:-1], x[1:])
+        rolled = _rolling(steps)
+        flat = np.zeros((len(x), 3))
+        flat[1:] = np.cumsum(np.einsum("tij,tj->ti", rolled[:-1], steps), axis=0)
+        beside = np.einsum("tij,tj->ti", rolled, rotation_between(x, quats))
+        change = np.einsum("tji,tj->ti", rolled, low_pass(flat + beside) - flat)
+        size = np.linalg.norm(change, axis=1, keepdims=True)
+        x = times_exp(x, change * np.minimum(1.0, _LARGEST / np.maximum(size, _LARGEST)))
+        if float(size.max()) < _ENOUGH:
+            break
+    return x
+
+
+def _rolling(steps: Array) -> Array:
+    """Return the rotations (T, 3, 3) that carry vectors in the frames of a curve to the first one, without twist.
+
+    The frame of the curve turns by each step (T - 1, 3); parallel transport turns vectors back by half of it.
+    """
+    half = times_exp(np.broadcast_to(np.array([0.0, 0.0, 0.0, 1.0]), (len(steps), 4)), 0.5 * steps)
+    turns = np.empty((len(steps) + 1, 4))
+    turns[0] = (0.0, 0.0, 0.0, 1.0)
+    turns[1:] = half
+    size = 1
+    while size < len(turns):  # products of all before, by doubling
+        turns[size:] = quat_product(turns[:-size], turns[size:])
+        size *= 2
+    return quat_to_matrix(unit(turns))

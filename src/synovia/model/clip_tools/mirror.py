@@ -1,0 +1,421 @@
+"""The mirror image of joint values: left and right change places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError, UnsupportedError
+from synovia.model import Kind, Skeleton
+from synovia.model.anatomy import body_axes
+from synovia.model.geometry import Array, axis_vector, matrix_to_quat, quat_product, quat_to_matrix, same_side, unit
+from synovia.model.limit_frames import FORWARD
+from synovia.model.names import SIDES, Word, common_prefix, read_name
+from synovia.model.pose import world_frames
+from synovia.model.tree import ancestors
+
+_NEAR: Final = 0.05  # of the body's size: a joint this near to another's mirror image may be its counterpart
+_NEARLY: Final = float(np.cos(np.radians(10.0)))  # a direction this near to an axis of the world is along it
+_STEEP: Final = 0.5  # level part of a unit vector below which it is steep
+_SAME: Final = 1e-3  # radians between bones that count as each other's mirror image: the rounding of files
+_EVEN: Final = 1e-4  # difference of a joint's scales along its axes that counts as rounding
+_BENT: Final = 0.2  # radians between bones of the trunk above which its rest pose is bent to a side
+_GUIDE: Final = 1e-6  # weight of the rest pose beside that of bones, for turns that bones do not show
+_NO_LENGTH: Final = 1e-6  # a shorter bone has no direction; share of the skeleton's size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mirror:
+    """How the joints of a skeleton are mirrored.
+
+    The mirror image of a joint's world rotation W is M W D: M reflects the world, W is the rotation of the joint's
+    counterpart, and D, (3, 3) of determinant -1, maps the frame of the joint to that of its counterpart. At a symmetric
+    rest pose D follows from the rotations at rest. If the two sides rest differently, D maps each bone, and each axis
+    of a hinge, to that of the counterpart, by the smallest turn. D of a joint and D of its counterpart are inverse to
+    each other, so what is mirrored twice is the original.
+
+    Args:
+        skeleton: The skeleton.
+        plane: Unit normal of the plane through the origin of the world, (3,), in which the world is reflected.
+        pairs: Row of each joint's counterpart; its own in the middle of the body; -1 for a joint of one side that has
+            none, which keeps its value.
+        maps: D of each joint, (n, 3, 3).
+    """
+
+    skeleton: Skeleton
+    plane: Array
+    pairs: tuple[int, ...]
+    maps: Array
+
+    @classmethod
+    def of(cls, skeleton: Skeleton, up: Array | None = None) -> Mirror:
+        """Return the mirror of a skeleton.
+
+        Args:
+            skeleton: The skeleton.
+            up: Unit vector that points up in a clip, (3,), in whose zero pose the body may lie, so that the plane is
+                upright; None for the plane that divides the body at rest.
+
+        Raises:
+            UnsupportedError: If no part of the body is recognised on both sides.
+        """
+        left = lateral(skeleton)
+        return cls.across(skeleton, left, left if up is None else _level(left, up))
+
+    @classmethod
+    def across(cls, skeleton: Skeleton, left: Array, plane: Array | None = None) -> Mirror:
+        """Return the mirror of a skeleton whose left at rest is known.
+
+        Args:
+            skeleton: The skeleton.
+            left: Unit vector (3,) from the right to the left of the body at rest.
+            plane: Unit normal of the plane in which the world is reflected, (3,); None for ``left``.
+        """
+        pairs = counterparts(skeleton, left)
+        return cls(skeleton, left if plane is None else plane, pairs, _maps(skeleton, left, pairs))
+
+    @property
+    def reflection(self) -> Array:
+        """The reflection of the world, (3, 3)."""
+        return _reflection(self.plane)
+
+    def applied(self, q: Array) -> Array:
+        """Return the mirror image of joint values (T, nq), not clamped to limits."""
+        skeleton, M, count = self.skeleton, self.reflection, len(q)
+        frames = world_frames(skeleton, q)
+        old = frames[..., :9].reshape(count, len(skeleton), 3, 3)
+        new = np.empty_like(old)
+        out = q.copy()
+        for row, joint in enumerate(skeleton.joints):
+            above, pair = skeleton.parents[row], self.pairs[row]
+            base = (new[:, above] if above >= 0 else np.eye(3)) @ joint.rest[:3, :3]
+            part = skeleton.q_slice(row)
+            if pair >= 0 and joint.kind in (Kind.FREE, Kind.SLIDE):
+                moved = (self._displacement(q, frames, row)[:, None] @ base)[:, 0]
+                if joint.kind is Kind.FREE:
+                    out[:, part.start : part.start + 3] = moved
+                else:
+                    out[:, part.start] = moved @ joint.axis
+            local = np.broadcast_to(np.eye(3), (count, 3, 3))
+            if joint.kind in (Kind.BALL, Kind.FREE):
+                turn = slice(part.stop - 4, part.stop)
+                if pair >= 0:
+                    quats = matrix_to_quat(np.swapaxes(base, -1, -2) @ M @ old[:, pair] @ self.maps[row])
+                    out[:, turn] = self._signed(q, row, quats)
+                local = quat_to_matrix(out[:, turn])
+            elif joint.kind is Kind.HINGE:
+                if pair >= 0:
+                    turned = np.swapaxes(base, -1, -2) @ M @ old[:, pair] @ self.maps[row]
+                    out[:, part.start] = self._angle(q, row, matrix_to_quat(turned))
+                half = 0.5 * out[:, part.start, None]
+                local = quat_to_matrix(np.concatenate([np.sin(half) * joint.axis, np.cos(half)], axis=1))
+            new[:, row] = base @ local
+        return skeleton.follow(out)
+
+    def stretched(self, stretch: Array) -> Array:
+        """Return the mirror image of animated scale (T, n, 3) along the joints' own axes.
+
+        It is exact if the map D of a joint permutes axes, as in nearly all files.
+        """
+        squared = self.maps**2
+        rows = [row if pair < 0 else pair for row, pair in enumerate(self.pairs)]
+        keep = np.array(self.pairs)[:, None, None] < 0
+        weights = np.where(keep, np.eye(3), np.swapaxes(squared, -1, -2))
+        return np.einsum("nij,tnj->tni", weights, stretch[:, rows])
+
+    def is_exact_for(self, stretch: Array) -> bool:
+        """Return whether ``stretched`` is exact for animated scale (T, n, 3)."""
+        scaled = np.ptp(stretch, axis=-1).max(0, initial=0.0) > _EVEN  # along some axes more than along others
+        largest = np.abs(self.maps).max(-1).min(-1)
+        return bool((largest[scaled] > 1.0 - _SAME).all())
+
+    def _displacement(self, q: Array, frames: Array, row: int) -> Array:
+        """Return the mirrored way of a sliding joint from its rest place, (T, 3), in the axes of the world.
+
+        A root goes to the mirror image of the place of its counterpart, wherever it stands at rest.
+        """
+        skeleton, pair = self.skeleton, self.pairs[row]
+        other, above = skeleton.joints[pair], skeleton.parents[pair]
+        at = skeleton.q_slice(pair)
+        if other.kind is Kind.FREE and not any(skeleton.joints[k].kind for k in ancestors(skeleton.parents, pair)[1:]):
+            return frames[:, pair, 9:] @ self.reflection - skeleton.rest_pose().positions[row]
+        way = np.zeros((len(q), 3))
+        if other.kind is Kind.FREE:
+            way = q[:, at.start : at.start + 3]
+        elif other.kind is Kind.SLIDE:
+            way = q[:, at.start, None] * other.axis
+        way = way @ other.rest[:3, :3].T
+        if above >= 0:
+            way = np.einsum("tij,tj->ti", frames[:, above, :9].reshape(-1, 3, 3), way)
+        return way @ self.reflection
+
+    def _signed(self, q: Array, row: int, quats: Array) -> Array:
+        """Return quaternions (T, 4) with the signs that follow from the counterpart's: twice is the original.
+
+        The local rotation is K r D, where r is that of the counterpart and K, D are constant. As quaternions this is a
+        constant one times that of DᵀrD, in which a rotation vector w becomes -Dᵀw.
+        """
+        pair = self.pairs[row]
+        at = self.skeleton.q_slice(pair)
+        if self.skeleton.joints[pair].kind not in (Kind.BALL, Kind.FREE) or not len(q):
+            return same_side(quats)
+        turned = q[:, at.stop - 4 : at.stop].copy()
+        turned[:, :3] = -turned[:, :3] @ self.maps[row]
+        signs = np.einsum("ij,ij->i", quat_product(self._constant(row), turned), quats)
+        return np.where(signs < 0.0, -1.0, 1.0)[:, None] * quats
+
+    def _constant(self, row: int) -> Array:
+        """Return the constant quaternion of ``_signed``, (4,); those of counterparts have matching signs."""
+        skeleton, pair = self.skeleton, self.pairs[row]
+        first = min(row, pair)
+        above, other = skeleton.joints[first].rest[:3, :3], skeleton.joints[max(row, pair)].rest[:3, :3]
+        parent = skeleton.parents[first]
+        if any(skeleton.joints[k].kind for k in ancestors(skeleton.parents, first)[1:]):
+            outer = self.maps[parent]
+        else:  # what does not move is mirrored as the world is
+            resting = np.eye(3) if parent < 0 else skeleton.rest_pose().matrix(parent)
+            outer = resting.T @ self.reflection @ resting
+        out = matrix_to_quat(above.T @ outer.T @ other @ self.maps[first])
+        if first != row:
+            out = np.concatenate(
+                [out[:3] @ self.maps[row], out[3:]]
+            )  # the inverse of that of the counterpart, mirrored
+        return out
+
+    def _angle(self, q: Array, row: int, quats: Array) -> Array:
+        """Return the angles (T,) of a hinge for rotations (T, 4), in the turn of its counterpart's."""
+        joint, pair = self.skeleton.joints[row], self.pairs[row]
+        angle = 2.0 * np.arctan2(quats[:, :3] @ joint.axis, quats[:, 3])
+        other = self.skeleton.joints[pair]
+        if other.kind is not Kind.HINGE:
+            return (angle + np.pi) % (2.0 * np.pi) - np.pi
+        sign = -np.sign(joint.axis @ self.maps[row].T @ other.axis) or 1.0
+        near = sign * q[:, self.skeleton.q_slice(pair).start]
+        return angle + 2.0 * np.pi * np.round((near - angle) / (2.0 * np.pi))
+
+
+def lateral(skeleton: Skeleton) -> Array:
+    """Return the unit vector (3,) from the right to the left of a body at rest.
+
+    Raises:
+        UnsupportedError: If no part of the body is recognised on both sides, or both sides coincide.
+    """
+    roles = skeleton.role_rows
+    ends = {f"left_{part}" for part in ("upper_leg", "lower_leg", "upper_arm", "lower_arm", "shoulder", "foot", "hand")}
+    paired = [role for role in roles if role.startswith("left_") and f"right_{role[5:]}" in roles]
+    if not paired:
+        raise UnsupportedError(
+            "no part of the body is recognised on both sides",
+            where=skeleton.name,
+            expected="roles such as 'left_hand' and 'right_hand'",
+            hint="skeleton.with_roles({'left_hand': ..., 'right_hand': ...}) names them",
+        )
+    places = {role: skeleton.rest_pose().positions[row] for role, row in roles.items()}
+    try:
+        left = body_axes(places, skeleton.size, skeleton.up, skeleton.name)[:, 0] if ends & {*paired} else np.zeros(3)
+    except InputError:
+        left = np.zeros(3)
+    if not left.any():
+        left = unit(np.sum([places[role] - places[f"right_{role[5:]}"] for role in paired], axis=0))
+    if not left.any():
+        raise UnsupportedError(
+            "left and right coincide at rest", where=skeleton.name, expected="limbs that are apart at rest"
+        )
+    return _along_axis(left)
+
+
+def _level(left: Array, up: Array) -> Array:
+    """Return the level direction (3,) nearest to the left of a body at rest, or, if that is steep, an axis."""
+    level = left - (left @ up) * up
+    if np.linalg.norm(level) < _STEEP:
+        axis = "xyz"[int(np.argmax(np.abs(up)))]
+        level = np.cross(up, axis_vector(FORWARD[axis]))
+    return _along_axis(unit(level))
+
+
+def _along_axis(direction: Array) -> Array:
+    """Return a unit vector (3,), exactly along an axis of the world if it nearly is."""
+    axis = int(np.argmax(np.abs(direction)))
+    near = abs(direction[axis]) > _NEARLY
+    return np.sign(direction[axis]) * np.eye(3)[axis] if near else direction
+
+
+def counterparts(skeleton: Skeleton, left: Array) -> tuple[int, ...]:
+    """Return the row of each joint's counterpart on the other side of the body.
+
+    Joints are paired by role, then by names that differ in the side alone, then by their rest positions among the
+    children of their parent's counterpart. A joint in the middle of the body is its own counterpart. A joint of one
+    side that has none gets -1.
+
+    Args:
+        skeleton: The skeleton.
+        left: Unit vector to the left, (3,).
+    """
+    out = _named_pairs(skeleton)
+    rest = skeleton.rest_pose().positions
+    taken = set(out.values())
+    for row, above in enumerate(skeleton.parents):
+        if row in out:
+            continue
+        other = out.get(above, row) if above >= 0 else row
+        if above < 0 or other < 0 or row in taken:
+            out[row] = row if above < 0 else -1
+            continue
+        step = rest[row] - rest[above]
+        image = step - 2.0 * (step @ left) * left
+        kinds = skeleton.joints[row].kind
+        near = {
+            child: float(np.linalg.norm(rest[child] - rest[other] - image))
+            for child in skeleton.children[other]
+            if child not in taken and skeleton.joints[child].kind is kinds
+        }
+        best = min(near, key=near.__getitem__, default=-1)
+        if best >= 0 and (near[best] < _NEAR * skeleton.size or len(skeleton.children[other]) == 1):
+            out[row], out[best] = best, row
+            taken |= {row, best}
+        else:
+            out[row] = row if other == above else -1
+    return tuple(out[row] for row in range(len(skeleton)))
+
+
+def _named_pairs(skeleton: Skeleton) -> dict[int, int]:
+    """Return the counterparts by role and by name."""
+    out: dict[int, int] = {}
+    roles = skeleton.role_rows
+    for role, row in roles.items():
+        pair = roles.get(f"right_{role[5:]}") if role.startswith("left_") else None
+        if pair is not None and _alike(skeleton, row, pair):
+            out[row], out[pair] = pair, row
+        elif not role.startswith(SIDES):
+            out[row] = row
+    prefix = common_prefix([joint.name for joint in skeleton.joints if not joint.tip])
+    words = [read_name(name, prefix) for name in skeleton.joint_names]
+    rows: dict[Word, list[int]] = {}
+    for row, word in enumerate(words):
+        if word is not None and row not in out:
+            rows.setdefault(word, []).append(row)
+    for word, here in rows.items():
+        there = rows.get(word._replace(side="right"), []) if word.side == "left" else []
+        if len(here) == 1 and len(there) == 1 and _alike(skeleton, here[0], there[0]):
+            out[here[0]], out[there[0]] = there[0], here[0]
+    return out
+
+
+def _alike(skeleton: Skeleton, row: int, other: int) -> bool:
+    """Return whether two joints move alike, so that they can be counterparts; files differ in which bones slide."""
+    kinds = {skeleton.joints[row].kind, skeleton.joints[other].kind}
+    return len(kinds) == 1 or kinds <= {Kind.FIXED, Kind.BALL, Kind.FREE}
+
+
+def _maps(skeleton: Skeleton, left: Array, pairs: tuple[int, ...]) -> Array:
+    """Return the map D of each joint, (n, 3, 3); see ``Mirror``."""
+    M = _reflection(left)
+    rest = world_frames(skeleton, _zero(skeleton)[None])[0, :, :9].reshape(-1, 3, 3)
+    out = np.empty_like(rest)
+    turned = np.broadcast_to(np.eye(3), rest.shape).copy()  # turns that make the rest pose of one side fit the other's
+    for row, pair in enumerate(pairs):
+        above = skeleton.parents[row]
+        if pair == row:
+            out[row] = _middle_map(skeleton, pairs, row, rest[row].T @ M @ rest[row])
+        elif pair < 0:
+            out[row] = rest[row].T @ M @ rest[row]
+        elif pair > row:
+            if above >= 0 and pairs[above] > above:
+                turned[row] = turned[above]
+            own, other = _bones(skeleton, pairs, row)
+            here, there = own @ (turned[row] @ rest[row]).T, other @ rest[pair].T @ M
+            own, other = _axes(skeleton, pairs, row)
+            axes, images = own @ (turned[row] @ rest[row]).T, other @ rest[pair].T @ M
+            images *= np.where((axes * images).sum(1) < 0.0, -1.0, 1.0)[:, None]  # files choose the signs
+            here, there = np.concatenate([here, axes]), np.concatenate([there, images])
+            if _apart(here, there) > _SAME:
+                turned[row] = _nearest_turn(here, there) @ turned[row]
+            out[row] = rest[pair].T @ M @ turned[row] @ rest[row]
+            out[pair] = out[row].T
+    return out
+
+
+def _zero(skeleton: Skeleton) -> Array:
+    """Return the joint values (nq,) of no motion, whatever the limits."""
+    q = np.zeros(skeleton.nq)
+    for row, joint in enumerate(skeleton.joints):
+        if joint.kind in (Kind.BALL, Kind.FREE):
+            q[skeleton.q_slice(row).stop - 1] = 1.0
+    return skeleton.follow(q)
+
+
+def _bones(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array, Array]:
+    """Return the directions (k, 3) of a joint's bones, and those of the counterparts' bones, each in its own frame."""
+    pair = pairs[row]
+    own: list[Array] = []
+    other: list[Array] = []
+    for child in skeleton.children[row]:
+        if pairs[child] >= 0 and skeleton.parents[pairs[child]] == pair:
+            bones = skeleton.joints[child].rest[:3, 3], skeleton.joints[pairs[child]].rest[:3, 3]
+            if all(np.linalg.norm(bone) > _NO_LENGTH * skeleton.size for bone in bones):
+                own.append(unit(bones[0]))
+                other.append(unit(bones[1]))
+    return np.array(own).reshape(-1, 3), np.array(other).reshape(-1, 3)
+
+
+def _axes(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array, Array]:
+    """Return the axes (k, 3) of a hinge and of hinges below a joint, and those of the counterparts, in their frames."""
+    pair = pairs[row]
+    own: list[Array] = []
+    other: list[Array] = []
+    if skeleton.joints[row].kind is Kind.HINGE and skeleton.joints[pair].kind is Kind.HINGE:
+        own.append(skeleton.joints[row].axis)
+        other.append(skeleton.joints[pair].axis)
+    for child in skeleton.children[row]:
+        image = pairs[child]
+        if image >= 0 and skeleton.parents[image] == pair:
+            joints = skeleton.joints[child], skeleton.joints[image]
+            if all(joint.kind is Kind.HINGE for joint in joints):
+                own.append(joints[0].rest[:3, :3] @ joints[0].axis)
+                other.append(joints[1].rest[:3, :3] @ joints[1].axis)
+    return np.array(own).reshape(-1, 3), np.array(other).reshape(-1, 3)
+
+
+def _middle_map(skeleton: Skeleton, pairs: tuple[int, ...], row: int, resting: Array) -> Array:
+    """Return the map D of a joint in the middle of the body: the reflection that fits its bones best.
+
+    It maximises the trace of DᵀH, where H has the products of the bones; H is symmetric, and so is D.
+
+    Args:
+        skeleton: The skeleton.
+        pairs: Row of each joint's counterpart.
+        row: The joint.
+        resting: The map by the rotation at rest, (3, 3).
+    """
+    own, other = _bones(skeleton, pairs, row)
+    if _apart(own @ resting.T, other) <= _BENT:
+        return resting
+    H = other.T @ own
+    values, vectors = np.linalg.eigh(0.5 * (H + H.T) + _GUIDE * resting)
+    signs = np.where(values < 0.0, -1.0, 1.0)
+    if np.prod(signs) > 0.0:
+        signs[np.argmin(np.abs(values))] *= -1.0
+    return (vectors * signs) @ vectors.T
+
+
+def _apart(a: Array, b: Array) -> float:
+    """Return the largest angle between directions (k, 3) and others, about; 0 without any."""
+    return float(np.linalg.norm(a - b, axis=1).max(initial=0.0))
+
+
+def _nearest_turn(a: Array, b: Array) -> Array:
+    """Return the rotation (3, 3) that turns directions a (k, 3) to b best, the smallest one if several do.
+
+    References:
+        Kabsch (1976).
+    """
+    left, _, right = np.linalg.svd(b.T @ a + _GUIDE * np.eye(3))
+    flip = np.array([1.0, 1.0, np.linalg.det(left @ right)])
+    return (left * flip) @ right
+
+
+def _reflection(normal: Array) -> Array:
+    """Return the reflection, (3, 3), in the plane with a unit normal."""
+    return np.eye(3) - 2.0 * np.outer(normal, normal)

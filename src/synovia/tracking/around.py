@@ -1,0 +1,104 @@
+"""Solve frames around a clip: each frame near its own pose in the clip, which is also the reference of a rest goal.
+
+The start of a frame is its pose in the clip, changed as the frame before it was. So a frame that needs the same change
+as the one before takes few steps, whatever the clip itself does in between.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import Watch, new_scratch
+from synovia.ik.status import Status
+from synovia.kernels.layout import COLD, MISSED, STATUS
+from synovia.model.geometry import Array, quat_product
+from synovia.model.pose import inside_limits
+from synovia.problem import References
+from synovia.problem.bends import SIZES
+
+Bools = NDArray[np.bool_]
+_CONJUGATE: Final = np.array([-1.0, -1.0, -1.0, 1.0])
+
+
+class Around:
+    """Solves frames of one problem around poses of a clip.
+
+    Args:
+        ik: The problem; its rest goals take each frame's pose in the clip as their reference.
+    """
+
+    def __init__(self, ik: CompiledProblem) -> None:
+        """Find where the packed problem keeps the reference, and which joint values move."""
+        self.ik = ik
+        self._references = References(ik.ints, ik.floats, ik.reduced.variables)
+        self._scratch = new_scratch(ik.scratch_size)
+        self._limited = any(ik.skeleton.joints[row].limit is not None for row in ik.moving)
+        self._followers = bool(len(ik.skeleton.tables.followers))
+        bends = ik.bends
+        self._bends = bends if bends is not None and len(bends.places) else None
+
+    def solve(
+        self,
+        reference: Array,
+        table: Array,
+        watch: Watch,
+        before: tuple[Array, Array] | None = None,
+        *,
+        must: Bools | None = None,
+    ) -> Array | None:
+        """Return rows of results of frames in order.
+
+        Args:
+            reference: Poses of the clip, (n, nq).
+            table: Targets, (n, goals, 17).
+            watch: When to stop.
+            before: Pose of the clip and answer, (nq,) each, of the frame before the first one.
+            must: Frames that must reach their goals, (n,): after the first one that misses, return None; other misses
+                are not improved. None: each miss is improved as far as possible.
+        """
+        ik, rows = self.ik, self.ik.new_rows(len(table))
+        tables, floats = self._references.tables(reference), self._references.floats
+        numbers, quats = self._references.numbers, self._references.quats
+        earlier = np.concatenate([reference[:1] if before is None else before[0][None], reference[:-1]])
+        shifts = reference[:, numbers] - earlier[:, numbers]
+        turns = _left_factors(reference[:, quats], earlier[:, quats])
+        answer = reference[0] if before is None else before[1]
+        ones = None if self._bends is None else np.ones((1, len(self._bends.places)))
+        with watch.over(self._scratch):
+            for k in range(len(table)):
+                start = reference[k].copy()
+                start[numbers] = answer[numbers] + shifts[k]
+                start[quats] = (turns[k] @ answer[quats][:, :, None])[:, :, 0]
+                if self._followers:
+                    ik.skeleton.follow(start)
+                first = start[None]
+                if self._limited:
+                    first = inside_limits(ik.skeleton, first)
+                if self._bends is not None and ones is not None:
+                    bent = self._bends.bent(first, SIZES[0], ones)
+                    first = first if bent is None else bent
+                self._references.put(tables[k])
+                row = rows[k : k + 1]
+                code = ik.call(ik.ints, floats, table[k : k + 1], first, row, self._scratch, COLD, 0)
+                if code & MISSED:
+                    if must is None:
+                        ik.classify(first, row, self._scratch, False, floats)
+                    elif must[k]:
+                        return None
+                answer = row[0, ik.places]
+        return rows
+
+    def missed(self, rows: Array) -> Array:
+        """Return which rows of results miss a goal, (n,)."""
+        return rows[:, STATUS] != Status.REACHED
+
+
+def _left_factors(a: Array, b: Array) -> Array:
+    """Return the matrices (..., 4, 4) of the products of a b⁻¹ with quaternions from the right; a and b (..., 4)."""
+    x, y, z, w = np.moveaxis(quat_product(a, b * _CONJUGATE), -1, 0)
+    rows = [[w, -z, y, x], [z, w, -x, y], [-y, x, w, z], [-x, -y, -z, w]]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
