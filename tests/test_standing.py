@@ -155,6 +155,10 @@ MOVES = [
     ("left_upper_arm", (0, -1, 0), 120, True), ("left_upper_arm", (0, 1, 0), 80, False),
     ("left_foot", (1, 0, 0), 40, True), ("left_foot", (-1, 0, 0), 40, False),
     ("spine", (1, 0, 0), 35, True), ("spine", (-1, 0, 0), 35, False),
+    ("left_upper_arm", (1, 0, 0), 65, True), ("left_upper_arm", (1, 0, 0), 80, False),  # the forearm down, then up
+    ("left_upper_arm", (-1, 0, 0), 80, True), ("right_upper_arm", (1, 0, 0), 80, False),
+    ("left_foot", (0, 0, 1), 30, False), ("left_foot", (0, 0, -1), 30, True),  # the sole outwards, inwards
+    ("right_foot", (0, 0, 1), 30, True), ("right_foot", (0, 0, -1), 30, False),
 ]  # fmt: skip
 
 
@@ -175,11 +179,12 @@ def test_joints_turn_as_those_of_people(role, axis, degrees, can, turned):
     row = body.role_rows[role]
     limit, inward = body.joints[row].limit, frame[:3, :3].T
     q = sy.Rotation.from_rotvec(np.radians(degrees) * (inward @ np.array(axis, float))).as_quat()
-    swing = limit.components(q[None])[0][0]
+    (swing,), (twist,) = limit.components(q[None])
     ends = [pair[1] if value > 0.0 else pair[0] for value, pair in zip(swing, (limit.x, limit.y), strict=True)]
     inside = (
         sum((value / max(end, 1e-6)) ** 2 for value, end in zip(swing, ends, strict=True) if abs(value) > 1e-9) <= 1.0
     )
+    inside &= limit.twist[0] <= twist <= limit.twist[1]
     assert inside == can
 
 

@@ -20,22 +20,26 @@ from synovia.model.tree import ancestors
 
 _Pair = tuple[float, float]
 _Range = tuple[_Pair, _Pair, _Pair]
-# Degrees. Of the trunk (from the hips to the chest) and of the neck, shared out among their joints: to the front and to
-# the back; to each side; twist to each side. American Academy of Orthopaedic Surgeons (1965).
+# Degrees; of the American Academy of Orthopaedic Surgeons unless another source is named. Of the trunk, from the hips
+# to the chest: to the front and to the back; to each side; twist to each side, by the American Medical Association.
 _BACK: Final[_Range] = (80.0, 25.0), (35.0, 35.0), (45.0, 45.0)
-_NECK: Final[_Range] = (45.0, 45.0), (45.0, 45.0), (60.0, 60.0)
-# Of legs and arms, degrees: to the front and to the back; outwards and inwards; twist. Knees and elbows bend to one
-# side only, hands towards the palm and the back of the hand; the twist of a lower arm is its pronation and supination.
+_NECK: Final[_Range] = (45.0, 45.0), (45.0, 45.0), (70.0, 70.0)  # twist: the middle of the 60 to 80 of textbooks
+# Of legs and arms: to the front and to the back; outwards and inwards; twist. Knees and elbows bend to one side only,
+# hands towards the palm and the back of the hand.
 _HIP: Final[_Range] = (120.0, 30.0), (45.0, 30.0), (45.0, 45.0)
 _KNEE: Final = 135.0
-_ANKLE: Final[_Range] = (20.0, 50.0), (15.0, 15.0), (35.0, 35.0)
+_ANKLE: Final = 20.0, 50.0  # toes up and down
+_INVERSION, _EVERSION = 35.0, 25.0  # sole inwards and outwards, by the Merck Manual
+_TOES_ASIDE: Final = 15.0  # chosen: a foot turns little about its leg
 _ELBOW: Final = 150.0
-_FOREARM: Final = 80.0
-_WRIST: Final[_Range] = (80.0, 70.0), (20.0, 30.0), (10.0, 10.0)
-_SHOULDER: Final = (180.0, 60.0), (135.0, 45.0)  # to the front and back: with the arm down, and level to the side
-_RAISED, _CROSSED, _ARM_TWIST = 180.0, 45.0, 90.0  # abduction, adduction, rotation of the upper arm
-_COLLAR: Final[_Range] = (15.0, 15.0), (30.0, 10.0), (5.0, 5.0)  # up by 30, as Inman et al. (1944); else rounded
-_SIDEWAYS: Final = 2.0  # degrees that a knee or an elbow gives to the sides
+_FOREARM: Final = 80.0  # pronation, supination
+_WRIST: Final = (80.0, 70.0), (20.0, 30.0)  # palm, back of the hand; thumb, little finger
+_SHOULDER: Final = (180.0, 60.0), (135.0, 45.0)  # to the front and back: with the arm down; level (Kurz: 130 and 45)
+_RAISED, _CROSSED = 180.0, 45.0  # abduction; adduction, by Kurz
+_LATERAL, _MEDIAL = 90.0, 70.0  # rotation of the upper arm
+_COLLAR: Final[_Range] = (15.0, 15.0), (30.0, 10.0), (5.0, 5.0)  # up by 30, as Inman et al. (1944); else rounded down
+_KNEE_TWIST, _WRIST_TWIST = 10.0, 10.0  # chosen: what soft tissue gives
+_SIDEWAYS: Final = 2.0  # degrees that a knee or an elbow gives to the sides; chosen
 _DOWN: Final = 0.7  # cosine with the downward direction from which a leg counts as standing
 
 
@@ -46,6 +50,18 @@ def with_human_limits(skeleton: Skeleton) -> Skeleton:
     standing, with the arms anywhere from hanging to level at the sides. The trunk and the neck share out their ranges
     among their joints. Where a knee or an elbow is bent at rest, what is left of its range counts. Joints that have
     limits keep them; hinges, fingers and toes stay as they are.
+
+    The ranges are normal ones of healthy adults, not the most that an athlete can do. Those of the American Academy of
+    Orthopaedic Surgeons are, in degrees: trunk 80 to the front, 25 back, 35 aside; neck 45, 45, 45; shoulder 180, 60,
+    180, and rotation by 90 outwards and 70 inwards; elbow 150; forearm 80 each way; wrist 80, 70, 20, 30; hip 120, 30,
+    45, 30, and rotation by 45; knee 135; ankle 20, 50. The twist of the trunk (45) is that of the American Medical
+    Association, the tilt of the sole (35 inwards, 25 outwards) is from the Merck Manual. In arms, Boone and Azen
+    measured means that differ from these by up to 14 degrees.
+
+    Some values are choices, because sources differ or give none: the twist of the neck (70), the arm across the body
+    and level (45; 135 and 45), the collar bone (30 up, else 5 to 15), the foot about its leg (15), the twist of knees
+    and wrists (10), and 2 degrees to the sides of knees and elbows. Twists count from the pose of the file. Hands bend
+    as if their thumbs pointed ahead in that pose.
 
     Args:
         skeleton: The skeleton.
@@ -62,8 +78,10 @@ def with_human_limits(skeleton: Skeleton) -> Skeleton:
         'swing x -120/+30, y -30/+45, twist -45 to 45 deg'
 
     References:
-        American Academy of Orthopaedic Surgeons (1965), *Joint Motion: Method of Measuring and Recording*; collar
-        bones: Inman, Saunders & Abbott (1944), *Observations on the function of the shoulder joint*.
+        American Academy of Orthopaedic Surgeons (1965), *Joint Motion: Method of Measuring and Recording*, as listed
+        in Norkin & White, *Measurement of Joint Motion*, Appendix A, beside Boone & Azen (1979), *Normal range of
+        motion of joints in male subjects*; Inman, Saunders & Abbott (1944), *Observations on the function of the
+        shoulder joint*; Kurz, *Stretching Scientifically*; *Merck Manual*, normal values for range of motion.
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     found = skeleton.role_rows
@@ -116,7 +134,7 @@ class _Person:
         if neck is not None and not set(arms) & set(ancestors(self._skeleton.parents, neck)):
             self._share(out, self._between(neck, self._found.get("head", neck), first=True), _NECK)
         for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
-            out |= self._leg(side, sign, left, ahead) | self._arm(side, sign * left, up, ahead)
+            out |= self._leg(side, sign, left, ahead) | self._arm(side, sign, up, ahead)
         return out
 
     def _between(self, top: int, end: int, *, first: bool = False) -> list[int]:
@@ -147,16 +165,18 @@ class _Person:
             return out
         shin = self._way(knee, foot)
         bent = self._bent(thigh, shin, left)
-        out[knee] = self._limit(knee, shin, left, (bent, max(_KNEE - bent, 0.0)), (_SIDEWAYS, _SIDEWAYS), (-10.0, 10.0))
-        (lift, drop), across, (one, two) = _ANKLE
-        out[foot] = self._limit(foot, ahead, left, (lift, drop), across, (-one, two))
+        bend = (bent, max(_KNEE - bent, 0.0))
+        out[knee] = self._limit(knee, shin, left, bend, (_SIDEWAYS, _SIDEWAYS), (-_KNEE_TWIST, _KNEE_TWIST))
+        tilt = (-_INVERSION, _EVERSION) if sign > 0.0 else (-_EVERSION, _INVERSION)
+        out[foot] = self._limit(foot, ahead, left, _ANKLE, (_TOES_ASIDE, _TOES_ASIDE), tilt)
         return out
 
-    def _arm(self, side: str, outwards: Array, up: Array, ahead: Array) -> dict[int, SwingTwist]:
+    def _arm(self, side: str, sign: float, up: Array, ahead: Array) -> dict[int, SwingTwist]:
         """Return the limits of a collar bone and an arm; their swing about x is in the plane of the body."""
         rows = [self._found.get(f"{side}_{part}") for part in ("shoulder", "upper_arm", "lower_arm", "hand")]
         collar, upper, lower, hand = rows
         out: dict[int, SwingTwist] = {}
+        outwards = sign * self._axes[:, 0]
         turn = unit(np.cross(outwards, up))  # raises an arm
         if collar is not None:
             (front, back), (rise, fall), (one, two) = _COLLAR
@@ -168,18 +188,17 @@ class _Person:
         level = math.sin(math.radians(min(height, 90.0)))
         front, back = ((1.0 - level) * down + level * flat for down, flat in zip(*_SHOULDER, strict=True))
         raised = (max(height, _CROSSED), max(_RAISED - height, 0.0))
-        out[upper] = self._limit(
-            upper, arm, turn, raised, _front_first(arm, turn, ahead, front, back), (-_ARM_TWIST, _ARM_TWIST)
-        )
+        twist = (-_LATERAL, _MEDIAL) if sign > 0.0 else (-_MEDIAL, _LATERAL)
+        out[upper] = self._limit(upper, arm, turn, raised, _front_first(arm, turn, ahead, front, back), twist)
         if hand is None:
             return out
         forearm = self._way(lower, hand)
         bent = math.degrees(math.acos(float(np.clip(arm @ forearm, -1.0, 1.0))))
         bend = _front_first(forearm, turn, ahead, max(_ELBOW - bent, 0.0), bent)
         out[lower] = self._limit(lower, forearm, turn, (_SIDEWAYS, _SIDEWAYS), bend, (-_FOREARM, _FOREARM))
-        (palm, back_of_hand), (thumb, little), (one, two) = _WRIST
+        flat, (thumb, little) = _WRIST
         aside = _front_first(forearm, turn, ahead, thumb, little)
-        out[hand] = self._limit(hand, forearm, turn, (palm, back_of_hand), aside, (-one, two))
+        out[hand] = self._limit(hand, forearm, turn, flat, aside, (-_WRIST_TWIST, _WRIST_TWIST))
         return out
 
     def _limit(self, row: int, bone: Array, x_axis: Array, x: _Pair, y: _Pair, twist: _Pair) -> SwingTwist:
