@@ -81,6 +81,41 @@ def test_feet_and_balance_come_first_and_gaze_and_posture_last():
     assert goals["posture"].root > 0.0
 
 
+def test_a_head_looks_ahead_whatever_its_axes_are():
+    """The face is known by role: with other axes in the head, and without an up axis in the file."""
+    person = sy.bundled("humanoid")
+    head, turned = person.role_rows["head"], np.eye(4)
+    turned[:3, :3] = sy.Rotation.from_euler("xyz", (40, -70, 110), degrees=True).as_matrix()
+    joints = [
+        dataclasses.replace(joint, rest=joint.rest @ turned) if row == head else joint
+        for row, joint in enumerate(person.joints)
+    ]
+    ahead = (0.0, 1.5, 2.0)
+    for body in (person, sy.Skeleton(joints, up="y"), sy.Skeleton(joints)):
+        np.testing.assert_allclose(body.rest_pose().matrix("head") @ body.face, (0.0, 0.0, 1.0), atol=1e-9)
+        goal = sy.AimGoal("head", ahead).resolved(body)
+        np.testing.assert_allclose(goal.offset[:3, 2], body.face, atol=1e-9)
+        np.testing.assert_allclose(sy.AimGoal("left_hand", ahead).resolved(body).offset[:3, 2], (0, 0, 1))
+        given = sy.AimGoal("head", ahead, axis=(1, 0, 0)).resolved(body)
+        np.testing.assert_allclose(given.offset[:3, 2], (1, 0, 0))
+    assert sy.bundled("arm7").face is None
+
+
+def test_a_gaze_moves_as_many_joints_as_asked():
+    body = sy.bundled("humanoid")
+    solution = sy.solve(body, sy.AimGoal("head", (1.0, 1.0, 1.0), ancestors=1))
+    rest = body.rest_pose()
+    changed = {
+        name
+        for row, name in enumerate(body.joint_names)
+        if np.abs(solution.pose.q[body.q_slice(row)] - rest.q[body.q_slice(row)]).max(initial=0.0) > 1e-9
+    }
+    assert solution.reached
+    assert changed <= {"neck", "head"}
+    with pytest.raises(InputError, match="ancestors"):
+        sy.solve(body, sy.AimGoal("head", (1.0, 1.0, 1.0), ancestors=99))
+
+
 def test_a_body_stands_where_a_pose_has_it():
     """The feet and their support are those of the pose, so that a body far from its file's place stands, too."""
     body = sy.bundled("humanoid")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from synovia.arguments import check_kind
 from synovia.bodies.support import soles, standing_feet, up_of
 from synovia.errors import InputError
 from synovia.goals import AimGoal, CenterOfMassGoal, ContactGoal, Goal, RestGoal
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.geometry import Array, axis_vector
+from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
 
 LOWEST: Final = 1000  # priority of the gaze: below whatever a user asks for
@@ -69,12 +67,11 @@ def standing_goals(
                 hint="sy.with_body_masses(skeleton) gives it those of an adult; balance=False does without",
             )  # fmt: skip
         goals.append(CenterOfMassGoal(polygon=support(skeleton, feet, up, stance), up=up, priority=0, name="balance"))
-    head = skeleton.role_rows.get("head")
-    face = None if head is None else face_of(skeleton, head)
+    head, face = skeleton.role_rows.get("head"), skeleton.face
     if head is not None and face is not None:
         ahead = stance.position(head) + _AHEAD * skeleton.size * (stance.matrix(head) @ face)
         point = ahead if look_at is None else look_at
-        goals.append(AimGoal(skeleton.address(head), point, axis=face, priority=LOWEST, name="gaze"))
+        goals.append(AimGoal(skeleton.address(head), point, priority=LOWEST, name="gaze"))
     elif look_at is not None:
         raise InputError(
             "look_at", where=skeleton.name, value="no head whose face is known", expected="a joint for head",
@@ -89,13 +86,6 @@ def support(skeleton: Skeleton, feet: list[int], up: Array, pose: Pose | None = 
     corners = soles(skeleton, feet, up, pose)
     middle = corners.mean(axis=0)
     return middle + _INNER * (corners - middle)
-
-
-def face_of(skeleton: Skeleton, head: int) -> Array | None:
-    """Return the direction of the face in the frame of the head, a row; None if it is not known where is ahead."""
-    if skeleton.forward is None:
-        return None
-    return np.round(skeleton.rest_pose().matrix(head).T @ axis_vector(skeleton.forward), 12)
 
 
 def posture_of(skeleton: Skeleton) -> dict[str | int, float]:

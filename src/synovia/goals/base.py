@@ -396,8 +396,9 @@ class Goal(_Immutable):
             place = dict.fromkeys(("position", "point", "direction"), self.target[:3, 3])
             values = (place if self.given & POSITION else {}) | values
             values |= {"rotation": self.target[:3, :3]} if self.given & ROTATION else {}
-        if "axis" not in values and any(field.name == "axis" for field in self.fields):  # the z axis of the offset
-            values["axis"] = tuple((self.offset[:3, 2] + 0.0).tolist())
+        arguments = {field.name for field in self.fields}
+        if "axis" in arguments and "offset_rotation" not in arguments:  # it is the z axis of the offset
+            values.setdefault("axis", tuple((self.offset[:3, 2] + 0.0).tolist()))
             values["offset"] = rigid(self.offset[:3, 3])
         for name in {"offset", "other_offset"} & values.keys():
             place = values[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from synovia.bodies.standing import face_of, support
+from synovia.bodies.standing import support
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.errors import InputError
@@ -53,11 +53,8 @@ def first_goals(goals: Goals) -> None:
     if not feet:
         return
     levels = goals.levels
-    head = skeleton.role_rows.get("head")
-    if levels and head is not None and (face := face_of(skeleton, head)) is not None:
-        dragged.append(goals.add("aim", head, label="gaze"))
-        dragged[-1].values["axis"] = tuple(face.tolist())
-        goals.to_current(dragged[-1].key)
+    if levels and skeleton.face is not None:
+        dragged.append(goals.add("aim", skeleton.role_rows["head"], label="gaze"))
     for editor in dragged:
         editor.enabled, editor.idle, editor.priority = False, True, _DRAGGED if levels else 0
     for row in feet:
