@@ -50,6 +50,10 @@ class Body(Protocol):
         """Return how far each variable goes from q to another pose, radians or length units."""
         ...
 
+    def shifted(self, q: Array, offset: Array) -> Array:
+        """Return joint values (nq,) that are away from q by an offset of each axis."""
+        ...
+
     def by_joint(self, values: Array) -> dict[str, int]:
         """Return values by axis as values by joint, the largest of its axes, without zeros."""
         ...
@@ -75,8 +79,8 @@ class Command:
     """
 
     __slots__ = (
-        "_errors", "_pose", "_reasons", "_row", "_servo", "_table", "_wanted", "acceleration", "holding", "q",
-        "skeleton", "time", "velocity",
+        "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_wanted", "acceleration", "holding",
+        "q", "skeleton", "time", "velocity",
     )  # fmt: skip
 
     def __init__(
@@ -90,14 +94,18 @@ class Command:
         table: Array,
         row: Array | None,
         wanted: Array,
+        offset: Array | None = None,
         holding: str,
         time: float,
     ) -> None:
-        """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds."""
+        """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds.
+
+        ``offset`` is how far the robot is beside its commands, by axis.
+        """
         self._servo, self._table, self._row, self._wanted, self._reasons = servo, table, row, wanted, reasons
         self.skeleton: Skeleton = servo.skeleton
         self.q, self.velocity, self.acceleration = q, velocity, acceleration
-        self.holding, self.time = holding, time
+        self.holding, self.time, self._offset = holding, time, offset
         self._pose: Pose | None = None
         self._errors: tuple[GoalError, ...] | None = None
 
@@ -110,9 +118,13 @@ class Command:
 
     @property
     def errors(self) -> tuple[GoalError, ...]:
-        """Error of each goal at these joint values, for the targets of this tick."""
+        """Error of each goal at these joint values, for the targets of this tick.
+
+        If ``Servo.measured`` has found that the robot is beside its commands, the errors are those of the robot.
+        """
         if self._errors is None:
-            self._errors = self._servo.errors_at(self.q, self._table)
+            body = self.q if self._offset is None else self._servo.shifted(self.q, self._offset)
+            self._errors = self._servo.errors_at(body, self._table)
         return self._errors
 
     @property

@@ -47,6 +47,7 @@ from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro, TargetFilter
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
+from synovia.servo.measured import WINDOW, Feedback
 from synovia.servo.path import Path, between
 from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
@@ -89,6 +90,9 @@ class Servo(ChecksArguments):
             stopped.
         filter: ``OneEuro()`` filters noise of the targets; None for none.
         deadline: Seconds after which the solve of a tick ends with the best pose so far; None for no end.
+        following_error: How far a ``measured`` joint may be from its command, radians (slides: length units), or by
+            joint. Within it the commands are corrected, beyond it the body holds. For a free root, a number is rad
+            for turns and reaches for the way; or a pair of both.
 
     Attributes:
         ik: The problem that is solved.
@@ -125,6 +129,7 @@ class Servo(ChecksArguments):
         timeout: float = 0.5,
         filter: OneEuro | None = None,  # noqa: A002 - the word for it
         deadline: float | None = None,
+        following_error: Any = WINDOW,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
         if isinstance(skeleton, IK):
@@ -157,6 +162,9 @@ class Servo(ChecksArguments):
         hinges = (t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0)
         at = t.variables[hinges & (t.limits[:, UPPER] - t.limits[:, LOWER] > 2.0 * math.pi), BLOCK_Q].astype(np.int64)
         self._winding = at[~np.isin(at, t.followers[:, LEADER])]  # values of hinges that can turn all around
+        self._feedback = Feedback(
+            self.skeleton, self._axes, self.ik.reach, following_error, way=self.way, winding=self._winding
+        )
         self._few = self.ik.one_attempt.copy()
         if self.ik.solver.supports_priorities:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
@@ -219,7 +227,7 @@ class Servo(ChecksArguments):
         self._misses = 0
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._filter = None if self.filter is None else TargetFilter(self.filter, len(self.ik.goals), self.ik.reach)
-        self._measured_far = ""
+        self._feedback.reset()
         self._live.reset(self._places(self._q, self._live.unanchored(self._live.anchored)))
         self._wanted = self._before = self._stopped()
         if self._way is not None:
@@ -258,7 +266,7 @@ class Servo(ChecksArguments):
         table, given = (None, None) if targets is None else self._live.read(targets)
         if h <= 0.0:
             return self._last
-        if table is not None and given is not None and given.any():
+        if table is not None and given is not None and given.any() and not self._feedback.far:
             if self._filter is not None:
                 self._measured_row(self._q, table)  # refuses targets that cannot be used
                 self._filter.apply(table, given, self._time + h)
@@ -290,6 +298,28 @@ class Servo(ChecksArguments):
         self._hold(_TOLD)
         self._time += h
         return self._advance(h)
+
+    def measured(self, q: Start) -> None:
+        """Take the joint values into account that the robot reports.
+
+        The commands still continue each other, and keep all limits. While they stand still, the servo learns within
+        seconds how far the robot is beside them, and corrects them by that, at most by half of ``following_error``, so
+        that the robot meets its goals. ``Command.errors`` are then those of the robot. If a joint is farther than
+        ``following_error`` from its command, the body brakes and holds, and ``explain`` names the joint. The next
+        target after a measurement within it goes on.
+
+        Args:
+            q: A pose or joint values as in ``IK.solve``, or those of some joints by name: the others are where they
+                are expected.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a joint does not exist.
+        """
+        measured = self._feedback.of(q, self._q, self.ik.as_start)
+        self._feedback.read(self._q, measured, self._time)
+        if self._feedback.far:
+            self._hold(self._feedback.far)
 
     def _hold(self, why: str) -> None:
         """Begin to brake, if the body does not hold already."""
@@ -333,7 +363,8 @@ class Servo(ChecksArguments):
         q, rest = (self._q, self._rest) if self._way is None else (self._way.q, self._way.rest)
         out = q.copy()
         rest(q, out)
-        return self.skeleton.follow(out)
+        self.skeleton.follow(out)
+        return self._feedback.body(out) if self._way is None else out
 
     def _answer(self, table: Array) -> None:
         """Solve the goals for these targets, from the answer before; unchanged targets keep it."""
@@ -422,21 +453,24 @@ class Servo(ChecksArguments):
         out = np.empty(len(self._q))
         stop, way = STOP if self._held else 0, self._way
         if way is not None and stop and self._time > self._hold_until:
-            way.reset(
-                self._q, self._axes.table[:, AXIS_VELOCITY].copy(), h
-            )  # each joint for itself: then the body is still
+            # each joint for itself: then the body is still
+            way.reset(self._feedback.body(self._q), self._axes.table[:, AXIS_VELOCITY].copy(), h)
             way = None
         if self._path is not None and (not stop or self._time <= self._hold_until):
             self._follow_path(out, h, stop)
         elif way is None:
-            self._tick(self._q, self._wanted, self._before, out, h, PROPOSE | ADVANCE | stop)
+            there, before = self._feedback.command(self._wanted), self._feedback.command(self._before)
+            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
             self._q = out
         else:
-            before = way.place
+            feedback, before = self._feedback, self._feedback.command(way.place)
             there = way.advance(self._wanted, self._before, h, stop, table=self._live.table, places=self._places)
+            there = feedback.command(there)
             self._tick(self._q, there, before, out, h, PROPOSE)
             if self._given_limits["jerk"] is None and np.abs(self.way(out, there)).max(initial=0.0) > _BEHIND:
-                way.refine(self._q, out, h)
+                wish = feedback.body(out)
+                way.refine(feedback.body(self._q), wish, h)
+                out[:] = feedback.command(wish)
             self._tick(self._q, there, before, out, h, ADVANCE)
             self._q = out
             way.pace.adapt(self.way(out, there), h)
@@ -451,17 +485,18 @@ class Servo(ChecksArguments):
         path = self._path
         if path is None:
             return
-        before = path.place
+        before = self._feedback.command(path.place)
         self._wanted = path.advance(h, stop)
-        self._tick(self._q, self._wanted, before, out, h, PROPOSE | ADVANCE)
+        there = self._feedback.command(self._wanted)
+        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
         self._q = out
-        path.pace.adapt(self.way(out, self._wanted), h)
+        path.pace.adapt(self.way(out, there), h)
         self._row = path.row if path.arrived else None
 
     def _met(self) -> Bools:
         """Return which goals are met now."""
         most, most_angle = self.ik.tolerance
-        errors = self.errors_at(self._q, self._live.table)
+        errors = self.errors_at(self._feedback.body(self._q), self._live.table)
         pairs = zip(self.ik.goals, errors, strict=True)
         met = [error.position <= (goal.own_tolerance or most) and error.angle <= most_angle for goal, error in pairs]
         return np.array(met, bool)
@@ -477,7 +512,8 @@ class Servo(ChecksArguments):
             axes.table[:, REASON].copy(),
             table=self._live.table,
             row=self._row,
-            wanted=self._wanted,
+            wanted=self._feedback.command(self._wanted),
+            offset=self._feedback.offset,
             holding=self._held,
             time=self._time,
         )
@@ -512,6 +548,10 @@ class Servo(ChecksArguments):
             else:
                 ends.append(rotation_between(q[None, at : at + 4], to[None, at : at + 4])[0])
         return np.concatenate(ends) if ends else np.zeros(0)
+
+    def shifted(self, q: Array, offset: Array) -> Array:
+        """Return joint values (nq,) that are away from q by an offset of each axis."""
+        return self._feedback.shifted(q, offset)
 
     def by_joint(self, values: Array) -> dict[str, int]:
         """Return values by axis as values by joint, the largest of its axes, without zeros."""
