@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         retarget,
         write_map,
     )
-    from synovia.servo import Command, OneEuro, Servo
+    from synovia.servo import Clutch, Command, OneEuro, Servo, Twist
     from synovia.solver import (
         Aim,
         Ccd,
@@ -165,7 +165,7 @@ _HOMES = {
     "synovia.files.layers": ("read_layers", "write_layers"),
     "synovia.files.poses": ("load_pose", "save_pose"),
     "synovia.files.verify": ("verify_file",),
-    "synovia.servo": ("Command", "OneEuro", "Servo"),
+    "synovia.servo": ("Clutch", "Command", "OneEuro", "Servo", "Twist"),
     "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
@@ -177,6 +177,7 @@ __all__ = [
     "Additive",
     "Aim",
     "Ccd",
+    "Clutch",
     "Command",
     "Comparison",
     "DampedLeastSquares",
@@ -227,6 +228,7 @@ __all__ = [
     "SwingTwist",
     "SynoviaError",
     "Tracked",
+    "Twist",
     "TwoBone",
     "UnknownNameError",
     "UnsolvedError",
