@@ -293,6 +293,19 @@ def advance(variables, limits, axes, q, out, h, stopping):
         i += 3
 
 
+@inline
+def brake(row):
+    """Choose the velocity of the stop that is known, unless the axis has to brake harder.
+
+    The interval may leave it out: it has the velocities from which a new stop keeps the limits. One that begins anew in
+    every tick might never end.
+    """
+    w = row[PLAN_NEXT]
+    if row[TOP_JERK] >= NO_LIMIT or row[REASON] == F(RECOVERING) or row[REASON] == F(EMERGENCY):
+        w = min(max(w, row[NEXT_LOWER]), row[NEXT_UPPER])
+    row[NEXT] = w
+
+
 @entry
 def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, out, h, parts):
     """Take one tick, or a part of it.
@@ -317,7 +330,7 @@ def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, 
             allow(axes[i], h)
             choose(axes[i], h)
             if parts & STOP:
-                axes[i, NEXT] = min(max(axes[i, PLAN_NEXT], axes[i, NEXT_LOWER]), axes[i, NEXT_UPPER])
+                brake(axes[i])
         move(variables, axes, q, out, h)
     else:
         take(variables, axes, q, out, h)
