@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from synovia import batch as batch
     from synovia import jobs as jobs
+    from synovia.bodies import standing_goals, with_body_masses, with_human_limits
     from synovia.clips import Edited, EditFinding, Fitted, FootLocked, edit, fit_keypoints, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
@@ -66,10 +67,9 @@ if TYPE_CHECKING:
         judge,
         read_map,
         retarget,
-        with_body_masses,
         write_map,
     )
-    from synovia.servo import Command, OneEuro, Servo
+    from synovia.servo import Clutch, Command, OneEuro, Servo, Twist
     from synovia.solver import (
         Aim,
         Ccd,
@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
+    "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits"),
     "synovia.clips": (
         "EditFinding",
         "Edited",
@@ -139,7 +140,6 @@ _HOMES = {
         "judge",
         "read_map",
         "retarget",
-        "with_body_masses",
         "write_map",
     ),
     "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Site", "Skeleton"),
@@ -165,7 +165,7 @@ _HOMES = {
     "synovia.files.layers": ("read_layers", "write_layers"),
     "synovia.files.poses": ("load_pose", "save_pose"),
     "synovia.files.verify": ("verify_file",),
-    "synovia.servo": ("Command", "OneEuro", "Servo"),
+    "synovia.servo": ("Clutch", "Command", "OneEuro", "Servo", "Twist"),
     "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
@@ -177,6 +177,7 @@ __all__ = [
     "Additive",
     "Aim",
     "Ccd",
+    "Clutch",
     "Command",
     "Comparison",
     "DampedLeastSquares",
@@ -227,6 +228,7 @@ __all__ = [
     "SwingTwist",
     "SynoviaError",
     "Tracked",
+    "Twist",
     "TwoBone",
     "UnknownNameError",
     "UnsolvedError",
@@ -263,11 +265,13 @@ __all__ = [
     "save_pose",
     "solve",
     "solvers",
+    "standing_goals",
     "targets_from",
     "to_qpos",
     "verify_file",
     "view",
     "with_body_masses",
+    "with_human_limits",
     "write_bvh",
     "write_goals",
     "write_layers",

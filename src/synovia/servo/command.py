@@ -23,6 +23,11 @@ _REASONS: Final = {
     RECOVERING: "recovering",
     EMERGENCY: "recovering",
 }
+_STAMPS: Final = {
+    "late": "A target of {!r} came later than its time; the body goes on to it smoothly.",
+    "too late": "A target of {!r} does not count: it came too late.",
+    "out of order": "A target of {!r} does not count: it is older than the last one.",
+}
 _ARRIVED: Final = 1e-9  # radians, length units: as near to the place where the body goes, it is there
 _STILL: Final = 1e-9  # per second
 _SHOWN: Final = 6  # most joints that a sentence names
@@ -54,6 +59,10 @@ class Body(Protocol):
         """Return how far each variable goes from q to another pose, radians or length units."""
         ...
 
+    def shifted(self, q: Array, offset: Array) -> Array:
+        """Return joint values (nq,) that are away from q by an offset of each axis."""
+        ...
+
     def by_joint(self, values: Array) -> dict[str, int]:
         """Return values by axis as values by joint, the largest of its axes, without zeros."""
         ...
@@ -68,7 +77,9 @@ class Command:
         velocity: Velocity since the tick before, (nv,), in the order of ``skeleton.dof_names``: radians or length units
             per second; for rotations in the joint's own frame.
         acceleration: Its change, (nv,), per second.
-        time: Seconds since the reset.
+        time: Time on the clock of the servo, seconds.
+        stamps: By goal, what was wrong with the time of its targets: "doubled", "out of order" or "too late" for one
+            that does not count, "late" for one that is reached later than at its time.
 
     Example:
         >>> import synovia as sy
@@ -79,8 +90,8 @@ class Command:
     """
 
     __slots__ = (
-        "_errors", "_pose", "_reasons", "_row", "_servo", "_table", "_wanted", "acceleration", "holding", "q",
-        "skeleton", "time", "velocity",
+        "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_wanted", "acceleration", "holding",
+        "q", "skeleton", "stamps", "time", "velocity",
     )  # fmt: skip
 
     def __init__(
@@ -94,14 +105,20 @@ class Command:
         table: Array,
         row: Array | None,
         wanted: Array,
+        offset: Array | None = None,
         holding: str,
+        stamps: dict[str, str],
         time: float,
     ) -> None:
-        """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds."""
+        """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds.
+
+        ``offset`` is how far the robot is beside its commands, by axis.
+        """
         self._servo, self._table, self._row, self._wanted, self._reasons = servo, table, row, wanted, reasons
         self.skeleton: Skeleton = servo.skeleton
         self.q, self.velocity, self.acceleration = q, velocity, acceleration
-        self.holding, self.time = holding, time
+        self.holding, self.stamps = holding, stamps
+        self.time, self._offset = time, offset
         self._pose: Pose | None = None
         self._errors: tuple[GoalError, ...] | None = None
 
@@ -119,9 +136,13 @@ class Command:
 
     @property
     def errors(self) -> tuple[GoalError, ...]:
-        """Error of each goal at these joint values, for the targets of this tick."""
+        """Error of each goal at these joint values, for the targets of this tick.
+
+        If ``Servo.measured`` has found that the robot is beside its commands, the errors are those of the robot.
+        """
         if self._errors is None:
-            self._errors = self._servo.errors_at(self.q, self._table)
+            body = self.q if self._offset is None else self._servo.shifted(self.q, self._offset)
+            self._errors = self._servo.errors_at(body, self._table)
         return self._errors
 
     @property
@@ -180,6 +201,7 @@ class Command:
             joints = [joint for joint, reason in self.limited.items() if reason == limit]
             if joints:
                 lines.append(_sentence(limit, joints))
+        lines += [_STAMPS[told].format(goal) for goal, told in self.stamps.items() if told in _STAMPS]
         lag = self.lag
         if status is Status.LATE:
             away = length_text(lag.position, self.skeleton.meters_per_unit)

@@ -30,7 +30,9 @@ _INSCRIBED: Final = 3.0**-0.5  # half an edge of the cube in the unit ball: then
 _MOST: Final = 1e12  # largest limit
 _SHOWN: Final = 6  # most joints that a message names
 _UNUSED: Final = 1.0  # of a joint that the solver does not move
-_UNITS: Final = {"velocity": "s", "acceleration": "s²", "jerk": "s³"}
+_UNITS: Final = {
+    "velocity": "per s", "acceleration": "per s²", "jerk": "per s³", "following_error": "radians or length units",
+}  # fmt: skip
 
 
 class Axes:
@@ -44,7 +46,8 @@ class Axes:
     Attributes:
         table: The state of all axes, (n, AXIS_WIDTH); see ``kernels.layout``.
         joints: Joint of each axis, rows of the skeleton.
-        columns: Column of each velocity of the skeleton in its own table, an axis, and the factor of a mimic joint.
+        lengths: Whether each axis has a length, no angle.
+        axis: Axis of each velocity of the skeleton; ``factor`` is that of a mimic joint.
     """
 
     def __init__(self, skeleton: Skeleton, moving: Any, reach: float) -> None:
@@ -61,7 +64,7 @@ class Axes:
         free = np.array([joint.kind is Kind.FREE for joint in skeleton.joints], bool)
         scalar = t.variables[self.variable, BLOCK] == SCALAR
         self._norm: Bools = ~scalar | free[self.joints]  # its limit is one of a norm of three
-        self._length: Bools = scalar & (t.limits[self.variable, IS_ANGLE] == 0.0)
+        self.lengths: Bools = scalar & (t.limits[self.variable, IS_ANGLE] == 0.0)
         self.axis = np.zeros(len(skeleton.dof_names), np.int64)  # of each velocity of the skeleton
         self.factor = np.ones(len(self.axis))
         self.axis[column] = np.arange(len(column))
@@ -95,8 +98,24 @@ class Axes:
         Raises:
             InputError: If it cannot be used, or is missing for a joint that moves.
         """
+        rows = self.pairs(name, given)
+        self._check_complete(name, rows)
+        out = rows[self.joints, self.lengths.astype(np.int64)]
+        out[np.isnan(out)] = _UNUSED
+        for row, axis, ratio in self._followers:
+            if ratio != 0.0 and not np.isnan(rows[row, 0]):
+                out[axis] = min(out[axis], rows[row, 0] / abs(ratio))
+        return np.where(self._norm, _INSCRIBED * out, out)
+
+    def pairs(self, name: str, given: Any) -> Array:
+        """Return a limit of all joints, (joints, 2): of turns and of lengths, NaN where there is none.
+
+        Raises:
+            InputError: If it cannot be used.
+            UnknownNameError: If a joint does not exist.
+        """
         skeleton = self._skeleton
-        rows = np.full((len(skeleton), 2), np.nan)  # of turns and of lengths
+        rows = np.full((len(skeleton), 2), np.nan)
         scales = np.array([(1.0, self._reach if joint.kind is Kind.FREE else 1.0) for joint in skeleton.joints])
         if given is None or isinstance(given, Mapping | str):
             share = 1.0 if not isinstance(given, str) else _share(name, given)
@@ -108,13 +127,7 @@ class Axes:
                 rows[row] = scales[row] * _pair(value, name, f"{name} of {skeleton.joint_names[row]!r}")
         else:
             rows[:] = scales * _pair(given, name, name)
-        self._check_complete(name, rows)
-        out = rows[self.joints, self._length.astype(np.int64)]
-        out[np.isnan(out)] = _UNUSED
-        for row, axis, ratio in self._followers:
-            if ratio != 0.0 and not np.isnan(rows[row, 0]):
-                out[axis] = min(out[axis], rows[row, 0] / abs(ratio))
-        return np.where(self._norm, _INSCRIBED * out, out)
+        return rows
 
     def _check_complete(self, name: str, rows: Array) -> None:
         """Check that every joint that moves has a limit.
@@ -177,7 +190,7 @@ def _pair(value: Any, name: str, what: str) -> Array:
     Raises:
         InputError: If it is not positive.
     """
-    unit = f"per {_UNITS[name]}"
+    unit = _UNITS[name]
     if is_number(value):
         value = (value, value)
     elif not isinstance(value, list | tuple | np.ndarray):

@@ -81,12 +81,33 @@ class LiveTargets:
                 new[:, :TRANSFORM_WIDTH] != self._own[0, :, :TRANSFORM_WIDTH]
             ).any(1)
         table = self.table.copy()
+        self.merge(table[0], new, given)
+        return table, given
+
+    def read_many(self, targets: Any) -> tuple[Array, Bools]:
+        """Return the tables (K, goals, 17) with some targets one after the other, and which goals have them.
+
+        Raises:
+            InputError: If a target cannot be used.
+            UnknownNameError: If it belongs to no goal.
+        """
+        writer = self._ik.writer
+        many = writer.table_of_many(targets)
+        writer.settle_or_refuse(many, targets, many=True)
+        given = ((many != self._own).any(2)).any(0)
+        out = np.repeat(self.table, len(many), axis=0)
+        for table, new in zip(out, many, strict=True):
+            self.merge(table, new, given)
+        return out, given
+
+    @staticmethod
+    def merge(table: Array, new: Array, given: Bools) -> None:
+        """Write the given parts of new targets of some goals into a table, both (goals, 17)."""
         for g in np.flatnonzero(given).tolist():
-            frame, parts = table[0, g, :TRANSFORM_WIDTH].reshape(4, 4), int(new[g, GIVEN])
+            frame, parts = table[g, :TRANSFORM_WIDTH].reshape(4, 4), int(new[g, GIVEN])
             source = new[g, :TRANSFORM_WIDTH].reshape(4, 4)
             if parts & POSITION:
                 frame[:3, 3] = source[:3, 3]
             if parts & ROTATION:
                 frame[:3, :3] = source[:3, :3]
-            table[0, g, GIVEN] = float(int(table[0, g, GIVEN]) | parts)
-        return table, given
+            table[g, GIVEN] = float(int(table[g, GIVEN]) | parts)

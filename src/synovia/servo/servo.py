@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from synovia.arguments import ChecksArguments, check_kind
 from synovia.errors import InputError
@@ -16,7 +17,7 @@ from synovia.goals import Goal
 from synovia.ik import GoalError, Solution, Status
 from synovia.ik.compiled import Start
 from synovia.ik.interrupts import clear, new_scratch, set_deadline
-from synovia.ik.targets import Targets
+from synovia.ik.targets import Target, Targets
 from synovia.kernels.layout import (
     ADVANCE,
     ATTEMPTS,
@@ -36,6 +37,11 @@ from synovia.kernels.layout import (
     SCALAR,
     STATUS,
     STOP,
+    TOLERANCE,
+    TOLERANCE_ANGLE,
+    TOP_ACCELERATION,
+    TOP_JERK,
+    TOP_SPEED,
     TRANSFORM_WIDTH,
     UPPER,
 )
@@ -43,16 +49,22 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array, Bools, is_number, rotation_between
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
+from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
-from synovia.servo.filter import OneEuro, TargetFilter
+from synovia.servo.filter import OneEuro
+from synovia.servo.inputs import Inputs
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
+from synovia.servo.measured import WINDOW, Feedback
 from synovia.servo.path import Path, between
+from synovia.servo.twist import Twist
 from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
+LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
 _SEARCHES: Final = frozenset(4**k for k in range(1, 16))  # missed ticks after which another answer is looked for
 _FAR: Final = 1.0  # radians, length units: an answer that is farther from the last one may be on another branch
+_PRECISION: Final = 0.1  # part of the tolerance to which a tick is solved, so that slow targets are followed smoothly
 _PARTS: Final = 8  # of the way of the targets, solved one after the other
 _FEW_STEPS: Final = 20  # of a full body in a tick; the next one goes on
 _BEHIND: Final = 1e-9  # radians, length units: a body that is farther from where it is led cannot follow
@@ -89,6 +101,12 @@ class Servo(ChecksArguments):
             stopped.
         filter: ``OneEuro()`` filters noise of the targets; None for none.
         deadline: Seconds after which the solve of a tick ends with the best pose so far; None for no end.
+        interpolation: Seconds from the time of a target until it is reached, for targets that come more slowly than
+            ticks: in between, the servo goes smoothly from one to the next. Two periods of the targets are a good
+            choice. 0 for targets that count at once.
+        following_error: How far a ``measured`` joint may be from its command, radians (slides: length units), or by
+            joint. Within it the commands are corrected, beyond it the body holds. For a free root, a number is rad
+            for turns and reaches for the way; or a pair of both.
 
     Attributes:
         ik: The problem that is solved.
@@ -125,6 +143,8 @@ class Servo(ChecksArguments):
         timeout: float = 0.5,
         filter: OneEuro | None = None,  # noqa: A002 - the word for it
         deadline: float | None = None,
+        interpolation: float = 0.0,
+        following_error: Any = WINDOW,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
         if isinstance(skeleton, IK):
@@ -157,6 +177,13 @@ class Servo(ChecksArguments):
         hinges = (t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0)
         at = t.variables[hinges & (t.limits[:, UPPER] - t.limits[:, LOWER] > 2.0 * math.pi), BLOCK_Q].astype(np.int64)
         self._winding = at[~np.isin(at, t.followers[:, LEADER])]  # values of hinges that can turn all around
+        self._feedback = Feedback(
+            self.skeleton, self._axes, self.ik.reach, following_error, way=self.way, winding=self._winding
+        )
+        self._floats = self.ik.floats.copy()
+        self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= (
+            _PRECISION if self.ik.solver.supports_priorities else _PRECISION**2
+        )
         self._few = self.ik.one_attempt.copy()
         if self.ik.solver.supports_priorities:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
@@ -164,9 +191,12 @@ class Servo(ChecksArguments):
         if filter is not None:
             check_kind("filter", filter, OneEuro, "sy.OneEuro() is one")
         self.filter = filter
+        if not is_number(interpolation) or not 0.0 <= interpolation < math.inf:
+            raise InputError("interpolation", value=interpolation, expected="seconds, 0 or more")
+        self._inputs = Inputs(self.ik, self._live, self, lag=float(interpolation), noise=filter, timeout=self.timeout)
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
-        self.late = late
+        self.late: Literal["deviate", "slow"] = late
         several = len(self.ik.goals) > 1 and late == "deviate"
         self._way = Way(self.ik, self._axes.table, self._kernels) if several else None
         self._path = None
@@ -196,30 +226,32 @@ class Servo(ChecksArguments):
         """Return the kernels of a tick and of a reset for other variables without followers."""
         return _kernels_for(variables, limits, np.zeros((0, 2), np.int32), np.zeros((0, 2)), axes)
 
-    def reset(self, pose: Start | None = None, velocity: Any = None) -> None:
+    def reset(self, pose: Start | None = None, velocity: Any = None, *, time: float = 0.0) -> None:
         """Begin anew from a pose, without targets.
 
         Args:
             pose: A pose, ``"rest"``, or joint values as in ``IK.solve``; None for the rest pose.
             velocity: The velocity of the body, (nv,) or by joint; None for a body at rest. If it breaks the limits, the
                 first ticks are a recovery.
+            time: What the clock of the servo shows now, seconds. Pass the time of your own clock to use its stamps.
 
         Raises:
             InputError: If a value cannot be used.
         """
         start = self.ik.default_start if pose is None else self.ik.as_start(pose)
+        clock = _seconds(time, "time")
         speeds = np.zeros(len(self._axes.joints)) if velocity is None else self._axes.of_velocity(velocity)
         self._q = start.values.copy()
         self._begin(speeds, 1.0 / self.rate)
         if self._way is not None:
             self._way.reset(self._q, speeds, 1.0 / self.rate)
-        self._time = 0.0
+        self._time = clock
         self._held, self._hold_until = "", 0.0
         self._row: Array | None = None
         self._misses = 0
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
-        self._filter = None if self.filter is None else TargetFilter(self.filter, len(self.ik.goals), self.ik.reach)
-        self._measured_far = ""
+        self._inputs.reset()
+        self._feedback.reset()
         self._live.reset(self._places(self._q, self._live.unanchored(self._live.anchored)))
         self._wanted = self._before = self._stopped()
         if self._way is not None:
@@ -242,36 +274,43 @@ class Servo(ChecksArguments):
         self._axes.set_limits(**given)
         self._given_limits = given
 
-    def step(self, targets: Targets | None = None, dt: float | None = None) -> Command:
+    @property
+    def time(self) -> float:
+        """The clock of the servo, seconds: the time of the last command."""
+        return self._time
+
+    def step(self, targets: LiveTarget | None = None, dt: float | None = None, *, at: float | None = None) -> Command:
         """Take one tick.
 
         Args:
-            targets: New targets as in ``IK.solve``, of some goals or all. A goal that gets none keeps its last one for
-                ``timeout`` seconds. A goal that never had one keeps its place.
+            targets: New targets as in ``IK.solve``, or a ``Twist``, of some goals or all. A goal that gets none keeps
+                its last one for ``timeout`` seconds. A goal that never had one keeps its place.
             dt: Seconds since the last tick; 1 / ``rate`` by default. For 0 or less the last command is returned.
+            at: Time of the targets on the clock of the servo (``time``), seconds; None for now. Targets that are not
+                newer than the last ones of their goal do not count, and ``Command.stamps`` says so.
 
         Raises:
             InputError: If a value cannot be used. The servo then is as before.
             UnknownNameError: If a target belongs to no goal.
         """
         h = 1.0 / self.rate if dt is None else _seconds(dt)
-        table, given = (None, None) if targets is None else self._live.read(targets)
+        now = self._time + h
+        news = self._inputs.read(targets, at, now)
         if h <= 0.0:
             return self._last
-        if table is not None and given is not None and given.any():
-            if self._filter is not None:
-                self._measured_row(self._q, table)  # refuses targets that cannot be used
-                self._filter.apply(table, given, self._time + h)
+        table, fresh = (None, None) if self._feedback.far else self._inputs.take(news, now, h)
+        if table is not None and fresh is not None:
             self._answer(table)
             if self._way is not None:
                 self._way.holds &= (table == self._live.table)[0].all(1)
             self._live.table = table
-            self._live.seen[given] = self._time + h
-            self._lost[given] = False
-            self._held = ""
+            if fresh.any():
+                self._inputs.seen(fresh, now)
+                self._lost[fresh] = False
+                self._held = ""
         elif not self._held and self._row is None:
             self._answer(self._live.table)
-        self._time += h
+        self._time = now
         self._lose()
         return self._advance(h)
 
@@ -288,11 +327,67 @@ class Servo(ChecksArguments):
         if h <= 0.0:
             return self._last
         self._hold(_TOLD)
+        self._inputs.forget(self._live.takes)
         self._time += h
         return self._advance(h)
 
+    def schedule(self, targets: Targets, times: ArrayLike, *, blend: float = 0.1) -> None:
+        """Give targets in advance, such as a chunk of a policy. Then call ``step()`` without any.
+
+        From the next tick on, the goals go smoothly through these targets, each at its time, and stop at the last one.
+        What is left of an earlier schedule is replaced, without a jump of the velocity.
+
+        Args:
+            targets: Targets with a leading axis, as in ``IK.track``, of some goals or all.
+            times: When each is reached, on the clock of the servo (``time``), increasing, seconds. Those that are past
+                already are left out, and ``Command.stamps`` says "late".
+            blend: Seconds in which it goes over to the new targets.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a target belongs to no goal.
+        """
+        self._inputs.schedule(targets, times, blend, self._time)
+
+    def clutch(self, goal: str | int, *, scale: float | tuple[float, float] = 1.0) -> Clutch:
+        """Return a clutch, released: from now on, targets of this goal are places of a controller, see ``Clutch``.
+
+        Args:
+            goal: The goal, as in targets.
+            scale: Factor of the controller's motion, or a pair: of its way and of its turns.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If there is no such goal.
+        """
+        return self._inputs.clutch(goal, scale)
+
+    def measured(self, q: Start) -> None:
+        """Take the joint values into account that the robot reports.
+
+        The commands still continue each other, and keep all limits. While they stand still, the servo learns within
+        seconds how far the robot is beside them, and corrects them by that, at most by half of ``following_error``, so
+        that the robot meets its goals. ``Command.errors`` are then those of the robot. If a joint is farther than
+        ``following_error`` from its command, the body brakes and holds, and ``explain`` names the joint. The next
+        target after a measurement within it goes on.
+
+        Args:
+            q: A pose or joint values as in ``IK.solve``, or those of some joints by name: the others are where they
+                are expected.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a joint does not exist.
+        """
+        measured = self._feedback.of(q, self._q, self.ik.as_start)
+        self._feedback.read(self._q, measured, self._time)
+        if self._feedback.far:
+            self._hold(self._feedback.far)
+
     def _hold(self, why: str) -> None:
         """Begin to brake, if the body does not hold already."""
+        if not self._held:
+            self._inputs.forget(self._live.takes)
         if not self._held and self._path is not None:
             self._path.cut()
             live = self._live.seen > -np.inf
@@ -314,13 +409,18 @@ class Servo(ChecksArguments):
         new = late & ~self._lost
         if not new.any():
             return
+        self.let_go(new, _LOST)
+
+    def let_go(self, goals: Bools, why: str) -> None:
+        """Let goals brake and keep the places where they stop; without any other goal that is live, the body holds."""
+        live = self._live.seen > -np.inf
+        new = goals & live & ~self._lost
         self._lost |= new
-        if self._filter is not None:
-            self._filter.forget(new)
-        if self._held:
+        self._inputs.forget(goals)
+        if self._held or not new.any():
             return
         if self._lost[live].all():
-            self._hold(_LOST)
+            self._hold(why)
             return
         if self._path is not None:
             return  # the path ends at the last target
@@ -328,12 +428,35 @@ class Servo(ChecksArguments):
         self._row = None  # these targets have no answer yet
         self._answer(self._live.table)
 
+    def check_targets(self, table: Array) -> None:
+        """Refuse targets (1, goals, 17) that cannot be used.
+
+        Raises:
+            InputError: If one cannot.
+        """
+        self._measured_row(self._q, table)
+
+    def stop_places(self) -> Array:
+        """Return the places (goals, 16) of all goals where the body stops if it brakes now."""
+        return self._places(self._stopped(), self._live.unanchored(self._live.takes))
+
+    def axes_of(self, frame: str | int) -> Array:
+        """Return the rotation (3, 3) of a joint, link or site now."""
+        return self._last.pose.matrix(frame)
+
+    def lead_time(self) -> float:
+        """Return the seconds that a twist may be ahead of the body: those in which every joint can stop."""
+        t = self._axes.table[np.isin(self._axes.joints, list(self.ik.moving))]
+        times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
+        return min(float(times.max(initial=0.0)), self.timeout)
+
     def _stopped(self) -> Array:
         """Return where the body stops if it brakes now, (nq,)."""
         q, rest = (self._q, self._rest) if self._way is None else (self._way.q, self._way.rest)
         out = q.copy()
         rest(q, out)
-        return self.skeleton.follow(out)
+        self.skeleton.follow(out)
+        return self._feedback.body(out) if self._way is None else out
 
     def _answer(self, table: Array) -> None:
         """Solve the goals for these targets, from the answer before; unchanged targets keep it."""
@@ -390,7 +513,7 @@ class Servo(ChecksArguments):
         if self.deadline is not None:
             set_deadline(scratch, self.deadline)
         try:
-            call = partial(ik.call, ints, ik.floats, table, first, out, scratch, COLD, 0)
+            call = partial(ik.call, ints, self._floats, table, first, out, scratch, COLD, 0)
             if ik.settled(call, table, None) & MISSED and not ik.solver.supports_priorities:
                 ik.classify(first, out, scratch, False)
         finally:
@@ -422,21 +545,24 @@ class Servo(ChecksArguments):
         out = np.empty(len(self._q))
         stop, way = STOP if self._held else 0, self._way
         if way is not None and stop and self._time > self._hold_until:
-            way.reset(
-                self._q, self._axes.table[:, AXIS_VELOCITY].copy(), h
-            )  # each joint for itself: then the body is still
+            # each joint for itself: then the body is still
+            way.reset(self._feedback.body(self._q), self._axes.table[:, AXIS_VELOCITY].copy(), h)
             way = None
         if self._path is not None and (not stop or self._time <= self._hold_until):
             self._follow_path(out, h, stop)
         elif way is None:
-            self._tick(self._q, self._wanted, self._before, out, h, PROPOSE | ADVANCE | stop)
+            there, before = self._feedback.command(self._wanted), self._feedback.command(self._before)
+            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
             self._q = out
         else:
-            before = way.place
+            feedback, before = self._feedback, self._feedback.command(way.place)
             there = way.advance(self._wanted, self._before, h, stop, table=self._live.table, places=self._places)
+            there = feedback.command(there)
             self._tick(self._q, there, before, out, h, PROPOSE)
             if self._given_limits["jerk"] is None and np.abs(self.way(out, there)).max(initial=0.0) > _BEHIND:
-                way.refine(self._q, out, h)
+                wish = feedback.body(out)
+                way.refine(feedback.body(self._q), wish, h)
+                out[:] = feedback.command(wish)
             self._tick(self._q, there, before, out, h, ADVANCE)
             self._q = out
             way.pace.adapt(self.way(out, there), h)
@@ -451,17 +577,18 @@ class Servo(ChecksArguments):
         path = self._path
         if path is None:
             return
-        before = path.place
+        before = self._feedback.command(path.place)
         self._wanted = path.advance(h, stop)
-        self._tick(self._q, self._wanted, before, out, h, PROPOSE | ADVANCE)
+        there = self._feedback.command(self._wanted)
+        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
         self._q = out
-        path.pace.adapt(self.way(out, self._wanted), h)
+        path.pace.adapt(self.way(out, there), h)
         self._row = path.row if path.arrived else None
 
     def _met(self) -> Bools:
         """Return which goals are met now."""
         most, most_angle = self.ik.tolerance
-        errors = self.errors_at(self._q, self._live.table)
+        errors = self.errors_at(self._feedback.body(self._q), self._live.table)
         pairs = zip(self.ik.goals, errors, strict=True)
         met = [error.position <= (goal.own_tolerance or most) and error.angle <= most_angle for goal, error in pairs]
         return np.array(met, bool)
@@ -477,8 +604,10 @@ class Servo(ChecksArguments):
             axes.table[:, REASON].copy(),
             table=self._live.table,
             row=self._row,
-            wanted=self._wanted,
+            wanted=self._feedback.command(self._wanted),
+            offset=self._feedback.offset,
             holding=self._held,
+            stamps=self._inputs.told,
             time=self._time,
         )
 
@@ -519,6 +648,10 @@ class Servo(ChecksArguments):
                 ends.append(rotation_between(q[None, at : at + 4], to[None, at : at + 4])[0])
         return np.concatenate(ends) if ends else np.zeros(0)
 
+    def shifted(self, q: Array, offset: Array) -> Array:
+        """Return joint values (nq,) that are away from q by an offset of each axis."""
+        return self._feedback.shifted(q, offset)
+
     def by_joint(self, values: Array) -> dict[str, int]:
         """Return values by axis as values by joint, the largest of its axes, without zeros."""
         keys = self.skeleton.joint_keys
@@ -554,7 +687,7 @@ def _positive(name: str, value: Any, unit: str) -> float:
     return float(value)
 
 
-def _seconds(dt: Any) -> float:
+def _seconds(dt: Any, name: str = "dt") -> float:
     """Return the time of a tick.
 
     Raises:
@@ -562,8 +695,8 @@ def _seconds(dt: Any) -> float:
     """
     if type(dt) is not float:
         if not is_number(dt):
-            raise InputError("dt", value=dt, expected="seconds")
+            raise InputError(name, value=dt, expected="seconds")
         dt = float(dt)
     if not math.isfinite(dt):
-        raise InputError("dt", value=dt, expected="seconds")
+        raise InputError(name, value=dt, expected="seconds")
     return dt
