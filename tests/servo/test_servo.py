@@ -401,3 +401,23 @@ def test_a_filter_removes_noise_and_a_dead_band_the_rest():
         arm(late="never")
     with pytest.raises(sy.InputError, match="OneEuro: cutoff"):
         sy.OneEuro(cutoff=0.0)
+
+
+def test_near_targets_of_a_straight_body_are_reached_near_by():
+    """At straight limbs a few steps find no way, and restarts find one that is far."""
+    body = sy.bundled("humanoid")
+    feet = [sy.PoseGoal(f"{side}_foot") for side in ("left", "right")]
+    hands = [sy.PoseGoal(f"{side}_hand", priority=1) for side in ("left", "right")]
+    servo = sy.Servo(body, [*feet, *hands], rate=50, velocity=2.0, acceleration=10.0, root="free")
+    rng = np.random.default_rng(5)
+    rest = servo.skeleton.rest_pose()
+    arms = [f"{side}_{part}" for side in ("left", "right") for part in ("upper_arm", "lower_arm", "hand")]
+    for _ in range(4):
+        turned = {name: sy.Rotation.from_rotvec(rng.uniform(-0.3, 0.3, 3)).as_quat() for name in arms
+                  if servo.skeleton.joints[servo.skeleton.joint_names.index(name)].kind is sy.Kind.BALL}  # fmt: skip
+        near = sy.Pose(servo.skeleton, sy.Pose(servo.skeleton, turned).inside[0])
+        servo.reset(rest)
+        commands = run(servo, 250, {name: near.transform(name) for name in ("left_hand", "right_hand")})
+        assert commands[-1].reached
+        feet_now = [commands[k].pose.position("left_foot") for k in range(0, 250, 25)]
+        assert np.abs(np.array(feet_now) - rest.position("left_foot")).max() < 1e-3

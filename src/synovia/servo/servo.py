@@ -62,7 +62,7 @@ from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
-_SEARCHES: Final = frozenset(4**k for k in range(1, 16))  # missed ticks after which another answer is looked for
+_SEARCHES: Final = frozenset(4**k for k in range(16))  # missed ticks after which more is done to find an answer
 _FAR: Final = 1.0  # radians, length units: an answer that is farther from the last one may be on another branch
 _PRECISION: Final = 0.1  # part of the tolerance to which a tick is solved, so that slow targets are followed smoothly
 _PARTS: Final = 8  # of the way of the targets, solved one after the other
@@ -469,21 +469,31 @@ class Servo(ChecksArguments):
             self._path.extend(table)
             return
         row = self._solve(table, self._wanted, self._few)
+        if row[STATUS] != Status.REACHED:
+            self._misses += 1
+            if self._misses in _SEARCHES:
+                row = self._searched(table, row)
         if row[STATUS] == Status.REACHED:
             self._misses = 0
             row = self._nearer(table, row)
-        else:
-            self._misses += 1
-            if self._misses in _SEARCHES:  # another branch may reach; a jump of the answer is no jump of the body
-                if self.ik.solver.supports_priorities:
-                    self.ik.classify(self._wanted[None], row[None], self._scratch, False)
-                for start, ints in ((self._q, self._few), (self._q, self.ik.ints)):
-                    other = self._solve(table, start, ints)
-                    if other[STATUS] == Status.REACHED:
-                        row, self._misses = other, 0
-                        break
         self._row = row
         self._before, self._wanted = self._wanted, row[self.ik.places]
+
+    def _searched(self, table: Array, row: Array) -> Array:
+        """Return a better answer than a miss, a row of results, or the miss.
+
+        At first it is improved from where it is, as a straight limb needs; later another branch is looked for, too. A
+        jump of the answer is no jump of the body.
+        """
+        if self.ik.solver.supports_priorities:
+            self.ik.classify(self._wanted[None], row[None], self._scratch, False)
+        if row[STATUS] == Status.REACHED or self._misses == 1:
+            return row
+        for start, ints in ((self._q, self._few), (self._q, self.ik.ints)):
+            other = self._solve(table, start, ints)
+            if other[STATUS] == Status.REACHED:
+                return other
+        return row
 
     def _nearer(self, table: Array, row: Array) -> Array:
         """Return an answer on the branch of the last one, if there is a nearer one than this row of results.
@@ -561,7 +571,7 @@ class Servo(ChecksArguments):
             self._tick(self._q, there, before, out, h, PROPOSE)
             if self._given_limits["jerk"] is None and np.abs(self.way(out, there)).max(initial=0.0) > _BEHIND:
                 wish = feedback.body(out)
-                way.refine(feedback.body(self._q), wish, h)
+                way.refine(feedback.body(self._q), wish, h, table=self._live.table, places=self._places)
                 out[:] = feedback.command(wish)
             self._tick(self._q, there, before, out, h, ADVANCE)
             self._q = out

@@ -93,18 +93,28 @@ class Way:
         self.q = out
         if moved or not self.arrived:
             self._targets = self._leading(out, table, places)
-            place = self._led.solve(self.place, out, self._targets)
+            place = self._led.solve(out, out, self._targets)
             self.arrived = not moved and np.array_equal(place, self.place)
             self.place = place
         return self.place
 
-    def refine(self, q: Array, wish: Array, h: float) -> None:
-        """Keep the goals of a tick in which the real body cannot follow, as ``Box.refine`` does.
+    def refine(self, q: Array, wish: Array, h: float, *, table: Array, places: Any) -> None:
+        """Keep the goals that hold in a tick in which the real body cannot follow, as ``Box.refine`` does.
+
+        Goals on their way go to where the wish has them: the box of a tick knows nothing of braking, so that a goal
+        that it drew to a place would swing about that.
 
         Only without a limit of the jerk: the box of a tick is then as wide as the body can still brake. With one, it
         is so narrow that a choice by goals of this tick alone leads to ticks without a good one.
+
+        Args:
+            q: Joint values now, (nq,).
+            wish: Joint values after the tick, as the joints would go, (nq,); changed in place.
+            h: Seconds.
+            table: Targets, (1, goals, 17).
+            places: As in ``advance``.
         """
-        self._box.refine(q, wish, self._targets, h)
+        self._box.refine(q, wish, self._leading(wish, table, places), h)
 
     def _leading(self, q: Array, table: Array, places: Any) -> Array:
         """Return the targets of a tick: goals that do not hold go to where the body ahead has them, at q."""
