@@ -131,8 +131,16 @@ class Command:
 
     @property
     def solution(self) -> Solution:
-        """These joint values as a solution, with its errors, and the status of the command."""
-        return self._servo.solution_at(self.q, self._table, self.status)
+        """The pose of this tick as a solution, with its errors and the status of the command.
+
+        If the robot is beside its commands, see ``Servo.measured``, it is the pose where it is expected.
+        """
+        return self._servo.solution_at(self._body, self._table, self.status)
+
+    @property
+    def _body(self) -> Array:
+        """Joint values of the robot, (nq,): those of the command, and what is known of the difference."""
+        return self.q if self._offset is None else self._servo.shifted(self.q, self._offset)
 
     @property
     def errors(self) -> tuple[GoalError, ...]:
@@ -141,8 +149,7 @@ class Command:
         If ``Servo.measured`` has found that the robot is beside its commands, the errors are those of the robot.
         """
         if self._errors is None:
-            body = self.q if self._offset is None else self._servo.shifted(self.q, self._offset)
-            self._errors = self._servo.errors_at(body, self._table)
+            self._errors = self._servo.errors_at(self._body, self._table)
         return self._errors
 
     @property

@@ -571,7 +571,7 @@ class Servo(ChecksArguments):
             self._tick(self._q, there, before, out, h, PROPOSE)
             if self._given_limits["jerk"] is None and np.abs(self.way(out, there)).max(initial=0.0) > _BEHIND:
                 wish = feedback.body(out)
-                way.refine(feedback.body(self._q), wish, h, table=self._live.table, places=self._places)
+                way.refine(feedback.body(self._q), wish, h, self._met())
                 out[:] = feedback.command(wish)
             self._tick(self._q, there, before, out, h, ADVANCE)
             self._q = out
