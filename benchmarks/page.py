@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import synovia as sy
-from synovia.viewer.editing.first_goals import soles
+from synovia.bodies.support import soles, up_of
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -179,7 +179,8 @@ def drag(browser, asked):
             for pose in poses
         )
         given = page.session.body.given
-        corners = soles(given, [given.index("left_foot"), given.index("right_foot")])
+        feet = [given.index("left_foot"), given.index("right_foot")]
+        corners = soles(given, feet, up_of(given, feet))
         out = max(outside(pose.center_of_mass()[[0, 2]], corners[:, [0, 2]]) for pose in poses)
         reached = np.ptp([pose.position("left_hand") for pose in poses], axis=0)
         print(f"{len(poses)} frames; the hand went over {np.round(reached, 2).tolist()} m")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from synovia import batch as batch
     from synovia import jobs as jobs
+    from synovia.bodies import standing_goals, with_body_masses, with_human_limits
     from synovia.clips import Edited, EditFinding, Fitted, FootLocked, edit, fit_keypoints, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
         judge,
         read_map,
         retarget,
-        with_body_masses,
         write_map,
     )
     from synovia.servo import Clutch, Command, OneEuro, Servo, Twist
@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
+    "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits"),
     "synovia.clips": (
         "EditFinding",
         "Edited",
@@ -139,7 +140,6 @@ _HOMES = {
         "judge",
         "read_map",
         "retarget",
-        "with_body_masses",
         "write_map",
     ),
     "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Site", "Skeleton"),
@@ -265,11 +265,13 @@ __all__ = [
     "save_pose",
     "solve",
     "solvers",
+    "standing_goals",
     "targets_from",
     "to_qpos",
     "verify_file",
     "view",
     "with_body_masses",
+    "with_human_limits",
     "write_bvh",
     "write_goals",
     "write_layers",

@@ -119,7 +119,9 @@ def _by_row(goal: Goal) -> dict[str, object]:
     values = _come_to(goal)
     del values["name"]
     rows = {
-        name: BODY.index(values[name]) for name in ("joint", "other", "root", "tip") if values.get(name) is not None
+        name: BODY.index(values[name])
+        for name in ("joint", "other", "root", "tip")
+        if isinstance(values.get(name), str | int)
     }
     return values | rows
 

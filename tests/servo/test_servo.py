@@ -72,6 +72,20 @@ def test_a_command_owns_its_arrays_and_knows_its_motion():
     assert len(second.velocity) == len(servo.skeleton.dof_names)
 
 
+def test_a_command_is_a_solution_of_its_tick():
+    servo = arm()
+    for command in (
+        run(servo, 5, {"tool": NEAR})[-1],
+        run(servo, 400, {"tool": NEAR})[-1],
+        *run(servo, 3, {"tool": FAR}),
+    ):
+        solution = command.solution
+        np.testing.assert_array_equal(solution.pose.q, command.q)
+        assert solution.errors == command.errors
+        assert solution.status is command.status
+        assert solution.reached == command.reached
+
+
 def test_out_of_reach_the_body_stands_still_at_its_best_miss_and_comes_back():
     servo = arm()
     away = run(servo, 600, {"tool": FAR})

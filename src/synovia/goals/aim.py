@@ -16,6 +16,7 @@ from synovia.model.geometry import Array, align_z, as_direction, between_directi
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
+_Z: Final = (0.0, 0.0, 1.0)
 _FAR: Final = 0.5  # sizes of the body: longest line in a picture
 
 
@@ -29,37 +30,49 @@ class AimGoal(Goal):
 
     Args:
         point: World point (3,), length units; None to keep the point that the start aims at.
-        axis: Axis in the joint's frame, (3,); its length does not matter.
+        axis: Axis in the joint's frame, (3,); its length does not matter. None for the face of a head, which is known
+            by its role and looks ahead at rest, and for the z axis of any other joint.
         offset: Point on the joint that the axis passes through, (3,), in its frame.
+        ancestors: How many joints above its own may move for it; None for all.
 
     Raises:
         InputError: If a value cannot be used.
 
     Example:
-        >>> AimGoal("head", (0.0, 1.6, 3.0), axis=(0, 0, 1))
-        AimGoal('head', point=(0, 1.6, 3))
+        >>> AimGoal("head", (0.0, 1.6, 3.0), ancestors=1)
+        AimGoal('head', point=(0, 1.6, 3), ancestors=1)
     """
 
     kind = "aim"
-    summary = "An axis of a joint (its z axis if none is given) should point at a point."
+    summary = "An axis of a joint should point at a point: the face of a head, else the z axis, if none is given."
     fields = (
         describe.position("point"),
-        describe.axis_of_offset(),
+        describe.attribute("axis", "direction", describe.AXIS, control=True),
         describe.offset(),
+        describe.ANCESTORS,
     )
     needs = "aim"
 
     point: InitVar[Any] = None
     _: KW_ONLY
-    axis: InitVar[Any] = (0.0, 0.0, 1.0)
+    axis: Any = None
     offset: Any = None
+    ancestors: int | None = None
 
-    def __post_init__(self, point: Any, axis: Any) -> None:
+    def __post_init__(self, point: Any) -> None:
         """Check the values; the axis becomes the z axis of the goal's frame."""
         place = (0.0, 0.0, 0.0) if self.offset is None else as_lengths(self.offset, (3,), "offset")
-        self._keep(offset=rigid(place, align_z(as_direction(axis, "axis"))))
+        axis = None if self.axis is None else as_direction(self.axis, "axis")
+        self._keep(offset=rigid(place, None if axis is None else align_z(axis)), axis=axis)
         super().__post_init__()
         self._aim_at(point)
+
+    def resolved(self, skeleton: Skeleton) -> Goal:
+        """Return the goal with its axis, as the z axis of its frame."""
+        if self.axis is not None:
+            return self
+        axis = axis_of(skeleton, skeleton.locate(self.joints[0])[0])
+        return self._with(offset=rigid(self.offset[:3, 3], align_z(axis)), axis=axis)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -92,8 +105,8 @@ class AimGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the z axis."""
-        return {"axis": (0.0, 0.0, 1.0)}
+        """Return the axis of the joint."""
+        return {"axis": tuple(axis_of(skeleton, row).tolist())}
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
@@ -102,3 +115,9 @@ class AimGoal(Goal):
         way = place.frames(place.row)[:3, :3] @ np.asarray(values["axis"], float)
         target[:3, 3] = describe.ray(target[:3, 3], way, describe.AHEAD * place.size)[1]
         return target
+
+
+def axis_of(skeleton: Skeleton, row: int) -> Array:
+    """Return the axis of a joint that aims, in its frame: the face of a head, else the z axis."""
+    face = skeleton.face if skeleton.role_rows.get("head") == row else None
+    return np.array(_Z) if face is None else face

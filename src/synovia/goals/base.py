@@ -164,10 +164,10 @@ class Goal(_Immutable):
     name: str | None = field(default=None, kw_only=True)
     ancestors: int | None = field(default=None, init=False)  # joints above its own that may move for it; None for all
     target: Array | None = field(default=None, init=False)  # (4, 4)
-    preference: tuple[Array, Array] | None = field(
+    preference: tuple[Array, Array, float] | None = field(
         default=None, init=False
-    )  # of a rest goal, once it is resolved: weight of each joint (n,), and the joint values that it prefers, (nq,)
-    # or, of each frame of a clip, (T, nq)
+    )  # of a rest goal, once it is resolved: weight of each joint (n,), the joint values that it prefers, (nq,) or, of
+    # each frame of a clip, (T, nq), and the weight of joints that a moving root adds
     places: tuple[Array, ...] = field(
         default=(), init=False
     )  # once the goal is resolved, if one of its joints is a site: the frame (4, 4) of each on the row that carries it
@@ -396,8 +396,9 @@ class Goal(_Immutable):
             place = dict.fromkeys(("position", "point", "direction"), self.target[:3, 3])
             values = (place if self.given & POSITION else {}) | values
             values |= {"rotation": self.target[:3, :3]} if self.given & ROTATION else {}
-        if "axis" not in values and any(field.name == "axis" for field in self.fields):  # the z axis of the offset
-            values["axis"] = tuple((self.offset[:3, 2] + 0.0).tolist())
+        arguments = {field.name for field in self.fields}
+        if "axis" in arguments and "offset_rotation" not in arguments:  # it is the z axis of the offset
+            values.setdefault("axis", tuple((self.offset[:3, 2] + 0.0).tolist()))
             values["offset"] = rigid(self.offset[:3, 3])
         for name in {"offset", "other_offset"} & values.keys():
             place = values[name]

@@ -15,6 +15,7 @@ from synovia.goals.base import Goal
 from synovia.model import Kind, Pose
 from synovia.model.geometry import is_number
 from synovia.model.motion import Motion
+from synovia.model.root import free_root
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
@@ -66,6 +67,8 @@ class RestGoal(Goal):
             for ``track`` also a ``Motion``, whose pose at each frame is the reference of that frame. The default of a
             joint is its preferred value, else its rest value.
         joints: Joints that it concerns, or a mapping from joints to factors (0 or more); None for all but free joints.
+        root: Factor of a root that may move: the free root of the skeleton, or the joints that ``root=`` of ``solve``
+            and ``IK`` adds. 0 leaves it out, so that the body drifts and turns as the other goals pull it.
         weight: Strength; 1 is the strongest that does not slow a solver down.
         name: What to call the goal.
 
@@ -98,6 +101,7 @@ class RestGoal(Goal):
             argument="pose",
             held=lambda goal: goal.pose,
         ),
+        describe.attribute("root", "length", "Factor of a root that may move; 0 leaves it out.", default=0.0),
     )
     needs = "rest"
     on_joint = False
@@ -105,12 +109,14 @@ class RestGoal(Goal):
 
     parts: dict[str | int, float] | None
     pose: Any
+    root: float
 
     def __init__(
         self,
         pose: Pose | Motion | Any = None,
         *,
         joints: Mapping[str | int, float] | Any = None,
+        root: float = 0.0,
         weight: float = 1.0,
         name: str | None = None,
     ) -> None:
@@ -129,7 +135,9 @@ class RestGoal(Goal):
             if not is_number(part) or not 0.0 <= part < math.inf:
                 raise InputError(f"factor of {joint!r}", where="rest goal", value=part, expected="0 or more")
         parts = None if joints is None else {joint: float(part) for joint, part in pairs}
-        self._keep(parts=parts, pose=pose)
+        if not is_number(root) or not 0.0 <= root < math.inf:
+            raise InputError("root", where="rest goal", value=root, expected="a factor, 0 or more")
+        self._keep(parts=parts, pose=pose, root=float(root))
 
     def __repr__(self) -> str:
         """Return the call that makes it, without defaults."""
@@ -166,5 +174,8 @@ class RestGoal(Goal):
                 names = ", ".join(repr(joint) for joint in self.parts)
                 hint = "name joints that move"
                 raise InputError(f"rest goal has no effect: {names} cannot move", where=skeleton.name, hint=hint)
+        free = free_root(skeleton.joints, skeleton.parents)
+        if free is not None and self.root > 0.0:
+            shares[free] = self.root
         shares *= [self.weight * (1.0 + joint.stiffness) for joint in skeleton.joints]
-        return self._with(preference=(shares, q))
+        return self._with(preference=(shares, q, 0.0 if free is not None else self.root * self.weight))

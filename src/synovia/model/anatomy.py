@@ -97,25 +97,31 @@ def _trunk(places: Mapping[str, Array]) -> Array:
     return line[-1] - line[0] if line else np.zeros(3)
 
 
-def faced_axis(places: Mapping[str, Array], up: Array) -> str | None:
+def faced_axis(places: Mapping[str, Array], up: Array | None) -> str | None:
     """Return the axis that a body faces at rest, for example ``"-z"``; None if hips and shoulders do not show it.
 
     They show it if the body has legs that point down, or none, and left is horizontal and along an axis.
 
     Args:
         places: Rest positions (3,) by role.
-        up: Unit vector that points up, (3,).
+        up: Unit vector that points up, (3,); None for the axis nearest to the way from the feet to the hips.
     """
+    if up is None:
+        above = _above(places)
+        nearest = int(np.argmax(np.abs(above)))
+        upward = np.eye(3)[nearest] * (-1.0 if above[nearest] < 0.0 else 1.0)
+    else:
+        upward = up
     for side in SIDES:
         ends = [places.get(f"{side}_{part}") for part in ("upper_leg", "lower_leg", "foot")]
         begin, *below = [end for end in ends if end is not None] or [np.zeros(3)]
-        if below and float((begin - below[-1]) @ up) < _NEARLY * float(np.linalg.norm(begin - below[-1])):
+        if below and float((begin - below[-1]) @ upward) < _NEARLY * float(np.linalg.norm(begin - below[-1])):
             return None
     for part in ("upper_leg", "upper_arm", "shoulder"):
         left, right = (places.get(f"{side}_{part}") for side in SIDES)
         if left is None or right is None:
             continue
-        ahead = np.cross(left - right, up)
+        ahead = np.cross(left - right, upward)
         axis = int(np.argmax(np.abs(ahead)))
         if abs(ahead[axis]) > _NEARLY * float(np.linalg.norm(left - right)):
             return f"{'-' if ahead[axis] < 0.0 else ''}{'xyz'[axis]}"

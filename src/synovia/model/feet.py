@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
+from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 
 Bools = NDArray[np.bool_]
+_FOUR: Final = tuple(f"{side}_{end}" for end in ("fore", "hind") for side in SIDES)
 _FOOT: Final = re.compile(r"foot|ankle", re.IGNORECASE)
 _TOE: Final = re.compile(r"toe|ball(?![a-z])", re.IGNORECASE)
 _NO_LENGTH: Final = 1e-6  # a shorter bone has no direction; share of the skeleton's size
@@ -44,6 +46,20 @@ class Foot:
     points: tuple[int, ...]
 
 
+def ankles_of(skeleton: Skeleton) -> dict[str, int | None]:
+    """Return the row of each foot or paw of a body by its role: two, or four.
+
+    A leg without one gives its last known joint, and None if no joint of it is known.
+    """
+    found = skeleton.role_rows
+    four = any(role.startswith(_FOUR) for role in found)
+    legs, parts = (_FOUR, ("paw", "pastern", "lower_leg")) if four else (SIDES, ("foot", "lower_leg"))
+    return {
+        f"{leg}_{parts[0]}": next((found[role] for part in parts if (role := f"{leg}_{part}") in found), None)
+        for leg in legs
+    }
+
+
 def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> list[Foot]:
     """Return the feet of a skeleton.
 
@@ -59,7 +75,7 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
         heads = [skeleton.index(name) for name in names]
     else:
         alone = len(skeleton.people) < 2  # otherwise the feet of all people, by their names
-        heads = [row for role, row in skeleton.role_rows.items() if alone and role in ("left_foot", "right_foot")]
+        heads = [row for role, row in skeleton.role_rows.items() if alone and role in ankles_of(skeleton)]
         for word in (_FOOT, _TOE):
             heads = heads or [row for row, joint in enumerate(skeleton.joints) if word.search(joint.name)]
     heads = [row for row in dict.fromkeys(heads) if not _has_above(skeleton, row, heads)]
@@ -107,13 +123,26 @@ def up_axis(
         if given not in ("x", "y", "z"):
             raise InputError("up is not an axis", value=given, expected="'x', 'y' or 'z'")
         return "xyz".index(given)
-    low = [row for foot in feet for row in foot.points]
-    rest = [row for row in range(places.shape[1]) if row not in low]
-    way = np.median(places[:, rest].mean(1) - places[:, low].mean(1), axis=0) if rest else np.zeros(3)
+    way = way_up(places, feet)
     axis = int(np.argmax(np.abs(way)))
     if not way[axis] > 2.0 * np.delete(np.abs(way), axis).max():
         raise InputError("the clip does not show which axis points up", where=name, hint="pass up='y' (--up y)")
     return axis
+
+
+def way_up(places: Array, feet: Sequence[Foot]) -> Array:
+    """Return the way from the feet to the other joints, (3,): the median of all frames; zeros without other joints.
+
+    Args:
+        places: World positions of all joints, (T, n, 3).
+        feet: The feet.
+    """
+    low = [row for foot in feet for row in foot.points]
+    rest = [row for row in range(places.shape[1]) if row not in low]
+    if not rest:
+        return np.zeros(3)
+    ways: Array = places[:, rest].mean(1) - places[:, low].mean(1)
+    return np.median(ways, axis=0)
 
 
 def contacts(places: Array, up: Array, fps: float, fastest: float = np.inf, leg: float | None = None) -> Bools:

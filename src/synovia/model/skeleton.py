@@ -581,9 +581,27 @@ class Skeleton(Pictured):
         """
         if self.up is None or not self.roles:
             return self._forward
+        return faced_axis(self._places, axis_vector(self.up)) or self._forward
+
+    @property
+    def _places(self) -> dict[str, Array]:
+        """Rest positions (3,) by role."""
         places = np.array(self.rest_pose().positions)
-        found = {role: places[row] for role, row in self.role_rows.items()}
-        return faced_axis(found, axis_vector(self.up)) or self._forward
+        return {role: places[row] for role, row in self.role_rows.items()}
+
+    @cached_property
+    def face(self) -> Array | None:
+        """Direction in which the head looks at rest, in the frame of the head, (3,).
+
+        It is ``forward``; without it, what hips or shoulders show. None without a head, or if nothing shows it.
+        """
+        head = self.role_rows.get("head")
+        ahead = None if head is None else self.forward or faced_axis(self._places, None)
+        if head is None or ahead is None:
+            return None
+        face = np.round(self.rest_pose().matrix(head).T @ axis_vector(ahead), 12)
+        face.setflags(write=False)
+        return face
 
     @cached_property
     def dof_names(self) -> tuple[str, ...]:

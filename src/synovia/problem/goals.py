@@ -165,22 +165,23 @@ class Posture:
 
 
 def posture_of(skeleton: Skeleton, goals: Sequence[Goal]) -> Posture:
-    """Return the joint posture of all rest goals. A free joint put before their skeleton has no reference.
+    """Return the joint posture of all rest goals. The reference of joints put before their skeleton is their rest.
 
     Raises:
         InputError: If two of them concern one joint.
     """
     shares, q = np.zeros(len(skeleton)), skeleton.rest_q[None].copy()
     preferences = [goal.preference for goal in goals if goal.preference is not None]
-    lengths = {len(values) for _, values in preferences if values.ndim == 2}
+    lengths = {len(values) for _, values, _ in preferences if values.ndim == 2}
     if len(lengths) > 1:
         raise InputError("frames of the motions of rest goals", value=sorted(lengths), expected="the same for all")
     q = np.repeat(q, max(lengths, default=1), axis=0)
     for goal in goals:
         if goal.preference is None:
             continue
-        weights, values = goal.preference
+        weights, values, root = goal.preference
         before, first = len(skeleton) - len(weights), skeleton.nq - values.shape[-1]
+        shares[:before] = np.maximum(shares[:before], root)
         for row in np.flatnonzero(weights > 0.0).tolist():
             if shares[row + before] > 0.0:
                 raise InputError(

@@ -3,7 +3,6 @@
 from synovia.retargeting.body import NEEDED
 from synovia.retargeting.joint_map import draft_map, draft_to_save, read_map, write_map
 from synovia.retargeting.judging import Finding, Judgement, judge
-from synovia.retargeting.masses import with_body_masses
 from synovia.retargeting.rest_pose import stands
 from synovia.retargeting.retarget import Retargeted, retarget
 
@@ -18,6 +17,5 @@ __all__ = [
     "read_map",
     "retarget",
     "stands",
-    "with_body_masses",
     "write_map",
 ]

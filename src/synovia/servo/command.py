@@ -47,6 +47,10 @@ class Body(Protocol):
         """Return the error of each goal at joint values q for these targets, (1, goals, 17)."""
         ...
 
+    def solution_at(self, q: Array, table: Array, status: Status) -> Solution:
+        """Return joint values q as a solution for these targets, (1, goals, 17), with a status."""
+        ...
+
     def status_of(self, row: Array) -> Status:
         """Return why an answer, a row of results, misses its goals."""
         ...
@@ -126,6 +130,11 @@ class Command:
         if self._pose is None:
             self._pose = Pose.trusted(self.skeleton, self.q.copy())
         return self._pose
+
+    @property
+    def solution(self) -> Solution:
+        """These joint values as a solution, with its errors, and the status of the command."""
+        return self._servo.solution_at(self.q, self._table, self.status)
 
     @property
     def errors(self) -> tuple[GoalError, ...]:

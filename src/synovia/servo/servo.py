@@ -14,7 +14,7 @@ from synovia.arguments import ChecksArguments, check_kind
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import Goal
-from synovia.ik import GoalError, Status
+from synovia.ik import GoalError, Solution, Status
 from synovia.ik.compiled import Start
 from synovia.ik.interrupts import clear, new_scratch, set_deadline
 from synovia.ik.targets import Target, Targets
@@ -641,6 +641,12 @@ class Servo(ChecksArguments):
         first = self._measure.places.stop
         values = row[first : first + 2 * len(self.ik.goals)].tolist()
         return tuple(GoalError(*pair) for pair in zip(values[::2], values[1::2], strict=True))
+
+    def solution_at(self, q: Array, table: Array, status: Status) -> Solution:
+        """Return joint values q as a solution for these targets, (1, goals, 17), with a status."""
+        row = self._measured_row(q, table)
+        row[STATUS] = status
+        return Solution(self._measure, row[None])
 
     def way(self, q: Array, to: Array) -> Array:
         """Return how far each variable goes from q to another pose, radians or length units."""

@@ -53,6 +53,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.swing_twist import project, signed_excess
 from synovia.kernels.math.vectors import norm
 from synovia.kernels.servo.axis import (
+    WITHIN,
     allow,
     choose,
     keeps_limits,
@@ -62,7 +63,7 @@ from synovia.kernels.servo.axis import (
     stop_of,
     store_plan,
 )
-from synovia.kernels.servo.stop import NO_LIMIT, duration, travelled
+from synovia.kernels.servo.stop import NO_LIMIT, duration, extremes, travelled
 from synovia.kernels.tree.variables import follower_value, is_limited
 
 FAR = F(4)  # ticks: targets nearer than this are not worth arriving at together
@@ -293,15 +294,18 @@ def advance(variables, limits, axes, q, out, h, stopping):
         i += 3
 
 
-@inline
+@device
 def brake(row):
-    """Choose the velocity of the stop that is known, unless the axis has to brake harder.
+    """Choose the velocity of the stop that is known, if that ends inside the limits of the position.
 
     The interval may leave it out: it has the velocities from which a new stop keeps the limits. One that begins anew in
-    every tick might never end.
+    every tick might never end. A stop that had to be made anew, as limits have changed, may leave the limits of the
+    position; then the interval counts.
     """
     w = row[PLAN_NEXT]
-    if row[TOP_JERK] >= NO_LIMIT or row[REASON] == F(RECOVERING) or row[REASON] == F(EMERGENCY):
+    _, lowest, highest, _, _ = extremes(plan_of(row))
+    inside = highest <= row[AXIS_UPPER] + WITHIN and lowest >= row[AXIS_LOWER] - WITHIN
+    if row[TOP_JERK] >= NO_LIMIT or not inside:
         w = min(max(w, row[NEXT_LOWER]), row[NEXT_UPPER])
     row[NEXT] = w
 

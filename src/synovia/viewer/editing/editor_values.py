@@ -185,7 +185,10 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
                 row = skeleton.index(editor.values[name])  # a site has no place in this goal
             editor.values[name] = row
     directions = [field.name for field in kind.controls if field.form == "direction"]
-    editor.values |= {name: tuple(editor.values[name].tolist()) for name in directions if name in editor.values}
+    if left_out := [name for name in directions if name not in editor.values]:
+        shown = kind.goal.first_values(skeleton, editor.row or 0, direction(up_of(skeleton), "y"))
+        editor.values |= {name: np.array(shown[name]) for name in left_out}
+    editor.values |= {name: tuple(editor.values[name].tolist()) for name in directions}
     editor.offset = np.array(goal.located(skeleton)[0].frame)
     fit_frame(editor, skeleton)
     held = {name: editor.values[name] for name in ("position", "rotation") if name in editor.values}

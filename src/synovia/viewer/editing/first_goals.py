@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
-import numpy as np
-
+from synovia.bodies.standing import support
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
-from synovia.model.feet import feet_of
-from synovia.model.geometry import Array, align_z
 from synovia.model.tree import ancestors
 from synovia.viewer.editing.goals import Goals
 
 _BALANCE, _DRAGGED = 1, 2  # priorities; the feet have 0
-_HEEL: Final = -0.35  # end of the sole behind the ankle, in lengths from the ankle to the toes
-_HALF_WIDTH: Final = 0.25  # of a sole, in the same lengths
-_INNER: Final = 0.95  # part of the soles that balance may use, so that the body never stands on their very edge
-_SHORT: Final = 0.02  # of the body's size: a foot that reaches less far from its ankle has no toes
 
 
 def add_goals(goals: Goals, given: Iterable[Goal]) -> None:
@@ -61,11 +53,8 @@ def first_goals(goals: Goals) -> None:
     if not feet:
         return
     levels = goals.levels
-    head = skeleton.role_rows.get("head")
-    if levels and head is not None and (face := _face(skeleton, head)) is not None:
-        dragged.append(goals.add("aim", head, label="gaze"))
-        dragged[-1].values["axis"] = face
-        goals.to_current(dragged[-1].key)
+    if levels and skeleton.face is not None:
+        dragged.append(goals.add("aim", skeleton.role_rows["head"], label="gaze"))
     for editor in dragged:
         editor.enabled, editor.idle, editor.priority = False, True, _DRAGGED if levels else 0
     for row in feet:
@@ -73,42 +62,9 @@ def first_goals(goals: Goals) -> None:
     if levels:
         if any(joint.mass > 0.0 for joint in skeleton.joints):
             balance = goals.add("center of mass", None, label="balance")
-            corners = soles(goals.given, feet)
-            middle = corners.mean(axis=0)
-            balance.values["polygon"], balance.priority = middle + _INNER * (corners - middle), _BALANCE
+            up = direction(up_of(skeleton), "y")
+            balance.values["polygon"], balance.priority = support(skeleton, feet, up), _BALANCE
         goals.add("rest", None, label="posture")
-
-
-def soles(skeleton: Skeleton, feet: Sequence[int]) -> Array:
-    """Return corners of the soles at rest, as wide as human feet: points (n, 3).
-
-    Args:
-        skeleton: The skeleton.
-        feet: Rows of the ankles.
-    """
-    up = direction(up_of(skeleton), "y")
-    places = skeleton.rest_pose().positions
-    corners: list[Array] = []
-    for foot in feet_of(skeleton, feet):
-        ankle = places[foot.points[0]]
-        flat = places[list(foot.points)] - ankle
-        flat = flat - np.outer(flat @ up, up)
-        toe = flat[np.argmax(np.linalg.norm(flat, axis=1))]
-        if np.linalg.norm(toe) < _SHORT * skeleton.size:  # a robot whose foot is one link
-            across, ahead = _SHORT * skeleton.size * align_z(up).T[:2]
-            corners += [ankle + side for side in (across, ahead, -across, -ahead)]
-            continue
-        half = _HALF_WIDTH * np.cross(up, toe)
-        corners += [ankle + end * toe + sign * half for end in (_HEEL, 1.0) for sign in (1.0, -1.0)]
-    return np.array(corners)
-
-
-def _face(skeleton: Skeleton, head: int) -> tuple[float, ...] | None:
-    """Return the direction of the face in the frame of the head, a row; None if it is not known where is ahead."""
-    if skeleton.forward is None:
-        return None
-    ahead = skeleton.rest_pose().matrix(head).T @ direction(skeleton.forward, "z")
-    return tuple(np.round(ahead, 12).tolist())
 
 
 def _limbs(skeleton: Skeleton, feet: Sequence[int]) -> list[int]:

@@ -35,8 +35,8 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
     """Return a human skeleton with the masses of an adult, for ``CenterOfMassGoal``.
 
     Every part of the body that is recognised (by roles, names or shape, as in ``retarget``) gets its share of the mass,
-    at a point of its bone at rest. The mass of a missing part is added to the part above it. Existing masses are
-    replaced.
+    at a point of its bone at rest. The mass of a missing part is added to the part above it; where all of the trunk is
+    missing, it is in the middle of what the hips carry beside the legs. Existing masses are replaced.
 
     Args:
         skeleton: The skeleton.
@@ -59,27 +59,33 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
     if whole <= 0.0:
         raise InputError("mass is not positive", value=mass, expected="kilograms above 0")
     found = skeleton.role_rows
-    needed = ["hips", *(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "upper_arm"))]
+    needed = ["hips", *(f"{side}_upper_leg" for side in SIDES)]
     if missing := [role for role in needed if role not in found]:
         raise InputError(
             "skeleton is not a human body",
             where=skeleton.name,
             value=missing,
             expected="joints for these parts",
-            hint="give joints a role, such as role='left_upper_leg'",
+            hint="skeleton.with_roles({'left_upper_leg': JOINT}) says which they are",
         )
     parts = dict(_TRUNK)
     for side in SIDES:
         for name, (share, along, ends, carrier) in _LIMBS.items():
             above = carrier if carrier in _TRUNK else f"{side}_{carrier}"
             parts[f"{side}_{name}"] = share, along, tuple(f"{side}_{end}" for end in ends), above
+    bare = not {"spine", "chest", "head"} & found.keys()
     masses, moments = np.zeros(len(skeleton)), np.zeros((len(skeleton), 3))
     for role, (share, along, ends, carrier) in parts.items():
         holder = role
         while holder not in found:
             holder = carrier if holder == role else parts[holder][3]
         row = found[holder]
-        place = along * _bone(skeleton, row, [found[end] for end in ends if end in found]) if holder == role else 0.0
+        if holder == "hips" and bare:
+            row, place = _trunk(skeleton, row, [found[f"{side}_upper_leg"] for side in SIDES], lower=role == "hips")
+        elif holder == role:
+            place = along * _bone(skeleton, row, [found[end] for end in ends if end in found])
+        else:
+            place = np.zeros(3)
         masses[row] += share / 100.0 * whole
         moments[row] += share / 100.0 * whole * place
     joints = [
@@ -91,6 +97,32 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
         for row, joint in enumerate(skeleton.joints)
     ]
     return skeleton.with_joints(joints)
+
+
+def _trunk(skeleton: Skeleton, hips: int, legs: list[int], *, lower: bool) -> tuple[int, Array]:
+    """Return the row that carries a part of a trunk without known joints, and its place in the frame of that row.
+
+    The lower part is between the legs, and the others are in the middle of what the hips carry beside the legs, on the
+    branch with most joints.
+
+    Args:
+        skeleton: The skeleton.
+        hips: Row of the hips.
+        legs: Rows of the upper legs.
+        lower: Whether it is the lower part.
+    """
+    rest = skeleton.rest_pose()
+    branches: list[list[int]] = []
+    for child in skeleton.children[hips]:
+        branch = [child]
+        for row in branch:
+            branch += skeleton.children[row]
+        if not set(legs) & set(branch):
+            branches.append(branch)
+    held = max(branches, key=len, default=None)
+    row, points = (hips, legs) if lower or held is None else (held[0], held)
+    middle = np.mean([rest.position(point) for point in points], axis=0)
+    return row, rest.matrix(row).T @ (middle - rest.position(row))
 
 
 def _bone(skeleton: Skeleton, row: int, ends: list[int]) -> Array:
