@@ -90,8 +90,8 @@ class Command:
     """
 
     __slots__ = (
-        "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_wanted", "acceleration", "holding",
-        "q", "skeleton", "stamps", "time", "velocity",
+        "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_tools", "_wanted", "acceleration",
+        "holding", "q", "skeleton", "stamps", "time", "velocity",
     )  # fmt: skip
 
     def __init__(
@@ -108,6 +108,7 @@ class Command:
         offset: Array | None = None,
         holding: str,
         stamps: dict[str, str],
+        tools: dict[str, str],
         time: float,
     ) -> None:
         """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds.
@@ -118,6 +119,7 @@ class Command:
         self.skeleton: Skeleton = servo.skeleton
         self.q, self.velocity, self.acceleration = q, velocity, acceleration
         self.holding, self.stamps = holding, stamps
+        self._tools = tools
         self.time, self._offset = time, offset
         self._pose: Pose | None = None
         self._errors: tuple[GoalError, ...] | None = None
@@ -195,8 +197,12 @@ class Command:
 
     @property
     def limited(self) -> dict[str, str]:
-        """Which limit holds a joint back: "position", "velocity", "acceleration", "jerk", or "recovering"."""
-        return {joint: _REASONS[reason] for joint, reason in self._servo.by_joint(self._reasons).items()}
+        """Which limit holds a joint back: "position", "velocity", "acceleration", "jerk", or "recovering".
+
+        For end effectors with a limit of their speed, it is "tool speed", or "recovering" if they are faster.
+        """
+        joints = {joint: _REASONS[reason] for joint, reason in self._servo.by_joint(self._reasons).items()}
+        return joints | self._tools
 
     def explain(self) -> list[str]:
         """Return sentences that say how far the body is behind, and why."""
@@ -204,7 +210,7 @@ class Command:
         lines = [self.holding or status.meaning]
         if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
             lines = Solution(self._servo.problem, self._row[None]).explain()
-        for limit in dict.fromkeys(_REASONS.values()):
+        for limit in dict.fromkeys((*_REASONS.values(), *self._tools.values())):
             joints = [joint for joint, reason in self.limited.items() if reason == limit]
             if joints:
                 lines.append(_sentence(limit, joints))
