@@ -517,6 +517,24 @@ def test_a_pose_is_solved_with_the_options_of_the_command(desk):
         sy.jobs.SolvePose(positions={"left_hand": (0, 1, 0)}, solver="two-bone", seed=3)("humanoid")
 
 
+@pytest.mark.compiled
+def test_a_body_stands_while_it_reaches(desk):
+    """``--standing`` takes the same goals as ``sy.standing_goals``, before those that are given."""
+    body = sy.with_body_masses(sy.load_skeleton("character.glb"))
+    target = np.add(body.rest_pose().position("left_hand"), (0.0, -0.1, 0.2))
+    solve = sy.jobs.SolvePose(positions={"left_hand": target}, standing=True)
+    solution = solve("character.glb", "pose.json").result
+    goals = [*sy.standing_goals(body), sy.PositionGoal("left_hand", target, priority=1)]
+    np.testing.assert_array_equal(solution.q, sy.solve(body, goals, "full-body", root="free").q)
+    assert solution.reached
+    answer = run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--standing")
+    assert answer.code == 3
+    assert "--roles" in answer.err
+    (desk / "table.csv").write_text("left_hand.x,left_hand.y,left_hand.z\n0.4,1,0.5\n")
+    refused = run("solve", "humanoid", "--targets", "table.csv", "--standing", "-o", "answers.csv")
+    assert_refused(refused, "expected no --targets with this option.", code=2)
+
+
 def test_wrong_values_are_refused_by_name():
     with pytest.raises(InputError, match="trim: expected True or False, got 3"):
         sy.jobs.Convert(trim=3)
