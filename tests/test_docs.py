@@ -198,6 +198,13 @@ assert np.allclose(ready.q, start.q)
 """,
 }
 
+_CLIPS = """
+import os
+
+os.makedirs("clips", exist_ok=True)
+sy.save_motion(sy.load_motion("walk.bvh")[:40], "clips/walk.bvh", force=True)
+"""
+
 # What a page takes as given, before its first block.
 SETUP = {
     "guides/motion.md": """
@@ -214,6 +221,12 @@ Path("reach.toml").write_text(TRACK % ("left_hand", 1.2, 1.3))
 Path("track.toml").write_text(TRACK % ("tool", 0.1, 0.2))
 shutil.copy("walk.bvh", "other.bvh")
 """,
+    "guides/edit.md": """
+if "check_claim" not in locals():  # commands alone; the code of the page writes its own file
+    sy.write_layers(sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, relative=True, frames=(30, 60), blend=9), "edit.toml")
+"""
+    + _CLIPS,
+    "guides/cut-blend-loop.md": _CLIPS,
     "guides/keypoints.md": """
 walk = sy.load_motion("walk.bvh")
 walk = sy.Motion(walk.skeleton, walk.q[:24], walk.fps)  # a fit takes a second for a hundred frames

@@ -63,6 +63,17 @@ keys = [{ time = 0, position = [0.4, 0.1, 0.3] }, { time = 1, position = [0.4, -
 """
 
 
+LAYERS = """schema = "synovia.edit/1"
+[[layers]]
+frames = [3, 6]
+blend = 2
+relative = true
+[[layers.targets]]
+joint = "left_hand"
+position = [0.0, 0.1, 0.0]
+"""
+
+
 def coco():
     """Landmarks of a standing person, in the order of COCO, who raises both wrists."""
     person = np.array(
@@ -97,6 +108,7 @@ class Case(NamedTuple):
 USUAL = {
     "Convert": ("walk.bvh", ".npz", "convert {} --format {format}"),
     "Retarget": ("walk.bvh", ".npz", "retarget {} humanoid --format {format}"),
+    "Edit": ("walk.bvh", ".npz", "edit {} --pin left_hand@3:6 --format {format}"),
     "HoldFeet": ("walk.bvh", ".npz", "animate {} --foot-lock --format {format}"),
     "Follow": ("walk.bvh", ".npz", "animate other.bvh --follow {} --format {format}"),
     "Fit": ("points.csv", ".npz", "animate walk.bvh --points {} --format {format}"),
@@ -124,6 +136,34 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "velocity": Case("--velocity left_lower_arm=0.5,left_hand=3"),
         "plot": Case("--plot plot.svg"),
         "feet": Case("--no-feet"),
+        "verify": Case("--verify"),
+    },
+    "Edit": {
+        "clip": Case("--clip 0"),
+        "model": Case("--model other.bvh"),
+        "trim": Case("--trim-tpose"),
+        "roles": Case("--roles roles.toml"),
+        "layers": Case("--layers layers.toml", rest="edit {} --format {format}"),
+        "pin": Case("--pin right_hand@2", rest="edit {} --format {format}"),
+        "offset": Case("--offset hips=0,-0.05,0@4:9 --offset left_hand=0,9,0@4"),
+        "blend": Case("--blend 2"),
+        "feet": Case("--offset hips=0,-0.05,0 --no-feet"),
+        "tolerance": Case("--tol 1e-2,2"),
+        "deadline": Case("--deadline 1000"),
+        "part": Case("--slice 2:-1:2"),
+        "reverse": Case("--reverse"),
+        "speed": Case("--speed 0.5"),
+        "resample": Case("--resample 24"),
+        "smooth": Case("--smooth 4"),
+        "mirror": Case("--mirror"),
+        "append": Case("--append other.bvh"),
+        "align": Case("--append other.bvh --align", rest="edit {} --format {format}"),
+        "loop": Case("--loop"),
+        "seam": Case("--loop --seam 2"),
+        "in_place": Case("--in-place"),
+        "origin": Case("--origin 1,0,2"),
+        "heading": Case("--heading 90"),
+        "foot_lock": Case("--foot-lock"),
         "verify": Case("--verify"),
     },
     "HoldFeet": {
@@ -219,6 +259,7 @@ def test_one_input_and_a_folder_of_one_have_the_same_answer(job, option, desk, m
     (desk / "track.toml").write_text(TRACK)
     (desk / "table.csv").write_text("tool.x,tool.y,tool.z\n0.4,0.1,0.5\n0.3,0.2,0.4\n9,0,0\n")
     (desk / "goals.toml").write_text('schema = "synovia.goals/1"\n[[goals]]\nkind = "position"\njoint = "tool"\n')
+    (desk / "layers.toml").write_text(LAYERS)
     np.save("coco.npy", coco())
     if option == "joint_map":
         run("retarget", "walk.bvh", "humanoid", "--save-map", "map.toml")
@@ -390,6 +431,68 @@ def test_an_object_does_one_input_or_a_folder(desk):
         sy.jobs.Convert(roles="roles.toml").run("clips", "out", format="toml")
 
 
+def test_edits_of_the_command_are_those_of_python(desk):
+    """Every option does what the function or the method of its name does, in the order of the help."""
+    walk, other = sy.load_motion("walk.bvh"), sy.load_motion("other.bvh")
+    (desk / "layers.toml").write_text(LAYERS)
+    layers = sy.read_layers("layers.toml")
+    pin = sy.Layer(goals=[sy.PoseGoal("right_hand")], frames=(2, 5), blend=3)
+    lower = sy.Layer({"hips": (0.0, -0.05, 0.0)}, frames=(4, 9), blend=3, relative=True)
+    words = ["pin right_hand@2:5", "offset hips=0,-0.05,0@4:9", "blend 3"]
+    for number, (given, want) in enumerate([
+        (["layers layers.toml"], sy.edit(walk, layers).motion),
+        (words, sy.edit(walk, [pin, lower]).motion),
+        ([*words, "layers layers.toml"], sy.edit(walk, [*layers, pin, lower]).motion),
+        ([*words[1:], "no-feet"], sy.edit(walk, lower, feet=()).motion),
+        (["slice 2:10:2"], walk[2:10:2]),
+        (["slice -5:"], walk[-5:]),
+        (["reverse"], walk.reversed()),
+        (["speed 0.5"], walk.retimed(0.5)),
+        (["resample 24"], walk.resample(24)),
+        (["smooth 4"], walk.smoothed(4)),
+        (["mirror"], walk.mirrored()),
+        (["append other.bvh"], sy.concatenate([walk, other])),
+        (["append other.bvh", "seam 3", "align"], sy.concatenate([walk, other], blend=3, align=True)),
+        (["append other.bvh", "append walk.bvh"], sy.concatenate([walk, other, walk])),
+        (["loop"], walk.looped()),
+        (["loop", "seam 2", "foot-lock"], walk.looped(2, lock_feet=True)),
+        (["in-place"], walk.in_place()),
+        (["origin 1,0,2", "heading 90"], walk.moved(origin=(1, 0, 2), heading=np.pi / 2)),
+        (["foot-lock"], sy.foot_lock(walk).motion),
+        (["mirror", "slice 3:", "reverse", "resample 60"], walk[3:].reversed().resample(60).mirrored()),
+    ]):  # fmt: skip
+        options_given = [part for word in given for part in f"--{word}".split(" ", 1)]
+        answer = run("edit", "walk.bvh", *options_given, "-o", f"{number}.npz")
+        assert answer.code == 0, (given, answer)
+        made = sy.load_motion(f"{number}.npz")
+        np.testing.assert_array_equal(made.q, want.q, err_msg=str(given))
+        assert made.fps == want.fps
+
+
+def test_an_edit_tells_what_it_misses(desk):
+    outcome = sy.jobs.Edit(offset=["left_hand=0,9,0@3:6"], reverse=True)("walk.bvh", "far.npz")
+    assert (outcome.code, outcome.figures["missed"], outcome.figures["verdict"]) == (1, 4, "failed")
+    told = outcome.json()
+    assert told["schema"] == "synovia.edited/1"
+    assert told["edit"]["missed"] == [3, 4, 5, 6]
+    assert "4 frames miss a goal" in outcome.report()
+    assert sy.jobs.Edit(offset=["left_hand=0,9,0@3:6"], part="7:")("walk.bvh").code == 0  # they are cut off
+    for options_given, text in (
+        ({}, "expected a change"),
+        ({"blend": 3, "loop": True}, "--blend: expected --pin or --offset"),
+        ({"align": True, "loop": True}, "--align: expected --append"),
+        ({"seam": 3, "mirror": True}, "--seam: expected --append or --loop"),
+    ):
+        with pytest.raises(UsageError, match=text):
+            sy.jobs.Edit(**options_given)("walk.bvh")
+    with pytest.raises(InputError, match="part: expected FIRST:END"):
+        sy.jobs.Edit(part="3")
+    with pytest.raises(InputError, match="expected some of 12 frames"):
+        sy.jobs.Edit(part="20:30")("walk.bvh")
+    with pytest.raises(sy.SynoviaError, match="nobody"):
+        sy.jobs.Edit(pin=["nobody@3:6"])("walk.bvh")
+
+
 def test_feet_are_those_that_a_file_of_roles_names(desk):
     (desk / "toes.toml").write_text('left_foot = "left_hand"\nright_foot = "right_hand"\n')
     own = sy.jobs.HoldFeet(up="y")("walk.bvh", "own.npz")
@@ -412,6 +515,24 @@ def test_a_pose_is_solved_with_the_options_of_the_command(desk):
         sy.jobs.SolvePose()("arm7")
     with pytest.raises(UsageError, match="--seed: expected a solver with seed"):
         sy.jobs.SolvePose(positions={"left_hand": (0, 1, 0)}, solver="two-bone", seed=3)("humanoid")
+
+
+@pytest.mark.compiled
+def test_a_body_stands_while_it_reaches(desk):
+    """``--standing`` takes the same goals as ``sy.standing_goals``, before those that are given."""
+    body = sy.with_body_masses(sy.load_skeleton("character.glb"))
+    target = np.add(body.rest_pose().position("left_hand"), (0.0, -0.1, 0.2))
+    solve = sy.jobs.SolvePose(positions={"left_hand": target}, standing=True)
+    solution = solve("character.glb", "pose.json").result
+    goals = [*sy.standing_goals(body), sy.PositionGoal("left_hand", target, priority=1)]
+    np.testing.assert_array_equal(solution.q, sy.solve(body, goals, "full-body", root="free").q)
+    assert solution.reached
+    answer = run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--standing")
+    assert answer.code == 3
+    assert "--roles" in answer.err
+    (desk / "table.csv").write_text("left_hand.x,left_hand.y,left_hand.z\n0.4,1,0.5\n")
+    refused = run("solve", "humanoid", "--targets", "table.csv", "--standing", "-o", "answers.csv")
+    assert_refused(refused, "expected no --targets with this option.", code=2)
 
 
 def test_wrong_values_are_refused_by_name():

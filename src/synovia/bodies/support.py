@@ -17,7 +17,9 @@ _HALF_WIDTH: Final = 0.25  # of a sole, in the same lengths
 _SHORT: Final = 0.02  # of the body's size: a foot that reaches less far from its ankle has no toes
 _FLAT: Final = 1e-6  # of the body's size: a body that is no higher above its feet has no direction up
 _UPRIGHT: Final = 0.5  # cosine between the upward direction and the way from the feet to the body
-_ROLES: Final = "skeleton.with_roles({'left_foot': JOINT, 'right_foot': JOINT}) says which joints they are"
+_ROLES: Final = (
+    "skeleton.with_roles({'left_foot': JOINT, 'right_foot': JOINT}) or a file for --roles says which joints they are"
+)
 
 
 def standing_feet(skeleton: Skeleton) -> list[int]:

@@ -31,8 +31,8 @@ _REPORT_BUG: Final = (
 )
 # in the order of the help; "" for commands that synovia.jobs describes
 _HOMES: Final = {
-    "inspect": "show", "solve": "", "animate": "", "view": "view", "retarget": "", "convert": "",
-    "render": "", "plot": "plot", "bench": "bench", "schema": "show", "doctor": "show",
+    "inspect": "show", "solve": "", "animate": "", "edit": "", "view": "view", "retarget": "",
+    "convert": "", "render": "", "plot": "plot", "bench": "bench", "schema": "show", "doctor": "show",
 }  # fmt: skip
 
 
@@ -42,6 +42,10 @@ _ALIKE: Final = {"info": "inspect", "show": "view", "play": "view", "picture": "
     "export": "convert",
     "track": "animate",
     "follow": "animate",
+    "cut": "edit",
+    "trim": "edit",
+    "loop": "edit",
+    "mirror": "edit",
 }
 
 

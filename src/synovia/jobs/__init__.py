@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from synovia.jobs.job import Job, Running, Verb
     from synovia.jobs.verbs.animate import Fit, Follow, HoldFeet
     from synovia.jobs.verbs.convert import Convert
+    from synovia.jobs.verbs.edit import Edit
     from synovia.jobs.verbs.render import Render
     from synovia.jobs.verbs.retarget import Retarget
     from synovia.jobs.verbs.solve import Solve, SolvePose
@@ -30,8 +31,8 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
-    "ClipReader", "Convert", "Fit", "Follow", "HoldFeet", "Host", "Job", "Outcome", "Render", "Retarget", "Running",
-    "Solve", "SolvePose", "UsageError",
+    "ClipReader", "Convert", "Edit", "Fit", "Follow", "HoldFeet", "Host", "Job", "Outcome", "Render", "Retarget",
+    "Running", "Solve", "SolvePose", "UsageError",
 ]  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from synovia.jobs.options import (
     argument,
     described,
     flag_of,
+    is_changed,
     numbers_of,
     option,
     options_of,
@@ -141,6 +142,11 @@ class _Solves(Job):
         "format": format_option(_table_endings, "parquet|arrow|npz|csv"),
     }
 
+    @property
+    def _default_solver(self) -> str | None:
+        """The solver if none is asked for; None for the library's choice."""
+        return None
+
     @cached_property
     def _algorithm(self) -> SolverSettings:
         """The settings of the solver.
@@ -150,7 +156,7 @@ class _Solves(Job):
         """
         from synovia.solver import as_solver
 
-        algorithm = as_solver(self.solver)
+        algorithm = as_solver(self._default_solver if self.solver is None else self.solver)
         given = {key: value for key, value in (("attempts", self.attempts), ("seed", self.seed)) if value is not None}
         for key in given:
             if not hasattr(algorithm, key):
@@ -286,6 +292,11 @@ class SolvePose(Verified, Roles, _Solves):
         completes="targets",
         rank=-2,
     )  # fmt: skip
+    standing: bool = option(
+        default=False,
+        help="Let the body stand meanwhile: planted feet and balance come before the targets, a look ahead and the rest"
+        " pose after them. A body without masses gets those of an adult. Implies --root free and --solver full-body.",
+    )
     start: Any = option(
         default=None, help="Pose to start from.", kind=Parsed(_start), metavar="POSE|rest|random:SEED", shown="rest"
     )
@@ -322,6 +333,11 @@ class SolvePose(Verified, Roles, _Solves):
         """Return the ending of pose files."""
         return ".json"
 
+    @property
+    def _default_solver(self) -> str | None:
+        """The solver if none is asked for."""
+        return "full-body" if self.standing else None
+
     def _wants(self) -> bool:
         """Return whether there is a target."""
         return bool(self.positions or self.rotations or self.goals)
@@ -336,7 +352,11 @@ class SolvePose(Verified, Roles, _Solves):
         self._check_files(output, host)
         skeleton = self.load_body(str(item.path), host)
         wanted = [*(self._read_goals() or []), *_goals_from(self.positions, self.rotations, skeleton)]
-        ik = IK(skeleton, wanted, self._algorithm, tolerance=self.tolerance, root=self.root)
+        root = self.root
+        if self.standing:
+            skeleton, wanted = _standing(skeleton, wanted)
+            root = self.root if is_changed(self, "root") else "free"
+        ik = IK(skeleton, wanted, self._algorithm, tolerance=self.tolerance, root=root)
         start = _start_pose(self.start, ik.skeleton)
         solution, seconds = self._solved(ik, start)
         outcome = self._outcome(solution, ik, start, seconds)
@@ -401,6 +421,18 @@ class SolvePose(Verified, Roles, _Solves):
             from synovia.draw.raster import require_pillow
 
             require_pillow()
+
+
+def _standing(skeleton: Skeleton, wanted: Sequence[Goal]) -> tuple[Skeleton, list[Goal]]:
+    """Return a body with masses and the goals with which it stands, before the given ones, which come one level later.
+
+    Raises:
+        InputError: If the body cannot stand.
+    """
+    from synovia.bodies import standing_goals, with_body_masses
+
+    body = skeleton if any(joint.mass > 0.0 for joint in skeleton.joints) else with_body_masses(skeleton)
+    return body, [*standing_goals(body), *(goal.at_priority(goal.priority + 1) for goal in wanted)]
 
 
 def _no_target(file: str, skeleton: Skeleton) -> UsageError:

@@ -1,0 +1,380 @@
+"""``edit``: change a part of a clip and keep the rest, then cut, loop, mirror, smooth or join it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+from synovia.errors import InputError
+from synovia.jobs.base import Host, Outcome, UsageError
+from synovia.jobs.clips import (
+    NO_FILE,
+    ClipJob,
+    Roles,
+    Verified,
+    drawn,
+    last_clip,
+    warm_clip,
+    with_roles,
+    written_endings,
+)
+from synovia.jobs.job import Verb, clips_argument, format_option, output_option
+from synovia.jobs.options import (
+    NEVER,
+    NUMBER,
+    File,
+    Number,
+    Option,
+    Parsed,
+    described,
+    is_changed,
+    numbers_of,
+    option,
+    options_of,
+)
+from synovia.jobs.shared import DEADLINE, TOLERANCE
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from synovia.batch.inputs import Item
+    from synovia.batch.work import Picture
+    from synovia.clips import Edited, FootLocked
+    from synovia.layers import Layer
+    from synovia.model.motion import Motion
+
+SCHEMA: Final = "synovia.edited/1"
+_SLICE: Final = "FIRST:END or FIRST:END:STEP, as in Python, such as 10:60"
+_OWN: Final = (
+    "feet",
+    "tolerance",
+    "deadline",
+    "blend",
+    "seam",
+    "align",
+    "verify",
+)  # these change nothing by themselves
+_FADES: Final = ("pin", "offset")
+
+_Frames = tuple[int | None, int | None, int | None]
+
+
+def _slice(text: str) -> _Frames:
+    """Return the three numbers of a slice."""
+    parts = [part.strip() for part in text.split(":")]
+    if not 2 <= len(parts) <= 3 or not all(not part or NUMBER.fullmatch(part.removeprefix("-")) for part in parts):
+        raise InputError("", value=text, expected=_SLICE)
+    numbers = [int(part) if part else None for part in parts]
+    first, end, step = (*numbers, None)[:3]
+    if step is not None and step < 1:
+        raise InputError("", value=text, expected=_SLICE, hint="--reverse turns a clip round")
+    return first, end, step
+
+
+def _pin(text: str) -> str:
+    """Return the text of a pin, checked."""
+    from synovia.files.layers import pin_layer
+
+    pin_layer(text)
+    return text
+
+
+def _offset(text: str) -> str:
+    """Return the text of an offset, checked."""
+    from synovia.files.layers import offset_layer
+
+    offset_layer(text)
+    return text
+
+
+def _place(text: str) -> tuple[float, ...]:
+    """Return the three numbers of a place."""
+    return numbers_of(text, 3, 3)
+
+
+class Made(NamedTuple):
+    """An edited clip.
+
+    Args:
+        motion: The clip.
+        edited: Result of the layers; None without layers.
+        locked: Result of the foot lock; None without it.
+        missed: Frames of the clip whose goals are missed.
+    """
+
+    motion: Motion
+    edited: Edited | None
+    locked: FootLocked | None
+    missed: tuple[int, ...]
+
+
+@described
+class Edit(Verified, Roles, ClipJob):
+    """Change a part of clips and keep the rest; or cut, loop, mirror, smooth and join them.
+
+    Layers come first, so their frames are those of the input: those of the file, then pins, then offsets. The tools
+    follow in the order of this list, and the foot lock is last.
+
+    >>> import synovia as sy
+    >>> raised = sy.jobs.Edit(offset=["left_hand=0,0.1,0@30:60"], blend=10)
+    >>> outcome = raised("walk.bvh", "raised.bvh")  # doctest: +SKIP
+    >>> run = sy.jobs.Edit(loop=True, foot_lock=True).run("clips", "loops")  # doctest: +SKIP
+    """
+
+    layers: Path | None = option(
+        default=None, help="File of layers, TOML or JSON; 'synovia schema edit' prints its schema.", kind=File(),
+        names=("--layers", "-l"), metavar="LAYERS", rank=-1,
+    )  # fmt: skip
+    pin: Sequence[str] = option(
+        default=(),
+        help="Keep a joint where it is at frame A until frame B, both included; without frames, in the whole clip."
+        " Repeat for more.",
+        kind=Parsed(_pin), metavar="JOINT@A:B", repeats=True, completes="joints", rank=-1,
+    )  # fmt: skip
+    offset: Sequence[str] = option(
+        default=(),
+        help="Move a joint away from the clip, along the axes of the world; frames as for --pin. Repeat for more.",
+        kind=Parsed(_offset), metavar="JOINT=X,Y,Z[@A:B]", repeats=True, completes="joints", rank=-1,
+    )  # fmt: skip
+    blend: int = option(
+        default=0, help="Frames over which pins and offsets fade in, and out.", kind=Number(0, 10**6, whole=True),
+        metavar="N", rank=-1,
+    )  # fmt: skip
+    feet: bool = option(default=True, help="Layers keep feet in place that stand in the clip.", rank=-1)
+    tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE, rank=-1)
+    deadline: float | None = option(default=None, like=DEADLINE, single="clip", recorded=NEVER, rank=-1)
+    part: Any = option(
+        default=None, help="Keep these frames, as a slice in Python: from A up to B, without B; every S-th.",
+        kind=Parsed(_slice, list), names=("--slice",), metavar="A:B[:S]", shown="all",
+    )  # fmt: skip
+    reverse: bool = option(default=False, help="Turn the clip round in time.")
+    speed: float | None = option(
+        default=None, help="Play at this speed: 0.5 takes twice as long.", kind=Number(0, above=True), metavar="FACTOR"
+    )
+    resample: float | None = option(
+        default=None, help="Frame rate, at the same speed.", kind=Number(0, above=True), metavar="FPS", unit="1/s"
+    )
+    smooth: float | None = option(
+        default=None, help="Remove motion that is quicker than this frequency.", kind=Number(0, above=True),
+        metavar="HZ", unit="Hz",
+    )  # fmt: skip
+    mirror: bool = option(default=False, help="Exchange left and right.")
+    append: Sequence[Path] = option(
+        default=(), help="Join another clip of this body at the end. Repeat for more.", kind=File(), metavar="CLIP",
+        repeats=True,
+    )  # fmt: skip
+    align: bool = option(default=False, help="Appended clips go on where the clip before ends.")
+    loop: bool = option(default=False, help="Make a loop: the last frame goes over into the first one.")
+    seam: int | None = option(
+        default=None, help="Frames that are blended where clips are joined, or a loop closes.",
+        kind=Number(0, 10**6, whole=True), metavar="N", shown="0 for --append; a third of a second for --loop",
+    )  # fmt: skip
+    in_place: bool = option(default=False, help="Take out the way over the ground.")
+    origin: Any = option(
+        default=None, help="Begin above this point.", kind=Parsed(_place, list), metavar="X,Y,Z", shown="where it is"
+    )
+    heading: float | None = option(
+        default=None, help="Where the body faces in the first frame, from the axis that it faces at rest.",
+        kind=Number(), metavar="DEGREES", unit="deg", shown="as it is",
+    )  # fmt: skip
+    foot_lock: bool = option(default=False, help="Keep standing feet in place, after all else.")
+
+    name: ClassVar[str] = "edit"
+    doing: ClassVar[str] = "editing"
+    how: ClassVar[Mapping[str, Option]] = {
+        "output": output_option("Write the clip: .bvh, .npz, .csv, or .glb (a copy of CLIP); or a folder."),
+        "format": format_option(written_endings),
+    }
+
+    def _layers(self) -> list[Layer]:
+        """Return the layers, in order.
+
+        Raises:
+            SynoviaError: If the file cannot be read.
+        """
+        from synovia.files.layers import offset_layer, pin_layer
+
+        return [
+            *self._of_file,
+            *(pin_layer(text, blend=self.blend) for text in self.pin),
+            *(offset_layer(text, blend=self.blend) for text in self.offset),
+        ]
+
+    @cached_property
+    def _of_file(self) -> list[Layer]:
+        """The layers of the file."""
+        from synovia.files.layers import read_layers
+
+        return [] if self.layers is None else read_layers(self.layers)
+
+    def _check(self) -> None:
+        """Check that the options ask for something, and fit together.
+
+        Raises:
+            UsageError: If they do not.
+        """
+        inherited = {name for base in (ClipJob, Roles, Verified) for name, _, _ in options_of(base)}
+        given = {name for name, _, _ in options_of(self) if is_changed(self, name)}
+        if not given - inherited - set(_OWN):
+            raise UsageError("expected a change, such as --layers, --pin, --slice or --loop, got none.")
+        if "blend" in given and not given & set(_FADES):
+            raise UsageError("expected --pin or --offset with this option: a file of layers has its own.", "--blend")
+        if "align" in given and not self.append:
+            raise UsageError("expected --append with this option.", "--align")
+        if "seam" in given and not (self.append or self.loop):
+            raise UsageError("expected --append or --loop with this option.", "--seam")
+        if self.loop and self.seam == 0:
+            raise UsageError("expected 1 or more frames with --loop, got 0.", "--seam")
+
+    def prepare(self) -> None:
+        """Load the model and the kernels."""
+        from synovia.clips import edit, foot_lock
+        from synovia.layers import Layer
+
+        super().prepare()
+        self._check()
+        if self._layers():
+            edit(warm_clip(), Layer({"left_hand": (0.0, 0.01, 0.0)}, relative=True))
+        if self.foot_lock:
+            foot_lock(warm_clip(), up="y", threads=1)
+
+    def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
+        """Edit a clip."""
+        from synovia.batch.clips import judged
+        from synovia.io.save import check_target
+        from synovia.jobs.reports import warnings_of
+        from synovia.retargeting import judge
+
+        self._check()
+        if output is not None:
+            check_target(output, force=host.force)
+        motion, _ = self.read(item.path, host)
+        made = self._made(motion.on(with_roles(motion.skeleton, self.roles)), host)
+        check = None if output is None else self.save(made.motion, output, self.copied(item.path), host)
+        judgement = judge(made.motion, missed=made.missed)
+        figures = {"frames": len(made.motion), **_figures(made), **judged(judgement)}
+        return Outcome(
+            made.motion, figures, check=check, falls_short=self.falls_short(figures),
+            files=[] if output is None else [output], warnings=warnings_of(judgement),
+            text=lambda: "\n".join([*_text(made), judgement.summary()]),
+            json=lambda: _object(made, judgement),
+            hint="" if output is not None else NO_FILE,
+        )  # fmt: skip
+
+    def _made(self, motion: Motion, host: Host) -> Made:
+        """Return the edited clip."""
+        import numpy as np
+
+        from synovia.clips import edit, foot_lock
+
+        edited, wanted, missed = None, self._layers(), np.zeros(len(motion), bool)
+        if wanted:
+            with host.bar(self.doing, len(motion)):
+                edited = edit(
+                    motion, wanted, feet=None if self.feet else (), tolerance=self.tolerance, deadline=self.deadline
+                )
+            motion, missed = edited.motion, ~edited.reached
+        motion, missed = self._timed(motion, missed)
+        motion = self._joined(motion, host)
+        missed = np.concatenate([missed, np.zeros(len(motion), bool)])[: len(motion)]  # both keep the first frames
+        if self.in_place:
+            motion = motion.in_place()
+        if self.origin is not None or self.heading is not None:
+            heading = None if self.heading is None else float(np.radians(self.heading))
+            motion = motion.moved(origin=self.origin, heading=heading)
+        locked = None
+        if self.foot_lock and not self.loop:
+            with host.bar("holding feet", len(motion)) as progress:
+                locked = foot_lock(motion, threads=host.threads, progress=progress)
+            motion = locked.motion
+        return Made(motion, edited, locked, tuple(np.flatnonzero(missed).tolist()))
+
+    def _timed(self, motion: Motion, missed: NDArray[np.bool_]) -> tuple[Motion, NDArray[np.bool_]]:
+        """Return the clip with other frames, and which of them are missed."""
+        import numpy as np
+
+        if self.part is not None:
+            frames = slice(*self.part)
+            count = len(motion)
+            motion, missed = motion[frames], missed[frames]
+            if not len(motion):
+                raise InputError("--slice", where=motion.name, value=self.part, expected=f"some of {count} frames")
+        if self.reverse:
+            motion, missed = motion.reversed(), missed[::-1]
+        if self.speed is not None:
+            motion = motion.retimed(self.speed)
+        if self.resample is not None:
+            motion = motion.resample(self.resample)
+        if len(motion) != len(missed):
+            missed = missed[np.linspace(0, len(missed) - 1, len(motion)).round().astype(int)]
+        if self.smooth is not None:
+            motion = motion.smoothed(self.smooth)
+        return motion.mirrored() if self.mirror else motion, missed
+
+    def _joined(self, motion: Motion, host: Host) -> Motion:
+        """Return the clip with others behind it, and as a loop."""
+        from synovia.model.clip_tools.concatenate import concatenate
+
+        if self.append:
+            others = [self.read(path, host)[0].on(motion.skeleton) for path in self.append]
+            motion = concatenate([motion, *others], blend=self.seam or 0, align=self.align)
+        if not self.loop:
+            return motion
+        with host.bar("closing the loop", len(motion)):
+            return motion.looped(self.seam, lock_feet=self.foot_lock)
+
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
+        """Return a picture of an output that holds its skeleton, beside its input."""
+        return None if output.suffix.lower() == ".csv" else drawn(last_clip(output), self.original(source))
+
+
+def _figures(made: Made) -> dict[str, Any]:
+    """Return how many frames of the result are missed, how many layers have changed, and how far feet slide."""
+    out: dict[str, Any] = {"missed": len(made.missed)}
+    if made.edited is not None:
+        out["changed"] = int(made.edited.acts.sum())
+    if made.locked is not None:
+        out |= {"slide_before": float(made.locked.slide_before), "slide": float(made.locked.slide)}
+    return out
+
+
+def _text(made: Made) -> list[str]:
+    """Return the lines of the report."""
+    from synovia.jobs.reports import clip_text
+
+    first, *others = clip_text(made.motion, None, None, made.locked)
+    return [first, *([] if made.edited is None else made.edited.report().splitlines()), *others]
+
+
+def _object(made: Made, judgement: Any) -> dict[str, Any]:
+    """Return the report as plain values; lengths in the unit of the file."""
+    from synovia.jobs.reports import clip_object, judgement_object
+
+    out = {**clip_object(made.motion, None, None, made.locked), "schema": SCHEMA}
+    if made.edited is not None:
+        out["edit"] = {
+            "changed": int(made.edited.acts.sum()),
+            "missed": list(made.edited.missed_frames),
+            "findings": [
+                {"layer": one.layer, "cause": one.cause, "frames": list(one.frames), "text": one.text}
+                for one in made.edited.findings
+            ],
+        }
+    return {**out, "judgement": judgement_object(judgement)}
+
+
+VERB: Final = Verb(
+    """Change a part of a clip and keep the rest; cut, loop, mirror, smooth, join clips.
+
+    Layers come first: their frames are those of CLIP, from 0. The tools follow in the order of the options below, and
+    --foot-lock is last. The exit code is 1 if a frame misses a goal of a layer.
+
+    For example: synovia edit walk.bvh --offset left_hand=0,0.1,0@30:60 --blend 10 -o raised.bvh
+    """,
+    (Edit,),
+    clips_argument("CLIP..."),
+    prints_json=True,
+)
