@@ -115,7 +115,7 @@ class Kinematics:
             raise InputError("velocity, acceleration, jerk", expected="fps beside them", hint="limits need a rate")
 
     def _in_radians(self, name: str, given: Any) -> Any:
-        """Return a limit of motion by joint, with radians for hinges; None and shares stay as they are.
+        """Return a limit of motion by row, with radians for hinges; None and shares stay as they are.
 
         Raises:
             UnknownNameError: If a joint does not exist.
@@ -127,10 +127,10 @@ class Kinematics:
         if not isinstance(given, Mapping):
             if not is_number(given):
                 raise InputError(name, value=given, expected="a number, or numbers by joint")
-            return {joint.name: given / _per(joint.kind) for joint in joints if joint.kind in _MOVING}
+            return {row: given / _per(joint.kind) for row, joint in enumerate(joints) if joint.kind in _MOVING}
         by_row = self.skeleton.by_row(cast("Mapping[Any, Any]", given), name)
         return {
-            joints[row].name: float(as_numbers(value, (), f"{name} of {joints[row].name!r}")) / _per(joints[row].kind)
+            row: float(as_numbers(value, (), f"{name} of {joints[row].name!r}")) / _per(joints[row].kind)
             for row, value in by_row.items()
         }
 
