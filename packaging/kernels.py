@@ -48,6 +48,11 @@ C_TYPES = {
     "int64": ("int64_t", "NPY_INT64"),
     "uint64": ("uint64_t", "NPY_UINT64"),
 }
+SCALARS = {  # type that a kernel takes, type that is read, and what reads it; -1 with an error set is a failure
+    "bool": ("uint8_t", "int", "PyObject_IsTrue"),
+    "int64": ("int64_t", "int64_t", "PyLong_AsLongLong"),
+    "float64": ("double", "double", "PyFloat_AsDouble"),
+}
 FORM = "1"  # of the object files; another one for each change in how they are made
 C_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-Wall", "-Werror", "-Wno-unused-function")
 
@@ -254,7 +259,7 @@ def _parameters(symbol: Symbol) -> str:
         if dimensions:
             out += ["void *", "void *", "int64_t", "int64_t", "void *", *["int64_t"] * (2 * dimensions)]
         else:
-            out.append("uint8_t" if kind == "bool" else "int64_t")
+            out.append(SCALARS[kind][0])
     return ", ".join(out)
 
 
@@ -276,13 +281,11 @@ def _method(function: str, entry: str, forms: list[Symbol]) -> str:
             lines.append(f'    if (!({fits}))\n        return refuse("{entry}", {i}, "{expected}");\n')
             array = f"(PyArrayObject *)args[{i}]"
             given.append(f"ARRAY({array}), SIZES{dimensions}({array})")
-        elif kind == "bool":
-            lines.append(f"    int flag{i} = PyObject_IsTrue(args[{i}]);\n    if (flag{i} < 0)\n        return NULL;\n")
-            given.append(f"(uint8_t)flag{i}")
         else:
-            lines.append(f"    int64_t number{i} = PyLong_AsLongLong(args[{i}]);\n")
+            passed, read, function_of = SCALARS[kind]
+            lines.append(f"    {read} number{i} = {function_of}(args[{i}]);\n")
             lines.append(f"    if (number{i} == -1 && PyErr_Occurred())\n        return NULL;\n")
-            given.append(f"number{i}")
+            given.append(f"({passed})number{i}")
     lines.append("    Py_BEGIN_ALLOW_THREADS\n")
     *others, last = forms
     for one in others:

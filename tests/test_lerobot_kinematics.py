@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from conftest import REPO
 from synovia.lerobot.kinematics import Kinematics
 
 MOTORS = ["shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper"]
@@ -104,9 +105,99 @@ def test_mistakes_are_named():
         (lambda: Kinematics("arm7", "tool").forward_kinematics([np.nan] * 7), sy.InputError, "finite"),
         (lambda: Kinematics("arm7", "tool").inverse_kinematics([0.0] * 7, np.eye(3)), sy.InputError, "shape"),
         (lambda: Kinematics("arm7", "tool").inverse_kinematics([0.0] * 7, np.eye(4), 0, 0), sy.InputError, "above 0"),
+        (lambda: Kinematics("arm7", "tool", velocity=60.0), sy.InputError, "fps"),
+        (lambda: Kinematics("arm7", "tool", fps=30), sy.InputError, "acceleration"),
+        (lambda: Kinematics("arm7", "tool", fps=0, velocity=9.0, acceleration=300.0), sy.InputError, "rate"),
+        (lambda: Kinematics("arm7", "tool", fps=30, velocity=9.0, acceleration=-1.0), sy.InputError, "acceleration"),
+        (lambda: Kinematics("arm7", "tool", fps=30, velocity={"j": 1.0}, acceleration=1.0), sy.UnknownNameError, "'j'"),
     ):
         with pytest.raises(error, match=words):
             make()
+
+
+LIMITS = {"fps": 50, "velocity": 60.0, "acceleration": 400.0}  # degrees
+START = np.array([10.0, 40.0, 10.0, -70.0, 10.0, 40.0, 10.0])
+
+
+def away(arm, shift):
+    """The pose of the start, moved."""
+    pose = arm.forward_kinematics(START)
+    pose[:3, 3] += shift
+    return pose
+
+
+def limited(answers, fps=50):
+    """The highest velocity and acceleration of answers, from their differences alone."""
+    speeds = np.diff(answers, axis=0) * fps
+    return np.abs(speeds).max(), np.abs(np.diff(speeds, axis=0)).max() * fps
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_with_a_rate_each_call_is_a_tick_within_the_limits(measured):
+    """Also if the current joints are those of a robot that is late and noisy."""
+    arm = Kinematics("arm7", "tool", **LIMITS)
+    random = np.random.default_rng(1)
+    answers = [START]
+    for k in range(400):
+        current = answers[max(len(answers) - 3, 0)] + random.normal(0.0, 0.3, 7) if measured else answers[-1]
+        current = START if k == 0 else current
+        shift = (-0.1, 0.25, 0.1) if (k // 100) % 2 else (0.1, -0.2, 0.05)
+        answers.append(arm.inverse_kinematics(current, away(arm, shift)))
+    assert arm.command.reached
+    np.testing.assert_allclose(arm.forward_kinematics(answers[-1]), away(arm, shift), atol=1e-3)
+    fastest, hardest = limited(answers)
+    assert fastest <= 60.0 * (1.0 + 1e-9)
+    assert 300.0 < hardest <= 400.0 * (1.0 + 1e-8)
+
+
+def test_other_weights_go_on_from_the_motion_before():
+    arm = Kinematics("arm7", "tool", **LIMITS)
+    answers = [START]
+    for k in range(120):
+        weight = 0.0 if (k // 15) % 2 else 0.01
+        answers.append(arm.inverse_kinematics(answers[-1], away(arm, (0.0, 0.4, 0.0)), orientation_weight=weight))
+    fastest, hardest = limited(answers)
+    assert fastest <= 60.0 * (1.0 + 1e-9)
+    assert hardest <= 400.0 * (1.0 + 1e-8)
+
+
+def test_an_arm_that_was_moved_by_hand_begins_anew_from_where_it_is():
+    arm = Kinematics("arm7", "tool", **LIMITS, window=5.0)
+    for _ in range(20):
+        arm.inverse_kinematics(START, away(arm, (0.0, 0.1, 0.0)))
+    moved = START + 30.0
+    assert np.abs(arm.inverse_kinematics(moved, arm.forward_kinematics(moved + 5.0)) - moved).max() < 0.5
+    arm.reset()
+    assert np.abs(arm.inverse_kinematics(moved + 4.0, away(arm, (0.0, 0.1, 0.0))) - moved - 4.0).max() < 0.5
+
+
+def test_joints_that_do_not_move_the_tool_and_later_values_stay_as_given(so100_file):
+    kinematics = Kinematics(so100_file, "link:gripper", MOTORS, **LIMITS)
+    values = np.append(path_of(kinematics.skeleton, MOTORS, 1)[0], 7.0)
+    target = kinematics.forward_kinematics(values + 3.0)
+    for jaw in (10.0, 30.0, 5.0):
+        values[5] = jaw
+        answer = kinematics.inverse_kinematics(values, target)
+        assert answer[5] == jaw
+        assert answer[6] == 7.0
+        assert np.abs(answer[:5] - values[:5]).max() > 0.0
+
+
+def test_limits_are_by_joint_or_those_of_the_file():
+    robot = sy.load_skeleton(REPO / "examples" / "arm.urdf")
+    files = Kinematics(robot, "tool", fps=50, acceleration=400.0)
+    share = Kinematics(robot, "tool", fps=50, velocity="50%", acceleration=400.0)
+    slow = Kinematics(robot, "tool", fps=50, velocity={"joint1": 5.0}, acceleration=400.0)
+    tops = []
+    for arm in (files, share, slow):
+        answers = [START]
+        for _ in range(40):
+            answers.append(arm.inverse_kinematics(answers[-1], away(arm, (-0.3, 0.5, 0.0))))
+        tops.append(np.abs(np.diff(answers, axis=0)).max(axis=0) * 50)
+    top = np.degrees([joint.velocity for joint in robot.joints if joint.kind is sy.Kind.HINGE])
+    assert (tops[0] <= top * (1.0 + 1e-9)).all()
+    assert (tops[1] <= 0.5 * top * (1.0 + 1e-9)).all()
+    assert tops[2][0] <= 5.0 * (1.0 + 1e-9) < tops[0][0]
 
 
 @pytest.mark.filterwarnings("default")

@@ -28,6 +28,7 @@ def test_notebook_runs(tmp_path, monkeypatch, capsys, short_films, small_picture
     said = capsys.readouterr().out
     assert "sweeps: [6, 3, 14]" in said
     assert "UNREACHABLE" in said
+    assert "LATE then REACHED at most 2.00 rad/s" in said
     for name in ("chain.gif", "waving.gif", "errors.png", "waving.bvh"):
         assert (folder / name).stat().st_size > 1000
     assert all(not cell.get("outputs") for cell in notebook["cells"]), (

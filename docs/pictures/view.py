@@ -10,6 +10,7 @@ from pathlib import Path
 
 import synovia as sy
 from synovia.viewer import view_retarget
+from synovia.viewer.editing.limits import SpeedLimits
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests"))
@@ -45,7 +46,29 @@ def main():
                 tab.wait_for_timeout(10_000)  # drawn without graphics hardware
                 tab.screenshot(path=HERE / file, type="jpeg", quality=86)
                 tab.close()
+        limited(browser)
         beside(browser)
+
+
+def limited(browser):
+    """An arm on its way within speed limits, with the bars of its joints."""
+    with sy.view("arm7", port=0) as running:
+        tab = browser.new_page(viewport=SIZE)
+        tab.set_default_timeout(120_000)
+        tab.goto(running.url)
+        while not running.pages or next(iter(running.pages.values())).frame is None:
+            tab.wait_for_timeout(200)
+        page = next(iter(running.pages.values()))
+        tab.locator(".mantine-Notification-closeButton").first.click()
+        tab.get_by_role("tab", name="Solver", exact=True).click()
+        page.session.solving.set_limits(SpeedLimits(on=True, velocity=0.08, acceleration=0.05))
+        tab.wait_for_timeout(10_000)  # drawn without graphics hardware
+        page.session.goals.move(page.session.goals.editors[0].key, (0.35, 0.45, 0.55))
+        while "velocity" not in page.frame.following.limited.values():
+            tab.wait_for_timeout(50)
+        tab.wait_for_timeout(500)
+        tab.screenshot(path=HERE / "view_limits.jpg", type="jpeg", quality=86)
+        tab.close()
 
 
 def beside(browser):

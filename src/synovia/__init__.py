@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         retarget,
         write_map,
     )
+    from synovia.servo import Clutch, Command, OneEuro, Servo, Twist
     from synovia.solver import (
         Aim,
         Ccd,
@@ -164,6 +165,7 @@ _HOMES = {
     "synovia.files.layers": ("read_layers", "write_layers"),
     "synovia.files.poses": ("load_pose", "save_pose"),
     "synovia.files.verify": ("verify_file",),
+    "synovia.servo": ("Clutch", "Command", "OneEuro", "Servo", "Twist"),
     "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
@@ -175,6 +177,8 @@ __all__ = [
     "Additive",
     "Aim",
     "Ccd",
+    "Clutch",
+    "Command",
     "Comparison",
     "DampedLeastSquares",
     "EditFinding",
@@ -203,6 +207,7 @@ __all__ = [
     "MissingExtraError",
     "Motion",
     "NullSpace",
+    "OneEuro",
     "Particles",
     "Pose",
     "Problems",
@@ -213,6 +218,7 @@ __all__ = [
     "Rotation",
     "Segments",
     "SelectivelyDamped",
+    "Servo",
     "Site",
     "Skeleton",
     "Solution",
@@ -222,6 +228,7 @@ __all__ = [
     "SwingTwist",
     "SynoviaError",
     "Tracked",
+    "Twist",
     "TwoBone",
     "UnknownNameError",
     "UnsolvedError",

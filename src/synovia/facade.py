@@ -16,7 +16,7 @@ from synovia.ik.parallel import Packed, Progress, Workers, checked_threads, simd
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.status import invalid_rows
 from synovia.ik.targets import Targets, Workspace
-from synovia.kernels.layout import ATTEMPTS, COLD, COST, MAX_STEPS, MISSED, MOST_WORK, PATIENCE
+from synovia.kernels.layout import ATTEMPTS, COLD, MAX_STEPS, MISSED, MOST_WORK, PATIENCE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
@@ -185,8 +185,7 @@ class IK(CompiledProblem):
                 count = self.settled(again, table, targets)
         finally:
             self.idle.append(workspace)
-        costs = out[:count, COST].tolist()  # there: the distance from the start
-        return Solutions(self, out.take(sorted(range(count), key=costs.__getitem__), 0), pose.values.reshape(1, -1))
+        return Solutions(self, out[:count], pose.values.reshape(1, -1))
 
     track = track
 

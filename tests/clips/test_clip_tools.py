@@ -398,6 +398,74 @@ def test_animated_scale_goes_round_too():
 # Time ----------------------------------------------------------------------------------------------------------------
 
 
+def fastest(clip):
+    """The highest velocity and acceleration of any joint, from differences of its values alone."""
+    skeleton, found = clip.skeleton, []
+    for row, joint in enumerate(skeleton.joints):
+        q = clip.q[:, skeleton.q_slice(row)]
+        if joint.kind in (Kind.BALL, Kind.FREE):
+            turns = Rotation.from_quat(q[:, -4:])
+            found.append((turns[:-1].inv() * turns[1:]).as_rotvec())
+        if joint.kind is not Kind.BALL and joint.kind.v_size:
+            found.append(np.diff(q[:, :3] if joint.kind is Kind.FREE else q, axis=0))
+    rates = [step * clip.fps for step in found]
+    hard = [np.linalg.norm(np.diff(rate, axis=0), axis=1).max(initial=0.0) * clip.fps for rate in rates]
+    return max(np.linalg.norm(rate, axis=1).max() for rate in rates), max(hard)
+
+
+@pytest.mark.parametrize("skeleton", [ARM, LEG, FREE], ids=lambda one: one.name)
+@given(seed=seeds, velocity=st.floats(0.2, 3.0), acceleration=st.floats(1.0, 20.0))
+def test_a_slowed_clip_keeps_its_limits_and_its_path(skeleton, seed, velocity, acceleration):
+    clip = wavy(skeleton, seed, frames=12, span=0.3)
+    slow = clip.slowed(velocity=velocity, acceleration=acceleration)
+    fast, hard = fastest(slow)
+    assert fast <= velocity * (1.0 + 1e-9)
+    assert hard <= acceleration * (1.0 + 1e-6)
+    assert len(slow) >= len(clip)
+    assert inside(slow)
+    same(slow[:1], clip[:1], 1e-9)
+    same(slow[-1:], clip[-1:], 1e-9)
+    places = np.linalg.norm(slow.positions()[:, None] - clip.positions()[None], axis=3).max(2)
+    step = np.linalg.norm(np.diff(slow.positions(), axis=0), axis=2).max()
+    assert places.min(0).max() <= step  # it passes each frame of the clip
+
+
+def test_a_clip_within_its_limits_is_not_slowed():
+    clip = wavy(FREE, span=0.2)
+    fast, hard = fastest(clip)
+    assert np.array_equal(clip.slowed(velocity=1.01 * fast, acceleration=1.01 * hard).q, clip.q)
+    assert np.array_equal(clip.slowed().q, clip.q)
+
+
+def test_a_clip_is_slowed_where_it_is_too_fast_and_not_elsewhere():
+    """A joint that moves in the second half only, and then too fast."""
+    q = np.tile(ARM.rest_q, (61, 1))
+    q[30:, 0] = np.linspace(0.0, 1.0, 31) ** 2
+    q[:, 6] = np.linspace(0.0, 1.0, 61)
+    clip = sy.Motion(ARM, q, 30.0)
+    slow = clip.slowed(velocity={"joint1": 0.5})
+    same(slow[:28], clip[:28], 1e-6)
+    assert 1.5 < slow.duration - 1.0 < 2.5
+    assert np.abs(np.diff(slow.q[:, 6])).max() * 30.0 == pytest.approx(0.5)
+
+
+def test_a_corner_of_the_path_is_taken_slowly():
+    q = np.tile(ARM.rest_q, (41, 1))
+    q[:, 0] = np.abs(np.linspace(-0.5, 0.5, 41))
+    slow = sy.Motion(ARM, q, 30.0).slowed(acceleration=3.0)
+    assert fastest(slow)[1] <= 3.0 * (1.0 + 1e-6)
+    assert slow.q[:, 0].min() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [({"velocity": 0.0}, "above 0"), ({"acceleration": -1.0}, "above 0"), ({"velocity": "x"}, "velocity")],
+)
+def test_limits_that_cannot_be_used_are_named(given, word):
+    with pytest.raises(InputError, match=word):
+        wavy(ARM).slowed(**given)
+
+
 def test_reversed_and_retimed():
     clip = wavy(LEG, stretch=np.ones((40, 6, 3)))
     assert np.array_equal(clip.reversed().reversed().q, clip.q)
@@ -580,6 +648,7 @@ TOOLS = {
     "reversed": lambda clip: clip.reversed(),
     "smoothed": lambda clip: clip.smoothed(5.0),
     "retimed": lambda clip: clip.retimed(1.5),
+    "slowed": lambda clip: clip.slowed(velocity=0.5, acceleration=2.0),
     "moved": lambda clip: clip.moved(origin=(1, 2, 3), heading=1.0),
     "in place": lambda clip: clip.in_place(),
     "joined": lambda clip: sy.concatenate([clip, clip], align=True),

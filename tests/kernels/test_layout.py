@@ -18,11 +18,12 @@ from synovia.problem import table_of
 
 KERNELS = Path(synovia.kernels.__file__).parent
 # Names under which packed arrays travel: tables, whose last index is a column, and flat arrays
-TABLES = {
-    "ints", "fixed", "couple", "coupling", "followers", "variables", "limits", "limit", "goals", "goal_data", "likes",
-    "preferences", "posture", "data", "masses", "targets", "box", "points", "frames", "axes", "spans", "unfold",
-    "table", "out",
-}  # fmt: skip
+DECLARED = {
+    one.name.rpartition(".")[2]
+    for one in (*layout.PROBLEM, *layout.WORK)
+    if len(one.shape) == 2 and isinstance(one.shape[1], int)
+}
+TABLES = DECLARED | {"limit", "likes", "targets", "axes", "spans", "unfold", "table", "out"}
 FLAT = {"ints", "floats", "own", "params", "watch", "row"}
 # Functions that read or write some columns of a row: the place of the column among their arguments
 READERS = {"load": 2, "store": 2, "load_rotation": 2, "store_rotation": 2}
@@ -130,6 +131,13 @@ def test_names_rows_and_coordinates_may_stand(text):
 def test_columns_of_a_table_differ_and_fit(columns, width):
     places = [getattr(layout, name) for name in [*columns.split(), width]]
     assert all(a < b for a, b in pairwise(places))
+
+
+def test_numbers_of_the_head_have_places_of_their_own():
+    places = [value for name, value in vars(layout).items() if name.startswith("N_") and isinstance(value, int)]
+    places += [layout.COUPLED, layout.MAX_STEPS, layout.ATTEMPTS, layout.SEED, layout.PATIENCE, layout.WORK_SIZE]
+    assert sorted(places) == list(range(layout.INT_HEAD))
+    assert set(layout.COUNTS.values()) <= set(places)
 
 
 def test_every_name_has_one_meaning():

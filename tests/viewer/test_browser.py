@@ -384,6 +384,32 @@ def test_body_and_solver_are_set(arm: Visit) -> None:
     arm.wait(lambda: session.solving.solver.name == "lm", "nothing was reset")
 
 
+def test_within_speed_limits_the_arm_is_late_and_bars_say_why(arm: Visit) -> None:
+    session, key = arm.session, arm.session.goals.editors[0].key
+    session.goals.move(key, (0.1, 0.5, 0.5))
+    arm.still()
+    arm.open("Solver")
+    arm.tick("Speed limits", True)
+    arm.wait(lambda: session.solving.limits.on, "the limits are off")
+    arm.put("Velocity rad/s", 0.2)
+    arm.wait(lambda: session.solving.limits.velocity == 0.2, "the velocity did not change")
+    arm.wait(lambda: arm.page.frame.following is not None, "the body does not follow within limits")
+    session.goals.move(key, (0.35, -0.4, 0.5))
+    bar = arm.tab.locator('.synovia-speed [data-limit="velocity"]').first
+    bar.wait_for()
+    assert bar.locator("i").evaluate("e => e.clientWidth / e.parentElement.clientWidth") > 0.9
+    arm.tab.get_by_text("on its way").wait_for()
+    assert arm.page.frame.late
+    arm.put("Velocity rad/s", 5)
+    arm.wait(lambda: arm.page.frame.solution.reached and not arm.page.frame.late, "it does not arrive")
+    arm.wait(lambda: arm.tab.locator('.synovia-speed [data-limit="velocity"]').count() == 0, "a bar is still full")
+    arm.tick("Speed limits", False)
+    arm.wait(lambda: not session.solving.limits.on, "the limits are still on")
+    assert not arm.mistakes
+    arm.open("Pose")
+    arm.click("Reset")
+
+
 def test_what_is_saved_solves_to_the_same_pose(arm: Visit, tmp_path: Path) -> None:
     arm.session.goals.move(arm.session.goals.editors[0].key, (0.35, 0.1, 0.7))
     solves_to_the_same_pose(arm, "arm7", tmp_path)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from conftest import REPO
 from panels import make_page
 from synovia.viewer.editing.mirror import mirrored
 from synovia.viewer.editing.session import Session
@@ -18,6 +19,7 @@ from synovia.viewer.page.style import BRANDS, INKS, safe, style
 from synovia.viewer.panel import controls
 from synovia.viewer.panel.body import BodyTab
 from synovia.viewer.panel.controls import angles_of, numbers, turn_of, written
+from synovia.viewer.panel.solver import SolverTab
 from synovia.viewer.panel.tree import tree_html
 from synovia.viewer.panel.why import Run, Why
 
@@ -50,6 +52,45 @@ def arm(monkeypatch, clock):
     return SimpleNamespace(
         page=page, session=session, editor=session.goals.editors[0], at=by_label, step=step, clock=clock
     )
+
+
+def test_speed_limits_have_a_switch_fields_and_bars(arm):
+    switch, velocity, jerk = (arm.at[label] for label in ("Speed limits", "Velocity rad/s", "Jerk rad/s³"))
+    assert "Of the file's velocities %" not in arm.at  # this file has none
+    assert not velocity.visible
+    switch.type(True)
+    arm.step()
+    assert arm.session.solving.limits.on
+    assert velocity.visible
+    velocity.type("0.05")
+    jerk.type("-2")
+    assert arm.session.solving.limits.velocity == 0.05
+    assert arm.session.solving.limits.jerk == 0.0
+    jerk.type("0")  # the message goes
+    arm.session.goals.move(arm.editor.key, (0.35, 0.1, 0.7))
+    bars = next(tab for tab in arm.page._tabs if isinstance(tab, SolverTab))._speed._bars
+    for _ in range(2):
+        arm.step()
+    assert bars.visible
+    assert 'data-limit="velocity"' in bars.content
+    assert bars.content.count("<i style=") == 7
+    assert "on its way" in arm.page._status.content
+    arm.session.animation.new_clip(1.0)
+    arm.step()
+    assert "Without a clip" in bars.content
+    switch.type(False)
+    arm.step()
+    assert not bars.visible
+
+
+def test_a_file_with_velocities_gives_them(monkeypatch):
+    session = Session(sy.load_skeleton(REPO / "examples" / "arm.urdf"))
+    _, by_label, step = make_page(session, monkeypatch)
+    step()
+    assert "Velocity rad/s" not in by_label
+    by_label["Speed limits"].type(True)
+    by_label["Of the file's velocities %"].type("50")
+    assert session.solving.limits.velocities(session.body.given, 1.0)[1] == 1.0  # half of 2 rad/s
 
 
 def test_what_is_typed_key_by_key_is_not_written_over(arm):

@@ -18,6 +18,7 @@ from synovia.viewer.editing.clip import sample
 from synovia.viewer.editing.editor import kinds
 from synovia.viewer.editing.engine import Engine, Frame, miss_text
 from synovia.viewer.editing.first_goals import add_goals, first_goals
+from synovia.viewer.editing.limits import SpeedLimits
 from synovia.viewer.editing.root import ROOTS, rooted, with_root_values, without_root_values
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.undo import Undo
@@ -49,6 +50,97 @@ def test_the_body_follows_an_eased_target() -> None:
     frame = settled(session)
     assert frame.solution.reached
     np.testing.assert_allclose(frame.pose.position("tool"), GOOD, atol=1e-3)
+
+
+def limited(frames: list[Frame], fps: float = 60.0) -> tuple[float, float]:
+    """The highest velocity and acceleration of frames, from their joint values alone."""
+    speeds = np.diff([frame.pose.q for frame in frames], axis=0) * fps
+    return np.abs(speeds).max(), np.abs(np.diff(speeds, axis=0)).max() * fps
+
+
+def test_within_speed_limits_the_body_is_late_and_arrives() -> None:
+    session = _arm()
+    session.solving.set_limits(SpeedLimits(on=True, velocity=1.0, acceleration=4.0))
+    session.goals.move(1, GOOD)
+    engine = Engine(session.state)
+    frames, moving = [engine.step(1.0 / 60.0)[0]], True
+    while moving:
+        frame, moving = engine.step(1.0 / 60.0)
+        frames.append(frame)
+    early, last = frames[10], frames[-1]
+    assert early.late
+    assert early.state(early.editors[0]) == "quiet"
+    assert early.following.lag.position > 0.05
+    assert set(early.following.limited.values()) <= {"velocity", "acceleration"}
+    assert max(frame.following.speeds["joint2"] for frame in frames) > 0.5
+    assert not last.late
+    assert last.solution.reached
+    assert max(last.following.speeds.values()) == 0.0
+    np.testing.assert_allclose(last.pose.position("tool"), GOOD, atol=1e-3)
+    fastest, hardest = limited(frames)
+    assert fastest <= 1.0 + 1e-9
+    assert hardest <= 4.0 + 1e-6
+
+
+def test_speed_limits_begin_anew_after_an_edit_of_the_pose_and_are_undone() -> None:
+    session = _arm()
+    session.solving.set_limits(SpeedLimits(on=True, velocity=1.0, acceleration=4.0))
+    engine = Engine(session.state)
+    session.goals.move(1, GOOD)
+    for _ in range(20):
+        engine.step(1.0 / 60.0)
+    q = np.array(session.body.pose.q)
+    q[0] += 1.0
+    session.state.put(q)
+    frame, _ = engine.step(1.0 / 60.0)
+    np.testing.assert_allclose(frame.pose.q, q, atol=4.0 / 60.0**2 + 1e-9)
+    session.history.undo()
+    session.history.undo()
+    assert not session.solving.limits.on
+    assert engine.step(1.0 / 60.0)[0].following is None
+
+
+def test_speed_limits_are_those_of_the_file_and_wait_where_a_clip_plays() -> None:
+    ahead = np.eye(4)
+    ahead[0, 3] = 0.5
+    robot = sy.Skeleton([
+        sy.Joint("turn", kind=sy.Kind.HINGE, axis=(0, 0, 1), velocity=2.0),
+        sy.Joint("rail", "turn", kind=sy.Kind.SLIDE, axis=(1, 0, 0), rest=ahead),
+        sy.Joint("tip", "rail", rest=ahead),
+    ])  # fmt: skip
+    limits = SpeedLimits(on=True, share=25.0, velocity=3.0)
+    assert limits.velocities(robot, 1.0) == {0: 0.5, 1: 3.0 * robot.size}
+    session = Session(robot)
+    session.goals.add("position", "tip")
+    session.solving.set_limits(limits)
+    engine = Engine(session.state)
+    session.goals.move(1, (0.0, 1.0, 0.0))
+    turned = [engine.step(1.0 / 60.0)[0].pose["turn"] for _ in range(60)]
+    assert np.abs(np.diff(turned)).max() * 60.0 == pytest.approx(0.5)
+    session.animation.new_clip(1.0)
+    assert engine.step(1.0 / 60.0)[0].following is None
+
+
+def test_feet_hold_while_a_body_follows_within_speed_limits() -> None:
+    session = Session(sy.bundled("humanoid"), mode="free", solver=sy.FullBody(attempts=1, largest_move=0.1))
+    for joint in ("left_foot", "right_foot"):
+        session.goals.add("pose", joint)
+    hand = session.goals.add("position", "left_hand")
+    session.goals.change(hand.key, priority=1)
+    session.solving.set_limits(SpeedLimits(on=True))
+    engine = Engine(session.state)
+    before = engine.step(1.0 / 60.0)[0].pose
+    session.goals.move(hand.key, np.add(before.position("left_hand"), (-0.2, 0.2, 0.2)))
+    for _ in range(120):
+        frame, _ = engine.step(1.0 / 60.0)
+        assert np.linalg.norm(frame.pose.position("left_foot") - before.position("left_foot")) < 2e-3
+    assert np.linalg.norm(frame.pose.position("left_hand") - before.position("left_hand")) > 0.1
+
+
+@pytest.mark.parametrize("values", [{"velocity": 0.0}, {"acceleration": np.nan}, {"jerk": -1.0}, {"share": 101.0}])
+def test_speed_limits_that_cannot_be_used_are_refused(values: dict[str, float]) -> None:
+    with pytest.raises(sy.InputError, match=next(iter(values))):
+        SpeedLimits(**values)
 
 
 def test_a_miss_is_told_and_a_goal_that_is_off_does_not_pull() -> None:

@@ -29,6 +29,8 @@ class Status(IntEnum):
     STALLED = 4
     MAX_STEPS = 5
     INVALID = 6  # only of rows that ``solve_many(on_error="skip")`` skips; kernels do not know it
+    LATE = 7  # this one and the next: only of commands of a ``Servo``
+    HOLDING = 8
 
     @property
     def meaning(self) -> str:
@@ -44,6 +46,8 @@ _MEANINGS = {
     Status.STALLED: "Stalled: no small step lowers the error, but the target may be reachable. Try more attempts.",
     Status.MAX_STEPS: "Out of steps: the error was still decreasing. Allow more steps.",
     Status.INVALID: "Invalid: the target or the start cannot be used, so the problem was skipped.",
+    Status.LATE: "Late: the body is on its way to the goals, as fast as its limits allow.",
+    Status.HOLDING: "Holding: the body brakes or stands still, because it was told to or has no targets.",
 }
 
 

@@ -237,7 +237,7 @@ class TargetWriter:
                 one = tuple(part[row] for part in value) if _is_pair(value, many=True) else value[row]
                 parts = parts_of(_with_regular_rows(value)[0], many=True)
             try:
-                g = self._goal_of(key, parts)
+                g = self.goal_of(key, parts)
                 _write(written[g], self.goals[g], one)
             except InputError as error:
                 return error if at is None else restated(error, InputError, at)
@@ -248,7 +248,7 @@ class TargetWriter:
             expected = "a vector longer than 0"
         return InputError(f"target of {goal.label!r}", where=at, value=vector, expected=expected)
 
-    def _goal_of(self, key: Any, parts: int) -> int:
+    def goal_of(self, key: Any, parts: int) -> int:
         """Return the index of the goal with this key, for a target with these parts.
 
         Without such a goal, the key may be another name of a joint, link or site that has a goal.
@@ -291,7 +291,7 @@ class TargetWriter:
         Raises:
             InputError: If another key gives the same part.
         """
-        i = self._goal_of(key, parts)
+        i = self.goal_of(key, parts)
         if given.get(i, 0) & parts:
             raise InputError(
                 f"target of {key!r}", expected="one target for each goal", hint="use only one name of its joint"
@@ -364,7 +364,7 @@ def parts_of(value: Any, *, many: bool = False) -> int:
 def _index_by_key(goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
     """Return the goals by each key of a table of targets: those of this name, else those whose joint is written so.
 
-    The frame of goal i is on row rows[i], -1 for the whole body. Other names of a frame are looked up in ``_goal_of``.
+    The frame of goal i is on row rows[i], -1 for the whole body. Other names of a frame are looked up in ``goal_of``.
     """
     meanings: list[list[tuple[Any, int]]] = [
         [(goal.name, i) for i, goal in enumerate(goals) if goal.name is not None],

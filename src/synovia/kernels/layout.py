@@ -224,6 +224,29 @@ BONE, BEST = 3, 4  # chains: length of the bone, and the best position so far
 CARRIER = 12  # of a goal, after its frame: the row that carries it
 ACROSS, BENT, KNOWN = 0, 9, 12  # of a pole goal: see ``goals.swivel``
 
+# --- Servo: one row for each axis, a scalar variable or a component of a rotation ------------------------------------
+AXIS_LOWER, AXIS_UPPER = 0, 1  # limits of its position; infinite for components of a rotation
+TOP_SPEED, TOP_ACCELERATION, TOP_JERK = 2, 3, 4  # TOP_JERK is infinite without a limit
+AXIS_VELOCITY, AXIS_ACCELERATION = 5, 6  # divided differences of the last samples
+GAP, GAP_BEFORE = 7, 8  # seconds between the last two samples, and between the two before
+AXIS_TARGET = 9  # place of the target at the end of the tick, relative to the axis
+FEED, FEED_ACCELERATION = 10, 11  # motion of the target that counts
+RAW_FEED, RAW_FEED_ACCELERATION = 12, 13  # the last one measured
+NEXT_LOWER, NEXT_UPPER = 14, 15  # velocities of the next tick that keep the limits
+NEXT = 16  # the one that is chosen
+REASON = 17  # the limit that holds the axis back: 0 or one of the values below
+STRETCH = 18  # factor of time by which the axis goes more slowly than it could, so that all arrive together
+PLAN_VELOCITY, PLAN_ACCELERATION, PLAN_JERK = 19, 20, 21  # the stop that is known, see ``servo.stop``
+PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST = 22, 23, 24  # seconds that its parts still take
+PLAN_NEXT = 25  # velocity of the next tick on it
+FEED_JERK = 26  # of the target
+AXIS_WIDTH = 27
+# Values of REASON
+AT_POSITION, AT_VELOCITY, AT_ACCELERATION, AT_JERK, RECOVERING = 1, 2, 3, 4, 5
+EMERGENCY = 6  # recovering with more acceleration than allowed, to stay inside the limits of the position
+# Parts of a tick, as bits
+PROPOSE, ADVANCE, STOP = 1, 2, 4
+
 # --- Tables ----------------------------------------------------------------------------------------------------------
 
 

@@ -7,22 +7,24 @@ end effectors, such as ``InverseKinematicsEEToJoints``, get an object with the t
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.facade import IK
-from synovia.goals import Goal, PositionGoal, RotationGoal
+from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.ik.solution import Solution
 from synovia.io.load import load_model
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.geometry import Array, as_numbers
+from synovia.model.geometry import Array, as_numbers, is_number
+from synovia.servo import Command, Servo
 from synovia.solver import FullBody
 from synovia.text import counted
 
 _MOVING: Final = (Kind.HINGE, Kind.SLIDE)
+_AWAY: Final = 15.0  # default of ``window``, degrees or length units
 
 
 class Kinematics:
@@ -30,19 +32,32 @@ class Kinematics:
 
     Hinges are in degrees, slides in the length unit of the file.
 
+    With ``fps``, each call of ``inverse_kinematics`` is one tick of a ``Servo``: joints go to the newest pose within
+    limits of velocity, acceleration and jerk, whatever poses a policy or a teleoperator asks for. Without it, each call
+    solves until the pose is reached.
+
     Args:
         urdf_path: The robot: a skeleton, a file, or the name of a bundled model.
         target_frame_name: Link, joint or site whose pose is the end effector's. If a link and a joint of this name have
             different frames, ``link:NAME`` or ``joint:NAME`` says which.
         joint_names: Joints in the order of the values, such as the motors of the robot, a gripper included; None for
             all hinges and slides that are no mimic joints, in the order of the file.
+        fps: Calls per second, as of the policy or the teleoperator; None for answers without limits of motion.
+        velocity: Highest velocity with ``fps``, degrees/s (slides: length units/s): of all joints, or by joint;
+            ``"30%"`` for a share of the limits of the file; None for all of them.
+        acceleration: Highest acceleration with ``fps``, likewise, per s².
+        jerk: Highest jerk with ``fps``, likewise, per s³; None for no limit.
+        window: How far the current joints may be from the last answer, degrees or length units. Beyond that, motion
+            begins anew from the current joints, at rest: as in a new episode, or after the arm was moved by hand.
 
     Attributes:
-        solution: The last solution, with its status and errors; None before the first.
+        solution: The last solution, with its status and errors; None before the first. With ``fps``, it is where the
+            joints go.
+        command: The last command of the servo: how far the joints are on their way; None without ``fps``.
 
     Raises:
         FileError: If the file cannot be read.
-        InputError: If a joint is neither a hinge nor a slide, or follows another joint.
+        InputError: If a joint is neither a hinge nor a slide, or follows another joint, or a limit cannot be used.
         UnknownNameError: If the frame or a joint does not exist, or the name of the frame fits several.
 
     Example:
@@ -59,6 +74,12 @@ class Kinematics:
         urdf_path: Skeleton | str | os.PathLike[str],
         target_frame_name: str = "gripper_frame_link",
         joint_names: Sequence[str] | None = None,
+        *,
+        fps: float | None = None,
+        velocity: Any = None,
+        acceleration: Any = None,
+        jerk: Any = None,
+        window: float = _AWAY,
     ) -> None:
         """Read the model and find the joints."""
         self.skeleton = urdf_path if isinstance(urdf_path, Skeleton) else load_model(urdf_path)
@@ -77,9 +98,45 @@ class Kinematics:
                 found = "a mimic joint" if joint.mimic is not None else joint.kind.name
                 raise InputError(f"joint {name!r}", value=found, expected="a hinge or slide of its own")
         self._places = [self.skeleton.q_slice(row).start for row in rows]
-        self._scale = np.array([np.degrees(1.0) if joints[row].kind is Kind.HINGE else 1.0 for row in rows])
+        self._rows = rows
+        self._scale = np.array([_per(joints[row].kind) for row in rows])
         self._problems: dict[tuple[bool, bool, int], IK] = {}
         self.solution: Solution | None = None
+        self.command: Command | None = None
+        self._window = float(as_numbers(window, (), "window"))
+        self._servo: Servo | None = None
+        limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+        if fps is not None:
+            if acceleration is None:
+                raise InputError("acceleration", expected="a limit, degrees per s²", hint="fps takes one with it")
+            limits = {name: self._in_radians(name, given) for name, given in limits.items()}
+            self._servo = Servo(self.skeleton, PoseGoal(target_frame_name), rate=fps, **limits)
+        elif any(given is not None for given in limits.values()):
+            raise InputError("velocity, acceleration, jerk", expected="fps beside them", hint="limits need a rate")
+
+    def _in_radians(self, name: str, given: Any) -> Any:
+        """Return a limit of motion by joint, with radians for hinges; None and shares stay as they are.
+
+        Raises:
+            UnknownNameError: If a joint does not exist.
+            InputError: If a limit is no number.
+        """
+        if given is None or isinstance(given, str):
+            return given
+        joints = self.skeleton.joints
+        if not isinstance(given, Mapping):
+            if not is_number(given):
+                raise InputError(name, value=given, expected="a number, or numbers by joint")
+            return {joint.name: given / _per(joint.kind) for joint in joints if joint.kind in _MOVING}
+        by_row = self.skeleton.by_row(cast("Mapping[Any, Any]", given), name)
+        return {
+            joints[row].name: float(as_numbers(value, (), f"{name} of {joints[row].name!r}")) / _per(joints[row].kind)
+            for row, value in by_row.items()
+        }
+
+    def reset(self) -> None:
+        """Begin anew: the next call with ``fps`` starts from its current joints, at rest."""
+        self.solution = self.command = None
 
     def _pose(self, values: Any) -> tuple[Pose, Array]:
         """Return the pose of joint values, and all values as numbers; those after the joints are left alone."""
@@ -114,8 +171,12 @@ class Kinematics:
         near to the orientation as it then can. With equal weights, the two share what is left. ``solution`` tells
         whether the pose is reached.
 
+        With ``fps`` the answer is one tick from the answer before, and the current values matter only at the start and
+        if they are farther than ``window`` from that answer.
+
         Args:
-            current_joint_pos: Value of each joint; further values are returned unchanged.
+            current_joint_pos: Value of each joint; further values, and those of joints that do not move the end
+                effector, are returned unchanged.
             desired_ee_pose: Pose in the frame of the model, (4, 4).
             position_weight: Weight of the position; 0 to leave it free.
             orientation_weight: Weight of the orientation; 0 to leave it free.
@@ -132,23 +193,49 @@ class Kinematics:
             raise InputError("position_weight, orientation_weight", value=weights, expected="one of them above 0")
         target = as_numbers(desired_ee_pose, (4, 4), "desired_ee_pose")
         key = weights[0] > 0.0, weights[1] > 0.0, int(np.sign(weights[0] - weights[1]))
-        if key not in self._problems:
-            self._problems[key] = self._problem(*key)
         targets: dict[str, Any] = {}
         if key[0]:
             targets["position"] = target[:3, 3]
         if key[1]:
             targets["orientation"] = target[:3, :3]
-        self.solution = self._problems[key].solve(targets, pose, follow=True)
         out = given.copy()
-        out[: len(self._places)] = self.solution.q[self._places] * self._scale
+        if self._servo is None:
+            self.solution = self._problem(key).solve(targets, pose, follow=True)
+            out[: len(self._places)] = self.solution.q[self._places] * self._scale
+            return out
+        return self._tick(self._servo, self._problem(key), targets, pose, out)
+
+    def _tick(self, servo: Servo, problem: IK, targets: dict[str, Any], pose: Pose, out: Array) -> Array:
+        """Take a tick towards the answer of a problem, and write its joint values into ``out``.
+
+        The servo gets the pose that the tool has in the answer: one that the arm reaches, whatever was asked for.
+        """
+        moving = np.isin(self._rows, list(servo.ik.moving))
+        at, scale = np.array(self._places)[moving], self._scale[moving]
+        command, start = self.command, self.solution
+        if command is None or np.abs((pose.q - command.q)[at] * scale).max(initial=0.0) > self._window:
+            servo.reset(pose)
+            start = None
+        self.solution = problem.solve(targets, pose if start is None else start.pose, follow=True)
+        self.command = servo.step(self.solution.pose.transform(self.target_frame_name))
+        out[: len(self._places)][moving] = self.command.q[at] * scale
         return out
 
-    def _problem(self, place: bool, turn: bool, first: int) -> IK:
-        """Return the problem for a position, an orientation, or both; ``first`` is the sign of which has priority."""
-        goals: list[Goal] = []
-        if place:
-            goals.append(PositionGoal(self.target_frame_name, name="position", priority=int(turn and first < 0)))
-        if turn:
-            goals.append(RotationGoal(self.target_frame_name, name="orientation", priority=int(place and first > 0)))
-        return IK(self.skeleton, goals, FullBody())
+    def _problem(self, key: tuple[bool, bool, int]) -> IK:
+        """Return the problem for a position, an orientation, or both; last the sign of which has priority."""
+        if key not in self._problems:
+            place, turn, first = key
+            goals: list[Goal] = []
+            if place:
+                goals.append(PositionGoal(self.target_frame_name, name="position", priority=int(turn and first < 0)))
+            if turn:
+                goals.append(
+                    RotationGoal(self.target_frame_name, name="orientation", priority=int(place and first > 0))
+                )
+            self._problems[key] = IK(self.skeleton, goals, FullBody())
+        return self._problems[key]
+
+
+def _per(kind: Kind) -> float:
+    """Return the factor from values of the model to values here: degrees for hinges."""
+    return float(np.degrees(1.0)) if kind is Kind.HINGE else 1.0

@@ -20,6 +20,7 @@ from synovia.model.clip_tools.loop import cut_for_loop, looped, looped_scale
 from synovia.model.clip_tools.lowpass import low_pass_of, smoothed
 from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse, up_of_clip
+from synovia.model.clip_tools.slowed import Limits, by_joint, slowed_times
 from synovia.model.clip_tools.splines import interpolated, positive
 from synovia.model.geometry import Array, Bools, as_direction, as_numbers, dimensions, is_number
 from synovia.model.joint import Joint
@@ -305,6 +306,41 @@ class Motion:
         self._check_times(keys[:, 1], "old times of curve")
         old = positive(keys[:, 1], keys[:, 0], times) if keys[-1, 0] > 0.0 else np.zeros(count)
         return self._finished(self._retimed(old, self.fps), lock_feet)
+
+    def slowed(self, *, velocity: Any = None, acceleration: Any = None) -> Motion:
+        """Return the clip slowed down where joints would be too fast, at the same frame rate.
+
+        Joints go through the same poses, so hands and feet stay on their ways. Only the time along the path changes: it
+        passes as fast as the limits of all joints allow, and never faster than in this clip. A clip within the limits
+        stays as it is. Differences of the joint values of the new clip keep the limits.
+
+        Args:
+            velocity: Highest velocity of all joints, rad/s (slides and free joints: length units/s), or by joint. For
+                balls it limits the length of the angular velocity. None: no limit.
+            acceleration: Highest acceleration, likewise, per s².
+
+        Raises:
+            InputError: If a limit is not above 0.
+            UnknownNameError: If a joint does not exist.
+
+        Example:
+            >>> import numpy as np
+            >>> import synovia as sy
+            >>> arm = sy.bundled("arm7")
+            >>> clip = sy.Motion(arm, np.linspace(arm.rest_q, arm.random_pose(1).q, 31), fps=30)
+            >>> slow = clip.slowed(velocity=0.5)
+            >>> bool(np.abs(np.diff(slow.q, axis=0)).max() * 30 <= 0.5), bool(slow.duration > clip.duration)
+            (True, True)
+        """
+        most = [
+            np.full(len(self.skeleton), np.inf) if given is None else by_joint(self.skeleton, given, what)
+            for what, given in (("velocity", velocity), ("acceleration", acceleration))
+        ]
+        if len(self) < 2:
+            return self
+        chart, limits = Chart.of(self.skeleton), Limits.of(self.skeleton, most[0], most[1])
+        times = slowed_times(lambda moments: self._between(moments, "times"), len(self), self.fps, chart, limits)
+        return self if times is None else self._retimed(times, self.fps)
 
     def reversed(self) -> Motion:
         """Return the clip from its end to its beginning.

@@ -17,6 +17,20 @@ from synovia.model.tables import Ints
 from synovia.problem.reduced import Reduced
 
 _TABLES: Final = {table.name: table for table in layout.PROBLEM}
+_INTS, _FLOATS, _WORK = 0, 1, 2  # the arrays that hold tables
+
+
+def _place(table: layout.Table, array: int) -> tuple[str, int, int, int, tuple[int, ...]]:
+    """Return a table's name, its array, where the head holds its start, its fixed size, and what counts the rest."""
+    counted = tuple(layout.COUNTS[size] for size in table.shape if isinstance(size, str))
+    fixed = math.prod(size for size in table.shape if not isinstance(size, str))
+    return table.name, array, layout.STARTS[table.name], fixed, counted
+
+
+_PLACES: Final = (
+    *(_place(table, _INTS if table.integers else _FLOATS) for table in layout.PROBLEM),
+    *(_place(table, _WORK) for table in layout.WORK),
+)
 
 
 def pack(
@@ -105,15 +119,27 @@ def pack(
         "general.masses": reduced.masses,
         "general.vertices": goals.vertices,
     }
-    starts, ends = _places({name: numbers[place] for name, place in layout.COUNTS.items()})
-    ints, floats = np.zeros(ends["ints"], np.int32), np.zeros(ends["floats"])
-    for place, value in (numbers | starts | {layout.WORK_SIZE: ends["work"]}).items():
-        ints[place] = value
+    head = [0] * layout.INT_TABLES
+    for place, value in numbers.items():
+        head[place] = value
+    ends = [layout.INT_TABLES, layout.FLOAT_HEAD, 0]
+    filled: list[tuple[int, int, int, NDArray[Any]]] = []
+    for name, array, start, size, counted in _PLACES:
+        head[start] = ends[array]
+        for place in counted:
+            size *= head[place]
+        if size and name in tables:
+            filled.append((array, ends[array], ends[array] + size, tables[name]))
+        ends[array] += size
+    head[layout.WORK_SIZE] = ends[_WORK]
+    ints, floats = np.empty(ends[_INTS], np.int32), np.empty(ends[_FLOATS])
+    ints[: layout.INT_TABLES] = head
     floats[layout.TOLERANCE], floats[layout.TOLERANCE_ANGLE] = tolerance
     floats[layout.REACH], floats[layout.MOST_WORK] = reduced.reach, most_work
-    for name, values in tables.items():
-        table_of(ints, floats, name)[...] = values
-    return ints, floats
+    packed = ints, floats
+    for array, first, end, values in filled:
+        packed[array][first:end] = values.ravel()
+    return packed
 
 
 def table_of(ints: Ints, floats: Array, name: str) -> NDArray[Any]:
@@ -122,17 +148,6 @@ def table_of(ints: Ints, floats: Array, name: str) -> NDArray[Any]:
     start = int(ints[layout.STARTS[name]])
     shape = [int(ints[layout.COUNTS[size]]) if isinstance(size, str) else size for size in table.shape]
     return (ints if table.integers else floats)[start : start + math.prod(shape)].reshape(shape)
-
-
-def _places(numbers: Mapping[str, int]) -> tuple[dict[int, int], dict[str, int]]:
-    """Return the start of every table, by its place in the head, and the sizes of the packed arrays and of the work."""
-    starts: dict[int, int] = {}
-    ends = {"ints": layout.INT_TABLES, "floats": layout.FLOAT_HEAD, "work": 0}
-    for table in (*layout.PROBLEM, *layout.WORK):
-        array = "work" if table in layout.WORK else "ints" if table.integers else "floats"
-        starts[layout.STARTS[table.name]] = ends[array]
-        ends[array] += layout.size_of(table, numbers)
-    return starts, ends
 
 
 class References:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError, UnsupportedError
+from synovia.errors import UnsupportedError
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import Status
 from synovia.kernels.layout import BLOCK, BLOCK_Q, RATIO, SCALAR, STATUS
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, as_numbers, rotation_between
+from synovia.model.clip_tools.slowed import by_joint
+from synovia.model.geometry import Array, rotation_between
 from synovia.model.pose import inside_limits
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
@@ -157,30 +158,13 @@ def joint_velocities(skeleton: Skeleton, limits: Any) -> Array:
         InputError: If one is not positive, or a joint is named twice.
         UnknownNameError: If a joint does not exist.
     """
-    most = np.full(len(skeleton), np.inf)
-    if isinstance(limits, Mapping):
-        for row, value in skeleton.by_row(cast("Mapping[Any, Any]", limits), "velocity").items():
-            most[row] = _velocity(value, f"velocity of {skeleton.joint_names[row]!r}")
-    else:
-        most[:] = _velocity(limits, "velocity")
+    most = by_joint(skeleton, limits, "velocity")
     t = skeleton.tables
     row_of = {skeleton.q_slice(row).start: row for row, joint in enumerate(skeleton.joints) if joint.kind.q_size == 1}
     for (follower, leader), ratio in zip(t.followers.tolist(), t.coupling[:, RATIO].tolist(), strict=True):
         if ratio != 0.0:
             most[row_of[leader]] = min(most[row_of[leader]], most[row_of[follower]] / abs(ratio))
     return most
-
-
-def _velocity(value: Any, what: str) -> float:
-    """Return a velocity.
-
-    Raises:
-        InputError: If it is not positive.
-    """
-    number = float(as_numbers(value, (), what))
-    if number <= 0.0:
-        raise InputError(what, value=number, expected="radians or length units per second above 0")
-    return number
 
 
 def _parts(ik: CompiledProblem, rows: Array) -> tuple[Array, Array]:

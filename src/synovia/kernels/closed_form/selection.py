@@ -9,7 +9,7 @@ import math
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.residuals import complete_targets, first_invalid_target, measure, residual
-from synovia.kernels.layout import BLOCK, BLOCK_Q, BRANCHES, REACHED, REFUSED, SCALAR
+from synovia.kernels.layout import BLOCK, BLOCK_Q, BRANCHES, COST, REACHED, REFUSED, SCALAR
 from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
@@ -140,22 +140,38 @@ def choose(problem, work, targets, q, table, count):
 
 
 @device
-def is_listed(problem, out, taken, table, i):
-    """Return whether candidate i is already in one of the rows."""
+def place_of(problem, out, taken, table, i, away):
+    """Return where candidate i belongs in the rows, which are ordered by their distance from the start.
+
+    Args:
+        problem: The opened problem.
+        out: The rows.
+        taken: Number of rows that are written.
+        table: The candidates.
+        i: Number of the candidate.
+        away: Its distance from the start. A row that is alike is as far from the start.
+
+    Returns:
+        The place, after rows as far away; or -1 if the candidate is already in one of the rows.
+    """
+    place = 0
     for b in range(taken):
-        q, _, _ = open_row(problem, out[b])
-        if distance(problem, q, table, i) <= ALIKE:
-            return True
-    return False
+        if abs(out[b, COST] - away) <= ALIKE:
+            q, _, _ = open_row(problem, out[b])
+            if distance(problem, q, table, i) <= ALIKE:
+                return -1
+        if out[b, COST] <= away:
+            place = b + 1
+    return place
 
 
 @device
 def list_branches(branches, problem, work, targets, starts, out):
-    """Write the candidates of the first problem that meet the goals to rows of the answer, whose last row is scratch.
+    """Write the candidates of the first problem that meet the goals to rows of the answer, the nearest first.
 
     ``branches(problem, work, targets, q)`` writes the candidates to its scratch memory and returns (their number,
-    0). As many are tried as there are other rows.
-    Column ``COST`` of a row gets the distance from the start, for the caller to sort by.
+    0). As many are tried as there are rows but for the last one, which is scratch.
+    Column ``COST`` of a row gets the distance from the start.
 
     Returns:
         Number of rows, or REFUSED - goal for an invalid target.
@@ -165,23 +181,26 @@ def list_branches(branches, problem, work, targets, starts, out):
         return REFUSED - refused
     table = open_branches(work).candidates
     start = starts[0]
-    q, errors, kept = open_row(problem, out[out.shape[0] - 1])  # the last row is scratch
+    trial = out[out.shape[0] - 1]
+    q, errors, kept = open_row(problem, trial)
     forward(problem.tree, start, work.frames)
     complete_targets(problem, work.frames, targets[0], kept)
     copy(start, q)
     count = perform(branches, problem, work, kept, q)[0]
     taken = 0
     for i in range(min(count, out.shape[0] - 1)):
-        row = out[taken]
-        q, errors, completed = open_row(problem, row)
+        away = distance(problem, start, table, i)
+        place = place_of(problem, out, taken, table, i, away)
+        if place < 0:
+            continue
         copy(start, q)
         take_candidate(problem, q, table, i)
         forward(problem.tree, q, work.frames)
-        if measure(problem, q, work.frames, kept, errors) > F(1) or is_listed(problem, out, taken, table, i):
+        if measure(problem, q, work.frames, kept, errors) > F(1):
             continue
-        for g in range(kept.shape[0]):
-            copy(kept[g], completed[g])
-        away = distance(problem, start, table, i)
-        write_head(row, F(REACHED), F(1), F(1), F(0), away, F(0))
+        for b in range(taken, place, -1):
+            copy(out[b - 1], out[b])
+        copy(trial, out[place])
+        write_head(out[place], F(REACHED), F(1), F(1), F(0), away, F(0))
         taken += 1
     return taken

@@ -63,6 +63,10 @@ ENTRIES: Final = {
     "closed_form.segments_spherical.segments_spherical_branches": Entry("branches of arms with a wrist", 5.0),
     "tree.orient.orient": Entry("retargeting", 3.0),
     "goals.residuals.evaluate_rows": Entry("smoothing of tracks", 5.0),
+    "servo.tick.servo_tick": Entry("ticks of a servo", 6.0),
+    "servo.tick.servo_reset": Entry("the first tick of a servo", 1.0),
+    "servo.tick.servo_rest": Entry("stops of a servo", 1.0),
+    "servo.tick.servo_centre": Entry("goals that a servo keeps", 1.0),
     "jacobian.secondary_steps.secondary_family": Entry("secondary objectives", 16.0),
     "jacobian.secondary_steps.secondary_family_general": Entry("secondary objectives with general goals", 20.0),
 }
@@ -98,6 +102,13 @@ _OTHERS: Final = {
         ("int32", 2), ("float64", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("int32", 1), ("int32", 1),
         ("int32", 2), ("float64", 3), ("float64", 2), ("float64", 2), ("float64", 2),
     ),
+    "servo.tick.servo_tick": (
+        ("int32", 2), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 4, ("float64", 0),
+        ("int64", 0),
+    ),
+    "servo.tick.servo_reset": (("float64", 2), ("float64", 1), ("float64", 0)),
+    "servo.tick.servo_rest": (("int32", 2), ("float64", 2), ("float64", 1), ("float64", 1)),
+    "servo.tick.servo_centre": (("int32", 2), ("float64", 2), *(("float64", 1),) * 3, ("float64", 0)),
     "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),
         ("float64", 2),

@@ -21,8 +21,10 @@ from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton
 from synovia.model.change import blend
 from synovia.model.geometry import Array
+from synovia.servo import Command, Servo
 from synovia.solver import FullBody
 from synovia.viewer.editing.editor import GoalEditor
+from synovia.viewer.editing.limits import Following, SpeedLimits, following
 from synovia.viewer.editing.standin import follow
 from synovia.viewer.editing.state import State
 
@@ -57,6 +59,7 @@ class Frame:
         time: Time of the clip, seconds.
         moved: Joints that the goals move, rows of the given skeleton.
         still: Whether the page has been at rest for a moment, so that slow work may start.
+        following: How the body follows within speed limits; None without them.
     """
 
     pose: Pose
@@ -72,11 +75,20 @@ class Frame:
     moved: frozenset[int] = frozenset()
     still: bool = False
     compiling: tuple[str, float, float] = ("", 0.0, 0.0)
+    following: Following | None = None
+
+    @property
+    def late(self) -> bool:
+        """Whether the body is on its way, within speed limits."""
+        return self.following is not None and self.following.status is Status.LATE
 
     def state(self, editor: GoalEditor) -> str:
-        """Return the state of a goal: ``reached``, ``missed`` or ``quiet`` (not solved). Themes have these colours."""
+        """Return the state of a goal: ``reached``, ``missed`` or ``quiet`` (not solved, or on its way).
+
+        Themes have these colours.
+        """
         if editor.key in self.missed:
-            return "missed"
+            return "quiet" if self.late else "missed"
         return "reached" if editor.enabled and editor.key in self.errors else "quiet"
 
 
@@ -104,6 +116,8 @@ class Engine:
         self._nudge = self._nudges = 0  # the next random pose, and how many are left to try
         self._unfinished = 0  # frames in a row whose solve was cut
         self._left: Pose | None = None  # pose after the last step
+        self._limits = SpeedLimits()
+        self._servo: Servo | None = None  # that follows within speed limits
 
     @property
     def stale(self) -> bool:
@@ -133,7 +147,8 @@ class Engine:
         state = self.state
         with state.lock:
             version, solver, rooted, tolerance = state.version, state.solver, state.rooted, state.tolerance
-            if state.play.motion is not None and isinstance(solver, FullBody):
+            clip, limits = state.play.motion is not None, state.limits
+            if (clip or limits.on) and isinstance(solver, FullBody):
                 solver = replace(solver, largest_move=FullBody().largest_move)  # each frame starts from the clip
             editors = [editor.copy() for editor in state.editors if editor.enabled]
         if version == self._version:
@@ -141,6 +156,7 @@ class Engine:
         self._times.clear()
         self._warm = False
         self.ik, self._trouble, self._left, self._nudges, self._unfinished = None, "", None, 0, 0
+        self._servo, self._limits = None, limits
         if editors:
             try:
                 goals = [editor.goal(state.given.address) for editor in editors]
@@ -148,6 +164,8 @@ class Engine:
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
                 self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``
                 self.ik.precompile()  # now, while the page shows that it is busy, and not during a drag
+                if limits.on and not clip:
+                    self._servo = limits.servo(self.ik, _SOLVE)
                 self._random = [rooted.skeleton.random_pose(seed).q for seed in range(_NUDGES)]
             except SynoviaError as error:
                 self._trouble = str(error)
@@ -173,7 +191,7 @@ class Engine:
             playing = state.play.playing and state.play.motion is not None
         if version != self._version:  # changed since ``prepare``: the next step packs it
             return self._frame(before, editors, None, clock), True
-        solution = None
+        solution, command = None, None
         pose = start
         if self.ik is not None and start.skeleton is self._skeleton:
             targets = self.targets(editors)
@@ -181,7 +199,11 @@ class Engine:
                 self._nudges = _NUDGES
             try:
                 begun = time.perf_counter()
-                solution = self._solved(self.ik, targets, start)
+                if self._servo is None:
+                    solution = self._solved(self.ik, targets, start)
+                else:
+                    command = self._followed(self._servo, targets, start, seconds)
+                    solution = command.solution
                 if self._warm:  # the first one fills caches
                     self._times.append(time.perf_counter() - begun)
                 self._warm = True
@@ -190,7 +212,7 @@ class Engine:
                 self._trouble, self._nudges = str(error), 0
         self._keep(pose, before, version)
         self._left = pose
-        return self._frame(pose, editors, solution, clock), (
+        return self._frame(pose, editors, solution, clock, command), (
             moving or playing or self._nudges > 0 or self._unfinished > 0
         )
 
@@ -264,12 +286,31 @@ class Engine:
             return other
         return best
 
+    def _followed(self, servo: Servo, targets: dict[str, Any], start: Pose, seconds: float) -> Command:
+        """Return the command of a tick, from where the last one led or, after an edit of the pose, from rest there."""
+        if start is not self._left:
+            servo.reset(start)
+        command = servo.step(targets, seconds)
+        self._nudges = 0
+        if np.abs(command.velocity).max(initial=0.0) > 0.0:
+            self._unfinished = 1
+        else:  # at rest; a miss may still find a way
+            self._unfinished = 0 if command.reached or self._unfinished >= _UNFINISHED else self._unfinished + 1
+        return command
+
     def _moved_on(self, solution: Solution, start: Pose) -> bool:
         """Return whether a solution differs from the pose that the last step left, at first from the start."""
         left = start if self._left is None else self._left
         return left.skeleton is self._skeleton and float(np.abs(solution.pose.q - left.q).max()) > _MOVES
 
-    def _frame(self, pose: Pose, editors: tuple[GoalEditor, ...], solution: Solution | None, clock: float) -> Frame:
+    def _frame(
+        self,
+        pose: Pose,
+        editors: tuple[GoalEditor, ...],
+        solution: Solution | None,
+        clock: float,
+        command: Command | None = None,
+    ) -> Frame:
         """Return a frame."""
         errors: dict[int, GoalError] = {}
         missed: frozenset[int] = frozenset()
@@ -279,7 +320,10 @@ class Engine:
         spent = 1e3 * median(self._times) if self._times else 0.0
         moved = self._moved if solution is not None else frozenset[int]()
         added = len(pose.skeleton) - len(self.state.given)
-        return Frame(pose, added, editors, errors, missed, solution, spent, self._trouble, False, clock, moved)
+        frame = Frame(pose, added, editors, errors, missed, solution, spent, self._trouble, False, clock, moved)
+        if command is None or self.ik is None:
+            return frame
+        return replace(frame, following=following(command, self._limits, self.ik))
 
 
 def _total(solution: Solution) -> float:

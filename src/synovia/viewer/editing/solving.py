@@ -9,6 +9,7 @@ from synovia.goals import Goal
 from synovia.model import Pose
 from synovia.solver import Solver, as_solver
 from synovia.viewer.editing.history import History
+from synovia.viewer.editing.limits import SpeedLimits
 from synovia.viewer.editing.state import State
 
 
@@ -40,6 +41,18 @@ class Solving:
             named, settings = isinstance(solver, str), as_solver(solver)
             self._history.remember(None if named else "solver")
             self._state.solver = settings.without_restarts() if named else settings
+            self._state.touch(structure=True)
+
+    @property
+    def limits(self) -> SpeedLimits:
+        """Speed limits within which the body follows."""
+        return self._state.limits
+
+    def set_limits(self, limits: SpeedLimits) -> None:
+        """Change the speed limits."""
+        with self._state.lock:
+            self._history.remember("limits")
+            self._state.limits = limits
             self._state.touch(structure=True)
 
     def goals(self, *, priorities: bool = True) -> list[Goal]:

@@ -19,6 +19,7 @@ from synovia.solver import Solver, as_solver
 from synovia.viewer.editing.clip import Play, sample, together
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import place_at_current
+from synovia.viewer.editing.limits import SpeedLimits
 from synovia.viewer.editing.root import Rooted, rooted, with_root_values
 
 
@@ -31,6 +32,7 @@ class Snapshot:
     q: Array
     base: Array
     solver: Solver
+    limits: SpeedLimits
     play: Play
     library: Mapping[str, Pose]
 
@@ -48,6 +50,7 @@ class State:
 
     Attributes:
         solver: Settings of the solver.
+        limits: Speed limits within which the body follows.
         size: Size of the body, length units.
         rooted: The skeleton with the present root mode.
         pose: The present pose.
@@ -67,6 +70,7 @@ class State:
     mode: str = "fixed"
     tolerance: tuple[float, float] | None = None
     solver: Solver = field(init=False)
+    limits: SpeedLimits = field(init=False, default=SpeedLimits())
     size: float = field(init=False)
     rooted: Rooted = field(init=False)
     pose: Pose = field(init=False)
@@ -153,7 +157,9 @@ class State:
         """Return what undo restores."""
         editors = tuple(editor.copy() for editor in self.editors)
         play = replace(self.play)
-        return Snapshot(editors, self.rooted, self.pose.q.copy(), self.base, self.solver, play, self.library)
+        return Snapshot(
+            editors, self.rooted, self.pose.q.copy(), self.base, self.solver, self.limits, play, self.library
+        )
 
     def restore(self, snapshot: Snapshot) -> None:
         """Restore what ``snapshot`` has returned."""
@@ -161,7 +167,7 @@ class State:
         self.editors = [editor.copy() for editor in snapshot.editors]
         for editor in self.editors:
             editor.snap()
-        self.solver, clip = snapshot.solver, snapshot.play
+        self.solver, self.limits, clip = snapshot.solver, snapshot.limits, snapshot.play
         same = self.play.motion is clip.motion  # a clip that was not changed keeps its time
         self.play = replace(clip, time=self.play.time, playing=self.play.playing) if same else replace(clip)
         self.set_root(snapshot.root, snapshot.q)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from synovia.surface import Surface
 from synovia.text import counted
-from synovia.viewer.editing.engine import Frame
+from synovia.viewer.editing.engine import Frame, miss_text
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.worker import Worker
 from synovia.viewer.page.actions import Actions
@@ -222,13 +222,16 @@ class Page:
             return note(safe(frame.trouble), WARN)
         if frame.solution is None:
             return note("No goal is enabled.")
+        if frame.following is not None and frame.late:
+            behind = miss_text(frame.following.lag, self.session.body.given.meters_per_unit)
+            return note(f'<b style="color:{WARN}">on its way</b>, {safe(behind)} behind')
         status = frame.solution.status
         colour = GOOD if frame.solution.reached else BAD
         name = status.name.lower().replace("_", " ")
-        steps = counted(frame.solution.steps, "step")
+        steps = "" if frame.following is not None else f" in {counted(frame.solution.steps, 'step')}"
         spent = f", {frame.milliseconds:.2f} ms" if frame.milliseconds > 0.0 else ""
         return note(
-            f'<b style="color:{colour}">{name}</b> in {steps}{spent} '
+            f'<b style="color:{colour}">{name}</b>{steps}{spent} '
             f'<span style="color:{DIM}">({safe(self.session.solving.solver.name)})</span>'
         )
 

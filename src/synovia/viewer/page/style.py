@@ -66,6 +66,14 @@ _RULES: Final = (
     "background:var(--synovia-good);cursor:ew-resize;touch-action:none}"
     ".synovia-sheet i[data-to]::after{content:attr(data-to);position:absolute;bottom:.9em;left:.9em;"
     "transform:rotate(-45deg);transform-origin:0 100%;font-style:normal}"
+    ".synovia-speed{padding:.2em .6em .6em;font-size:.8em;max-height:40vh;overflow-y:auto;scrollbar-width:thin}"
+    ".synovia-speed>div{display:flex;align-items:center;gap:.6em;height:1.5em}"
+    ".synovia-speed b{width:8.5em;font-weight:400;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
+    ".synovia-speed span{flex:1;height:.5em;border-radius:.25em;background:var(--mantine-color-default-border)}"
+    ".synovia-speed i{display:block;height:100%;border-radius:.25em;background:var(--synovia-good)}"
+    ".synovia-speed em{width:6em;font-style:normal;color:var(--synovia-warn)}"
+    '.synovia-speed [data-limit]:not([data-limit=""]) i{background:var(--synovia-warn)}'
+    '.synovia-speed [data-limit="recovering"] i{background:var(--synovia-bad)}'
     ".synovia-bar{height:4px;border-radius:2px;background:var(--mantine-color-default-border);margin:.3em .6em}"
     ".synovia-bar>div{height:100%;border-radius:2px;background:var(--synovia-good)}"
     "@media(max-width:640px){"

@@ -22,7 +22,7 @@ def tabs(page: Page) -> list[tuple[str, Tab]]:
         ("Targets", GoalsTab(page, goals, body, hand)),
         ("Pose", BodyTab(page, actions, body, poses, hand)),
         ("Animation", ClipTab(page, actions, animation, goals)),
-        ("Solver", SolverTab(page, session.solving)),
+        ("Solver", SolverTab(page, session.solving, body.given)),
         ("Why", Why(page, session.solving)),
         ("Export", Keep(page, Files(session.state, page.command), body)),
         ("Open", Open(page, poses, animation)),

@@ -16,7 +16,7 @@ from synovia.viewer.editing.editor_values import tip_of
 from synovia.viewer.editing.engine import Frame, miss_text
 from synovia.viewer.editing.goals import Goals
 from synovia.viewer.editing.hand import Hand
-from synovia.viewer.page.style import BAD, DIM, GOOD, PRIMARY, note, safe
+from synovia.viewer.page.style import BAD, DIM, GOOD, PRIMARY, WARN, note, safe
 from synovia.viewer.page.tab import Desk, Tab
 from synovia.viewer.panel.controls import Field, Span, above_zero, angles_of, turn_of, whole, written
 
@@ -322,7 +322,7 @@ def _list_of(frame: Frame, selected: int | None, unit: float | None) -> str:
         elif error is None:
             colour, state = DIM, "…"
         else:
-            colour = BAD if editor.key in frame.missed else GOOD
+            colour = GOOD if editor.key not in frame.missed else WARN if frame.late else BAD
             state = miss_text(error, unit) if editor.key in frame.missed else "reached"
         strong = "font-weight:700" if editor.key == selected else ""
         rows.append(

@@ -1,4 +1,4 @@
-"""The tab *Solver*: the solver and its settings."""
+"""The tab *Solver*: the solver and its settings, and the speed limits within which the body follows it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import dataclasses
 from typing import Any, Final
 
 from synovia.errors import InputError
+from synovia.model import Skeleton
 from synovia.solver import solvers
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.solving import Solving
 from synovia.viewer.page.style import DIM, note, safe
 from synovia.viewer.page.tab import Desk, Tab
 from synovia.viewer.panel.controls import Field, whole
+from synovia.viewer.panel.speed import Speed
 
 _MOST: Final = {"max_steps": 10_000, "attempts": 1000, "rounds": 100}  # a solve cannot be interrupted
 
@@ -22,12 +24,13 @@ class SolverTab(Tab):
     Args:
         page: The page.
         solving: The solver of the page.
+        skeleton: The given skeleton.
     """
 
-    def __init__(self, page: Desk, solving: Solving) -> None:
+    def __init__(self, page: Desk, solving: Solving, skeleton: Skeleton) -> None:
         """Store what is edited."""
         super().__init__(page)
-        self._solving = solving
+        self._solving, self._skeleton = solving, skeleton
 
     def build(self) -> None:
         """Add the controls."""
@@ -39,6 +42,7 @@ class SolverTab(Tab):
             self._solving.set_solver,
         )
         self._about = gui.add_html("")
+        self._speed = Speed(self, self._solving, self._skeleton)
         self._folder = gui.add_folder("Settings")
         self._fill()
 
@@ -76,6 +80,7 @@ class SolverTab(Tab):
 
     def show(self, frame: Frame) -> None:
         """Show the solver and its settings."""
+        self._speed.show(frame)
         settings = self._solving.solver
         self._pick.value = settings.name
         if type(settings) is not type(self._shown):

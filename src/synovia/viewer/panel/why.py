@@ -174,7 +174,7 @@ class Why(Tab):
         while self._due is not None and not self.page.closed and self._busy.acquire(blocking=False):
             frame, self._due = self._due, None
             try:
-                if frame.solution is not None:
+                if frame.solution is not None and not frame.late:
                     lines = frame.solution.explain()
                     if frame is self.page.frame:  # still the present one
                         self._show_lines(lines)

@@ -52,7 +52,7 @@ class Sketches:
         paths: dict[str, list[Array]] = {state: [] for state in STATES}
         if frame.solution is not None and self.shown and not frame.busy:
             for _, view, sketch in sketches_of(frame.solution, self._size):
-                paths["reached" if view.reached else "missed"] += sketch.paths
+                paths["reached" if view.reached else "quiet" if frame.late else "missed"] += sketch.paths
         for editor in frame.editors:
             if editor.free and editor.has_position and self.shown:
                 paths["quiet"] += self._paths_of(frame, editor)

@@ -65,6 +65,7 @@ class Targets:
         self._held: tuple[Array, Array, Array] | None = None  # axes, place, rotation of the goal, as a drag starts
         self._axes = np.eye(3)  # of the gizmo, as columns
         self._misses = add_lines(canvas.client, "/misses", self.theme.missed, 3.0)
+        self._late = False  # whether they are of a body on its way
         self._label = self._nodes.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
     def show(self, frame: Frame) -> None:
@@ -75,7 +76,7 @@ class Targets:
     def set_theme(self, theme: Theme) -> None:
         """Change the colours."""
         self.theme = theme
-        self._misses.colors = np.array(theme.missed, np.uint8)
+        self._misses.colors = np.array(theme.quiet if self._late else theme.missed, np.uint8)
         for ghost in self._ghosts.values():
             ghost.origin_color = theme.quiet
 
@@ -99,6 +100,9 @@ class Targets:
             ghost.show_axes = editor.has_rotation  # the kind of the goal may have changed
             if editor.key in frame.missed and editor.has_position:
                 lines.append((tip * self.scale, place))
+        if frame.late != self._late:
+            self._late = frame.late
+            self._misses.colors = np.array(self.theme.quiet if self._late else self.theme.missed, np.uint8)
         if lines:
             self._misses.points = np.array(lines, np.float32)
         self._misses.visible = bool(lines)
@@ -155,7 +159,8 @@ class Targets:
         move_node(self._label, place * self.scale + 2.2 * _BALL * self._size * self._up)
         text = editor.label
         if editor.key in frame.missed:
-            text += f"  missed by {miss_text(frame.errors[editor.key], self._goals.given.meters_per_unit)}"
+            far = miss_text(frame.errors[editor.key], self._goals.given.meters_per_unit)
+            text += f"  {far} away" if frame.late else f"  missed by {far}"
         self._label.text = text
         self._label.visible = True
 

@@ -1,0 +1,1 @@
+"""One tick of a servo: the velocities that keep all limits, now and later, and the choice among them."""

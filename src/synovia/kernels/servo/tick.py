@@ -1,0 +1,402 @@
+"""One tick of all axes: where they may go, where they go, and the samples that they leave."""
+
+import math
+
+import numpy as np
+
+from synovia.kernels.compiler.jit import F, device, entry, inline
+from synovia.kernels.layout import (
+    ADVANCE,
+    AXIS_ACCELERATION,
+    AXIS_LOWER,
+    AXIS_TARGET,
+    AXIS_UPPER,
+    AXIS_VELOCITY,
+    BLOCK,
+    BLOCK_Q,
+    EMERGENCY,
+    FEED,
+    FEED_ACCELERATION,
+    FEED_JERK,
+    FOLLOWER,
+    GAP,
+    GAP_BEFORE,
+    LEADER,
+    LOWER,
+    NEXT,
+    NEXT_LOWER,
+    NEXT_UPPER,
+    PLAN_NEXT,
+    PROPOSE,
+    RAW_FEED,
+    RAW_FEED_ACCELERATION,
+    REASON,
+    RECOVERING,
+    SCALAR,
+    STOP,
+    STRETCH,
+    TOP_ACCELERATION,
+    TOP_JERK,
+    TOP_SPEED,
+    UPPER,
+)
+from synovia.kernels.math.rotations import (
+    load_quat,
+    quat_apply,
+    quat_conj,
+    quat_exp,
+    quat_log,
+    quat_mul,
+    quat_normalize,
+    store_quat,
+)
+from synovia.kernels.math.swing_twist import project, signed_excess
+from synovia.kernels.math.vectors import norm
+from synovia.kernels.servo.axis import (
+    WITHIN,
+    allow,
+    choose,
+    keeps_limits,
+    plan_of,
+    settle,
+    stop_after,
+    stop_of,
+    store_plan,
+)
+from synovia.kernels.servo.stop import NO_LIMIT, duration, extremes, travelled
+from synovia.kernels.tree.variables import follower_value, is_limited
+
+FAR = F(4)  # ticks: targets nearer than this are not worth arriving at together
+SLOWEST = F(0.05)  # least factor of time of an axis that waits for others
+TICKS = 48  # places of the stop of a ball that are checked
+EFFORTS = 9  # velocities that a ball tries if it has to brake harder than allowed
+EDGE = F(1e-11)  # beyond the limits of a ball that is rounding
+HALVINGS = 6  # of a ball's velocity towards the known stop
+SAG = F(4)  # how far a way between two places may leave the limits, relative to the square of its length
+
+
+@device
+def feed(row, raw, h):
+    """Take the target's velocity as given if the axis could follow such a motion; a jump is no velocity."""
+    a = F(2) * (raw - row[RAW_FEED]) / (row[GAP] + h)
+    top = row[TOP_ACCELERATION]
+    follows = abs(raw) <= row[TOP_SPEED] and abs(a) <= F(2) * top
+    row[FEED] = raw if follows else F(0)
+    j = F(3) * (a - row[RAW_FEED_ACCELERATION]) / (row[GAP_BEFORE] + row[GAP] + h)
+    smooth = follows and abs(j) <= F(2) * row[TOP_JERK] and abs(a) <= top
+    row[FEED_ACCELERATION], row[FEED_JERK] = (a, j) if smooth else (F(0), F(0))
+    row[RAW_FEED], row[RAW_FEED_ACCELERATION] = raw, a
+
+
+@device
+def aim(variables, limits, axes, q, wanted, before, h):
+    """Write limits and targets of all axes, relative to q; return whether a target has moved."""
+    i = 0
+    moved = False
+    for k in range(variables.shape[0]):
+        at = variables[k, BLOCK_Q]
+        if variables[k, BLOCK] == SCALAR:
+            row = axes[i]
+            row[AXIS_LOWER], row[AXIS_UPPER] = limits[k, LOWER] - q[at], limits[k, UPPER] - q[at]
+            row[AXIS_TARGET] = wanted[at] - q[at]
+            feed(row, (wanted[at] - before[at]) / h, h)
+            moved = moved or wanted[at] != before[at]
+            i += 1
+            continue
+        back = quat_conj(load_quat(q, at))
+        end, begin = load_quat(wanted, at), load_quat(before, at)
+        way = quat_log(quat_mul(back, end))
+        shift = quat_apply(quat_mul(back, begin), quat_log(quat_mul(quat_conj(begin), end)))
+        for c in range(3):
+            row = axes[i + c]
+            row[AXIS_LOWER], row[AXIS_UPPER] = F(-np.inf), F(np.inf)
+            row[AXIS_TARGET] = way[c]
+            feed(row, shift[c] / h, h)
+            moved = moved or shift[c] != F(0)
+        i += 3
+    return moved
+
+
+@device
+def time_of(d, V, A, J):
+    """Return about how long an axis takes for the way d from rest to rest."""
+    if J >= NO_LIMIT:
+        return d / V + V / A if d * A >= V * V else F(2) * math.sqrt(d / A)
+    p = A / J
+    if d <= F(2) * A * p * p:
+        t = (F(32) * d / J) ** F(1.0 / 3.0)
+        peak = F(0.25) * J * t * t
+    else:
+        b = math.sqrt(p * p + F(4) * d / A)
+        t, peak = p + b, F(0.5) * A * (b - p)
+    return t if peak <= V else max(t, d / V + V / A + p)
+
+
+@device
+def stretch(axes, h):
+    """Write the factors of time with which all axes arrive at their targets together."""
+    longest = F(0)
+    for i in range(axes.shape[0]):
+        row = axes[i]
+        time = time_of(abs(row[AXIS_TARGET]), row[TOP_SPEED], row[TOP_ACCELERATION], row[TOP_JERK])
+        row[STRETCH] = time
+        longest = max(longest, time)
+    for i in range(axes.shape[0]):
+        row = axes[i]
+        together = longest > FAR * h and row[FEED] == F(0)
+        row[STRETCH] = max(row[STRETCH] / longest, SLOWEST) if together else F(1)
+
+
+@device
+def move(variables, axes, q, out, h):
+    """Write to ``out`` where the chosen velocities lead."""
+    i = 0
+    for k in range(variables.shape[0]):
+        at = variables[k, BLOCK_Q]
+        if variables[k, BLOCK] == SCALAR:
+            out[at] = q[at] + axes[i, NEXT] * h
+            i += 1
+            continue
+        w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
+        store_quat(out, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
+        i += 3
+
+
+@device
+def take(variables, axes, q, out, h):
+    """Choose the velocities that lead to ``out``, as far as the limits allow."""
+    i = 0
+    for k in range(variables.shape[0]):
+        at = variables[k, BLOCK_Q]
+        if variables[k, BLOCK] == SCALAR:
+            way = (out[at] - q[at], F(0), F(0))
+        else:
+            way = quat_log(quat_mul(quat_conj(load_quat(q, at)), load_quat(out, at)))
+        for c in range(1 if variables[k, BLOCK] == SCALAR else 3):
+            row = axes[i]
+            row[NEXT] = min(max(way[c] / h, row[NEXT_LOWER]), row[NEXT_UPPER])
+            i += 1
+
+
+@device
+def stop_inside(limits, k, axes, i, q, w, h):
+    """Return whether the ball k stops inside its limits after the next velocities w of its axes i to i + 2."""
+    x, y, z = axes[i], axes[i + 1], axes[i + 2]
+    most = max(signed_excess(limits, k, q), F(0))  # a ball that is outside may not go farther
+    quat = quat_normalize(quat_mul(q, quat_exp((w[0] * h, w[1] * h, w[2] * h))))
+    if signed_excess(limits, k, quat) > most + EDGE:
+        return False
+    px, py, pz = stop_after(x, w[0], h), stop_after(y, w[1], h), stop_after(z, w[2], h)
+    T = max(duration(px), duration(py), duration(pz))
+    if T <= F(0):
+        return True
+    step = T / math.ceil(min(max(T / h, F(TICKS // 2)), F(TICKS)))
+    t = F(0)
+    a, b, c = F(0), F(0), F(0)
+    while t < T:
+        t += step
+        a1, b1, c1 = travelled(px, t), travelled(py, t), travelled(pz, t)
+        way = (a1 - a, b1 - b, c1 - c)
+        a, b, c = a1, b1, c1
+        quat = quat_mul(quat, quat_exp(way))
+        length = norm(way)
+        if signed_excess(limits, k, quat) > most - SAG * length * length:
+            return False
+    return True
+
+
+@inline
+def between(axes, i, column, share):
+    """Return the velocities of axes i to i + 2 between those in a column (share 0) and the chosen ones (share 1)."""
+    return (
+        axes[i, column] + share * (axes[i, NEXT] - axes[i, column]),
+        axes[i + 1, column] + share * (axes[i + 1, NEXT] - axes[i + 1, column]),
+        axes[i + 2, column] + share * (axes[i + 2, NEXT] - axes[i + 2, column]),
+    )
+
+
+@device
+def slide(limits, k, axes, i, q, h):
+    """Turn the chosen velocities of ball k, if they lead out of its limits, along these, as far as its axes can."""
+    w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
+    there = quat_mul(q, quat_exp(w))
+    if signed_excess(limits, k, there) <= F(0):
+        return
+    w = quat_log(quat_mul(quat_conj(q), project(limits, k, quat_normalize(there))))
+    for c in range(3):
+        axes[i + c, NEXT] = min(max(w[c] / h, axes[i + c, NEXT_LOWER]), axes[i + c, NEXT_UPPER])
+
+
+@device
+def restrict_ball(limits, k, axes, i, q, h):
+    """Change the chosen velocities of ball k so that it stops inside its limits; return whether it follows its plan.
+
+    They come nearer and nearer to those of the stop that is known, which does. If limits have changed, that one may
+    leave them, too. Then the ball brakes as hard as it must.
+    """
+    slide(limits, k, axes, i, q, h)
+    share = F(1)
+    for _ in range(HALVINGS):
+        w = between(axes, i, PLAN_NEXT, share)
+        kept = (
+            keeps_limits(axes[i], w[0], h) and keeps_limits(axes[i + 1], w[1], h) and keeps_limits(axes[i + 2], w[2], h)
+        )
+        if kept and stop_inside(limits, k, axes, i, q, w, h):
+            for c in range(3):
+                axes[i + c, NEXT] = w[c]
+            return False
+        share *= F(0.5)
+    recovers = False
+    for c in range(3):
+        axes[i + c, NEXT] = axes[i + c, PLAN_NEXT]
+        recovers = recovers or axes[i + c, REASON] == F(RECOVERING)
+    if not recovers:
+        return True
+    for n in range(EFFORTS):
+        share = F(1) - F(n) / F(EFFORTS - 1)
+        w = (share * axes[i, PLAN_NEXT], share * axes[i + 1, PLAN_NEXT], share * axes[i + 2, PLAN_NEXT])
+        if n == EFFORTS - 1 or stop_inside(limits, k, axes, i, q, w, h):
+            for c in range(3):
+                axes[i + c, NEXT] = w[c]
+                if n > 0:
+                    axes[i + c, REASON] = F(EMERGENCY)
+            return False
+    return False
+
+
+@device
+def advance(variables, limits, axes, q, out, h, stopping):
+    """Take the tick with the chosen velocities, and write the new samples to ``out``."""
+    i = 0
+    for k in range(variables.shape[0]):
+        at = variables[k, BLOCK_Q]
+        if variables[k, BLOCK] == SCALAR:
+            row = axes[i]
+            out[at] = q[at] + row[NEXT] * h
+            follows = row[NEXT] == row[PLAN_NEXT] and (stopping or not keeps_limits(row, row[NEXT], h))
+            settle(row, h, out[at] - q[at], follows)
+            i += 1
+            continue
+        here = load_quat(q, at)
+        planned = is_limited(limits, k) and restrict_ball(limits, k, axes, i, here, h)
+        w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
+        there = quat_normalize(quat_mul(here, quat_exp(w)))
+        if is_limited(limits, k) and signed_excess(limits, k, there) > max(signed_excess(limits, k, here), F(1e-10)):
+            there = here if signed_excess(limits, k, here) <= EDGE else project(limits, k, there)
+            for c in range(3):
+                axes[i + c, REASON] = F(EMERGENCY)
+        store_quat(out, at, there)
+        moved = quat_log(quat_mul(quat_conj(here), there))
+        for c in range(3):
+            row = axes[i + c]
+            follows = row[NEXT] == row[PLAN_NEXT] and (stopping or not keeps_limits(row, row[NEXT], h))
+            settle(row, h, moved[c], planned or follows)
+        i += 3
+
+
+@device
+def brake(row):
+    """Choose the velocity of the stop that is known, if that ends inside the limits of the position.
+
+    The interval may leave it out: it has the velocities from which a new stop keeps the limits. One that begins anew in
+    every tick might never end. A stop that had to be made anew, as limits have changed, may leave the limits of the
+    position; then the interval counts.
+    """
+    w = row[PLAN_NEXT]
+    _, lowest, highest, _, _ = extremes(plan_of(row))
+    inside = highest <= row[AXIS_UPPER] + WITHIN and lowest >= row[AXIS_LOWER] - WITHIN
+    if row[TOP_JERK] >= NO_LIMIT or not inside:
+        w = min(max(w, row[NEXT_LOWER]), row[NEXT_UPPER])
+    row[NEXT] = w
+
+
+@entry
+def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, out, h, parts):
+    """Take one tick, or a part of it.
+
+    Args:
+        variables: All variables of a skeleton.
+        limits: Their limits.
+        followers: Mimic joints and their leaders.
+        coupling: Their ratios and offsets.
+        axes: The state of all axes, see ``layout``.
+        q: Joint values now, (nq,).
+        wanted: Joint values to go to, (nq,), at the end of the tick.
+        before: Those of the tick before.
+        out: Joint values after the tick, (nq,). Without PROPOSE they are given, and changed where limits ask for it.
+        h: Time of the tick, seconds.
+        parts: PROPOSE writes the interval of each axis and ``out``, ADVANCE takes the tick, STOP brakes all axes.
+    """
+    if parts & PROPOSE:
+        if aim(variables, limits, axes, q, wanted, before, h):
+            stretch(axes, h)
+        for i in range(axes.shape[0]):
+            allow(axes[i], h)
+            choose(axes[i], h)
+            if parts & STOP:
+                brake(axes[i])
+        move(variables, axes, q, out, h)
+    else:
+        take(variables, axes, q, out, h)
+    if parts & ADVANCE:
+        advance(variables, limits, axes, q, out, h, parts & STOP != 0)
+    for k in range(followers.shape[0]):
+        out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
+
+
+@entry
+def servo_reset(axes, velocity, h):
+    """Begin at rest, or with a velocity of each axis, as if the last samples were the time h apart."""
+    for i in range(axes.shape[0]):
+        row = axes[i]
+        row[AXIS_VELOCITY], row[AXIS_ACCELERATION] = velocity[i], F(0)
+        row[GAP], row[GAP_BEFORE] = h, h
+        row[RAW_FEED], row[RAW_FEED_ACCELERATION], row[STRETCH] = F(0), F(0), F(1)
+        store_plan(row, stop_of(velocity[i], F(0), F(0), h, h, row[TOP_ACCELERATION], row[TOP_JERK]))
+
+
+@entry
+def servo_rest(variables, axes, q, out):
+    """Write to ``out`` (nq,) where the stop that is known of all axes ends."""
+    i = 0
+    for k in range(variables.shape[0]):
+        at = variables[k, BLOCK_Q]
+        if variables[k, BLOCK] == SCALAR:
+            out[at] = q[at] + left_of(axes[i])
+            i += 1
+            continue
+        w = (left_of(axes[i]), left_of(axes[i + 1]), left_of(axes[i + 2]))
+        store_quat(out, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
+        i += 3
+
+
+@device
+def left_of(row):
+    """Return how far an axis still goes on the stop that is known."""
+    plan = plan_of(row)
+    return travelled(plan, duration(plan))
+
+
+@entry
+def servo_centre(variables, axes, q, centre, half, h):
+    """Write the middle of where the axes may go in a tick (nq,), and how far each variable may go from there (k,).
+
+    For a rotation it is the radius of the ball inside its box. Call ``servo_tick`` with PROPOSE before.
+    """
+    i = 0
+    for k in range(variables.shape[0]):
+        at = variables[k, BLOCK_Q]
+        size = 1 if variables[k, BLOCK] == SCALAR else 3
+        half[k] = F(np.inf)
+        for c in range(size):
+            half[k] = min(half[k], F(0.5) * h * (axes[i + c, NEXT_UPPER] - axes[i + c, NEXT_LOWER]))
+        if size == 1:
+            centre[at] = q[at] + F(0.5) * h * (axes[i, NEXT_LOWER] + axes[i, NEXT_UPPER])
+        else:
+            w = (
+                F(0.5) * h * (axes[i, NEXT_LOWER] + axes[i, NEXT_UPPER]),
+                F(0.5) * h * (axes[i + 1, NEXT_LOWER] + axes[i + 1, NEXT_UPPER]),
+                F(0.5) * h * (axes[i + 2, NEXT_LOWER] + axes[i + 2, NEXT_UPPER]),
+            )
+            store_quat(centre, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
+        i += size

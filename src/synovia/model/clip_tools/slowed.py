@@ -1,0 +1,214 @@
+"""A clip slowed down where joints would be too fast: its path stays, and the time along it changes.
+
+The path goes through the frames, as splines between them do, at places s in seconds of the clip. Its speed ṡ is at most
+1, and as high as the limits of all joints allow: |q'| ṡ ≤ V, and |q' s̈ + q'' ṡ²| ≤ A. A pass from the end finds the
+highest speed at each place from which the path can be followed to its end, and a pass from the beginning takes it.
+
+References:
+    H. Pham, Q.-C. Pham, "A new approach to time-optimal path parameterization based on reachability analysis", IEEE
+    Transactions on Robotics, 2018.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.model import Skeleton
+from synovia.model.clip_tools.chart import Chart, Ints
+from synovia.model.geometry import Array, as_numbers
+
+_PLACES: Final = 8  # of the path between two frames
+_TINY: Final = 1e-12  # of a limit: smaller derivatives do not move a joint
+_SLOWEST: Final = 1e-6  # speed along the path
+_TRIES: Final = 8  # times that the limits are lowered a little, because frames show more than places do
+_LEAST: Final = 0.995  # factor of the first try
+_ROUNDING: Final = 1.0 + 1e-9
+
+
+def by_joint(skeleton: Skeleton, given: Any, what: str) -> Array:
+    """Return a limit of motion of each joint, (n,), from one for all joints or one by joint; infinite without one.
+
+    Args:
+        skeleton: The skeleton.
+        given: A number, or numbers by joint: radians or length units per second (or per s²).
+        what: What it is, for messages: ``"velocity"``.
+
+    Raises:
+        InputError: If one is not positive, or a joint is named twice.
+        UnknownNameError: If a joint does not exist.
+    """
+    most = np.full(len(skeleton), np.inf)
+    if isinstance(given, Mapping):
+        for row, value in skeleton.by_row(cast("Mapping[Any, Any]", given), what).items():
+            most[row] = _above_zero(value, f"{what} of {skeleton.joint_names[row]!r}")
+    else:
+        most[:] = _above_zero(given, what)
+    return most
+
+
+def _above_zero(value: Any, what: str) -> float:
+    """Return a number above 0.
+
+    Raises:
+        InputError: If it is none.
+    """
+    number = float(as_numbers(value, (), what))
+    if number <= 0.0:
+        raise InputError(what, value=number, expected="radians or length units per second above 0")
+    return number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """Highest velocity and acceleration of each group of steps: a number, or the three of a rotation or a place.
+
+    Args:
+        groups: Group of each step of a ``Chart``, (m + 3 k,).
+        velocity: Of each group, (g,).
+        acceleration: Of each group, (g,).
+    """
+
+    groups: Ints
+    velocity: Array
+    acceleration: Array
+
+    @classmethod
+    def of(cls, skeleton: Skeleton, velocity: Array, acceleration: Array) -> Limits:
+        """Return the limits of a skeleton from those of its joints, (n,) each."""
+        chart = Chart.of(skeleton)
+        owner = np.zeros(skeleton.nq, np.int64)
+        for row in range(len(skeleton)):
+            owner[skeleton.q_slice(row)] = row
+        joints = np.concatenate([owner[chart.numbers], np.repeat(owner[chart.turns[:, :1]].ravel(), 3)])
+        turns = np.arange(len(joints)) >= len(chart.numbers)
+        found, groups = np.unique(np.stack([joints, turns]), axis=1, return_inverse=True)
+        rows = found[0]
+        return cls(groups.ravel(), velocity[rows], acceleration[rows])
+
+    def sizes(self, steps: Array) -> Array:
+        """Return the length of the step of each group, (n, g), from steps (n, m + 3 k)."""
+        out = np.zeros((len(steps), len(self.velocity)))
+        np.add.at(out.T, self.groups, steps.T**2)
+        return np.sqrt(out)
+
+    def excess(self, steps: Array, fps: float) -> tuple[float, float]:
+        """Return the largest velocity and acceleration of frames as parts of their limits, from steps between them."""
+        fast = self.sizes(steps) * fps / self.velocity
+        hard = self.sizes(np.diff(steps, axis=0)) * fps**2 / self.acceleration
+        return float(fast.max(initial=0.0)), float(hard.max(initial=0.0))
+
+
+def slowed_times(at: Callable[[Array], Array], count: int, fps: float, chart: Chart, limits: Limits) -> Array | None:
+    """Return the times of a clip that the frames of a slower one show, (n,), seconds; None if it keeps the limits.
+
+    Args:
+        at: Returns the joint values of the clip at times (n,), (n, nq).
+        count: Number of its frames, 2 or more.
+        fps: Frames per second.
+        chart: The chart of the skeleton.
+        limits: Highest velocities and accelerations.
+    """
+    knots = np.arange(count) / fps
+    if max(limits.excess(_steps(at(knots), chart), fps)) <= _ROUNDING:
+        return None
+    places: Array = np.linspace(0.0, (count - 1) / fps, (count - 1) * _PLACES + 1)
+    steps = _steps(at(places), chart)
+    lowered = Limits(limits.groups, _LEAST * limits.velocity, _LEAST * limits.acceleration)
+    tries, slower = 0, 1.0
+    while True:
+        speeds = _speeds(steps, float(places[1]), lowered)
+        times = _shown(places, slower * speeds, fps, even=bool(np.isfinite(limits.acceleration).any()))
+        fast, hard = limits.excess(_steps(at(times), chart), fps)
+        if max(fast, hard) <= 1.0:
+            return times
+        tries += 1
+        if tries < _TRIES:
+            v, a = _LEAST / max(fast, 1.0) * lowered.velocity, _LEAST / max(hard, 1.0) * lowered.acceleration
+            lowered = Limits(limits.groups, v, a)
+        else:  # a path with corners, at which only the speed counts
+            slower *= _LEAST / max(fast, hard)
+
+
+def _steps(q: Array, chart: Chart) -> Array:
+    """Return the steps between joint values (n, nq)."""
+    return chart.between(q[:-1], q[1:])
+
+
+def _speeds(steps: Array, width: float, limits: Limits) -> Array:
+    """Return the speed along the path at each place, (n + 1,), from the steps between places, (n, m + 3 k)."""
+    n = len(steps)
+    first = np.empty((n + 1, steps.shape[1]))
+    first[1:-1] = (steps[1:] + steps[:-1]) / (2.0 * width)
+    first[0], first[-1] = steps[0] / width, steps[-1] / width
+    second = np.zeros_like(first)
+    second[1:-1] = np.diff(steps, axis=0) / width**2
+    with np.errstate(divide="ignore"):
+        fast = np.minimum(1.0, (limits.velocity / limits.sizes(first)).min(1, initial=np.inf))
+    counts = np.bincount(limits.groups, minlength=len(limits.velocity))
+    most = (limits.acceleration / np.sqrt(counts))[limits.groups]  # each component of a norm by itself
+    used = np.isfinite(most)
+    most, first, second = most[used], first[:, used] / most[used], second[:, used] / most[used]
+    top = fast**2  # of the squared speed x = ṡ², at which ẋ/2 = s̈
+    if first.shape[1]:
+        ends = [_interval(a, b) for a, b in zip(first, second, strict=True)]
+        for i in range(n - 1, -1, -1):
+            top[i] = min(top[i], _highest(ends[i], top[i + 1], 2.0 * width))
+        for i in range(n):
+            (_, _), (c, slope) = ends[i]
+            most_next = top[i] + 2.0 * width * float((c + slope * top[i]).min(initial=np.inf))
+            top[i + 1] = min(top[i + 1], max(most_next, 0.0))
+    return np.maximum(np.sqrt(top), _SLOWEST)
+
+
+_Lines = tuple[Array, Array]  # c and slope of lines c + slope x
+
+
+def _interval(a: Array, b: Array) -> tuple[_Lines, _Lines]:
+    """Return the lines between which s̈ is: the highest of the first and the lowest of the others, over x = ṡ².
+
+    Each component has -1 ≤ a s̈ + b x ≤ 1. One with a = 0 bounds x alone; its lines are far apart below that bound.
+    """
+    size = np.maximum(np.abs(a), _TINY)
+    slope = -np.where(a < 0.0, -b, b) / size
+    return (-1.0 / size, slope), (1.0 / size, slope)
+
+
+def _highest(ends: tuple[_Lines, _Lines], after: float, width: float) -> float:
+    """Return the highest x for which some s̈ keeps the limits and x + width s̈ ≤ ``after``."""
+    (low, slope), (high, _) = ends
+    climbs = slope[:, None] - slope[None, :]
+    gaps = high[None, :] - low[:, None]
+    met = np.divide(gaps, climbs, out=np.full_like(gaps, np.inf), where=climbs > 0.0).min(initial=np.inf)
+    down = 1.0 / width + slope
+    stops = np.divide(after / width - low, down, out=np.full_like(low, np.inf), where=down > 0.0).min(initial=np.inf)
+    return max(float(min(met, stops)), 0.0)
+
+
+def _shown(places: Array, speeds: Array, fps: float, *, even: bool) -> Array:
+    """Return the places that frames of constant rate show, (n,); the last one is the end.
+
+    Between two places the squared speed is linear, so the acceleration along the path is constant.
+
+    Args:
+        places: The places, (n + 1,).
+        speeds: Speed along the path there, (n + 1,).
+        fps: Frames per second.
+        even: Whether all frames are a little slower, so that the last one comes in time; else it comes early.
+    """
+    width = np.diff(places)
+    spans = 2.0 * width / (speeds[1:] + speeds[:-1])
+    clock: Array = np.concatenate([np.zeros(1), np.cumsum(spans)])
+    whole = float(clock[-1])
+    count = max(math.ceil(whole * fps * (1.0 - _TINY) - _TINY), 1)
+    moments: Array = np.minimum(np.arange(count + 1) * (whole / count if even else 1.0 / fps), whole)
+    k: Ints = np.clip(np.searchsorted(clock, moments, side="right") - 1, 0, len(spans) - 1)
+    t = moments - clock[k]
+    out = places[k] + t * (speeds[k] + 0.5 * t * (speeds[k + 1] - speeds[k]) / spans[k])
+    out[-1] = places[-1]
+    return np.clip(out, 0.0, places[-1])

@@ -1,0 +1,120 @@
+"""The goals of one tick: solved by their priorities near a pose that leads, also inside the box of allowed steps."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from synovia.facade import IK
+from synovia.ik.interrupts import new_scratch
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
+    COLD,
+    IS_ANGLE,
+    LARGEST_MOVE,
+    REST_Q,
+    REST_WEIGHT,
+    SCALAR,
+    TURN,
+)
+from synovia.model.geometry import Array
+from synovia.model.tables import writable
+from synovia.problem import table_of
+from synovia.solver import FullBody
+
+_STEPS: Final = 12  # of the solver: the way of a tick is short
+_LAST_STEP: Final = 1e-7  # radians, reaches: then the posture has converged
+
+
+class Led:
+    """The goals by their priorities, and then a posture that is another one in each tick.
+
+    Args:
+        ik: The problem.
+        tolerance: (position in length units, angle in radians) within which goals hold.
+        bounded: Whether each variable may go only so far from the start.
+    """
+
+    def __init__(self, ik: IK, tolerance: tuple[float, float], *, bounded: bool = False) -> None:
+        """Build the problem, and find where its packed numbers have the posture and the largest moves."""
+        settings = FullBody(attempts=1, max_steps=_STEPS, rest_step=_LAST_STEP)
+        if bounded:
+            settings = settings.replace(largest_move=1.0)
+        self.ik = problem = IK(ik.given, ik.goals, settings, tolerance=tolerance, root=ik.root)
+        self._scratch = new_scratch(problem.scratch_size)
+        solved = problem.reduced.variables
+        self.floats = problem.floats.copy()
+        self.params, self.moves, self._posture = (
+            table_of(problem.ints, self.floats, name) for name in ("params", "moves", "posture")
+        )
+        self._posture[:, REST_WEIGHT] = 1.0
+        self._numbers = np.flatnonzero(solved[:, BLOCK] == SCALAR)
+        self._turns = np.flatnonzero(solved[:, BLOCK] == TURN)
+        self._number_q = solved[self._numbers, BLOCK_Q].astype(np.int64)
+        self._turn_q = (solved[self._turns, BLOCK_Q, None] + np.arange(4)).astype(np.int64)
+        self._q = np.concatenate([self._number_q, self._turn_q.ravel()])
+
+    def solve(self, start: Array, posture: Array, table: Array) -> Array:
+        """Return the pose (nq,) that meets the goals as well as it can, and is nearest to the posture.
+
+        Args:
+            start: Joint values to start from, (nq,).
+            posture: Joint values of the posture, (nq,), which also has the joints that no goal needs.
+            table: Targets, (1, goals, 17).
+        """
+        problem = self.ik
+        self._posture[self._numbers, REST_Q] = posture[self._number_q]
+        self._posture[self._turns[:, None], REST_Q + np.arange(4)] = posture[self._turn_q]
+        row = problem.new_rows(1)
+        call = partial(problem.call, problem.ints, self.floats, table, start[None], row, self._scratch, COLD, 0)
+        problem.settled(call, table, None)
+        out = posture.copy()
+        out[self._q] = row[0, problem.places][self._q]
+        return problem.skeleton.follow(out)
+
+
+class Box:
+    """The goals of a tick inside the box of its steps.
+
+    The solver bounds how far each variable goes from its start. So it starts in the middle of the box.
+
+    Args:
+        ik: The problem.
+        tolerance: (position in length units, angle in radians) within which goals hold.
+        table: The axes of the body, see ``kernels.layout``.
+    """
+
+    def __init__(self, ik: IK, tolerance: tuple[float, float], table: Array) -> None:
+        """Build the problem."""
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.servo.tick import servo_centre
+
+        self._led = Led(ik, tolerance, bounded=True)
+        problem = self._led.ik
+        own, solved = problem.skeleton.tables.variables, problem.reduced.variables
+        self._half = np.empty(len(own))
+        none = np.zeros(0)
+        kernel = ready(servo_centre, *writable(own[:0]), table[:0], none, none, none, 1.0)
+        self._centre = partial(kernel, *writable(own), table)
+        order = {int(at): k for k, at in enumerate(own[:, BLOCK_Q])}
+        self._order = np.array([order[int(at)] for at in solved[:, BLOCK_Q]], np.int64)
+        lengths = (solved[:, BLOCK] == SCALAR) & (problem.reduced.limits[:, IS_ANGLE] == 0.0)
+        self._units = np.where(lengths, 1.0 / problem.reach, 1.0)
+
+    def refine(self, q: Array, wish: Array, table: Array, h: float) -> None:
+        """Change ``wish`` so that the goals are met as well as a tick allows, by their priorities.
+
+        Args:
+            q: Joint values now, (nq,).
+            wish: Joint values after the tick, as the joints would go, (nq,); changed in place.
+            table: Targets, (1, goals, 17).
+            h: Seconds.
+        """
+        led, centre = self._led, wish.copy()
+        self._centre(q, centre, self._half, h)
+        np.maximum(self._half[self._order] * self._units, 0.0, out=led.moves)
+        led.params[LARGEST_MOVE] = led.moves.min(initial=np.inf)
+        wish[:] = led.solve(centre, wish, table)

@@ -1,0 +1,223 @@
+"""The command of one tick: joint values, their motion, and what holds the body back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import numpy as np
+
+from synovia.ik import GoalError, Solution, Status
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.solution import length_text
+from synovia.kernels.layout import AT_ACCELERATION, AT_JERK, AT_POSITION, AT_VELOCITY, EMERGENCY, RECOVERING, STATUS
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array
+
+_REASONS: Final = {
+    AT_POSITION: "position",
+    AT_VELOCITY: "velocity",
+    AT_ACCELERATION: "acceleration",
+    AT_JERK: "jerk",
+    RECOVERING: "recovering",
+    EMERGENCY: "recovering",
+}
+_STAMPS: Final = {
+    "late": "A target of {!r} came later than its time; the body goes on to it smoothly.",
+    "too late": "A target of {!r} does not count: it came too late.",
+    "out of order": "A target of {!r} does not count: it is older than the last one.",
+}
+_ARRIVED: Final = 1e-9  # radians, length units: as near to the place where the body goes, it is there
+_STILL: Final = 1e-9  # per second
+_SHOWN: Final = 6  # most joints that a sentence names
+
+
+class Body(Protocol):
+    """The part of a servo that its commands need."""
+
+    skeleton: Skeleton
+
+    @property
+    def problem(self) -> CompiledProblem:
+        """The problem that is solved."""
+        ...
+
+    def errors_at(self, q: Array, table: Array) -> tuple[GoalError, ...]:
+        """Return the error of each goal at joint values q for these targets, (1, goals, 17)."""
+        ...
+
+    def solution_at(self, q: Array, table: Array, status: Status) -> Solution:
+        """Return joint values q as a solution for these targets, (1, goals, 17), with a status."""
+        ...
+
+    def status_of(self, row: Array) -> Status:
+        """Return why an answer, a row of results, misses its goals."""
+        ...
+
+    def way(self, q: Array, to: Array) -> Array:
+        """Return how far each variable goes from q to another pose, radians or length units."""
+        ...
+
+    def shifted(self, q: Array, offset: Array) -> Array:
+        """Return joint values (nq,) that are away from q by an offset of each axis."""
+        ...
+
+    def by_joint(self, values: Array) -> dict[str, int]:
+        """Return values by axis as values by joint, the largest of its axes, without zeros."""
+        ...
+
+
+class Command:
+    """What a body does in one tick of a ``Servo``. Its arrays are its own.
+
+    Attributes:
+        skeleton: The skeleton of the servo.
+        q: Joint values, (nq,).
+        velocity: Velocity since the tick before, (nv,), in the order of ``skeleton.dof_names``: radians or length units
+            per second; for rotations in the joint's own frame.
+        acceleration: Its change, (nv,), per second.
+        time: Time on the clock of the servo, seconds.
+        stamps: By goal, what was wrong with the time of its targets: "doubled", "out of order" or "too late" for one
+            that does not count, "late" for one that is reached later than at its time.
+
+    Example:
+        >>> import synovia as sy
+        >>> servo = sy.Servo(sy.bundled("arm7"), sy.PositionGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)
+        >>> command = servo.step((0.4, 0.1, 0.5))
+        >>> command.status.name, command.q.shape
+        ('LATE', (7,))
+    """
+
+    __slots__ = (
+        "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_wanted", "acceleration", "holding",
+        "q", "skeleton", "stamps", "time", "velocity",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        servo: Body,
+        q: Array,
+        velocity: Array,
+        acceleration: Array,
+        reasons: Array,
+        *,
+        table: Array,
+        row: Array | None,
+        wanted: Array,
+        offset: Array | None = None,
+        holding: str,
+        stamps: dict[str, str],
+        time: float,
+    ) -> None:
+        """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds.
+
+        ``offset`` is how far the robot is beside its commands, by axis.
+        """
+        self._servo, self._table, self._row, self._wanted, self._reasons = servo, table, row, wanted, reasons
+        self.skeleton: Skeleton = servo.skeleton
+        self.q, self.velocity, self.acceleration = q, velocity, acceleration
+        self.holding, self.stamps = holding, stamps
+        self.time, self._offset = time, offset
+        self._pose: Pose | None = None
+        self._errors: tuple[GoalError, ...] | None = None
+
+    @property
+    def pose(self) -> Pose:
+        """The pose at these joint values."""
+        if self._pose is None:
+            self._pose = Pose.trusted(self.skeleton, self.q.copy())
+        return self._pose
+
+    @property
+    def solution(self) -> Solution:
+        """These joint values as a solution, with its errors, and the status of the command."""
+        return self._servo.solution_at(self.q, self._table, self.status)
+
+    @property
+    def errors(self) -> tuple[GoalError, ...]:
+        """Error of each goal at these joint values, for the targets of this tick.
+
+        If ``Servo.measured`` has found that the robot is beside its commands, the errors are those of the robot.
+        """
+        if self._errors is None:
+            body = self.q if self._offset is None else self._servo.shifted(self.q, self._offset)
+            self._errors = self._servo.errors_at(body, self._table)
+        return self._errors
+
+    @property
+    def lag(self) -> GoalError:
+        """How far the body is behind its targets: the largest distance and the largest angle of all goals."""
+        if not self.errors:
+            return GoalError(0.0, 0.0)
+        return GoalError(max(error.position for error in self.errors), max(error.angle for error in self.errors))
+
+    @property
+    def missed(self) -> tuple[int, ...]:
+        """Indices of the goals that are not met at these joint values."""
+        ik = self._servo.problem
+        most, most_angle = ik.tolerance
+        own = [goal.own_tolerance or most for goal in ik.goals]
+        return tuple(i for i, error in enumerate(self.errors) if error.position > own[i] or error.angle > most_angle)
+
+    @property
+    def status(self) -> Status:
+        """``REACHED``, ``LATE`` on the way, ``HOLDING``, or why the goals cannot be reached, as in a ``Solution``."""
+        if self.holding:
+            return Status.HOLDING
+        if not self.missed:
+            return Status.REACHED
+        if self._row is None or not self._arrived or self._row[STATUS] == Status.REACHED:
+            return Status.LATE
+        return self._servo.status_of(self._row)
+
+    @property
+    def reached(self) -> bool:
+        """Whether every goal is met at these joint values."""
+        return not self.missed
+
+    def __bool__(self) -> bool:
+        """Return whether every goal is met at these joint values."""
+        return self.reached
+
+    @property
+    def _arrived(self) -> bool:
+        """Whether the body is where it goes, or stands still as near to that as its limits allow."""
+        left = np.abs(self._servo.way(self.q, self._wanted)).max(initial=0.0)
+        return bool(left <= _ARRIVED or np.abs(self.velocity).max(initial=0.0) <= _STILL)
+
+    @property
+    def limited(self) -> dict[str, str]:
+        """Which limit holds a joint back: "position", "velocity", "acceleration", "jerk", or "recovering"."""
+        return {joint: _REASONS[reason] for joint, reason in self._servo.by_joint(self._reasons).items()}
+
+    def explain(self) -> list[str]:
+        """Return sentences that say how far the body is behind, and why."""
+        status = self.status
+        lines = [self.holding or status.meaning]
+        if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
+            lines = Solution(self._servo.problem, self._row[None]).explain()
+        for limit in dict.fromkeys(_REASONS.values()):
+            joints = [joint for joint, reason in self.limited.items() if reason == limit]
+            if joints:
+                lines.append(_sentence(limit, joints))
+        lines += [_STAMPS[told].format(goal) for goal, told in self.stamps.items() if told in _STAMPS]
+        lag = self.lag
+        if status is Status.LATE:
+            away = length_text(lag.position, self.skeleton.meters_per_unit)
+            lines.append(f"The body is {away} and {math.degrees(lag.angle):.3g} deg behind its targets.")
+        return lines
+
+    def __repr__(self) -> str:
+        """Return status and lag on one line."""
+        away = length_text(self.lag.position, self.skeleton.meters_per_unit)
+        status = self.status.name.lower()
+        return f"<Command {status}; {away}, {math.degrees(self.lag.angle):.3g} deg behind at {self.time:.6g} s>"
+
+
+def _sentence(limit: str, joints: Sequence[str]) -> str:
+    """Return a sentence about joints that a limit holds back."""
+    named = ", ".join(joints[:_SHOWN]) + (f" and {len(joints) - _SHOWN} more" if len(joints) > _SHOWN else "")
+    if limit == "recovering":
+        return f"Recovering: the motion of {named} broke its limits; it slows down until it keeps them."
+    return f"At its limit of {limit}: {named}."

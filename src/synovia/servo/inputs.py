@@ -1,0 +1,367 @@
+"""From what users pass to the targets of one tick: time stamps, interpolation, twists, clutches and the filter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol, cast
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.compiled import CompiledProblem
+from synovia.kernels.layout import TRANSFORM_WIDTH
+from synovia.model.geometry import Array, Bools, as_numbers, is_number
+from synovia.servo.clutch import Clutch
+from synovia.servo.curve import Curve
+from synovia.servo.filter import OneEuro, TargetFilter
+from synovia.servo.live import LiveTargets
+from synovia.servo.twist import Drift, Twist
+
+_FARTHEST: Final = 60.0  # seconds ahead of the clock of the servo: a time stamp beyond is one of another clock
+_SOON: Final = 0.5  # part of the lag in which a late target is reached
+_NEAR: Final = 1e-6  # length of a direction that is none
+LATE: Final = "late"
+TOO_LATE: Final = "too late"
+DOUBLED: Final = "doubled"
+UNORDERED: Final = "out of order"
+
+
+@dataclass(frozen=True)
+class News:
+    """What users pass in one tick, read and checked, but not yet taken."""
+
+    table: Array  # (1, goals, 17)
+    given: Bools
+    twists: Mapping[int, Twist]
+    at: float | None
+
+
+class Moving(Protocol):
+    """The part of a servo that its inputs need."""
+
+    late: Literal["deviate", "slow"]
+
+    def check_targets(self, table: Array) -> None:
+        """Refuse targets (1, goals, 17) that cannot be used."""
+        ...
+
+    def stop_places(self) -> Array:
+        """Return the places (goals, 16) of all goals where the body stops if it brakes now."""
+        ...
+
+    def axes_of(self, frame: str) -> Array:
+        """Return the rotation (3, 3) of a joint, link or site now."""
+        ...
+
+    def lead_time(self) -> float:
+        """Return the seconds that a twist may be ahead of the body."""
+        ...
+
+    def let_go(self, goals: Bools, why: str) -> None:
+        """Let goals brake and keep the places where they stop."""
+        ...
+
+
+class Inputs:
+    """The inputs of a servo.
+
+    Args:
+        ik: The problem.
+        live: The targets as they are now.
+        body: What moves.
+        lag: Seconds from a target's time until it is reached.
+        noise: The filter of targets, or None.
+        timeout: Seconds after which a target is too late.
+    """
+
+    def __init__(
+        self, ik: CompiledProblem, live: LiveTargets, body: Moving, *, lag: float, noise: OneEuro | None, timeout: float
+    ) -> None:
+        """Begin without any."""
+        self._ik, self._live, self._body = ik, live, body
+        self._lag, self._noise, self._timeout = lag, noise, timeout
+        self._clutches: dict[int, Clutch] = {}
+        self._keys = [goal.label for goal in ik.goals]
+        takes = [i for i, goal in enumerate(ik.goals) if goal.takes]
+        self._only = takes[0] if len(takes) == 1 else None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all targets. Clutches stay as they are, but begin anew."""
+        n = len(self._ik.goals)
+        self._none = np.zeros(n, bool)
+        self._curves: dict[int, Curve] = {}
+        self._drifts: dict[int, Drift] = {}
+        self._stamps = np.full(n, -np.inf)
+        self._scheduled: dict[int, float] = {}  # goals with new targets ahead, and when the last one is
+        self._filter = None if self._noise is None else TargetFilter(self._noise, n, self._ik.reach)
+        self._told: dict[str, str] = {}
+        self.told: dict[str, str] = {}
+        for clutch in self._clutches.values():
+            clutch.begin()
+
+    def forget(self, goals: Bools) -> None:
+        """Forget what some goals do from now on."""
+        if self._filter is not None:
+            self._filter.forget(goals)
+        for g in np.flatnonzero(goals).tolist():
+            self._curves.pop(g, None)
+            self._drifts.pop(g, None)
+            self._scheduled.pop(g, None)
+
+    def clutch(self, goal: Any, scale: Any) -> Clutch:
+        """Return a new clutch for a goal, released.
+
+        Raises:
+            InputError: If the factors cannot be used, or the goal takes no target that moves.
+            UnknownNameError: If there is no such goal.
+        """
+        g = self._goal(goal, "clutch")
+        mask = np.zeros(len(self._keys), bool)
+        mask[g] = True
+        why = f"Holding: the clutch of {self._keys[g]!r} is released."
+        clutch = Clutch(scale, lambda: self._body.let_go(mask, why))
+        if g in self._clutches or self._live.seen[g] > -np.inf:
+            self._body.let_go(mask, why)
+        self._clutches[g] = clutch
+        return clutch
+
+    def _goal(self, key: Any, what: str) -> int:
+        """Return the index of a goal whose target may move.
+
+        Raises:
+            InputError: If it may not.
+            UnknownNameError: If there is no such goal.
+        """
+        g = self._ik.writer.goal_of(key, POSITION | ROTATION)
+        self._check_moves(g, what)
+        return g
+
+    def _check_moves(self, g: int, what: str) -> None:
+        """Check that the target of goal g may move.
+
+        Raises:
+            InputError: If it may not.
+        """
+        goal = self._ik.goals[g]
+        if not goal.takes or goal.vector != "position":
+            raise InputError(f"{what} of {goal.label!r}", value=goal, expected="a goal with a position or a rotation")
+
+    def read(self, targets: Any, at: Any, now: float) -> News | None:
+        """Read what a tick passes, without a change.
+
+        Raises:
+            InputError: If a target or its time cannot be used.
+            UnknownNameError: If a target belongs to no goal.
+        """
+        if at is not None:
+            at = _time("at", at)
+            if at > now + _FARTHEST:
+                raise InputError(
+                    "at", value=at, expected=f"a time on the clock of the servo, which stands at {now:.6g} s",
+                    hint="Servo.reset(time=...) sets it",
+                )  # fmt: skip
+        if targets is None:
+            return None
+        twists: dict[int, Twist] = {}
+        if isinstance(targets, Twist):
+            if self._only is None:
+                raise InputError("targets", value=targets, expected="a dict from joints or goals to their targets")
+            self._add(twists, self._only, targets)
+            targets = {}
+        elif isinstance(targets, Mapping):
+            mapping = cast("Mapping[Any, Any]", targets)
+            moving = {key: value for key, value in mapping.items() if type(value) is Twist}
+            if moving:
+                for key, twist in moving.items():
+                    self._add(twists, self._goal(key, "twist"), twist)
+                targets = {key: value for key, value in mapping.items() if key not in moving}
+        if twists and not targets:
+            return News(self._live.table, np.zeros(len(self._keys), bool), twists, at)
+        table, given = self._live.read(targets)
+        return News(table, given, twists, at)
+
+    def _add(self, twists: dict[int, Twist], g: int, twist: Twist) -> None:
+        """Check a twist of goal g, and add it.
+
+        Raises:
+            InputError: If the goal cannot follow it.
+            UnknownNameError: If its frame does not exist.
+        """
+        self._check_moves(g, "twist")
+        goal = self._ik.goals[g]
+        for part, name, kind in ((POSITION, "linear", "position"), (ROTATION, "angular", "rotation")):
+            if not goal.takes & part and getattr(twist, name).any():
+                raise InputError(
+                    f"{name} part of the twist of {goal.label!r}", value=getattr(twist, name).tolist(),
+                    expected=f"zero for a goal without a {kind}", hint=f"the goal is {goal!r}",
+                )  # fmt: skip
+        if twist.frame == "local" and goal.joint is None:
+            raise InputError(
+                f"frame of the twist of {goal.label!r}", value="local", expected="'world' or a joint's name"
+            )
+        if twist.frame not in ("world", "local"):
+            self._body.axes_of(twist.frame)
+        twists[g] = twist
+
+    def schedule(self, targets: Any, times: Any, blend: Any, now: float) -> None:
+        """Replace the targets ahead, see ``Servo.schedule``.
+
+        Raises:
+            InputError: If a target or a time cannot be used.
+            UnknownNameError: If a target belongs to no goal.
+        """
+        tables, given = self._live.read_many(targets)
+        times = as_numbers(times, (len(tables),), "times")
+        if not (np.diff(times) > 0.0).all():
+            raise InputError("times", value=times.tolist(), expected="times that increase")
+        if not is_number(blend) or not 0.0 <= blend < math.inf:
+            raise InputError("blend", value=blend, expected="seconds, 0 or more")
+        for g in np.flatnonzero(given).tolist():
+            if g in self._clutches:
+                raise InputError(f"targets of {self._keys[g]!r}", expected="those of a goal without a clutch")
+        first = int(np.searchsorted(times, now, side="right"))
+        for g in np.flatnonzero(given).tolist():
+            if first:
+                self._told[self._keys[g]] = LATE if first < len(times) else TOO_LATE
+            if first == len(times):
+                continue
+            frames = tables[first - 1 if first else 0 :, g, :TRANSFORM_WIDTH].reshape(-1, 4, 4)
+            samples = list(zip(times[first - 1 if first else 0 :].tolist(), frames, strict=True))
+            curve = self._curves.setdefault(g, Curve(self._frame(self._live.table, g), now))
+            curve.replace(samples, now, now + float(blend), stops=True)
+            self._drifts.pop(g, None)
+            self._scheduled[g] = float(times[-1])
+
+    @staticmethod
+    def _frame(table: Array, g: int) -> Array:
+        """Return the target of goal g in a table, (4, 4), as a view."""
+        return table[0, g, :TRANSFORM_WIDTH].reshape(4, 4)
+
+    def take(self, news: News | None, now: float, h: float) -> tuple[Array | None, Bools]:
+        """Return the targets at the end of a tick, None if none is new, and which goals have got new ones.
+
+        Args:
+            news: What the tick passes.
+            now: Time at its end, seconds.
+            h: How long it takes, seconds.
+        """
+        self.told, self._told = self._told, {}
+        table, fresh = (None, self._none) if news is None else (news.table, news.given)
+        if news is not None and (news.twists or news.at is not None or self._works):
+            table, fresh = self._taken(news, now, h)
+        if self._scheduled:
+            fresh = fresh.copy()
+            fresh[list(self._scheduled)] = True
+        if not fresh.any():
+            table = None
+        elif table is None:
+            table = self._live.table
+        if self._curves or self._drifts:
+            table = self._moved(table, now, h)
+        return table, fresh
+
+    def seen(self, goals: Bools, now: float) -> None:
+        """Record that some goals have new targets now."""
+        self._live.seen[goals] = now
+        for g, end in self._scheduled.items():
+            self._live.seen[g] = max(end, now)
+        self._scheduled.clear()
+
+    @property
+    def _works(self) -> bool:
+        """Whether targets are not simply taken as they are."""
+        return bool(self._lag or self._filter is not None or self._clutches or self._curves or self._drifts)
+
+    def _taken(self, news: News, now: float, h: float) -> tuple[Array, Bools]:
+        """Take the targets of a tick: return the table with those that count at once, and which goals have new ones."""
+        table, given = news.table.copy(), news.given.copy()
+        if given.any():
+            self._body.check_targets(table)
+        for g in np.flatnonzero(given).tolist():
+            if not self._in_time(g, news.at, now, h) or not self._coupled(g, self._frame(table, g)):
+                table[0, g], given[g] = self._live.table[0, g], False
+        if self._filter is not None:
+            self._filter.apply(table, given, now if news.at is None else news.at)
+        for g in np.flatnonzero(given).tolist():
+            self._drifts.pop(g, None)
+            knot = (now if news.at is None else news.at) + self._lag
+            if self._lag == 0.0 and knot <= now:
+                self._curves.pop(g, None)
+                continue
+            curve = self._curves.setdefault(g, Curve(self._frame(self._live.table, g), now - h))
+            if news.at is not None and news.at > now:
+                self._scheduled[g] = news.at
+            curve.append(max(knot, now + _SOON * self._lag), self._frame(table, g), now - h)
+            table[0, g, :TRANSFORM_WIDTH] = self._live.table[0, g, :TRANSFORM_WIDTH]
+        for g, twist in news.twists.items():
+            if self._in_time(g, news.at, now, h) and (g not in self._clutches or self._clutches[g].engaged):
+                self._turn_to(g, twist)
+                given[g] = True
+        return table, given
+
+    def _turn_to(self, g: int, twist: Twist) -> None:
+        """Let the target of goal g follow a twist."""
+        self._curves.pop(g, None)
+        if g not in self._drifts:
+            self._drifts[g] = Drift(self._ik.reach, self._body.axes_of, brakes=self._body.late == "deviate")
+        goal, frame = self._ik.goals[g], twist.frame
+        if frame == "local" and not goal.takes & ROTATION and goal.joint is not None:
+            frame = goal.joint  # the target has no axes
+        self._drifts[g].follow(twist, frame)
+
+    def _in_time(self, g: int, at: float | None, now: float, h: float) -> bool:
+        """Return whether a target with this time stamp counts, and tell what is wrong with it."""
+        if at is None:
+            return True
+        last, key = float(self._stamps[g]), self._keys[g]
+        if at <= last:
+            self.told[key] = DOUBLED if at == last else UNORDERED
+            return False
+        self._stamps[g] = at
+        if at + self._lag + self._timeout < now:
+            self.told[key] = TOO_LATE
+            return False
+        if self._lag > 0.0 and at + self._lag < now - h:
+            self.told[key] = LATE
+        return True
+
+    def _coupled(self, g: int, frame: Array) -> bool:
+        """Turn the place of a controller into a target, if goal g has a clutch; return whether there is a target."""
+        clutch = self._clutches.get(g)
+        if clutch is None:
+            return True
+        if clutch.engaged:
+            clutch.apply(frame, self._frame(self._live.table, g))
+        return clutch.engaged
+
+    def _moved(self, table: Array | None, now: float, h: float) -> Array | None:
+        """Return the targets with those that move without new ones, at the end of a tick."""
+        curves = {g: curve for g, curve in self._curves.items() if curve.moves}
+        drifts = {g: drift for g, drift in self._drifts.items() if drift.moves}
+        if not curves and not drifts:
+            return table
+        table = (self._live.table if table is None else table).copy()
+        for g, curve in curves.items():
+            frame = curve.at(now)
+            if self._ik.goals[g].vector != "direction" or np.abs(frame[:3, 3]).max() > _NEAR:
+                self._frame(table, g)[:] = frame
+        if drifts:
+            stops, lead = self._body.stop_places(), self._body.lead_time()
+            for g, drift in drifts.items():
+                drift.advance(self._frame(table, g), h, lead, stops[g].reshape(4, 4))
+        return table
+
+
+def _time(name: str, value: Any) -> float:
+    """Return a time, seconds.
+
+    Raises:
+        InputError: If it is no finite number.
+    """
+    if not is_number(value) or not math.isfinite(value):
+        raise InputError(name, value=value, expected="seconds")
+    return float(value)

@@ -1,0 +1,202 @@
+"""Limits of motion: from what users give to one number for each axis of the kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.kernels.layout import (
+    AXIS_WIDTH,
+    BLOCK,
+    BLOCK_COLUMN,
+    BLOCK_Q,
+    FIRST_Q,
+    IS_ANGLE,
+    SCALAR,
+    TOP_ACCELERATION,
+    TOP_JERK,
+    TOP_SPEED,
+)
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, Bools, as_numbers, is_number
+from synovia.model.tables import Ints
+
+_SHARE: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
+_INSCRIBED: Final = 3.0**-0.5  # half an edge of the cube in the unit ball: then the norm of three components keeps 1
+_MOST: Final = 1e12  # largest limit
+_SHOWN: Final = 6  # most joints that a message names
+_UNUSED: Final = 1.0  # of a joint that the solver does not move
+_UNITS: Final = {
+    "velocity": "per s", "acceleration": "per s²", "jerk": "per s³", "following_error": "radians or length units",
+}  # fmt: skip
+
+
+class Axes:
+    """The axes of a body: one for each number that moves, three for each rotation.
+
+    Args:
+        skeleton: The skeleton that is solved.
+        moving: Rows of it that the solver moves.
+        reach: Length scale of the problem, length units.
+
+    Attributes:
+        table: The state of all axes, (n, AXIS_WIDTH); see ``kernels.layout``.
+        joints: Joint of each axis, rows of the skeleton.
+        lengths: Whether each axis has a length, no angle.
+        axis: Axis of each velocity of the skeleton; ``factor`` is that of a mimic joint.
+    """
+
+    def __init__(self, skeleton: Skeleton, moving: Any, reach: float) -> None:
+        """Collect the axes of all variables."""
+        t = skeleton.tables
+        self._skeleton, self._reach, self._moving = skeleton, reach, {int(row) for row in moving}
+        sizes = np.where(t.variables[:, BLOCK] == SCALAR, 1, 3)
+        self.variable = np.repeat(np.arange(len(sizes)), sizes)
+        self.joints: Ints = t.owner[self.variable]
+        self.table = np.zeros((len(self.joints), AXIS_WIDTH))
+        firsts = np.cumsum([0, *sizes])[:-1]
+        part = np.arange(len(self.joints)) - firsts[self.variable]
+        column = t.variables[self.variable, BLOCK_COLUMN] + part
+        free = np.array([joint.kind is Kind.FREE for joint in skeleton.joints], bool)
+        scalar = t.variables[self.variable, BLOCK] == SCALAR
+        self._norm: Bools = ~scalar | free[self.joints]  # its limit is one of a norm of three
+        self.lengths: Bools = scalar & (t.limits[self.variable, IS_ANGLE] == 0.0)
+        self.axis = np.zeros(len(skeleton.dof_names), np.int64)  # of each velocity of the skeleton
+        self.factor = np.ones(len(self.axis))
+        self.axis[column] = np.arange(len(column))
+        row_at = {
+            int(at): row for row, at in enumerate(t.ints[:, FIRST_Q].tolist()) if skeleton.joints[row].kind.q_size
+        }
+        first_of = {int(t.variables[k, BLOCK_Q]): int(firsts[k]) for k in range(len(firsts))}
+        own = np.cumsum([0, *(joint.kind.v_size for joint in skeleton.joints)])
+        self._followers: list[tuple[int, int, float]] = []  # row of the follower, axis of its leader, ratio
+        for (follower, leader), ratio in zip(t.followers.tolist(), t.coupling[:, 0].tolist(), strict=True):
+            row = row_at[follower]
+            self.axis[own[row]], self.factor[own[row]] = first_of[leader], ratio
+            self._followers.append((row, first_of[leader], ratio))
+
+    def set_limits(self, velocity: Any, acceleration: Any, jerk: Any) -> None:
+        """Write the limits into the table; see ``Servo``.
+
+        Raises:
+            InputError: If a limit cannot be used, or a joint that moves has none.
+            UnknownNameError: If a joint does not exist.
+        """
+        table = self.table.copy()
+        table[:, TOP_SPEED] = self._limit("velocity", velocity)
+        table[:, TOP_ACCELERATION] = self._limit("acceleration", acceleration)
+        table[:, TOP_JERK] = np.inf if jerk is None else self._limit("jerk", jerk)
+        self.table[:] = table
+
+    def _limit(self, name: str, given: Any) -> Array:
+        """Return a limit of all axes.
+
+        Raises:
+            InputError: If it cannot be used, or is missing for a joint that moves.
+        """
+        rows = self.pairs(name, given)
+        self._check_complete(name, rows)
+        out = rows[self.joints, self.lengths.astype(np.int64)]
+        out[np.isnan(out)] = _UNUSED
+        for row, axis, ratio in self._followers:
+            if ratio != 0.0 and not np.isnan(rows[row, 0]):
+                out[axis] = min(out[axis], rows[row, 0] / abs(ratio))
+        return np.where(self._norm, _INSCRIBED * out, out)
+
+    def pairs(self, name: str, given: Any) -> Array:
+        """Return a limit of all joints, (joints, 2): of turns and of lengths, NaN where there is none.
+
+        Raises:
+            InputError: If it cannot be used.
+            UnknownNameError: If a joint does not exist.
+        """
+        skeleton = self._skeleton
+        rows = np.full((len(skeleton), 2), np.nan)
+        scales = np.array([(1.0, self._reach if joint.kind is Kind.FREE else 1.0) for joint in skeleton.joints])
+        if given is None or isinstance(given, Mapping | str):
+            share = 1.0 if not isinstance(given, str) else _share(name, given)
+            if name == "velocity":
+                for row, joint in enumerate(skeleton.joints):
+                    rows[row] = np.nan if joint.velocity is None else share * joint.velocity
+            given = {} if given is None or isinstance(given, str) else cast("Mapping[Any, Any]", given)
+            for row, value in skeleton.by_row(given, name).items():
+                rows[row] = scales[row] * _pair(value, name, f"{name} of {skeleton.joint_names[row]!r}")
+        else:
+            rows[:] = scales * _pair(given, name, name)
+        return rows
+
+    def _check_complete(self, name: str, rows: Array) -> None:
+        """Check that every joint that moves has a limit.
+
+        Raises:
+            InputError: If one has none; the message names it.
+        """
+        there = [int(row) for row in dict.fromkeys(self.joints.tolist()) if row in self._moving]
+        missing = [self._skeleton.joint_names[row] for row in there if np.isnan(rows[row]).any()]
+        if missing:
+            shown = ", ".join(repr(joint) for joint in missing[:_SHOWN]) + ", …" * (len(missing) > _SHOWN)
+            where = "the file has none for" if name == "velocity" else "there is none for"
+            raise InputError(
+                name, expected=f"a limit for every joint that moves; {where} {shown}", hint=f"pass {name}=number"
+            )
+
+    def by_column(self, column: int) -> Array:
+        """Return a column of the table as velocities of the skeleton, (nv,)."""
+        return self.table[self.axis, column] * self.factor
+
+    def of_velocity(self, velocity: Any) -> Array:
+        """Return the velocity of each axis from velocities (nv,) of the skeleton, or by joint.
+
+        Raises:
+            InputError: If they cannot be used.
+        """
+        skeleton = self._skeleton
+        size = len(self.axis)
+        if isinstance(velocity, Mapping):
+            full = np.zeros(size)
+            for row, value in skeleton.by_row(cast("Mapping[Any, Any]", velocity), "velocity").items():
+                first, _ = skeleton.dof_columns[row]
+                count = skeleton.joints[row].kind.v_size
+                full[first : first + count] = as_numbers(value, () if count == 1 else (count,), "velocity")
+        else:
+            full = as_numbers(velocity, (size,), "velocity")
+        out = np.zeros(len(self.joints))
+        own = self.factor == 1.0
+        out[self.axis[own]] = full[own]
+        return out
+
+
+def _share(name: str, given: str) -> float:
+    """Return a share of the file's limits, such as "30%".
+
+    Raises:
+        InputError: If it is none, or the file has no such limits.
+    """
+    match = _SHARE.fullmatch(given)
+    if match is None or not 0.0 < float(match[1]) <= 100.0:
+        raise InputError(name, value=given, expected="a number, numbers by joint, or a share such as '30%'")
+    if name != "velocity":
+        raise InputError(name, value=given, expected="a number, or numbers by joint", hint="files have velocities only")
+    return float(match[1]) / 100.0
+
+
+def _pair(value: Any, name: str, what: str) -> Array:
+    """Return a limit as (of turns, of lengths).
+
+    Raises:
+        InputError: If it is not positive.
+    """
+    unit = _UNITS[name]
+    if is_number(value):
+        value = (value, value)
+    elif not isinstance(value, list | tuple | np.ndarray):
+        raise InputError(what, value=value, expected=f"a number above 0, {unit}")
+    value = cast("Any", value)
+    pair = as_numbers(value, (2,), what)
+    if not ((pair > 0.0) & (pair <= _MOST)).all():
+        raise InputError(what, value=value, expected=f"above 0 and at most {_MOST:g}, {unit}")
+    return pair

@@ -1,0 +1,113 @@
+"""Targets as they come: which goals have one, which keep their place, and which have lost theirs."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import new_scratch
+from synovia.kernels.layout import GIVEN, TRANSFORM_WIDTH
+from synovia.model.geometry import Array, Bools
+
+_NEVER: Final = -np.inf  # when a goal without a target has got one
+
+
+class LiveTargets:
+    """The targets of all goals, as they are now.
+
+    Args:
+        ik: The problem.
+
+    Attributes:
+        table: The targets, (1, goals, 17); a new array whenever they change.
+        seen: Time of the last target of each goal, -inf for goals that never had one.
+    """
+
+    def __init__(self, ik: CompiledProblem) -> None:
+        """Begin with the goals' own targets."""
+        self._ik = ik
+        self._takes = np.array([goal.takes for goal in ik.goals], np.int64)
+        self.takes: Bools = self._takes > 0  # goals that take a target
+        self._own = ik.writer.own
+        self._own_given = self._own[0, :, GIVEN].astype(np.int64)
+        self._workspace = ik.writer.workspace(new_scratch(0x20))
+        self.anchored: Bools = (self._takes & ~self._own_given) > 0  # goals that keep a part of the place of the reset
+        self.table = self._own.copy()
+        self.seen = np.full(len(ik.goals), _NEVER)
+
+    def reset(self, places: Array) -> None:
+        """Forget all targets; goals without their own keep these places, (goals, 16)."""
+        self.table = self._own.copy()
+        self.seen[:] = _NEVER
+        self.keep(self.anchored, places)
+
+    def keep(self, goals: Bools, places: Array) -> None:
+        """Give some goals a target: their places, (goals, 16)."""
+        self.table = self.placed(goals, places)
+
+    def placed(self, goals: Bools, places: Array) -> Array:
+        """Return the table in which some goals have these places, (goals, 16), as targets."""
+        table = self.table.copy()
+        table[0, goals, :TRANSFORM_WIDTH] = places[goals]
+        table[0, goals, GIVEN] = self._takes[goals]
+        return table
+
+    def unanchored(self, goals: Bools) -> Array:
+        """Return the table in which these goals have no target, so that a solver keeps them where they are."""
+        table = self.table.copy()
+        table[0, goals, GIVEN] = 0.0
+        return table
+
+    def read(self, targets: Any) -> tuple[Array, Bools]:
+        """Return the table with some new targets, and which goals have one.
+
+        Args:
+            targets: As in ``IK.solve``.
+
+        Raises:
+            InputError: If a target cannot be used.
+            UnknownNameError: If it belongs to no goal.
+        """
+        workspace = self._workspace
+        self._ik.writer.fill(targets, workspace)
+        new = workspace.table[0]
+        if workspace.all_given:
+            given = self._takes > 0
+        else:
+            given = (new[:, GIVEN] != self._own_given) | (
+                new[:, :TRANSFORM_WIDTH] != self._own[0, :, :TRANSFORM_WIDTH]
+            ).any(1)
+        table = self.table.copy()
+        self.merge(table[0], new, given)
+        return table, given
+
+    def read_many(self, targets: Any) -> tuple[Array, Bools]:
+        """Return the tables (K, goals, 17) with some targets one after the other, and which goals have them.
+
+        Raises:
+            InputError: If a target cannot be used.
+            UnknownNameError: If it belongs to no goal.
+        """
+        writer = self._ik.writer
+        many = writer.table_of_many(targets)
+        writer.settle_or_refuse(many, targets, many=True)
+        given = ((many != self._own).any(2)).any(0)
+        out = np.repeat(self.table, len(many), axis=0)
+        for table, new in zip(out, many, strict=True):
+            self.merge(table, new, given)
+        return out, given
+
+    @staticmethod
+    def merge(table: Array, new: Array, given: Bools) -> None:
+        """Write the given parts of new targets of some goals into a table, both (goals, 17)."""
+        for g in np.flatnonzero(given).tolist():
+            frame, parts = table[g, :TRANSFORM_WIDTH].reshape(4, 4), int(new[g, GIVEN])
+            source = new[g, :TRANSFORM_WIDTH].reshape(4, 4)
+            if parts & POSITION:
+                frame[:3, 3] = source[:3, 3]
+            if parts & ROTATION:
+                frame[:3, :3] = source[:3, :3]
+            table[g, GIVEN] = float(int(table[g, GIVEN]) | parts)

@@ -1,0 +1,158 @@
+"""What the robot reports: how far it is from its commands, and what of that the commands take into account.
+
+A command continues the commands before it, never a measurement: so noise and delay of a measurement cannot break a
+limit. Goals, however, are meant for the robot as it is. If it stands beside its commands, because it sags or is badly
+calibrated, the joint values that are commanded are corrected by the same difference. The difference is learned slowly,
+and only while the commands stand still, since a robot that moves is behind its commands anyway.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.kernels.layout import AXIS_VELOCITY, BLOCK, BLOCK_Q, SCALAR, TOP_SPEED
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array, Bools, as_numbers, times_exp
+from synovia.model.tables import Ints
+from synovia.servo.limits import Axes
+
+WINDOW: Final = 0.2  # default of ``following_error``, radians or length units
+_SECONDS: Final = 0.5  # time constant of the filter that learns the difference
+_SHARE: Final = 0.5  # most of the window that is corrected: a robot that is blocked is not pushed without end
+_STILL: Final = 0.01  # part of the top speed below which the commands stand still
+_DEAD: Final = 2e-4  # radians, reaches: smaller changes of the difference are noise
+
+
+class Feedback:
+    """The difference between measured and commanded joint values.
+
+    Args:
+        skeleton: The skeleton that moves.
+        axes: Its axes.
+        reach: Length scale of the problem, length units.
+        window: How far a measurement may be away, as ``following_error`` of ``Servo``.
+        way: Returns how far each axis goes from one pose to another.
+        winding: Places in q of hinges whose values may be whole turns apart.
+
+    Raises:
+        InputError: If the window cannot be used.
+        UnknownNameError: If it names a joint that does not exist.
+
+    Attributes:
+        far: A sentence about a joint that is too far from its command, or "".
+        offset: What is corrected, by axis; None for nothing.
+    """
+
+    def __init__(
+        self, skeleton: Skeleton, axes: Axes, reach: float, window: Any, *, way: Callable[[Array, Array], Array],
+        winding: Ints,
+    ) -> None:  # fmt: skip
+        """Find the window of each axis."""
+        self._skeleton, self._axes, self._way = skeleton, axes, way
+        t = skeleton.tables
+        self._scalar: Bools = t.variables[:, BLOCK] == SCALAR
+        self._at: list[int] = t.variables[:, BLOCK_Q].tolist()
+        rows = axes.pairs("following_error", window)
+        rows = np.where(np.isnan(rows), axes.pairs("following_error", WINDOW), rows)
+        lengths = axes.lengths.astype(np.int64)
+        self._window = rows[axes.joints, lengths]
+        self._group = 2 * axes.joints.astype(np.int64) + lengths  # numbers whose norm counts, as one window does
+        self._dead = np.where(axes.lengths, _DEAD * reach, _DEAD)
+        self._winding = winding
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all measurements."""
+        self.far = ""
+        self.offset: Array | None = None
+        self._smooth = np.zeros(len(self._window))
+        self._time: float | None = None
+
+    def of(self, given: Any, q: Array, as_pose: Callable[[Any], Pose]) -> Array:
+        """Return the measured joint values (nq,); for joints that are not given, those that are expected.
+
+        Args:
+            given: What the user passed.
+            q: Commanded joint values, (nq,).
+            as_pose: Checks joint values.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a joint does not exist.
+        """
+        if isinstance(given, str):
+            raise InputError("measured", value=given, expected="a pose, joint values, or joint values by joint")
+        if isinstance(given, Pose | Mapping):
+            found = as_pose(given)
+        else:
+            found = as_pose(as_numbers(given, (self._skeleton.nq,), "measured"))
+        if not isinstance(given, Mapping):
+            return found.q.copy()
+        out = self.body(q).copy()
+        for row in self._skeleton.by_row(cast("Mapping[Any, Any]", given), "measured"):
+            where = self._skeleton.q_slice(row)
+            out[where] = found.q[where]
+        return self._skeleton.follow(out)
+
+    def read(self, q: Array, measured: Array, time: float) -> None:
+        """Take a measurement (nq,) into account, for commanded joint values q (nq,) at a time, seconds."""
+        at = self._winding
+        measured[at] -= 2.0 * math.pi * np.round((measured[at] - q[at]) / (2.0 * math.pi))
+        apart = self._way(q, measured)
+        sizes = np.sqrt(np.bincount(self._group, weights=apart**2))[self._group]
+        worst = int(np.argmax(sizes / self._window)) if len(sizes) else 0
+        before, self._time = self._time, time
+        if len(sizes) and sizes[worst] > self._window[worst]:
+            self.far = self._sentence(worst, q, measured, float(sizes[worst]))
+            return
+        self.far = ""
+        table = self._axes.table
+        if (np.abs(table[:, AXIS_VELOCITY]) > _STILL * table[:, TOP_SPEED]).any():
+            return
+        dt = 0.0 if before is None else time - before
+        most = _SHARE * self._window
+        factor = np.minimum(1.0, most / np.maximum(sizes, 1e-300))
+        self._smooth += (1.0 - math.exp(-dt / _SECONDS)) * (factor * apart - self._smooth)
+        old = np.zeros(len(most)) if self.offset is None else self.offset
+        new = np.abs(self._smooth - old) > self._dead
+        if new.any():
+            self.offset = np.where(new, self._smooth, old)
+
+    def _sentence(self, axis: int, q: Array, measured: Array, apart: float) -> str:
+        """Return a sentence about the joint of an axis, which is too far from its command."""
+        skeleton, row = self._skeleton, int(self._axes.joints[axis])
+        where = skeleton.q_slice(row)
+        unit = "length units" if self._axes.lengths[axis] else "rad"
+        values = [", ".join(f"{value:.4g}" for value in one[where].tolist()) for one in (measured, q)]
+        if where.stop - where.start > 1:
+            values = [f"({value})" for value in values]
+        return (
+            f"Holding: joint {skeleton.joint_names[row]!r} is measured at {values[0]} and commanded {values[1]};"
+            f" that is {apart:.3g} {unit} apart, more than the following error of {self._window[axis]:.3g}. The next"
+            " target after a measurement within it goes on."
+        )
+
+    def body(self, q: Array) -> Array:
+        """Return where the robot is expected, (nq,), for commanded joint values."""
+        return q if self.offset is None else self.shifted(q, self.offset)
+
+    def command(self, q: Array) -> Array:
+        """Return the joint values to command, (nq,), so that the robot is expected at q."""
+        return q if self.offset is None else self.shifted(q, -self.offset)
+
+    def shifted(self, q: Array, offset: Array) -> Array:
+        """Return joint values (nq,) that are away from q by an offset of each axis."""
+        out, i = q.copy(), 0
+        for at, scalar in zip(self._at, self._scalar.tolist(), strict=True):
+            if scalar:
+                out[at] += offset[i]
+                i += 1
+            else:
+                out[at : at + 4] = times_exp(q[at : at + 4], offset[i : i + 3])
+                i += 3
+        return self._skeleton.follow(out)

@@ -1,0 +1,702 @@
+"""``Servo``: a body that follows live targets and keeps its limits in every tick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from synovia.arguments import ChecksArguments, check_kind
+from synovia.errors import InputError
+from synovia.facade import IK
+from synovia.goals import Goal
+from synovia.ik import GoalError, Solution, Status
+from synovia.ik.compiled import Start
+from synovia.ik.interrupts import clear, new_scratch, set_deadline
+from synovia.ik.targets import Target, Targets
+from synovia.kernels.layout import (
+    ADVANCE,
+    ATTEMPTS,
+    AXIS_ACCELERATION,
+    AXIS_VELOCITY,
+    BLOCK,
+    BLOCK_Q,
+    COLD,
+    IS_ANGLE,
+    LEADER,
+    LOWER,
+    MAX_STEPS,
+    MISSED,
+    PATIENCE,
+    PROPOSE,
+    REASON,
+    SCALAR,
+    STATUS,
+    STOP,
+    TOLERANCE,
+    TOLERANCE_ANGLE,
+    TOP_ACCELERATION,
+    TOP_JERK,
+    TOP_SPEED,
+    TRANSFORM_WIDTH,
+    UPPER,
+)
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, Bools, is_number, rotation_between
+from synovia.model.root import Root
+from synovia.model.tables import Ints, writable
+from synovia.servo.clutch import Clutch
+from synovia.servo.command import Command
+from synovia.servo.filter import OneEuro
+from synovia.servo.inputs import Inputs
+from synovia.servo.limits import Axes
+from synovia.servo.live import LiveTargets
+from synovia.servo.measured import WINDOW, Feedback
+from synovia.servo.path import Path, between
+from synovia.servo.twist import Twist
+from synovia.servo.way import Way
+from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
+
+LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
+_SEARCHES: Final = frozenset(4**k for k in range(1, 16))  # missed ticks after which another answer is looked for
+_FAR: Final = 1.0  # radians, length units: an answer that is farther from the last one may be on another branch
+_PRECISION: Final = 0.1  # part of the tolerance to which a tick is solved, so that slow targets are followed smoothly
+_PARTS: Final = 8  # of the way of the targets, solved one after the other
+_FEW_STEPS: Final = 20  # of a full body in a tick; the next one goes on
+_BEHIND: Final = 1e-9  # radians, length units: a body that is farther from where it is led cannot follow
+_PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
+_MARGIN: Final = 10  # ticks
+_TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
+_LOST: Final = "Holding: no target has come for longer than the timeout; the next one goes on."
+
+
+class Servo(ChecksArguments):
+    """A body that follows live targets. Each tick keeps the limits of all joints, and so does every way on from there.
+
+    A tick solves the goals from the answer of the tick before. Then each joint moves towards its answer, as fast as its
+    limits allow, and so that it can stop there. All joints arrive together. Whatever comes next, the body can always
+    stop inside the limits of its joints.
+
+    Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
+    the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
+
+    Args:
+        skeleton: The skeleton, or an ``IK``, whose goals and solver are used.
+        goals: One goal or several. A goal that never gets a target keeps its place since the last ``reset``.
+        solver: Settings, a solver's name, or None: full body for several goals, else Levenberg-Marquardt.
+        rate: Ticks per second, if ``step`` is not told the time.
+        velocity: Highest velocity of all joints, rad/s (slides: length units/s), or by joint; ``"30%"`` for a share of
+            the limits of the file; None for all of them. For balls it limits the length of the angular velocity. For a
+            free root, a number is rad/s for turns and reaches/s for the way; or a pair of both.
+        acceleration: Highest acceleration, likewise, per s².
+        jerk: Highest jerk, likewise, per s³; None for no limit.
+        root: As in ``IK``.
+        late: What a body does that cannot keep up. ``"deviate"`` goes to the targets on the fastest way of its joints.
+            ``"slow"`` stays on their path: straight from target to target, and by the shortest turns.
+        timeout: Seconds that a goal keeps its last target if none comes. Then it brakes and keeps the place where it
+            stopped.
+        filter: ``OneEuro()`` filters noise of the targets; None for none.
+        deadline: Seconds after which the solve of a tick ends with the best pose so far; None for no end.
+        interpolation: Seconds from the time of a target until it is reached, for targets that come more slowly than
+            ticks: in between, the servo goes smoothly from one to the next. Two periods of the targets are a good
+            choice. 0 for targets that count at once.
+        following_error: How far a ``measured`` joint may be from its command, radians (slides: length units), or by
+            joint. Within it the commands are corrected, beyond it the body holds. For a free root, a number is rad
+            for turns and reaches for the way; or a pair of both.
+
+    Attributes:
+        ik: The problem that is solved.
+        skeleton: The skeleton that moves, with the joints that ``root`` adds.
+        rate: Ticks per second.
+
+    Raises:
+        InputError: If a value cannot be used, or a joint has no limit of its velocity.
+        UnknownNameError: If a joint or the solver does not exist.
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> servo = sy.Servo(arm, sy.PositionGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)
+        >>> servo.reset(arm.rest_pose())
+        >>> for _ in range(300):
+        ...     command = servo.step((0.4, 0.1, 0.5))
+        >>> command.status.name
+        'REACHED'
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton | IK,
+        goals: Goal | Iterable[Goal] | None = None,
+        solver: Solver | SolverName | None = None,
+        *,
+        rate: float,
+        velocity: Any = None,
+        acceleration: Any,
+        jerk: Any = None,
+        root: Root = "fixed",
+        late: Literal["deviate", "slow"] = "deviate",
+        timeout: float = 0.5,
+        filter: OneEuro | None = None,  # noqa: A002 - the word for it
+        deadline: float | None = None,
+        interpolation: float = 0.0,
+        following_error: Any = WINDOW,
+    ) -> None:
+        """Build the problem, and load or compile the kernels."""
+        if isinstance(skeleton, IK):
+            if goals is not None or solver is not None or root != "fixed":
+                raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
+            self.ik = skeleton
+        else:
+            if goals is None:
+                raise InputError("goals", expected="one Goal or several")
+            goals = (goals,) if isinstance(goals, Goal) else tuple(goals)
+            if solver is None:
+                solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
+            self.ik = IK(skeleton, goals, solver, root=root)
+        if self.ik.solver.bounds_motion:
+            raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
+        self.skeleton = self.ik.skeleton
+        self.rate = _positive("rate", rate, "ticks per second")
+        self.timeout = _positive("timeout", timeout, "seconds")
+        self.deadline = None if deadline is None else _positive("deadline", deadline, "seconds")
+        self._axes = Axes(self.skeleton, self.ik.moving, self.ik.reach)
+        self._axes.set_limits(velocity, acceleration, jerk)
+        self._given_limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+        self._live = LiveTargets(self.ik)
+        self._scratch = new_scratch(self.ik.scratch_size)
+        self._measure = self.ik if not self.ik.solver.closed else IK(self.ik.given, self.ik.goals, root=self.ik.root)
+        self._measure_scratch = new_scratch(self._measure.scratch_size)
+        self._no_steps = self._measure.ints.copy()
+        self._no_steps[[MAX_STEPS, ATTEMPTS, PATIENCE]] = 0, 1, 1
+        t = self.skeleton.tables
+        hinges = (t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0)
+        at = t.variables[hinges & (t.limits[:, UPPER] - t.limits[:, LOWER] > 2.0 * math.pi), BLOCK_Q].astype(np.int64)
+        self._winding = at[~np.isin(at, t.followers[:, LEADER])]  # values of hinges that can turn all around
+        self._feedback = Feedback(
+            self.skeleton, self._axes, self.ik.reach, following_error, way=self.way, winding=self._winding
+        )
+        self._floats = self.ik.floats.copy()
+        self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= (
+            _PRECISION if self.ik.solver.supports_priorities else _PRECISION**2
+        )
+        self._few = self.ik.one_attempt.copy()
+        if self.ik.solver.supports_priorities:
+            self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
+        self._tick, self._begin, self._rest = self._kernels(self._axes.table)
+        if filter is not None:
+            check_kind("filter", filter, OneEuro, "sy.OneEuro() is one")
+        self.filter = filter
+        if not is_number(interpolation) or not 0.0 <= interpolation < math.inf:
+            raise InputError("interpolation", value=interpolation, expected="seconds, 0 or more")
+        self._inputs = Inputs(self.ik, self._live, self, lag=float(interpolation), noise=filter, timeout=self.timeout)
+        if late not in ("deviate", "slow"):
+            raise InputError("late", value=late, expected="'deviate' or 'slow'")
+        self.late: Literal["deviate", "slow"] = late
+        several = len(self.ik.goals) > 1 and late == "deviate"
+        self._way = Way(self.ik, self._axes.table, self._kernels) if several else None
+        self._path = None
+        if late == "slow":
+            self._path = Path(self.ik, self._axes.table, self._path_kernels, self.way)
+        self.reset()
+
+    @property
+    def problem(self) -> IK:
+        """The problem that is solved."""
+        return self.ik
+
+    def _kernels(self, axes: Array) -> tuple[Any, Any, Any]:
+        """Return the kernels of a tick, of a reset and of the place where the body stops, for a table of axes."""
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.servo.tick import servo_rest
+
+        t = self.skeleton.tables
+        tables: Any = writable(t.variables, t.limits, t.followers, t.coupling)
+        q = np.zeros(self.skeleton.nq)
+        rest = ready(servo_rest, tables[0][:0], axes[:0], q, q)
+        tick, begin = _kernels_for(tables[0], tables[1], tables[2], tables[3], axes)
+        return tick, begin, partial(rest, tables[0], axes)
+
+    @staticmethod
+    def _path_kernels(variables: Ints, limits: Array, axes: Array) -> tuple[Any, Any]:
+        """Return the kernels of a tick and of a reset for other variables without followers."""
+        return _kernels_for(variables, limits, np.zeros((0, 2), np.int32), np.zeros((0, 2)), axes)
+
+    def reset(self, pose: Start | None = None, velocity: Any = None, *, time: float = 0.0) -> None:
+        """Begin anew from a pose, without targets.
+
+        Args:
+            pose: A pose, ``"rest"``, or joint values as in ``IK.solve``; None for the rest pose.
+            velocity: The velocity of the body, (nv,) or by joint; None for a body at rest. If it breaks the limits, the
+                first ticks are a recovery.
+            time: What the clock of the servo shows now, seconds. Pass the time of your own clock to use its stamps.
+
+        Raises:
+            InputError: If a value cannot be used.
+        """
+        start = self.ik.default_start if pose is None else self.ik.as_start(pose)
+        clock = _seconds(time, "time")
+        speeds = np.zeros(len(self._axes.joints)) if velocity is None else self._axes.of_velocity(velocity)
+        self._q = start.values.copy()
+        self._begin(speeds, 1.0 / self.rate)
+        if self._way is not None:
+            self._way.reset(self._q, speeds, 1.0 / self.rate)
+        self._time = clock
+        self._held, self._hold_until = "", 0.0
+        self._row: Array | None = None
+        self._misses = 0
+        self._lost: Bools = np.zeros(len(self.ik.goals), bool)
+        self._inputs.reset()
+        self._feedback.reset()
+        self._live.reset(self._places(self._q, self._live.unanchored(self._live.anchored)))
+        self._wanted = self._before = self._stopped()
+        if self._way is not None:
+            self._way.holds = self._met()
+        if self._path is not None:
+            places = self._places(self._q, self._live.unanchored(self._live.takes))
+            self._path.reset(self._live.placed(self._live.takes, places), self._q, 1.0 / self.rate)
+        self._last = self._command()
+
+    def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
+        """Change limits from the next tick on; those that are left out stay as they are.
+
+        If the body is faster than a new limit, it slows down as fast as the others allow: a recovery.
+
+        Raises:
+            InputError: If a limit cannot be used.
+        """
+        new = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+        given = self._given_limits | {name: value for name, value in new.items() if value is not None}
+        self._axes.set_limits(**given)
+        self._given_limits = given
+
+    @property
+    def time(self) -> float:
+        """The clock of the servo, seconds: the time of the last command."""
+        return self._time
+
+    def step(self, targets: LiveTarget | None = None, dt: float | None = None, *, at: float | None = None) -> Command:
+        """Take one tick.
+
+        Args:
+            targets: New targets as in ``IK.solve``, or a ``Twist``, of some goals or all. A goal that gets none keeps
+                its last one for ``timeout`` seconds. A goal that never had one keeps its place.
+            dt: Seconds since the last tick; 1 / ``rate`` by default. For 0 or less the last command is returned.
+            at: Time of the targets on the clock of the servo (``time``), seconds; None for now. Targets that are not
+                newer than the last ones of their goal do not count, and ``Command.stamps`` says so.
+
+        Raises:
+            InputError: If a value cannot be used. The servo then is as before.
+            UnknownNameError: If a target belongs to no goal.
+        """
+        h = 1.0 / self.rate if dt is None else _seconds(dt)
+        now = self._time + h
+        news = self._inputs.read(targets, at, now)
+        if h <= 0.0:
+            return self._last
+        table, fresh = (None, None) if self._feedback.far else self._inputs.take(news, now, h)
+        if table is not None and fresh is not None:
+            self._answer(table)
+            if self._way is not None:
+                self._way.holds &= (table == self._live.table)[0].all(1)
+            self._live.table = table
+            if fresh.any():
+                self._inputs.seen(fresh, now)
+                self._lost[fresh] = False
+                self._held = ""
+        elif not self._held and self._row is None:
+            self._answer(self._live.table)
+        self._time = now
+        self._lose()
+        return self._advance(h)
+
+    def hold(self, dt: float | None = None) -> Command:
+        """Take one tick in which the body brakes; it then stands still until a ``step`` has a target.
+
+        Args:
+            dt: As in ``step``.
+
+        Raises:
+            InputError: If the time cannot be used.
+        """
+        h = 1.0 / self.rate if dt is None else _seconds(dt)
+        if h <= 0.0:
+            return self._last
+        self._hold(_TOLD)
+        self._inputs.forget(self._live.takes)
+        self._time += h
+        return self._advance(h)
+
+    def schedule(self, targets: Targets, times: ArrayLike, *, blend: float = 0.1) -> None:
+        """Give targets in advance, such as a chunk of a policy. Then call ``step()`` without any.
+
+        From the next tick on, the goals go smoothly through these targets, each at its time, and stop at the last one.
+        What is left of an earlier schedule is replaced, without a jump of the velocity.
+
+        Args:
+            targets: Targets with a leading axis, as in ``IK.track``, of some goals or all.
+            times: When each is reached, on the clock of the servo (``time``), increasing, seconds. Those that are past
+                already are left out, and ``Command.stamps`` says "late".
+            blend: Seconds in which it goes over to the new targets.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a target belongs to no goal.
+        """
+        self._inputs.schedule(targets, times, blend, self._time)
+
+    def clutch(self, goal: str | int, *, scale: float | tuple[float, float] = 1.0) -> Clutch:
+        """Return a clutch, released: from now on, targets of this goal are places of a controller, see ``Clutch``.
+
+        Args:
+            goal: The goal, as in targets.
+            scale: Factor of the controller's motion, or a pair: of its way and of its turns.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If there is no such goal.
+        """
+        return self._inputs.clutch(goal, scale)
+
+    def measured(self, q: Start) -> None:
+        """Take the joint values into account that the robot reports.
+
+        The commands still continue each other, and keep all limits. While they stand still, the servo learns within
+        seconds how far the robot is beside them, and corrects them by that, at most by half of ``following_error``, so
+        that the robot meets its goals. ``Command.errors`` are then those of the robot. If a joint is farther than
+        ``following_error`` from its command, the body brakes and holds, and ``explain`` names the joint. The next
+        target after a measurement within it goes on.
+
+        Args:
+            q: A pose or joint values as in ``IK.solve``, or those of some joints by name: the others are where they
+                are expected.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a joint does not exist.
+        """
+        measured = self._feedback.of(q, self._q, self.ik.as_start)
+        self._feedback.read(self._q, measured, self._time)
+        if self._feedback.far:
+            self._hold(self._feedback.far)
+
+    def _hold(self, why: str) -> None:
+        """Begin to brake, if the body does not hold already."""
+        if not self._held:
+            self._inputs.forget(self._live.takes)
+        if not self._held and self._path is not None:
+            self._path.cut()
+            live = self._live.seen > -np.inf
+            self._live.keep(live, self._path.targets[0, :, :TRANSFORM_WIDTH])
+            self._hold_until = self._time + _PATIENCE * self._path.time_to_stop() + _MARGIN / self.rate
+        elif not self._held:
+            self._wanted = self._before = self._stopped()
+            live = self._live.seen > -np.inf
+            self._live.keep(live, self._places(self._wanted, self._live.unanchored(live)))
+            self._row = None
+            if self._way is not None:
+                self._hold_until = self._time + _PATIENCE * self._way.time_to_stop() + _MARGIN / self.rate
+        self._held = why
+
+    def _lose(self) -> None:
+        """Let goals whose targets have stopped coming brake."""
+        live = self._live.seen > -np.inf
+        late = live & (self._time - self._live.seen > self.timeout)
+        new = late & ~self._lost
+        if not new.any():
+            return
+        self.let_go(new, _LOST)
+
+    def let_go(self, goals: Bools, why: str) -> None:
+        """Let goals brake and keep the places where they stop; without any other goal that is live, the body holds."""
+        live = self._live.seen > -np.inf
+        new = goals & live & ~self._lost
+        self._lost |= new
+        self._inputs.forget(goals)
+        if self._held or not new.any():
+            return
+        if self._lost[live].all():
+            self._hold(why)
+            return
+        if self._path is not None:
+            return  # the path ends at the last target
+        self._live.keep(new, self._places(self._stopped(), self._live.unanchored(new)))
+        self._row = None  # these targets have no answer yet
+        self._answer(self._live.table)
+
+    def check_targets(self, table: Array) -> None:
+        """Refuse targets (1, goals, 17) that cannot be used.
+
+        Raises:
+            InputError: If one cannot.
+        """
+        self._measured_row(self._q, table)
+
+    def stop_places(self) -> Array:
+        """Return the places (goals, 16) of all goals where the body stops if it brakes now."""
+        return self._places(self._stopped(), self._live.unanchored(self._live.takes))
+
+    def axes_of(self, frame: str | int) -> Array:
+        """Return the rotation (3, 3) of a joint, link or site now."""
+        return self._last.pose.matrix(frame)
+
+    def lead_time(self) -> float:
+        """Return the seconds that a twist may be ahead of the body: those in which every joint can stop."""
+        t = self._axes.table[np.isin(self._axes.joints, list(self.ik.moving))]
+        times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
+        return min(float(times.max(initial=0.0)), self.timeout)
+
+    def _stopped(self) -> Array:
+        """Return where the body stops if it brakes now, (nq,)."""
+        q, rest = (self._q, self._rest) if self._way is None else (self._way.q, self._way.rest)
+        out = q.copy()
+        rest(q, out)
+        self.skeleton.follow(out)
+        return self._feedback.body(out) if self._way is None else out
+
+    def _answer(self, table: Array) -> None:
+        """Solve the goals for these targets, from the answer before; unchanged targets keep it."""
+        if self._row is not None and np.array_equal(table, self._live.table) and not self._misses:
+            self._before = self._wanted
+            return
+        if self._path is not None:
+            if table is not self._live.table:
+                self._measured_row(self._q, table)  # refuses targets that cannot be used
+            self._path.extend(table)
+            return
+        row = self._solve(table, self._wanted, self._few)
+        if row[STATUS] == Status.REACHED:
+            self._misses = 0
+            row = self._nearer(table, row)
+        else:
+            self._misses += 1
+            if self._misses in _SEARCHES:  # another branch may reach; a jump of the answer is no jump of the body
+                if self.ik.solver.supports_priorities:
+                    self.ik.classify(self._wanted[None], row[None], self._scratch, False)
+                for start, ints in ((self._q, self._few), (self._q, self.ik.ints)):
+                    other = self._solve(table, start, ints)
+                    if other[STATUS] == Status.REACHED:
+                        row, self._misses = other, 0
+                        break
+        self._row = row
+        self._before, self._wanted = self._wanted, row[self.ik.places]
+
+    def _nearer(self, table: Array, row: Array) -> Array:
+        """Return an answer on the branch of the last one, if there is a nearer one than this row of results.
+
+        A solve that begins far from its target can end on another branch. One that follows the targets there does not.
+        """
+        far = float(np.abs(self.way(self._wanted, row[self.ik.places])).max(initial=0.0))
+        if far <= _FAR:
+            return row
+        place, before = self._wanted, self._live.table
+        other = row
+        for k in range(_PARTS):
+            other = self._solve(between(before, table, (k + 1) / _PARTS), place, self._few)
+            place = other[self.ik.places]
+        reaches = other[STATUS] == Status.REACHED
+        return other if reaches and np.abs(self.way(self._wanted, place)).max(initial=0.0) < far else row
+
+    def _solve(self, table: Array, start: Array, ints: Ints) -> Array:
+        """Return the row of results for these targets from a start (nq,), with these packed integers.
+
+        A miss of a full body is left as it is: the next tick goes on from there. Joints that can turn all around are
+        left within half a turn of the last answer, if their limits allow it.
+        """
+        ik, scratch = self.ik, self._scratch
+        first = start[None]
+        out = ik.new_rows(1)
+        if self.deadline is not None:
+            set_deadline(scratch, self.deadline)
+        try:
+            call = partial(ik.call, ints, self._floats, table, first, out, scratch, COLD, 0)
+            if ik.settled(call, table, None) & MISSED and not ik.solver.supports_priorities:
+                ik.classify(first, out, scratch, False)
+        finally:
+            if self.deadline is not None:
+                clear(scratch)
+        self._unwind(out[0, ik.places])
+        return out[0]
+
+    def _unwind(self, q: Array) -> None:
+        """Take whole turns off joint values (nq,) that are farther than half a turn from the last answer, in place."""
+        at = self._winding
+        if len(at):
+            turns = np.round((q[at] - self._wanted[at]) / (2.0 * math.pi))
+            if turns.any():
+                low, high = self.skeleton.limits
+                near = q[at] - 2.0 * math.pi * turns
+                q[at] = np.where((near >= low[at]) & (near <= high[at]), near, q[at])
+
+    def status_of(self, row: Array) -> Status:
+        """Return why an answer, a row of results, misses its goals."""
+        if self.ik.solver.supports_priorities:
+            out = row[None].copy()
+            self.ik.classify(out[:, self.ik.places].copy(), out, self._scratch, False)
+            row = out[0]
+        return Status(int(row[STATUS]))
+
+    def _advance(self, h: float) -> Command:
+        """Take a tick of time h towards the answer, or brake."""
+        out = np.empty(len(self._q))
+        stop, way = STOP if self._held else 0, self._way
+        if way is not None and stop and self._time > self._hold_until:
+            # each joint for itself: then the body is still
+            way.reset(self._feedback.body(self._q), self._axes.table[:, AXIS_VELOCITY].copy(), h)
+            way = None
+        if self._path is not None and (not stop or self._time <= self._hold_until):
+            self._follow_path(out, h, stop)
+        elif way is None:
+            there, before = self._feedback.command(self._wanted), self._feedback.command(self._before)
+            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
+            self._q = out
+        else:
+            feedback, before = self._feedback, self._feedback.command(way.place)
+            there = way.advance(self._wanted, self._before, h, stop, table=self._live.table, places=self._places)
+            there = feedback.command(there)
+            self._tick(self._q, there, before, out, h, PROPOSE)
+            if self._given_limits["jerk"] is None and np.abs(self.way(out, there)).max(initial=0.0) > _BEHIND:
+                wish = feedback.body(out)
+                way.refine(feedback.body(self._q), wish, h)
+                out[:] = feedback.command(wish)
+            self._tick(self._q, there, before, out, h, ADVANCE)
+            self._q = out
+            way.pace.adapt(self.way(out, there), h)
+            if not way.holds.all():
+                way.holds |= self._met()
+        self._before = self._wanted
+        self._last = self._command()
+        return self._last
+
+    def _follow_path(self, out: Array, h: float, stop: int) -> None:
+        """Take a tick along the path of the targets, to ``out`` (nq,)."""
+        path = self._path
+        if path is None:
+            return
+        before = self._feedback.command(path.place)
+        self._wanted = path.advance(h, stop)
+        there = self._feedback.command(self._wanted)
+        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
+        self._q = out
+        path.pace.adapt(self.way(out, there), h)
+        self._row = path.row if path.arrived else None
+
+    def _met(self) -> Bools:
+        """Return which goals are met now."""
+        most, most_angle = self.ik.tolerance
+        errors = self.errors_at(self._feedback.body(self._q), self._live.table)
+        pairs = zip(self.ik.goals, errors, strict=True)
+        met = [error.position <= (goal.own_tolerance or most) and error.angle <= most_angle for goal, error in pairs]
+        return np.array(met, bool)
+
+    def _command(self) -> Command:
+        """Return the command of the present state."""
+        axes = self._axes
+        return Command(
+            self,
+            self._q.copy(),
+            axes.by_column(AXIS_VELOCITY),
+            axes.by_column(AXIS_ACCELERATION),
+            axes.table[:, REASON].copy(),
+            table=self._live.table,
+            row=self._row,
+            wanted=self._feedback.command(self._wanted),
+            offset=self._feedback.offset,
+            holding=self._held,
+            stamps=self._inputs.told,
+            time=self._time,
+        )
+
+    def _measured_row(self, q: Array, table: Array) -> Array:
+        """Return the row of results of a pose without a step from it."""
+        ik = self._measure
+        out = ik.new_rows(1)
+        floats = ik.floats
+        call = partial(ik.call, self._no_steps, floats, table, q[None], out, self._measure_scratch, COLD, 0)
+        ik.settled(call, table, None)
+        return out[0]
+
+    def _places(self, q: Array, table: Array) -> Array:
+        """Return the targets that goals have at joint values q, (goals, 16); without one, their places there."""
+        return self._measure.targets_in(self._measured_row(q, table)[None])[0]
+
+    def errors_at(self, q: Array, table: Array) -> tuple[GoalError, ...]:
+        """Return the error of each goal at joint values q for these targets, (1, goals, 17)."""
+        row = self._measured_row(q, table)
+        first = self._measure.places.stop
+        values = row[first : first + 2 * len(self.ik.goals)].tolist()
+        return tuple(GoalError(*pair) for pair in zip(values[::2], values[1::2], strict=True))
+
+    def solution_at(self, q: Array, table: Array, status: Status) -> Solution:
+        """Return joint values q as a solution for these targets, (1, goals, 17), with a status."""
+        row = self._measured_row(q, table)
+        row[STATUS] = status
+        return Solution(self._measure, row[None])
+
+    def way(self, q: Array, to: Array) -> Array:
+        """Return how far each variable goes from q to another pose, radians or length units."""
+        t = self.skeleton.tables
+        ends: list[Array] = []
+        for block, at in t.variables[:, [BLOCK, BLOCK_Q]].tolist():
+            if block == SCALAR:
+                ends.append(to[at : at + 1] - q[at : at + 1])
+            else:
+                ends.append(rotation_between(q[None, at : at + 4], to[None, at : at + 4])[0])
+        return np.concatenate(ends) if ends else np.zeros(0)
+
+    def shifted(self, q: Array, offset: Array) -> Array:
+        """Return joint values (nq,) that are away from q by an offset of each axis."""
+        return self._feedback.shifted(q, offset)
+
+    def by_joint(self, values: Array) -> dict[str, int]:
+        """Return values by axis as values by joint, the largest of its axes, without zeros."""
+        keys = self.skeleton.joint_keys
+        out: dict[str, int] = {}
+        for i in np.flatnonzero(values).tolist():
+            key = keys[int(self._axes.joints[i])]
+            out[key] = max(out.get(key, 0), int(values[i]))
+        return out
+
+
+def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Array, axes: Array) -> tuple[Any, Any]:
+    """Return the kernels of a tick and of a reset for these tables, see ``kernels.servo.tick``."""
+    from synovia.kernels.compiler.jit import ready
+    from synovia.kernels.servo.tick import servo_reset, servo_tick
+
+    none, q = axes[:0], np.zeros(0)
+    tick = ready(servo_tick, variables[:0], limits[:0], followers[:0], coupling[:0], none, q, q, q, q, 1.0, PROPOSE)
+    begin = ready(servo_reset, none, q, 1.0)
+    return partial(tick, variables, limits, followers, coupling, axes), partial(begin, axes)
+
+
+_ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})
+
+
+def _positive(name: str, value: Any, unit: str) -> float:
+    """Return a positive number.
+
+    Raises:
+        InputError: If it is none.
+    """
+    if not is_number(value) or not 0.0 < value < math.inf:
+        raise InputError(name, value=value, expected=f"a number above 0, {unit}")
+    return float(value)
+
+
+def _seconds(dt: Any, name: str = "dt") -> float:
+    """Return the time of a tick.
+
+    Raises:
+        InputError: If it is no finite number.
+    """
+    if type(dt) is not float:
+        if not is_number(dt):
+            raise InputError(name, value=dt, expected="seconds")
+        dt = float(dt)
+    if not math.isfinite(dt):
+        raise InputError(name, value=dt, expected="seconds")
+    return dt

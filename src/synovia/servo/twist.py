@@ -1,0 +1,159 @@
+"""Targets that are velocities: a joystick, a space mouse, visual servoing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.arguments import ChecksArguments
+from synovia.errors import InputError
+from synovia.model.geometry import Array, as_numbers
+from synovia.servo.curve import exp_turn, log_turn
+
+_MOST: Final = 1e6  # largest component of a twist
+_MOST_LEAD: Final = 2.0  # times the lead that is allowed, which a target may have across its motion
+_FLOOR: Final = 1e-3  # reaches, radians: the lead of a slow twist
+
+
+@dataclass(frozen=True)
+class Twist(ChecksArguments):
+    """A target of ``Servo.step`` that moves: a linear and an angular velocity of the end effector.
+
+    The servo moves the target of the goal from where it is. It goes on until another target comes, or for the
+    ``timeout`` of the servo; a twist of zero stops at once. The target leads by no more than the twist goes while the
+    body could stop: out of reach, or if the body is late, it waits.
+
+    Args:
+        linear: Velocity of the goal's point, (3,), length units/s.
+        angular: Angular velocity, (3,), rad/s.
+        frame: Axes of both: ``"world"``, ``"local"`` for those of the end effector itself, or the name of a joint.
+
+    Raises:
+        InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> servo = sy.Servo(sy.bundled("arm7"), sy.PositionGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)
+        >>> servo.reset({"joint2": 0.6, "joint4": -1.2})
+        >>> before = servo.step(dt=0).pose.position("tool")
+        >>> for _ in range(100):
+        ...     command = servo.step(sy.Twist((0.0, 0.0, -0.05)))
+        >>> (command.pose.position("tool") - before)[2].round(3).item()
+        -0.05
+    """
+
+    linear: Any = (0.0, 0.0, 0.0)
+    angular: Any = (0.0, 0.0, 0.0)
+    frame: str = "world"
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name in ("linear", "angular"):
+            value = as_numbers(getattr(self, name), (3,), f"Twist: {name}")
+            if np.abs(value).max() > _MOST:
+                raise InputError(name, where="Twist", value=value.tolist(), expected=f"numbers of at most {_MOST:g}")
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+        if not isinstance(self.frame, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError("frame", where="Twist", value=self.frame, expected="'world', 'local' or a joint's name")
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another twist has the same values."""
+        return (
+            isinstance(other, Twist)
+            and np.array_equal(self.linear, other.linear)
+            and np.array_equal(self.angular, other.angular)
+            and self.frame == other.frame
+        )
+
+    def __hash__(self) -> int:
+        """Return a hash of the values."""
+        return hash((*self.linear.tolist(), *self.angular.tolist(), self.frame))
+
+
+class Drift:
+    """The target of one goal while a twist moves it.
+
+    Args:
+        reach: Length scale of the problem, length units.
+        axes: Returns the rotation (3, 3) of a named frame now.
+        brakes: Whether a target that stops moving is put where the body can stop.
+    """
+
+    def __init__(self, reach: float, axes: Callable[[Any], Array], *, brakes: bool) -> None:
+        """Begin without a twist; a first one of zero stops the body, too."""
+        self._floors = _FLOOR * reach, _FLOOR
+        self._axes, self._brakes = axes, brakes
+        self._twist, self._frame = Twist(), "world"
+        self._moved = [True, True]
+        self._begins = [True, True]  # whether a part begins to move: then its target is brought near to the body
+
+    def follow(self, twist: Twist, frame: str | int) -> None:
+        """Go on with another twist, along the axes of a frame."""
+        self._twist, self._frame = twist, frame
+
+    @property
+    def moves(self) -> bool:
+        """Whether the target moves, or stops in the next tick."""
+        return any(self._moved) or bool(self._twist.linear.any() or self._twist.angular.any())
+
+    def advance(self, frame: Array, h: float, lead: float, stop: Array) -> None:
+        """Move a target.
+
+        Args:
+            frame: The target, (4, 4); changed in place.
+            h: Seconds.
+            lead: Seconds that the target may be ahead of the body.
+            stop: Where the body stops if it brakes now, (4, 4).
+        """
+        v, w = self._twist.linear, self._twist.angular
+        if self._frame != "world":
+            R = frame[:3, :3] if self._frame == "local" else self._axes(self._frame)
+            v, w = R @ v, R @ w
+        steps = h * v, h * w
+        before, self._moved = self._moved, [bool(step.any()) for step in steps]
+        ahead = frame[:3, 3] - stop[:3, 3], log_turn(frame[:3, :3] @ stop[:3, :3].T)
+        for part, step in enumerate(steps):
+            if not self._moved[part]:
+                self._begins[part] = True
+                if before[part] and self._brakes:
+                    _put(frame, part, stop, np.zeros(3))
+                continue
+            most = _size(step) * lead / h + self._floors[part]
+            near = ahead[part]
+            if self._begins[part]:
+                near, self._begins[part] = _within(near, most), False
+            _put(frame, part, stop, near + _allowed(near, step, most))
+
+
+def _put(frame: Array, part: int, stop: Array, ahead: Array) -> None:
+    """Write the place (part 0) or the rotation (part 1) of a target, which is ahead of where the body stops."""
+    if part == 0:
+        frame[:3, 3] = stop[:3, 3] + ahead
+    else:
+        frame[:3, :3] = exp_turn(ahead) @ stop[:3, :3]
+
+
+def _allowed(ahead: Array, step: Array, most: float) -> Array:
+    """Return the part of a step that leads no farther ahead than allowed: beyond it, only what goes across."""
+    if _size(ahead + step) <= most:
+        return step
+    size = _size(ahead)
+    along = float(ahead @ step) / size**2 if size > 0.0 else 0.0
+    step = step - max(along, 0.0) * ahead
+    return step if _size(ahead + step) <= max(_MOST_LEAD * most, size) else np.zeros(3)
+
+
+def _within(v: Array, most: float) -> Array:
+    """Return a vector, shortened to a length."""
+    size = _size(v)
+    return v if size <= most else v * (most / size)
+
+
+def _size(v: Array) -> float:
+    """Return the length of a vector."""
+    return math.sqrt(float(v @ v))

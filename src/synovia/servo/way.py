@@ -1,0 +1,122 @@
+"""Goals that hold on the way: planted feet, balance and planes in every tick, not only where the body goes.
+
+If each joint of a body goes its own way to another pose, goals that hold at both ends fail between them. So a second
+body goes ahead, which has a part of the limits only and no goals. In every tick, the goals are solved by their
+priorities from its pose: those that hold keep their targets, and those on their way go to where it has them. The real
+body follows the answers. As these move as smoothly as the body ahead, it follows without lag; where it still falls
+behind, the body ahead slows down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.facade import IK
+from synovia.kernels.layout import (
+    ADVANCE,
+    GIVEN,
+    PLAN_FIRST,
+    PLAN_LAST,
+    PLAN_MIDDLE,
+    PROPOSE,
+    TOP_ACCELERATION,
+    TOP_JERK,
+    TOP_SPEED,
+    TRANSFORM_WIDTH,
+)
+from synovia.model.geometry import Array, Bools
+from synovia.servo.box import Box, Led
+from synovia.servo.pace import Pace
+
+_PRECISION: Final = 0.1  # part of the tolerance to which goals hold on the way
+_SHARES: Final = {TOP_SPEED: 0.75, TOP_ACCELERATION: 0.4, TOP_JERK: 0.3}  # parts of the limits that the body ahead has
+
+
+class Way:
+    """The body ahead, and the goals that hold on its way.
+
+    Args:
+        ik: The problem.
+        table: The axes of the real body, see ``kernels.layout``.
+        kernels: Returns the kernels of a tick, of a reset and of the place where it stops, for another table of axes.
+
+    Attributes:
+        holds: Which goals hold, and so keep their targets.
+        q: Joint values of the body ahead, (nq,).
+        place: Joint values that the real body follows, (nq,).
+        pace: Part of the time that passes for the body ahead.
+        arrived: Whether these do not change any more.
+    """
+
+    def __init__(self, ik: IK, table: Array, kernels: Callable[[Array], tuple[Any, Any, Any]]) -> None:
+        """Build the problem of a tick."""
+        tolerance = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
+        self._led = Led(ik, tolerance)
+        self._box = Box(ik, tolerance, table)
+        self.holds: Bools = np.zeros(len(ik.goals), bool)
+        self._real, self._table = table, table.copy()
+        self._tick, self._begin, self.rest = kernels(self._table)
+        self.q = self.place = ik.default_start.values
+        self.pace, self.arrived = Pace(table), False
+        self._targets = ik.writer.own
+
+    def reset(self, q: Array, velocity: Array, h: float) -> None:
+        """Begin anew at joint values q with a velocity of each axis."""
+        self._limit()
+        self._begin(velocity, h)
+        self.q = self.place = q.copy()
+        self.pace, self.arrived = Pace(self._real), False
+
+    def _limit(self) -> None:
+        """Give the body ahead its part of the limits."""
+        for column, share in _SHARES.items():
+            self._table[:, column] = share * self._real[:, column]
+
+    def advance(self, wanted: Array, before: Array, h: float, parts: int, *, table: Array, places: Any) -> Array:
+        """Take a tick of the body ahead, and return joint values for the real one, (nq,).
+
+        Args:
+            wanted: Joint values to go to, (nq,).
+            before: Those of the tick before.
+            h: Seconds.
+            parts: Further parts of a tick, see ``kernels.layout``.
+            table: Targets, (1, goals, 17).
+            places: Returns the places of goals at joint values, for a table without targets of some goals.
+        """
+        self._limit()
+        out = np.empty_like(self.q)
+        self._tick(self.q, wanted, before, out, h * self.pace.share, PROPOSE | ADVANCE | parts)
+        moved = not np.array_equal(out, self.q)
+        self.q = out
+        if moved or not self.arrived:
+            self._targets = self._leading(out, table, places)
+            place = self._led.solve(self.place, out, self._targets)
+            self.arrived = not moved and np.array_equal(place, self.place)
+            self.place = place
+        return self.place
+
+    def refine(self, q: Array, wish: Array, h: float) -> None:
+        """Keep the goals of a tick in which the real body cannot follow, as ``Box.refine`` does.
+
+        Only without a limit of the jerk: the box of a tick is then as wide as the body can still brake. With one, it
+        is so narrow that a choice by goals of this tick alone leads to ticks without a good one.
+        """
+        self._box.refine(q, wish, self._targets, h)
+
+    def _leading(self, q: Array, table: Array, places: Any) -> Array:
+        """Return the targets of a tick: goals that do not hold go to where the body ahead has them, at q."""
+        moving = ~self.holds & (table[0, :, GIVEN] > 0.0)
+        if moving.any():
+            given = table[0, moving, GIVEN]
+            table = table.copy()
+            table[0, moving, GIVEN] = 0.0
+            table[0, moving, :TRANSFORM_WIDTH] = places(q, table)[moving]
+            table[0, moving, GIVEN] = given
+        return table
+
+    def time_to_stop(self) -> float:
+        """Return the seconds that the body ahead takes to stop."""
+        return float(self._table[:, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum(1).max(initial=0.0))

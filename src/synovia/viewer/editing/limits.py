@@ -1,0 +1,136 @@
+"""Speed limits of a page: how fast its body follows the targets, and how near it is to these limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.facade import IK
+from synovia.ik import GoalError, Status
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
+from synovia.servo import Command, Servo
+
+_RATE: Final = 60.0  # ticks per second; each tick is told its time
+_COMPONENTS: Final = math.sqrt(3.0)  # a limit of a norm of three holds for each of them by itself, divided by this
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedLimits:
+    """Whether the body of a page follows its targets within speed limits, and which.
+
+    Args:
+        on: Whether it does.
+        share: Part of the velocities that the file of the model has, percent.
+        velocity: Highest velocity of joints without one in the file: rad/s; slides and a root that moves go as many
+            body sizes per second.
+        acceleration: Highest acceleration of all joints, rad/s², or body sizes/s².
+        jerk: Highest jerk of all joints, rad/s³, or body sizes/s³; 0 for no limit.
+    """
+
+    on: bool = False
+    share: float = 100.0
+    velocity: float = 3.0
+    acceleration: float = 15.0
+    jerk: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            InputError: If one cannot be used.
+        """
+        for name, low, high in (("share", 0.0, 100.0), ("velocity", 0.0, 1e6), ("acceleration", 0.0, 1e9)):
+            if not low < getattr(self, name) <= high:
+                raise InputError(name, value=getattr(self, name), expected=f"above {low:g} and at most {high:g}")
+        if not 0.0 <= self.jerk <= 1e12:
+            raise InputError("jerk", value=self.jerk, expected="0 for no limit, or at most 1e+12")
+
+    def servo(self, ik: IK, deadline: float) -> Servo:
+        """Return the servo of a problem.
+
+        Args:
+            ik: The problem.
+            deadline: Seconds of one solve.
+
+        Raises:
+            InputError: If the problem has a solver that does not support it.
+        """
+        skeleton, size = ik.skeleton, ik.skeleton.size or 1.0
+        jerk = self.jerk or None
+        return Servo(
+            ik,
+            rate=_RATE,
+            velocity=self.velocities(skeleton, ik.reach),
+            acceleration=_of_all(skeleton, self.acceleration, size, ik.reach),
+            jerk=jerk and _of_all(skeleton, jerk, size, ik.reach),
+            deadline=deadline,
+        )
+
+    def velocities(self, skeleton: Skeleton, reach: float) -> dict[int, Any]:
+        """Return the highest velocity of each joint as a ``Servo`` takes it, by row."""
+        out = _of_all(skeleton, self.velocity, skeleton.size or 1.0, reach)
+        for row, joint in enumerate(skeleton.joints):
+            if joint.velocity is not None and joint.kind not in (Kind.FIXED, Kind.FREE):
+                out[row] = 0.01 * self.share * joint.velocity
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Following:
+    """How the body of a page follows its targets within speed limits, at one moment.
+
+    Args:
+        status: The status of the command.
+        lag: How far the body is behind its targets.
+        limited: Which limit holds a joint back, by the joint's key.
+        speeds: Velocity of each joint that moves, as a part of its limit, by the joint's key.
+    """
+
+    status: Status
+    lag: GoalError
+    limited: dict[str, str]
+    speeds: dict[str, float]
+
+
+def following(command: Command, limits: SpeedLimits, ik: IK) -> Following:
+    """Return how the body follows.
+
+    Args:
+        command: The last command.
+        limits: The limits.
+        ik: The problem of the servo.
+    """
+    skeleton, tops = command.skeleton, limits.velocities(command.skeleton, ik.reach)
+    keys = skeleton.joint_keys
+    speeds: dict[str, float] = {}
+    for row in sorted(ik.moving):
+        joint = skeleton.joints[row]
+        if row not in tops or joint.mimic is not None:
+            continue
+        first, _ = skeleton.dof_columns[row]
+        speeds[keys[row]] = _share(command.velocity[first : first + joint.kind.v_size], joint.kind, tops[row], ik.reach)
+    return Following(command.status, command.lag, command.limited, speeds)
+
+
+def _share(velocity: Array, kind: Kind, top: Any, reach: float) -> float:
+    """Return a velocity as a part of its limit."""
+    fast = np.abs(velocity)
+    if kind is Kind.FREE:
+        return _COMPONENTS * max(float(fast[:3].max()) / (top[1] * reach), float(fast[3:].max()) / top[0])
+    return float(fast.max()) / top * (1.0 if len(fast) == 1 else _COMPONENTS)
+
+
+def _of_all(skeleton: Skeleton, value: float, size: float, reach: float) -> dict[int, Any]:
+    """Return a limit for all joints as a ``Servo`` takes it, by row, from one in radians and body sizes."""
+    out: dict[int, Any] = {}
+    for row, joint in enumerate(skeleton.joints):
+        if joint.kind is Kind.FREE:
+            out[row] = (value, value * size / reach)
+        elif joint.kind is not Kind.FIXED:
+            out[row] = value * size if joint.kind is Kind.SLIDE else value
+    return out

@@ -1,0 +1,88 @@
+"""Speed limits on the page: a switch, the limits, and a bar for each joint that shows how near it is to its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from synovia.model import Skeleton
+from synovia.viewer.editing.engine import Frame
+from synovia.viewer.editing.limits import Following
+from synovia.viewer.editing.solving import Solving
+from synovia.viewer.page.style import DIM, note, safe
+from synovia.viewer.page.tab import Tab
+from synovia.viewer.panel.controls import Field
+
+_HINT: Final = "The body follows its targets as a robot would: no faster than its joints may move."
+_WAITS: Final = "Without a clip, the body follows its targets within these limits."
+_FIELDS: Final = {  # settings: label, unit for tooltips
+    "share": ("Of the file's velocities %", "Part of the velocities that the file of the model gives its joints."),
+    "velocity": ("Velocity rad/s", "Of joints without one in the file. Slides and the root: body sizes per second."),
+    "acceleration": ("Acceleration rad/s²", "Of all joints. Slides and the root: body sizes/s²."),
+    "jerk": ("Jerk rad/s³", "Of all joints; 0: no limit. Slides and the root: body sizes/s³."),
+}
+
+
+class Speed:
+    """The speed limits of a tab.
+
+    Args:
+        tab: The tab.
+        solving: The solver of the page.
+        skeleton: The given skeleton.
+    """
+
+    def __init__(self, tab: Tab, solving: Solving, skeleton: Skeleton) -> None:
+        """Add the controls."""
+        self._solving = solving
+        gui = tab.gui
+        moving = [joint for joint in skeleton.joints if joint.kind.v_size and joint.mimic is None]
+        known = {"share": any(joint.velocity is not None for joint in moving)}
+        known["velocity"] = any(joint.velocity is None for joint in moving)
+        self._on: Any = tab.connect(
+            gui.add_checkbox("Speed limits", solving.limits.on, hint=_HINT), lambda on: self._set("on", on)
+        )
+        self._fields = {
+            name: Field(
+                tab, label, (getattr(solving.limits, name),), lambda typed, name=name: self._set(name, typed[0]),
+                digits=None, hint=hint,
+            )
+            for name, (label, hint) in _FIELDS.items()
+            if known.get(name, True)
+        }  # fmt: skip
+        self._bars: Any = gui.add_html("")
+        self._show_fields()
+
+    def _set(self, name: str, value: Any) -> None:
+        """Change a setting."""
+        if value != getattr(self._solving.limits, name):
+            self._solving.set_limits(replace(self._solving.limits, **{name: value}))
+
+    def _show_fields(self) -> None:
+        """Show the limits if they are on."""
+        limits = self._solving.limits
+        self._on.value = limits.on
+        for name, field in self._fields.items():
+            field.visible = limits.on
+            field.show((getattr(limits, name),))
+        self._bars.visible = limits.on
+
+    def show(self, frame: Frame) -> None:
+        """Show the limits and the bars."""
+        self._show_fields()
+        if self._solving.limits.on:
+            self._bars.content = note(_WAITS, DIM) if frame.following is None else bars_html(frame.following)
+
+
+def bars_html(following: Following) -> str:
+    """Return a bar for each joint as HTML: its velocity as a part of its limit, and which limit holds it back."""
+    rows: list[str] = []
+    for joint, share in following.speeds.items():
+        limit = following.limited.get(joint, "")
+        part = 100.0 * min(share, 1.0)
+        rows.append(
+            f'<div data-limit="{safe(limit)}"><b title="{safe(joint)}">{safe(joint)}</b>'
+            f'<span role="img" aria-label="{safe(joint)}: {part:.0f} % of its speed {safe(limit)}">'
+            f'<i style="width:{part:.0f}%"></i></span><em>{safe(limit)}</em></div>'
+        )
+    return f'<div class="synovia-speed">{"".join(rows)}</div>'

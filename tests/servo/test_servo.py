@@ -1,0 +1,403 @@
+"""``Servo`` as users call it: targets that come and go, statuses, holding, resets, limits and bad input."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import synovia as sy
+from servo.judge import differences, excesses, turn_differences
+
+DOWN = sy.Rotation.from_euler("x", 180, degrees=True)
+NEAR = np.eye(4)
+NEAR[:3, :3], NEAR[:3, 3] = DOWN.as_matrix(), (0.4, 0.1, 0.4)
+FAR = NEAR.copy()
+FAR[:3, 3] = 3.0, 0.0, 0.5
+LIMITS = {"rate": 100, "velocity": 1.5, "acceleration": 8.0}
+
+
+def arm(**changes):
+    servo = sy.Servo(sy.bundled("arm7"), sy.PoseGoal("tool"), **(LIMITS | changes))
+    start = sy.solve(servo.skeleton, sy.PoseGoal("tool", position=(0.45, -0.1, 0.35), rotation=DOWN), start=BENT)
+    servo.reset(start.pose)
+    return servo
+
+
+BENT = {"joint2": 0.6, "joint4": -1.2, "joint6": 0.9}
+
+
+def run(servo, ticks, targets, dt=None):
+    return [servo.step(targets, dt) for _ in range(ticks)]
+
+
+def worst(commands, servo, jerk=None, velocity=1.5, acceleration=8.0):
+    """The largest excess of a difference of the samples of an arm."""
+    q = np.array([command.q for command in commands])
+    times = np.diff([command.time for command in commands])
+    ulp = np.spacing(np.abs(q).max())
+    return excesses(differences(q, times), (velocity, acceleration, jerk), ulp, times.min())
+
+
+@pytest.mark.parametrize("jerk", [None, 80.0])
+def test_a_jump_is_reached_and_the_way_there_is_late(jerk):
+    servo = arm(jerk=jerk)
+    commands = run(servo, 400, {"tool": NEAR})
+    assert commands[5].status is sy.Status.LATE
+    assert commands[5].limited
+    assert set(commands[5].limited.values()) <= {"velocity", "acceleration", "jerk"}
+    assert commands[5].lag.position > 0.01
+    last = commands[-1]
+    assert last.status is sy.Status.REACHED
+    assert last.reached
+    assert bool(last)
+    assert last.errors[0].position < 1e-4
+    assert not last.limited
+    assert worst(commands, servo, jerk) <= 0.0
+    np.testing.assert_array_equal(last.velocity, 0.0)
+
+
+def test_a_command_owns_its_arrays_and_knows_its_motion():
+    servo = arm()
+    first, second = run(servo, 2, {"tool": NEAR})
+    before = first.q.copy()
+    run(servo, 5, {"tool": NEAR})
+    np.testing.assert_array_equal(first.q, before)
+    np.testing.assert_allclose(second.velocity, (second.q - first.q) * 100.0, atol=1e-12)
+    np.testing.assert_allclose(second.acceleration, (second.velocity - first.velocity) * 100.0, atol=1e-9)
+    second.q[:] = 7.0
+    assert np.abs(servo.step({"tool": NEAR}).q).max() < 4.0
+    assert len(second.velocity) == len(servo.skeleton.dof_names)
+
+
+def test_a_command_is_a_solution_of_its_tick():
+    servo = arm()
+    for command in (
+        run(servo, 5, {"tool": NEAR})[-1],
+        run(servo, 400, {"tool": NEAR})[-1],
+        *run(servo, 3, {"tool": FAR}),
+    ):
+        solution = command.solution
+        np.testing.assert_array_equal(solution.pose.q, command.q)
+        assert solution.errors == command.errors
+        assert solution.status is command.status
+        assert solution.reached == command.reached
+
+
+def test_out_of_reach_the_body_stands_still_at_its_best_miss_and_comes_back():
+    servo = arm()
+    away = run(servo, 600, {"tool": FAR})
+    assert away[-1].status in (sy.Status.UNREACHABLE, sy.Status.LIMITED, sy.Status.CONFLICT)
+    still = np.array([command.q for command in away[-100:]])
+    assert np.ptp(still, axis=0).max() < 1e-9
+    best = sy.solve(servo.skeleton, sy.PoseGoal("tool", transform=FAR)).errors[0].position
+    assert away[-1].errors[0].position <= 1.01 * best + 1e-3
+    back = run(servo, 500, {"tool": NEAR})
+    assert back[-1].status is sy.Status.REACHED
+    assert worst(away + back, servo) <= 0.0
+
+
+def test_a_goal_without_a_target_keeps_its_place():
+    body = sy.bundled("humanoid").with_root("free")
+    goals = [sy.PoseGoal("left_foot"), sy.PoseGoal("right_foot"), sy.PositionGoal("right_hand", priority=1)]
+    servo = sy.Servo(body, goals, rate=50, velocity=2.0, acceleration=8.0, root="free")
+    pose = body.rest_pose()
+    hand = pose.position("right_hand")
+    feet = {foot: pose.transform(foot) for foot in ("left_foot", "right_foot")}
+    for k in range(600):
+        command = servo.step(
+            {"right_hand": hand + 0.1 * np.array([math.sin(0.05 * k), -1.0 + math.cos(0.07 * k), 0.0])}
+        )
+        for foot, place in feet.items():
+            np.testing.assert_allclose(command.pose.transform(foot), place, atol=2e-4)
+    assert command.lag.position < 0.02
+
+
+def test_feet_hold_while_a_hand_jumps():
+    body = sy.bundled("humanoid").with_root("free")
+    goals = [sy.PoseGoal("left_foot"), sy.PoseGoal("right_foot"), sy.PositionGoal("right_hand", priority=1)]
+    servo = sy.Servo(body, goals, rate=100, velocity=2.0, acceleration=10.0, root="free")
+    pose = body.rest_pose()
+    hand = pose.position("right_hand")
+    feet = {foot: pose.position(foot) for foot in ("left_foot", "right_foot")}
+    commands = []
+    for k in range(500):
+        shift = (0.2, 0.3, 0.2) if (k // 125) % 2 else (0.1, -0.3, 0.3)
+        commands.append(servo.step({"right_hand": hand + shift}))
+        for foot, place in feet.items():
+            assert np.linalg.norm(commands[-1].pose.position(foot) - place) < 1e-3
+    assert max(np.abs(command.velocity).max() for command in commands) > 0.5  # it does move
+
+
+def test_a_lost_target_is_kept_for_the_timeout_and_then_the_body_brakes():
+    servo = arm(timeout=0.2)
+    moving = run(servo, 20, {"tool": NEAR})
+    kept = run(servo, 19, None)
+    assert kept[-1].status is sy.Status.LATE
+    lost = run(servo, 120, None)
+    assert lost[-1].status is sy.Status.HOLDING
+    assert "timeout" in lost[-1].explain()[0]
+    np.testing.assert_array_equal(lost[-1].velocity, 0.0)
+    back = run(servo, 400, {"tool": NEAR})
+    assert back[-1].status is sy.Status.REACHED
+    assert worst(moving + kept + lost + back, servo) <= 0.0
+
+
+def test_one_lost_goal_keeps_its_place_and_the_other_goes_on():
+    body = sy.bundled("humanoid")
+    goals = [sy.PositionGoal("left_hand"), sy.PositionGoal("right_hand")]
+    servo = sy.Servo(body, goals, rate=100, velocity=2.0, acceleration=10.0, timeout=0.1)
+    pose = body.rest_pose()
+    left, right = (
+        0.3 * pose.position(f"{side}_upper_arm") + 0.7 * pose.position(f"{side}_hand") for side in ("left", "right")
+    )
+    run(servo, 20, {"left_hand": left, "right_hand": right})
+    after = run(servo, 300, {"right_hand": right})
+    assert after[-1].status is sy.Status.REACHED
+    place = after[-1].pose.position("left_hand")
+    assert np.linalg.norm(place - after[150].pose.position("left_hand")) < 1e-3
+    np.testing.assert_allclose(after[-1].pose.position("right_hand"), right, atol=1e-3)
+
+
+def test_hold_brakes_and_stays_until_a_target_comes():
+    servo = arm()
+    run(servo, 30, {"tool": NEAR})
+    commands = [servo.hold() for _ in range(5)] + run(servo, 100, None)
+    assert {command.status for command in commands} == {sy.Status.HOLDING}
+    np.testing.assert_array_equal(commands[-1].velocity, 0.0)
+    np.testing.assert_array_equal(commands[-1].q, commands[-2].q)
+    assert "hold()" in commands[-1].explain()[0]
+    assert run(servo, 400, {"tool": NEAR})[-1].status is sy.Status.REACHED
+
+
+@pytest.mark.parametrize("dt", [0.0, -0.01, -5])
+def test_a_doubled_tick_returns_the_last_command(dt):
+    servo = arm()
+    command = servo.step({"tool": NEAR})
+    assert servo.step({"tool": FAR}, dt) is command
+    assert servo.hold(dt) is command
+
+
+@pytest.mark.parametrize("jerk", [None, 60.0])
+@given(seed=st.integers(0, 2**31))
+@settings(max_examples=8, deadline=None)
+def test_uneven_ticks_and_restless_targets_keep_the_limits(seed, jerk):
+    rng = np.random.default_rng(seed)
+    servo = arm(jerk=jerk)
+    target, commands = NEAR.copy(), [servo.step(dt=0.0)]
+    for _ in range(300):
+        if rng.uniform() < 0.03:
+            target[:3, 3] = rng.uniform((-0.6, -0.6, 0.0), (0.7, 0.6, 1.2))
+        seen = target.copy()
+        seen[:3, 3] += 1e-3 * rng.normal(size=3)
+        given = None if rng.uniform() < 0.1 else {"tool": seen}
+        commands.append(servo.step(given, float(10.0 ** rng.uniform(-2.5, -1.5))))
+        assert "recovering" not in commands[-1].limited.values()
+    assert worst(commands, servo, jerk) <= 0.0
+    low, high = servo.skeleton.limits
+    q = np.array([command.q for command in commands])
+    assert (q >= low - 1e-9).all()
+    assert (q <= high + 1e-9).all()
+
+
+def test_balls_and_a_free_root_are_limited_by_the_length_of_their_velocity():
+    body = sy.bundled("humanoid").with_root("free")
+    servo = sy.Servo(body, [sy.PoseGoal("left_hand"), sy.PoseGoal("hips", priority=1)], rate=100, velocity=2.0,
+                     acceleration=9.0, jerk=90.0, root="free")  # fmt: skip
+    pose = body.rest_pose()
+    hand, hips = pose.transform("left_hand").copy(), pose.transform("hips").copy()
+    hand[:3, 3] += (0.1, 0.4, 0.3)
+    hand[:3, :3] = hand[:3, :3] @ sy.Rotation.from_rotvec((0.5, 1.0, 0.3)).as_matrix()
+    hips[:3, 3] += (0.3, -0.1, 0.3)
+    hips[:3, :3] = sy.Rotation.from_rotvec((0.2, 0.9, 0.0)).as_matrix() @ hips[:3, :3]
+    q = np.array([command.q for command in run(servo, 300, {"left_hand": hand, "hips": hips})])
+    times = np.full(299, 0.01)
+    found = 0.0
+    for row, joint in enumerate(servo.skeleton.joints):
+        where = servo.skeleton.q_slice(row).start
+        if joint.kind in (sy.Kind.BALL, sy.Kind.FREE):
+            at = where + 3 * (joint.kind is sy.Kind.FREE)
+            sizes = [np.linalg.norm(d, axis=1) for d in turn_differences(q[:, at : at + 4], times)]
+            assert excesses(sizes, (2.0, 9.0, 90.0), np.spacing(1.0), 0.01) <= 0.0
+            found = max(found, sizes[0].max())
+        if joint.kind is sy.Kind.FREE:
+            reach = servo.ik.reach
+            sizes = [np.linalg.norm(d, axis=1) for d in differences(q[:, where : where + 3], times)]
+            assert excesses(sizes, (2.0 * reach, 9.0 * reach, 90.0 * reach), 1e-15, 0.01) <= 0.0
+    assert found > 0.3
+
+
+HALF = np.eye(4) + 0.5 * np.eye(4, k=3)  # half a unit along x
+
+
+def test_followers_bind_their_leader():
+    joints = [
+        sy.Joint("base"),
+        sy.Joint("leader", "base", sy.Kind.HINGE, axis=(0, 0, 1), limit=sy.Interval(-2.0, 2.0)),
+        sy.Joint("follower", "leader", sy.Kind.HINGE, HALF, axis=(0, 0, 1), mimic=sy.Mimic("leader", 2.0)),
+        sy.Joint("tip", "follower", rest=HALF),
+    ]
+    body = sy.Skeleton(joints)
+    servo = sy.Servo(body, sy.PositionGoal("tip"), rate=100, velocity=1.0, acceleration=20.0)
+    place = sy.Pose(body, body.follow(np.array([1.2, 0.0]))).position("tip")
+    commands = run(servo, 300, {"tip": place})
+    q = np.array([command.q for command in commands])
+    np.testing.assert_allclose(q[:, 1], 2.0 * q[:, 0], atol=1e-15)
+    speed = np.abs(np.diff(q, axis=0) * 100.0).max(0)
+    np.testing.assert_allclose(speed, (0.5, 1.0), rtol=1e-9)
+    np.testing.assert_allclose([command.velocity[1] for command in commands[1:]], np.diff(q[:, 1]) * 100.0, atol=1e-9)
+    assert commands[-1].reached
+
+
+def test_a_start_that_is_too_fast_recovers():
+    servo = arm()
+    servo.reset(servo.step(dt=0.0).pose, velocity=np.full(7, 3.0))
+    commands = run(servo, 60, {"tool": NEAR})
+    assert "recovering" in commands[0].limited.values()
+    speed = np.array([np.abs(command.velocity).max() for command in commands])
+    recovering = ["recovering" in command.limited.values() for command in commands]
+    length = recovering.index(False)
+    assert (np.diff(speed[: length + 1]) <= 1e-12).all()
+    assert length / 100.0 <= 3.0 / 8.0 + 0.02
+    assert not any(recovering[length:])
+
+
+def test_limits_of_the_file_are_used_and_missing_ones_named():
+    slow = sy.bundled("arm7")
+    slow = slow.with_joints([dataclasses.replace(joint, velocity=0.4) for joint in slow.joints])
+    none = slow.with_joints([dataclasses.replace(joint, velocity=None) for joint in slow.joints])
+    with pytest.raises(sy.InputError, match=r"velocity: expected a limit for every joint that moves; .*'joint1'"):
+        sy.Servo(none, sy.PositionGoal("tool"), rate=50, acceleration=1.0)
+    for velocity, most in ((None, 0.4), ("50%", 0.2), ({"joint1": 0.1}, 0.4)):
+        servo = sy.Servo(slow, sy.PositionGoal("tool"), rate=100, velocity=velocity, acceleration=100.0)
+        q = np.array([command.q for command in run(servo, 100, (-0.4, 0.1, 0.5))])
+        speed = np.abs(np.diff(q, axis=0) * 100.0).max(0)
+        assert speed.max() <= most * (1 + 1e-9)
+        np.testing.assert_allclose(
+            speed[0], 0.1 if isinstance(velocity, dict) else most, rtol=1e-9
+        )  # the slowest joint
+
+
+BAD = {
+    "rate": ({"rate": 0.0}, "rate: expected a number above 0"),
+    "rate nan": ({"rate": math.nan}, "rate: expected a number above 0"),
+    "velocity": ({"velocity": -1.0}, "velocity: expected above 0"),
+    "velocity text": ({"velocity": "fast"}, "velocity: expected a number, numbers by joint, or a share"),
+    "share": ({"acceleration": "30%"}, "acceleration: expected a number, or numbers by joint"),
+    "acceleration": ({"acceleration": math.inf}, "acceleration"),
+    "jerk": ({"jerk": 0.0}, "jerk: expected above 0"),
+    "partly": ({"acceleration": {"joint1": 1.0}}, "acceleration: expected a limit for every joint that moves"),
+    "timeout": ({"timeout": -1.0}, "timeout: expected a number above 0"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_settings_that_cannot_be_used_are_refused(case):
+    changes, words = BAD[case]
+    with pytest.raises(sy.InputError, match=words):
+        sy.Servo(sy.bundled("arm7"), sy.PoseGoal("tool"), **(LIMITS | changes))
+
+
+WRONG = {
+    "nan": {"tool": np.full((4, 4), math.nan)},
+    "shape": {"tool": (1.0, 2.0)},
+    "no rotation": {"tool": np.diag((2.0, 1.0, 1.0, 1.0))},
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_bad_target_is_refused_and_the_servo_goes_on(case):
+    servo, other = arm(), arm()
+    run(servo, 10, {"tool": NEAR})
+    run(other, 10, {"tool": NEAR})
+    with pytest.raises(sy.InputError):
+        servo.step(WRONG[case])
+    with pytest.raises(sy.UnknownNameError):
+        servo.step({"hand": NEAR})
+    with pytest.raises(sy.InputError, match="dt: expected seconds"):
+        servo.step({"tool": NEAR}, math.nan)
+    np.testing.assert_array_equal(servo.step({"tool": NEAR}).q, other.step({"tool": NEAR}).q)
+
+
+def test_without_limits_that_bind_it_is_a_track():
+    body = sy.bundled("arm7")
+    goal = sy.PoseGoal("tool")
+    servo = sy.Servo(body, goal, rate=100, velocity=50.0, acceleration=1e4)
+    start = sy.solve(body, sy.PoseGoal("tool", transform=NEAR), start=BENT).pose
+    servo.reset(start)
+    t = np.arange(300) / 100.0
+    frames = np.tile(NEAR, (300, 1, 1))
+    frames[:, :3, 3] += 0.1 * np.stack([np.sin(t), np.cos(2 * t) - 1.0, 0.5 * np.sin(3 * t)], axis=1)
+    track = sy.IK(body, goal).track({"tool": frames}, start=start)
+    q = np.array([servo.step({"tool": frame}).q for frame in frames])
+    np.testing.assert_allclose(q, track.q, atol=2e-3)
+    assert all(
+        np.linalg.norm(sy.Pose(body, q[k]).position("tool") - frames[k, :3, 3]) < 1e-4 * 2.0 for k in range(5, 300)
+    )
+
+
+def test_a_target_held_for_long_does_not_drift():
+    servo = arm()
+    first = run(servo, 400, {"tool": NEAR})[-1].q
+    last = run(servo, 5000, {"tool": NEAR})[-1].q
+    np.testing.assert_array_equal(first, last)
+
+
+def test_an_ik_can_be_driven():
+    ik = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"))
+    servo = sy.Servo(ik, **LIMITS)
+    assert servo.ik is ik
+    assert run(servo, 300, (0.4, 0.1, 0.5))[-1].reached
+    with pytest.raises(sy.InputError, match="none with an IK"):
+        sy.Servo(ik, sy.PositionGoal("tool"), **LIMITS)
+
+
+@pytest.mark.parametrize("late", ["deviate", "slow"])
+def test_a_slow_body_stays_on_the_path_of_its_targets(late):
+    servo = arm(late=late)
+    start = servo.step(dt=0.0).pose.position("tool")
+    commands = run(servo, 500, {"tool": NEAR})
+    assert commands[-1].status is sy.Status.REACHED
+    way = NEAR[:3, 3] - start
+    beside = [np.linalg.norm(np.cross(command.pose.position("tool") - start, way)) for command in commands]
+    beside = max(beside) / np.linalg.norm(way)
+    assert beside < 1e-3 if late == "slow" else beside > 1e-3
+    assert worst(commands, servo) <= 0.0
+    assert not any("recovering" in command.limited.values() for command in commands)
+
+
+def test_a_slow_body_holds_and_goes_on():
+    servo = arm(late="slow", timeout=0.1)
+    moving = run(servo, 40, {"tool": NEAR})
+    held = run(servo, 200, None)
+    assert held[-1].status is sy.Status.HOLDING
+    np.testing.assert_allclose(held[-1].velocity, 0.0, atol=1e-9)
+    back = run(servo, 500, {"tool": NEAR})
+    assert back[-1].status is sy.Status.REACHED
+    assert worst(moving + held + back, servo) <= 0.0
+
+
+def test_a_filter_removes_noise_and_a_dead_band_the_rest():
+    rng = np.random.default_rng(1)
+    spans = []
+    for chosen in (None, sy.OneEuro(), sy.OneEuro(dead_band=0.05)):
+        servo, found = arm(filter=chosen), []
+        for k in range(600):
+            seen = NEAR.copy()
+            seen[:3, 3] += 1e-3 * rng.normal(size=3)
+            seen[:3, :3] = seen[:3, :3] @ sy.Rotation.from_rotvec(1e-3 * rng.normal(size=3)).as_matrix()
+            command = servo.step({"tool": seen})
+            if k >= 400:
+                found.append(command.pose.position("tool"))
+        spans.append(np.std(found, axis=0).max())
+        assert np.linalg.norm(found[-1] - NEAR[:3, 3]) < 0.1 * servo.ik.reach
+    assert spans[1] < 0.5 * spans[0]
+    assert spans[2] < 1e-9
+    with pytest.raises(sy.InputError, match="filter: expected a OneEuro"):
+        arm(filter=1.0)
+    with pytest.raises(sy.InputError, match="late: expected 'deviate' or 'slow'"):
+        arm(late="never")
+    with pytest.raises(sy.InputError, match="OneEuro: cutoff"):
+        sy.OneEuro(cutoff=0.0)
