@@ -131,6 +131,35 @@ def test_feet_hold_while_a_hand_jumps():
     assert max(np.abs(command.velocity).max() for command in commands) > 0.5  # it does move
 
 
+def test_goals_of_two_levels_come_where_they_can_again_and_again():
+    """A lower goal that cannot hold on the way does not hold the body up."""
+    goals = [sy.PositionGoal("tool", name="place"), sy.RotationGoal("tool", name="turn", priority=1)]
+    servo = sy.Servo(sy.bundled("arm7"), goals, **LIMITS)
+    start = sy.Pose(servo.skeleton, np.radians([10.0, 40.0, 10.0, -70.0, 10.0, 40.0, 10.0]))
+    servo.reset(start)
+    frame = start.transform("tool")
+    for shift in [(0.1, -0.2, 0.05), (-0.1, 0.25, 0.1)] * 3:
+        last = run(servo, 500, {"place": frame[:3, 3] + shift, "turn": frame[:3, :3]})[-1]
+        assert last.errors[0].position < 1e-3
+        assert last.status is not sy.Status.LATE
+
+
+def test_hands_of_a_standing_body_come_where_they_can_and_feet_stay():
+    body = sy.bundled("humanoid").with_root("free")
+    goals = [sy.PoseGoal("left_foot"), sy.PoseGoal("right_foot")]
+    goals += [sy.PositionGoal("left_hand", priority=1), sy.PositionGoal("right_hand", priority=2), sy.RestGoal()]
+    servo = sy.Servo(body, goals, rate=60, velocity=3.0, acceleration=15.0, root="free")
+    rest = servo.skeleton.rest_pose()
+    servo.reset(rest)
+    left, right, foot = (rest.position(joint) for joint in ("left_hand", "right_hand", "left_foot"))
+    for shift in [(-0.3, -0.3, 0.2), (-0.1, 0.2, 0.3), (-0.4, 0.1, 0.1)] * 2:
+        commands = run(
+            servo, 300, {"left_hand": left + shift, "right_hand": right + np.multiply(shift, (-1.0, 0.5, 1.0))}
+        )
+        assert commands[-1].reached
+        assert max(np.linalg.norm(command.pose.position("left_foot") - foot) for command in commands) < 5e-3
+
+
 def test_a_lost_target_is_kept_for_the_timeout_and_then_the_body_brakes():
     servo = arm(timeout=0.2)
     moving = run(servo, 20, {"tool": NEAR})
@@ -401,3 +430,23 @@ def test_a_filter_removes_noise_and_a_dead_band_the_rest():
         arm(late="never")
     with pytest.raises(sy.InputError, match="OneEuro: cutoff"):
         sy.OneEuro(cutoff=0.0)
+
+
+def test_near_targets_of_a_straight_body_are_reached_near_by():
+    """At straight limbs a few steps find no way, and restarts find one that is far."""
+    body = sy.bundled("humanoid")
+    feet = [sy.PoseGoal(f"{side}_foot") for side in ("left", "right")]
+    hands = [sy.PoseGoal(f"{side}_hand", priority=1) for side in ("left", "right")]
+    servo = sy.Servo(body, [*feet, *hands], rate=50, velocity=2.0, acceleration=10.0, root="free")
+    rng = np.random.default_rng(5)
+    rest = servo.skeleton.rest_pose()
+    arms = [f"{side}_{part}" for side in ("left", "right") for part in ("upper_arm", "lower_arm", "hand")]
+    for _ in range(4):
+        turned = {name: sy.Rotation.from_rotvec(rng.uniform(-0.3, 0.3, 3)).as_quat() for name in arms
+                  if servo.skeleton.joints[servo.skeleton.joint_names.index(name)].kind is sy.Kind.BALL}  # fmt: skip
+        near = sy.Pose(servo.skeleton, sy.Pose(servo.skeleton, turned).inside[0])
+        servo.reset(rest)
+        commands = run(servo, 250, {name: near.transform(name) for name in ("left_hand", "right_hand")})
+        assert commands[-1].reached
+        feet_now = [commands[k].pose.position("left_foot") for k in range(0, 250, 25)]
+        assert np.abs(np.array(feet_now) - rest.position("left_foot")).max() < 1e-3

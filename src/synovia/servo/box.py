@@ -20,7 +20,7 @@ from synovia.kernels.layout import (
     SCALAR,
     TURN,
 )
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, Bools
 from synovia.model.tables import writable
 from synovia.problem import table_of
 from synovia.solver import FullBody
@@ -36,6 +36,9 @@ class Led:
         ik: The problem.
         tolerance: (position in length units, angle in radians) within which goals hold.
         bounded: Whether each variable may go only so far from the start.
+
+    Attributes:
+        missed: Which goals the last answer misses, by the tolerances of the problem.
     """
 
     def __init__(self, ik: IK, tolerance: tuple[float, float], *, bounded: bool = False) -> None:
@@ -51,6 +54,8 @@ class Led:
             table_of(problem.ints, self.floats, name) for name in ("params", "moves", "posture")
         )
         self._posture[:, REST_WEIGHT] = 1.0
+        self._most = np.array([[goal.own_tolerance or ik.tolerance[0], ik.tolerance[1]] for goal in ik.goals])
+        self.missed: Bools = np.zeros(len(ik.goals), bool)
         self._numbers = np.flatnonzero(solved[:, BLOCK] == SCALAR)
         self._turns = np.flatnonzero(solved[:, BLOCK] == TURN)
         self._number_q = solved[self._numbers, BLOCK_Q].astype(np.int64)
@@ -71,6 +76,9 @@ class Led:
         row = problem.new_rows(1)
         call = partial(problem.call, problem.ints, self.floats, table, start[None], row, self._scratch, COLD, 0)
         problem.settled(call, table, None)
+        at = problem.places.stop
+        over: Bools = row[0, at : at + 2 * len(problem.goals)].reshape(-1, 2) > self._most
+        self.missed = over[:, 0] | over[:, 1]
         out = posture.copy()
         out[self._q] = row[0, problem.places][self._q]
         return problem.skeleton.follow(out)

@@ -90,8 +90,8 @@ class Command:
     """
 
     __slots__ = (
-        "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_wanted", "acceleration", "holding",
-        "q", "skeleton", "stamps", "time", "velocity",
+        "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_tools", "_wanted", "acceleration",
+        "holding", "q", "skeleton", "stamps", "time", "velocity",
     )  # fmt: skip
 
     def __init__(
@@ -108,6 +108,7 @@ class Command:
         offset: Array | None = None,
         holding: str,
         stamps: dict[str, str],
+        tools: dict[str, str],
         time: float,
     ) -> None:
         """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds.
@@ -118,6 +119,7 @@ class Command:
         self.skeleton: Skeleton = servo.skeleton
         self.q, self.velocity, self.acceleration = q, velocity, acceleration
         self.holding, self.stamps = holding, stamps
+        self._tools = tools
         self.time, self._offset = time, offset
         self._pose: Pose | None = None
         self._errors: tuple[GoalError, ...] | None = None
@@ -131,8 +133,16 @@ class Command:
 
     @property
     def solution(self) -> Solution:
-        """These joint values as a solution, with its errors, and the status of the command."""
-        return self._servo.solution_at(self.q, self._table, self.status)
+        """The pose of this tick as a solution, with its errors and the status of the command.
+
+        If the robot is beside its commands, see ``Servo.measured``, it is the pose where it is expected.
+        """
+        return self._servo.solution_at(self._body, self._table, self.status)
+
+    @property
+    def _body(self) -> Array:
+        """Joint values of the robot, (nq,): those of the command, and what is known of the difference."""
+        return self.q if self._offset is None else self._servo.shifted(self.q, self._offset)
 
     @property
     def errors(self) -> tuple[GoalError, ...]:
@@ -141,8 +151,7 @@ class Command:
         If ``Servo.measured`` has found that the robot is beside its commands, the errors are those of the robot.
         """
         if self._errors is None:
-            body = self.q if self._offset is None else self._servo.shifted(self.q, self._offset)
-            self._errors = self._servo.errors_at(body, self._table)
+            self._errors = self._servo.errors_at(self._body, self._table)
         return self._errors
 
     @property
@@ -188,8 +197,12 @@ class Command:
 
     @property
     def limited(self) -> dict[str, str]:
-        """Which limit holds a joint back: "position", "velocity", "acceleration", "jerk", or "recovering"."""
-        return {joint: _REASONS[reason] for joint, reason in self._servo.by_joint(self._reasons).items()}
+        """Which limit holds a joint back: "position", "velocity", "acceleration", "jerk", or "recovering".
+
+        For end effectors with a limit of their speed, it is "tool speed", or "recovering" if they are faster.
+        """
+        joints = {joint: _REASONS[reason] for joint, reason in self._servo.by_joint(self._reasons).items()}
+        return joints | self._tools
 
     def explain(self) -> list[str]:
         """Return sentences that say how far the body is behind, and why."""
@@ -197,7 +210,7 @@ class Command:
         lines = [self.holding or status.meaning]
         if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
             lines = Solution(self._servo.problem, self._row[None]).explain()
-        for limit in dict.fromkeys(_REASONS.values()):
+        for limit in dict.fromkeys((*_REASONS.values(), *self._tools.values())):
             joints = [joint for joint, reason in self.limited.items() if reason == limit]
             if joints:
                 lines.append(_sentence(limit, joints))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.kernels.layout import (
@@ -46,6 +47,7 @@ class Axes:
     Attributes:
         table: The state of all axes, (n, AXIS_WIDTH); see ``kernels.layout``.
         joints: Joint of each axis, rows of the skeleton.
+        firsts: First axis of each variable.
         lengths: Whether each axis has a length, no angle.
         axis: Axis of each velocity of the skeleton; ``factor`` is that of a mimic joint.
     """
@@ -58,7 +60,8 @@ class Axes:
         self.variable = np.repeat(np.arange(len(sizes)), sizes)
         self.joints: Ints = t.owner[self.variable]
         self.table = np.zeros((len(self.joints), AXIS_WIDTH))
-        firsts = np.cumsum([0, *sizes])[:-1]
+        self.firsts: NDArray[np.int64] = np.cumsum([0, *sizes])[:-1]
+        firsts = self.firsts
         part = np.arange(len(self.joints)) - firsts[self.variable]
         column = t.variables[self.variable, BLOCK_COLUMN] + part
         free = np.array([joint.kind is Kind.FREE for joint in skeleton.joints], bool)

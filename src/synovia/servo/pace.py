@@ -29,16 +29,17 @@ class Pace:
         self._table = table
         self.share = 1.0
 
-    def adapt(self, behind: Array, h: float) -> None:
+    def adapt(self, behind: Array, h: float, most: float = np.inf) -> None:
         """Slow down if the body falls behind, and speed up again.
 
         Args:
             behind: How far each axis is from where it is led, radians or length units.
             h: Time of a tick, seconds.
+            most: How much faster what goes ahead may be than in the last tick.
         """
         speed = self._table[:, TOP_SPEED]
         ticks = float((np.abs(behind) / (speed * h)).max(initial=0.0))
-        wanted = 1.0 / (1.0 + (ticks / _BEHIND) ** 2)
-        most = _SLEW * h * float((self._table[:, TOP_ACCELERATION] / speed).min(initial=np.inf))
-        low, high = max(self.share - most, _SLOWEST), min(self.share + most, 1.0)
+        wanted = min(1.0 / (1.0 + (ticks / _BEHIND) ** 2), most * self.share)
+        slew = _SLEW * h * float((self._table[:, TOP_ACCELERATION] / speed).min(initial=np.inf))
+        low, high = max(self.share - slew, _SLOWEST), min(self.share + slew, 1.0)
         self.share = min(max(wanted, low), high)

@@ -39,6 +39,7 @@ from synovia.kernels.layout import (
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints
 from synovia.servo.pace import Pace
+from synovia.servo.tool_speed import ToolSpeed
 
 _AHEAD: Final = 10  # places of the path that are looked at in a tick
 _FARTHER: Final = 3.0  # times the stop, how far ahead
@@ -62,6 +63,7 @@ class Path:
         table: The axes of the body, see ``kernels.layout``.
         kernels: Returns the kernels of a tick and of a reset for other variables.
         way: Returns how far each axis goes from one pose to another.
+        tools: Limits of the speed of end effectors, or None.
     """
 
     def __init__(
@@ -70,9 +72,11 @@ class Path:
         table: Array,
         kernels: Callable[[Ints, Array, Array], tuple[Any, Any]],
         way: Callable[[Array, Array], Array],
+        tools: ToolSpeed | None,
     ) -> None:
         """Make an axis for the place on the path."""
         self._joints, self._reach, self._way = table, ik.reach, way
+        self._tools = tools
         precise = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
         self._ik = IK(ik.given, ik.goals, ik.solver, tolerance=precise, root=ik.root)
         self._scratch = new_scratch(self._ik.scratch_size)
@@ -182,10 +186,12 @@ class Path:
         ahead = min(max(_FARTHER * self._stop(), _TICKS * v * h, _NEAR), left)
         step = ahead / _AHEAD
         q, ways = self.place, np.empty((_AHEAD, len(joints)))
+        poses = [q]
         for k in range(_AHEAD):
             _, other = self._solve(self.at(float(self._s[0]) + (k + 1) * step), q)
             ways[k] = self._way(q, other)
             q = other
+            poses.append(q)
         first = np.abs(ways).max(0) / step + _TINY
         second = np.abs(np.diff(ways, axis=0)).max(0) / step**2 + _TINY
         third = np.abs(np.diff(ways, n=2, axis=0)).max(0) / step**3 + _TINY
@@ -196,6 +202,8 @@ class Path:
             np.cbrt(_JERK * J / third).min(),
             _MOST,
         )
+        if self._tools is not None:
+            speed = min(speed, self._tools.cruise(step, np.array(poses)))
         axis[TOP_SPEED] = speed
         # It brakes here: the part ahead, where joints may turn faster, only limits its speed there.
         here = np.abs(ways[:2]).max(0) / step + _TINY

@@ -57,12 +57,13 @@ from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
 from synovia.servo.measured import WINDOW, Feedback
 from synovia.servo.path import Path, between
+from synovia.servo.tool_speed import ToolSpeed
 from synovia.servo.twist import Twist
 from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
-_SEARCHES: Final = frozenset(4**k for k in range(1, 16))  # missed ticks after which another answer is looked for
+_SEARCHES: Final = frozenset(4**k for k in range(16))  # missed ticks after which more is done to find an answer
 _FAR: Final = 1.0  # radians, length units: an answer that is farther from the last one may be on another branch
 _PRECISION: Final = 0.1  # part of the tolerance to which a tick is solved, so that slow targets are followed smoothly
 _PARTS: Final = 8  # of the way of the targets, solved one after the other
@@ -94,6 +95,8 @@ class Servo(ChecksArguments):
             free root, a number is rad/s for turns and reaches/s for the way; or a pair of both.
         acceleration: Highest acceleration, likewise, per s².
         jerk: Highest jerk, likewise, per s³; None for no limit.
+        tool_speed: Highest speed of end effectors, by joint, link or site: linear, length units/s, or a pair of it and
+            the angular one, rad/s; None in a pair for no limit. ``limited`` then says "tool speed" for this name.
         root: As in ``IK``.
         late: What a body does that cannot keep up. ``"deviate"`` goes to the targets on the fastest way of its joints.
             ``"slow"`` stays on their path: straight from target to target, and by the shortest turns.
@@ -138,6 +141,7 @@ class Servo(ChecksArguments):
         velocity: Any = None,
         acceleration: Any,
         jerk: Any = None,
+        tool_speed: Mapping[str, float | tuple[float | None, float | None]] | None = None,
         root: Root = "fixed",
         late: Literal["deviate", "slow"] = "deviate",
         timeout: float = 0.5,
@@ -188,6 +192,11 @@ class Servo(ChecksArguments):
         if self.ik.solver.supports_priorities:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
         self._tick, self._begin, self._rest = self._kernels(self._axes.table)
+        self._tools = None
+        if tool_speed is not None:
+            self._tick = self._tools = ToolSpeed(
+                self.skeleton, self._axes, tool_speed, tick=self._tick, way=self.way, shifted=self.shifted
+            )
         if filter is not None:
             check_kind("filter", filter, OneEuro, "sy.OneEuro() is one")
         self.filter = filter
@@ -201,7 +210,7 @@ class Servo(ChecksArguments):
         self._way = Way(self.ik, self._axes.table, self._kernels) if several else None
         self._path = None
         if late == "slow":
-            self._path = Path(self.ik, self._axes.table, self._path_kernels, self.way)
+            self._path = Path(self.ik, self._axes.table, self._path_kernels, self.way, self._tools)
         self.reset()
 
     @property
@@ -331,7 +340,7 @@ class Servo(ChecksArguments):
         self._time += h
         return self._advance(h)
 
-    def schedule(self, targets: Targets, times: ArrayLike, *, blend: float = 0.1) -> None:
+    def schedule(self, targets: Targets, times: ArrayLike, *, blend: float = 0.2) -> None:
         """Give targets in advance, such as a chunk of a policy. Then call ``step()`` without any.
 
         From the next tick on, the goals go smoothly through these targets, each at its time, and stop at the last one.
@@ -469,21 +478,31 @@ class Servo(ChecksArguments):
             self._path.extend(table)
             return
         row = self._solve(table, self._wanted, self._few)
+        if row[STATUS] != Status.REACHED:
+            self._misses += 1
+            if self._misses in _SEARCHES:
+                row = self._searched(table, row)
         if row[STATUS] == Status.REACHED:
             self._misses = 0
             row = self._nearer(table, row)
-        else:
-            self._misses += 1
-            if self._misses in _SEARCHES:  # another branch may reach; a jump of the answer is no jump of the body
-                if self.ik.solver.supports_priorities:
-                    self.ik.classify(self._wanted[None], row[None], self._scratch, False)
-                for start, ints in ((self._q, self._few), (self._q, self.ik.ints)):
-                    other = self._solve(table, start, ints)
-                    if other[STATUS] == Status.REACHED:
-                        row, self._misses = other, 0
-                        break
         self._row = row
         self._before, self._wanted = self._wanted, row[self.ik.places]
+
+    def _searched(self, table: Array, row: Array) -> Array:
+        """Return a better answer than a miss, a row of results, or the miss.
+
+        At first it is improved from where it is, as a straight limb needs; later another branch is looked for, too. A
+        jump of the answer is no jump of the body.
+        """
+        if self.ik.solver.supports_priorities:
+            self.ik.classify(self._wanted[None], row[None], self._scratch, False)
+        if row[STATUS] == Status.REACHED or self._misses == 1:
+            return row
+        for start, ints in ((self._q, self._few), (self._q, self.ik.ints)):
+            other = self._solve(table, start, ints)
+            if other[STATUS] == Status.REACHED:
+                return other
+        return row
 
     def _nearer(self, table: Array, row: Array) -> Array:
         """Return an answer on the branch of the last one, if there is a nearer one than this row of results.
@@ -561,11 +580,12 @@ class Servo(ChecksArguments):
             self._tick(self._q, there, before, out, h, PROPOSE)
             if self._given_limits["jerk"] is None and np.abs(self.way(out, there)).max(initial=0.0) > _BEHIND:
                 wish = feedback.body(out)
-                way.refine(feedback.body(self._q), wish, h)
+                way.refine(feedback.body(self._q), wish, h, self._met())
                 out[:] = feedback.command(wish)
             self._tick(self._q, there, before, out, h, ADVANCE)
             self._q = out
-            way.pace.adapt(self.way(out, there), h)
+            most = np.inf if self._tools is None else self._tools.cruise(h, np.array([before, there]))
+            way.pace.adapt(self.way(out, there), h, most)
             if not way.holds.all():
                 way.holds |= self._met()
         self._before = self._wanted
@@ -608,6 +628,7 @@ class Servo(ChecksArguments):
             offset=self._feedback.offset,
             holding=self._held,
             stamps=self._inputs.told,
+            tools={} if self._tools is None else self._tools.told,
             time=self._time,
         )
 

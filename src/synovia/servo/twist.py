@@ -16,6 +16,7 @@ from synovia.servo.curve import exp_turn, log_turn
 
 _MOST: Final = 1e6  # largest component of a twist
 _MOST_LEAD: Final = 2.0  # times the lead that is allowed, which a target may have across its motion
+_FAR_BACK: Final = 0.6  # of that lead: a target that moves is not so far behind the place where the body stops
 _FLOOR: Final = 1e-3  # reaches, radians: the lead of a slow twist
 
 
@@ -127,6 +128,8 @@ class Drift:
             near = ahead[part]
             if self._begins[part]:
                 near, self._begins[part] = _within(near, most), False
+            if _size(near) > _FAR_BACK * most and float(near @ step) < 0.0:
+                near = np.zeros(3)  # the body could not follow; now it may turn back at once
             _put(frame, part, stop, near + _allowed(near, step, most))
 
 

@@ -27,11 +27,15 @@ from synovia.kernels.layout import (
     TOP_SPEED,
     TRANSFORM_WIDTH,
 )
+from synovia.model.clip_tools.chart import Chart
 from synovia.model.geometry import Array, Bools
+from synovia.model.pose import inside_limits
 from synovia.servo.box import Box, Led
 from synovia.servo.pace import Pace
 
 _PRECISION: Final = 0.1  # part of the tolerance to which goals hold on the way
+_RESTS: Final = 1e-12  # change of joint values in a tick
+_SAME: Final = 1e-4  # of joint values: answers that near are one
 _SHARES: Final = {TOP_SPEED: 0.75, TOP_ACCELERATION: 0.4, TOP_JERK: 0.3}  # parts of the limits that the body ahead has
 
 
@@ -57,6 +61,9 @@ class Way:
         self._led = Led(ik, tolerance)
         self._box = Box(ik, tolerance, table)
         self.holds: Bools = np.zeros(len(ik.goals), bool)
+        levels = [goal.priority for goal in ik.goals]
+        self._first = np.array(levels) == min(levels)  # goals that no other one pushes away
+        self._skeleton, self._chart = ik.skeleton, Chart.of(ik.skeleton)
         self._real, self._table = table, table.copy()
         self._tick, self._begin, self.rest = kernels(self._table)
         self.q = self.place = ik.default_start.values
@@ -87,28 +94,42 @@ class Way:
             places: Returns the places of goals at joint values, for a table without targets of some goals.
         """
         self._limit()
+        self._given = table, places
         out = np.empty_like(self.q)
         self._tick(self.q, wanted, before, out, h * self.pace.share, PROPOSE | ADVANCE | parts)
         moved = not np.array_equal(out, self.q)
+        rests = bool(np.abs(out - self.q).max(initial=0.0) < _RESTS)
+        start = self._predicted(out) if moved else self.place
         self.q = out
         if moved or not self.arrived:
-            self._targets = self._leading(out, table, places)
-            place = self._led.solve(self.place, out, self._targets)
+            self._targets = self._leading(out, self.holds, table, places)
+            place = self._led.solve(start, out, self._targets)
+            self.holds &= self._first | ~self._led.missed
+            if rests:  # then an answer that does not depend on the last one, if that is the same pose
+                here = self._led.solve(out, out, self._targets)
+                place = here if np.abs(here - place).max(initial=0.0) < _SAME else place
             self.arrived = not moved and np.array_equal(place, self.place)
             self.place = place
         return self.place
 
-    def refine(self, q: Array, wish: Array, h: float) -> None:
+    def _predicted(self, q: Array) -> Array:
+        """Return the place after the move of the body ahead to q, (nq,): straight limbs bend as it bends them."""
+        step = self._chart.between(self.q[None], q[None])
+        return inside_limits(self._skeleton, self._skeleton.follow(self._chart.stepped(self.place[None], step)))[0]
+
+    def refine(self, q: Array, wish: Array, h: float, met: Bools) -> None:
         """Keep the goals of a tick in which the real body cannot follow, as ``Box.refine`` does.
 
         Only without a limit of the jerk: the box of a tick is then as wide as the body can still brake. With one, it
         is so narrow that a choice by goals of this tick alone leads to ticks without a good one.
         """
-        self._box.refine(q, wish, self._targets, h)
+        table, places = self._given
+        holds = self.holds & (self._first | met)
+        self._box.refine(q, wish, self._leading(wish, holds, table, places), h)
 
-    def _leading(self, q: Array, table: Array, places: Any) -> Array:
-        """Return the targets of a tick: goals that do not hold go to where the body ahead has them, at q."""
-        moving = ~self.holds & (table[0, :, GIVEN] > 0.0)
+    def _leading(self, q: Array, holds: Bools, table: Array, places: Any) -> Array:
+        """Return the targets of a tick: goals that do not hold go to where joint values q (nq,) have them."""
+        moving = ~holds & (table[0, :, GIVEN] > 0.0)
         if moving.any():
             given = table[0, moving, GIVEN]
             table = table.copy()

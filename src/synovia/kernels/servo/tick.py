@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from synovia.kernels.compiler.jit import F, device, entry, inline
+from synovia.kernels.compiler.jit import F, device, entry
 from synovia.kernels.layout import (
     ADVANCE,
     AXIS_ACCELERATION,
@@ -31,7 +31,6 @@ from synovia.kernels.layout import (
     RAW_FEED,
     RAW_FEED_ACCELERATION,
     REASON,
-    RECOVERING,
     SCALAR,
     STOP,
     STRETCH,
@@ -51,7 +50,6 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.swing_twist import project, signed_excess
-from synovia.kernels.math.vectors import norm
 from synovia.kernels.servo.axis import (
     WITHIN,
     allow,
@@ -59,20 +57,15 @@ from synovia.kernels.servo.axis import (
     keeps_limits,
     plan_of,
     settle,
-    stop_after,
     stop_of,
     store_plan,
 )
+from synovia.kernels.servo.ball import EDGE, restrict_ball
 from synovia.kernels.servo.stop import NO_LIMIT, duration, extremes, travelled
 from synovia.kernels.tree.variables import follower_value, is_limited
 
 FAR = F(4)  # ticks: targets nearer than this are not worth arriving at together
 SLOWEST = F(0.05)  # least factor of time of an axis that waits for others
-TICKS = 48  # places of the stop of a ball that are checked
-EFFORTS = 9  # velocities that a ball tries if it has to brake harder than allowed
-EDGE = F(1e-11)  # beyond the limits of a ball that is rounding
-HALVINGS = 6  # of a ball's velocity towards the known stop
-SAG = F(4)  # how far a way between two places may leave the limits, relative to the square of its length
 
 
 @device
@@ -179,93 +172,7 @@ def take(variables, axes, q, out, h):
 
 
 @device
-def stop_inside(limits, k, axes, i, q, w, h):
-    """Return whether the ball k stops inside its limits after the next velocities w of its axes i to i + 2."""
-    x, y, z = axes[i], axes[i + 1], axes[i + 2]
-    most = max(signed_excess(limits, k, q), F(0))  # a ball that is outside may not go farther
-    quat = quat_normalize(quat_mul(q, quat_exp((w[0] * h, w[1] * h, w[2] * h))))
-    if signed_excess(limits, k, quat) > most + EDGE:
-        return False
-    px, py, pz = stop_after(x, w[0], h), stop_after(y, w[1], h), stop_after(z, w[2], h)
-    T = max(duration(px), duration(py), duration(pz))
-    if T <= F(0):
-        return True
-    step = T / math.ceil(min(max(T / h, F(TICKS // 2)), F(TICKS)))
-    t = F(0)
-    a, b, c = F(0), F(0), F(0)
-    while t < T:
-        t += step
-        a1, b1, c1 = travelled(px, t), travelled(py, t), travelled(pz, t)
-        way = (a1 - a, b1 - b, c1 - c)
-        a, b, c = a1, b1, c1
-        quat = quat_mul(quat, quat_exp(way))
-        length = norm(way)
-        if signed_excess(limits, k, quat) > most - SAG * length * length:
-            return False
-    return True
-
-
-@inline
-def between(axes, i, column, share):
-    """Return the velocities of axes i to i + 2 between those in a column (share 0) and the chosen ones (share 1)."""
-    return (
-        axes[i, column] + share * (axes[i, NEXT] - axes[i, column]),
-        axes[i + 1, column] + share * (axes[i + 1, NEXT] - axes[i + 1, column]),
-        axes[i + 2, column] + share * (axes[i + 2, NEXT] - axes[i + 2, column]),
-    )
-
-
-@device
-def slide(limits, k, axes, i, q, h):
-    """Turn the chosen velocities of ball k, if they lead out of its limits, along these, as far as its axes can."""
-    w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
-    there = quat_mul(q, quat_exp(w))
-    if signed_excess(limits, k, there) <= F(0):
-        return
-    w = quat_log(quat_mul(quat_conj(q), project(limits, k, quat_normalize(there))))
-    for c in range(3):
-        axes[i + c, NEXT] = min(max(w[c] / h, axes[i + c, NEXT_LOWER]), axes[i + c, NEXT_UPPER])
-
-
-@device
-def restrict_ball(limits, k, axes, i, q, h):
-    """Change the chosen velocities of ball k so that it stops inside its limits; return whether it follows its plan.
-
-    They come nearer and nearer to those of the stop that is known, which does. If limits have changed, that one may
-    leave them, too. Then the ball brakes as hard as it must.
-    """
-    slide(limits, k, axes, i, q, h)
-    share = F(1)
-    for _ in range(HALVINGS):
-        w = between(axes, i, PLAN_NEXT, share)
-        kept = (
-            keeps_limits(axes[i], w[0], h) and keeps_limits(axes[i + 1], w[1], h) and keeps_limits(axes[i + 2], w[2], h)
-        )
-        if kept and stop_inside(limits, k, axes, i, q, w, h):
-            for c in range(3):
-                axes[i + c, NEXT] = w[c]
-            return False
-        share *= F(0.5)
-    recovers = False
-    for c in range(3):
-        axes[i + c, NEXT] = axes[i + c, PLAN_NEXT]
-        recovers = recovers or axes[i + c, REASON] == F(RECOVERING)
-    if not recovers:
-        return True
-    for n in range(EFFORTS):
-        share = F(1) - F(n) / F(EFFORTS - 1)
-        w = (share * axes[i, PLAN_NEXT], share * axes[i + 1, PLAN_NEXT], share * axes[i + 2, PLAN_NEXT])
-        if n == EFFORTS - 1 or stop_inside(limits, k, axes, i, q, w, h):
-            for c in range(3):
-                axes[i + c, NEXT] = w[c]
-                if n > 0:
-                    axes[i + c, REASON] = F(EMERGENCY)
-            return False
-    return False
-
-
-@device
-def advance(variables, limits, axes, q, out, h, stopping):
+def advance(variables, limits, axes, q, wanted, out, h, stopping):
     """Take the tick with the chosen velocities, and write the new samples to ``out``."""
     i = 0
     for k in range(variables.shape[0]):
@@ -278,7 +185,8 @@ def advance(variables, limits, axes, q, out, h, stopping):
             i += 1
             continue
         here = load_quat(q, at)
-        planned = is_limited(limits, k) and restrict_ball(limits, k, axes, i, here, h)
+        end = here if stopping else load_quat(wanted, at)
+        planned = is_limited(limits, k) and restrict_ball(limits, k, axes, i, here, end, h)
         w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
         there = quat_normalize(quat_mul(here, quat_exp(w)))
         if is_limited(limits, k) and signed_excess(limits, k, there) > max(signed_excess(limits, k, here), F(1e-10)):
@@ -339,7 +247,7 @@ def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, 
     else:
         take(variables, axes, q, out, h)
     if parts & ADVANCE:
-        advance(variables, limits, axes, q, out, h, parts & STOP != 0)
+        advance(variables, limits, axes, q, wanted, out, h, parts & STOP != 0)
     for k in range(followers.shape[0]):
         out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
 

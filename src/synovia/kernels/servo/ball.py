@@ -1,0 +1,209 @@
+"""The law of one ball: velocities of its three axes from which its rotation stops inside its limits.
+
+The axes keep their own limits (``axis``). Those of the rotation, an ellipse and an interval (``math.swing_twist``),
+hold for the three together: the velocities are taken back towards those of the stop that is known until the stop after
+them stays inside.
+
+Along a curved limit no straight stop stays inside, so that a ball at its limit could only creep. Where it is taken
+back, it also tries a way that keeps off the limits: in the coordinates of swing and twist, where these are convex, to a
+place ahead that is pulled inwards.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.layout import (
+    EMERGENCY,
+    NEXT,
+    NEXT_LOWER,
+    NEXT_UPPER,
+    PLAN_NEXT,
+    REASON,
+    RECOVERING,
+    TOP_ACCELERATION,
+    TWIST_LOWER,
+    TWIST_UPPER,
+)
+from synovia.kernels.math.rotations import quat_conj, quat_exp, quat_log, quat_mul, quat_normalize
+from synovia.kernels.math.swing_twist import (
+    from_limit_frame,
+    is_whole_turn,
+    join,
+    project,
+    signed_excess,
+    split,
+    to_limit_frame,
+    twist_step,
+)
+from synovia.kernels.math.vectors import dot, norm
+from synovia.kernels.servo.axis import keeps_limits, stop_after, stopping_speed
+from synovia.kernels.servo.stop import duration, travelled
+
+TICKS = 48  # places of the stop of a ball that are checked
+EFFORTS = 9  # velocities that a ball tries if it has to brake harder than allowed
+EDGE = F(1e-11)  # beyond the limits of a ball that is rounding
+HALVINGS = 6  # of a ball's velocity towards the known stop
+SAG = F(4)  # how far a way between two places may leave the limits, relative to the square of its length
+AHEAD = F(0.2)  # radians of swing and twist: how far ahead a ball looks that keeps off its limits
+PULL = F(0.05)  # part of the way to the middle of the limits by which that place is pulled inwards
+NEAR = F(0.5)  # the same, per radian that is left to the target: the pull ends there
+
+
+@device
+def stop_inside(limits, k, axes, i, q, w, h):
+    """Return whether the ball k stops inside its limits after the next velocities w of its axes i to i + 2."""
+    x, y, z = axes[i], axes[i + 1], axes[i + 2]
+    most = max(signed_excess(limits, k, q), F(0))  # a ball that is outside may not go farther
+    quat = quat_normalize(quat_mul(q, quat_exp((w[0] * h, w[1] * h, w[2] * h))))
+    if signed_excess(limits, k, quat) > most + EDGE:
+        return False
+    px, py, pz = stop_after(x, w[0], h), stop_after(y, w[1], h), stop_after(z, w[2], h)
+    T = max(duration(px), duration(py), duration(pz))
+    if T <= F(0):
+        return True
+    step = T / math.ceil(min(max(T / h, F(TICKS // 2)), F(TICKS)))
+    t = F(0)
+    a, b, c = F(0), F(0), F(0)
+    while t < T:
+        t += step
+        a1, b1, c1 = travelled(px, t), travelled(py, t), travelled(pz, t)
+        way = (a1 - a, b1 - b, c1 - c)
+        a, b, c = a1, b1, c1
+        quat = quat_mul(quat, quat_exp(way))
+        length = norm(way)
+        if signed_excess(limits, k, quat) > most - SAG * length * length:
+            return False
+    return True
+
+
+@inline
+def between(axes, i, column, share):
+    """Return the velocities of axes i to i + 2 between those in a column (share 0) and the chosen ones (share 1)."""
+    return (
+        axes[i, column] + share * (axes[i, NEXT] - axes[i, column]),
+        axes[i + 1, column] + share * (axes[i + 1, NEXT] - axes[i + 1, column]),
+        axes[i + 2, column] + share * (axes[i + 2, NEXT] - axes[i + 2, column]),
+    )
+
+
+@device
+def slide(limits, k, axes, i, q, h):
+    """Turn the chosen velocities of ball k, if they lead out of its limits, along these, as far as its axes can."""
+    w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
+    there = quat_mul(q, quat_exp(w))
+    if signed_excess(limits, k, there) <= F(0):
+        return
+    w = quat_log(quat_mul(quat_conj(q), project(limits, k, quat_normalize(there))))
+    for c in range(3):
+        axes[i + c, NEXT] = min(max(w[c] / h, axes[i + c, NEXT_LOWER]), axes[i + c, NEXT_UPPER])
+
+
+@device
+def way_inside(limits, k, q, end):
+    """Return the rotation vector from q to a place ahead on a way to ``end`` that keeps off the limits of ball k."""
+    sx, sy, twist = split(to_limit_frame(limits, k, q))
+    ex, ey, turn = split(to_limit_frame(limits, k, end))
+    dx, dy, dt = ex - sx, ey - sy, twist_step(limits, k, twist, turn)
+    left = math.sqrt(dx * dx + dy * dy + dt * dt)
+    share = AHEAD / left if left > AHEAD else F(1)
+    pull = min(PULL, NEAR * left)
+    x, y, z = (F(1) - pull) * (sx + share * dx), (F(1) - pull) * (sy + share * dy), twist + share * dt
+    if not is_whole_turn(limits, k):
+        z += pull * (F(0.5) * (limits[k, TWIST_LOWER] + limits[k, TWIST_UPPER]) - z)
+    return quat_log(quat_mul(quat_conj(q), from_limit_frame(limits, k, join(x, y, z))))
+
+
+@device
+def admissible(limits, k, axes, i, q, h):
+    """Return the largest part of the way from the stop that is known to the chosen velocities that keeps all limits."""
+    share = F(1)
+    for _ in range(HALVINGS):
+        w = between(axes, i, PLAN_NEXT, share)
+        kept = (
+            keeps_limits(axes[i], w[0], h) and keeps_limits(axes[i + 1], w[1], h) and keeps_limits(axes[i + 2], w[2], h)
+        )
+        if kept and stop_inside(limits, k, axes, i, q, w, h):
+            return share
+        share *= F(0.5)
+    return F(0)
+
+
+@device
+def keep_off(limits, k, axes, i, q, end, h, share):
+    """Choose velocities that keep off the limits of ball k, if they lead on faster than the chosen ones.
+
+    Args:
+        limits: Limits of all variables.
+        k: The variable.
+        axes: The state of all axes.
+        i: The first axis of the ball.
+        q: Its rotation.
+        end: The rotation to go to.
+        h: Time of the tick.
+        share: The part of the chosen velocities that keeps all limits, see ``admissible``.
+
+    Returns:
+        That part of the velocities that are chosen now.
+    """
+    chosen = (axes[i, NEXT], axes[i + 1, NEXT], axes[i + 2, NEXT])
+    way = way_inside(limits, k, q, end)
+    length = norm(way)
+    if length <= F(0):
+        return share
+    before = dot(between(axes, i, PLAN_NEXT, share), way)
+    rate = stopping_speed(length, axes[i, TOP_ACCELERATION], h) / length
+    for c in range(3):
+        if way[c] != F(0):
+            most = axes[i + c, NEXT_UPPER] if way[c] > F(0) else axes[i + c, NEXT_LOWER]
+            rate = min(rate, max(most / way[c], F(0)))
+    for c in range(3):
+        axes[i + c, NEXT] = min(max(rate * way[c], axes[i + c, NEXT_LOWER]), axes[i + c, NEXT_UPPER])
+    other = admissible(limits, k, axes, i, q, h)
+    if other > F(0) and dot(between(axes, i, PLAN_NEXT, other), way) > before:
+        return other
+    for c in range(3):
+        axes[i + c, NEXT] = chosen[c]
+    return share
+
+
+@device
+def restrict_ball(limits, k, axes, i, q, end, h):
+    """Change the chosen velocities of ball k so that it stops inside its limits; return whether it follows its plan.
+
+    They come nearer and nearer to those of the stop that is known, which does. If limits have changed, that one may
+    leave them, too. Then the ball brakes as hard as it must.
+
+    Args:
+        limits: Limits of all variables.
+        k: The variable.
+        axes: The state of all axes.
+        i: The first axis of the ball.
+        q: Its rotation.
+        end: The rotation to go to; q itself if it brakes.
+        h: Time of the tick.
+    """
+    slide(limits, k, axes, i, q, h)
+    share = admissible(limits, k, axes, i, q, h)
+    if share < F(1) and end != q:
+        share = keep_off(limits, k, axes, i, q, end, h, share)
+    if share > F(0):
+        w = between(axes, i, PLAN_NEXT, share)
+        for c in range(3):
+            axes[i + c, NEXT] = w[c]
+        return False
+    recovers = False
+    for c in range(3):
+        axes[i + c, NEXT] = axes[i + c, PLAN_NEXT]
+        recovers = recovers or axes[i + c, REASON] == F(RECOVERING)
+    if not recovers:
+        return True
+    for n in range(EFFORTS):
+        share = F(1) - F(n) / F(EFFORTS - 1)
+        w = (share * axes[i, PLAN_NEXT], share * axes[i + 1, PLAN_NEXT], share * axes[i + 2, PLAN_NEXT])
+        if n == EFFORTS - 1 or stop_inside(limits, k, axes, i, q, w, h):
+            for c in range(3):
+                axes[i + c, NEXT] = w[c]
+                if n > 0:
+                    axes[i + c, REASON] = F(EMERGENCY)
+            return False
+    return False
