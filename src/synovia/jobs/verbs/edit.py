@@ -34,7 +34,7 @@ from synovia.jobs.options import (
     option,
     options_of,
 )
-from synovia.jobs.shared import DEADLINE, TOLERANCE
+from synovia.jobs.shared import DEADLINE, TOLERANCE, velocities
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,6 +154,14 @@ class Edit(Verified, Roles, ClipJob):
     speed: float | None = option(
         default=None, help="Play at this speed: 0.5 takes twice as long.", kind=Number(0, above=True), metavar="FACTOR"
     )
+    velocity: Any = option(
+        default=None, help="Take more time where joints are faster, radians or length units per second.",
+        kind=Parsed(velocities), metavar="V|A=V,B=V", unit="rad/s",
+    )  # fmt: skip
+    acceleration: Any = option(
+        default=None, help="Take more time where joints accelerate more.", kind=Parsed(velocities),
+        metavar="A|B=A,C=A", unit="rad/s²",
+    )  # fmt: skip
     resample: float | None = option(
         default=None, help="Frame rate, at the same speed.", kind=Number(0, above=True), metavar="FPS", unit="1/s"
     )
@@ -306,6 +314,8 @@ class Edit(Verified, Roles, ClipJob):
             motion, missed = motion.reversed(), missed[::-1]
         if self.speed is not None:
             motion = motion.retimed(self.speed)
+        if self.velocity is not None or self.acceleration is not None:
+            motion = motion.slowed(velocity=self.velocity, acceleration=self.acceleration)
         if self.resample is not None:
             motion = motion.resample(self.resample)
         if len(motion) != len(missed):
