@@ -124,3 +124,16 @@ def test_a_plot_that_cannot_be_written_is_told_before_the_work(tmp_path):
     for name in ("a.txt", "nowhere/a.png"):
         answer = run("bench", "arm7", "--solver", "lm", "--plot", str(tmp_path / name))
         assert (answer.code, answer.out) == (3, "")
+
+
+def test_ticks_of_a_servo_are_timed():
+    ran = run("bench", "servo", "--ticks", 200, "--json")
+    assert (ran.code, ran.data["schema"]) == (0, "synovia.bench-servo/1")
+    assert [one["body"] for one in ran.data["bodies"]] == ["arm7", "humanoid"]
+    for one in ran.data["bodies"]:
+        assert one["ticks"] == sum(one["histogram"]["counts"]) == 200
+        assert 0.0 < one["median_us"] <= one["p99_us"] <= one["p99_9_us"] <= one["longest_us"]
+    ran = run("bench", "servo", "--ticks", 200)
+    assert ran.code == 0
+    assert "humanoid: two feet, then two hands; 200 ticks" in ran.out
+    assert "median" in ran.out

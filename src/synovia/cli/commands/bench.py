@@ -1,4 +1,4 @@
-"""``synovia bench``: compare the solvers on a model, as a table, JSON and a plot."""
+"""``synovia bench``: compare the solvers on a model, as a table, JSON and a plot; and the times of a servo's ticks."""
 
 from __future__ import annotations
 
@@ -22,16 +22,24 @@ from synovia.jobs.words import number, table, time_text
 from synovia.text import unit_name
 
 if TYPE_CHECKING:
-    from synovia.comparison import Comparison, Row
+    from synovia.comparison import Comparison, Row, TickTimes
+    from synovia.model.geometry import Array
 
 SCHEMA: Final = "synovia.bench/1"
+SERVO_SCHEMA: Final = "synovia.bench-servo/1"
+SERVO: Final = "servo"  # instead of a model
+_SERVO_BODIES: Final = ("arm7", "humanoid")
+_BINS: Final = 4  # of the histogram, for each doubling of the time
+_BAR: Final = 48  # characters of the longest bar
 
 
 @described
 class Bench:
     """What to compare, and how."""
 
-    file: str = argument(like=MODEL)
+    file: str = argument(
+        like=replace(MODEL, help=f"{MODEL.help} Or the word {SERVO}: then the ticks of a servo are timed.")
+    )
     joint: Sequence[str] = option(
         default=(), like=replace(JOINT, help="A joint with a goal; repeat for more."),
         shown="hands, feet and head, else the tips",
@@ -44,6 +52,9 @@ class Bench:
     seed: int = option(default=0, help="Seed of the problems.", kind=Number(0, whole=True), metavar="N")
     tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE)
     root: Any = option(default="fixed", like=ROOT)
+    ticks: int = option(
+        default=20_000, help=f"Ticks of each body, for {SERVO}.", kind=Number(100, 10**8, whole=True), metavar="N"
+    )
     budget: float = option(default=5.0, help="Time limit for each solver.", kind=Number(0.01), metavar="SECONDS")
     plot: Path | None = option(
         default=None, help="Plot the error by step; needs the extra [plot].", kind=File(), metavar="PNG"
@@ -57,7 +68,12 @@ def bench(given: Bench) -> None:
     """Compare all solvers on a model: success, steps, time, smoothness.
 
     For example: synovia bench humanoid --plot convergence.png
+
+    synovia bench servo shows how long the ticks of a servo take, on an arm and on a whole body.
     """
+    if given.file == SERVO:
+        _bench_servo(given)
+        return
     from synovia.comparison import compare, make_problems
 
     if given.plot is not None:  # before minutes of work
@@ -86,6 +102,65 @@ def bench(given: Bench) -> None:
         emit_json(_object(result))
     else:
         _print(result)
+
+
+def _bench_servo(given: Bench) -> None:
+    """Time the ticks of a servo, and print histograms."""
+    from synovia.comparison import time_ticks
+    from synovia.io.bundled import bundled
+
+    bodies = {name: bundled(name) for name in _SERVO_BODIES}
+    with Bar("") as bar:
+        found = list(time_ticks(bodies, given.ticks, lambda what, share: bar(share, text=what)))
+    if given.as_json:
+        emit_json({"schema": SERVO_SCHEMA, "bodies": [_ticks_object(one) for one in found]})
+        return
+    for one in found:
+        emit_lines([*_histogram(one), ""])
+    emit_lines([style("Processor time of the thread; the longest tick also by the clock of the wall.", dim=True)])
+
+
+def _ticks_object(times: TickTimes) -> dict[str, Any]:
+    """Return the times of one body as plain values, in microseconds."""
+    edges, counts = _bins(times.processor)
+    return {
+        "body": times.body,
+        "goals": times.goals,
+        "ticks": len(times.processor),
+        "median_us": 1e6 * times.quantile(0.5),
+        "p99_us": 1e6 * times.quantile(0.99),
+        "p99_9_us": 1e6 * times.quantile(0.999),
+        "longest_us": 1e6 * float(times.processor.max()),
+        "longest_wall_us": 1e6 * float(times.wall.max()),
+        "histogram": {"edges_us": (1e6 * edges).tolist(), "counts": counts.tolist()},
+    }
+
+
+def _bins(times: Array) -> tuple[Array, Array]:
+    """Return the edges of a histogram, evenly spaced by their logarithms, and the counts."""
+    import numpy as np
+
+    low, high = (math.floor(_BINS * math.log2(max(float(end), 1e-9))) for end in (times.min(), times.max()))
+    edges = 2.0 ** (np.arange(low, high + 2) / _BINS)
+    counts, _ = np.histogram(times, edges)
+    return edges, counts
+
+
+def _histogram(times: TickTimes) -> list[str]:
+    """Return the lines about one body."""
+    edges, counts = _bins(times.processor)
+    most = int(counts.max())
+    lines = [style(f"{times.body}: {times.goals}; {len(times.processor)} ticks", bold=True), ""]
+    for low, count in zip(edges.tolist(), counts.tolist(), strict=False):
+        bar = "█" * round(_BAR * count / most) or ("▏" if count else "")
+        lines.append(f"  from {time_text(low):>8}  {count:>9}  {bar}".rstrip())
+    median = times.quantile(0.5)
+    shown = [f"median {time_text(median)}"]
+    for name, share in (("99 %", 0.99), ("99.9 %", 0.999)):
+        value = times.quantile(share)
+        shown.append(f"{name} {time_text(value)} ({value / median:.1f} times)")
+    longest = f"longest {time_text(float(times.processor.max()))}, by the clock {time_text(float(times.wall.max()))}"
+    return [*lines, "", "  " + "; ".join([*shown, longest])]
 
 
 def _object(result: Comparison) -> dict[str, Any]:
