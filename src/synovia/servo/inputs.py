@@ -158,7 +158,7 @@ class Inputs:
             UnknownNameError: If a target belongs to no goal.
         """
         if at is not None:
-            at = _time("at", at)
+            at = seconds("at", at)
             if at > now + _FARTHEST:
                 raise InputError(
                     "at", value=at, expected=f"a time on the clock of the servo, which stands at {now:.6g} s",
@@ -356,12 +356,16 @@ class Inputs:
         return table
 
 
-def _time(name: str, value: Any) -> float:
+def seconds(name: str, value: Any) -> float:
     """Return a time, seconds.
 
     Raises:
         InputError: If it is no finite number.
     """
-    if not is_number(value) or not math.isfinite(value):
+    if type(value) is not float:
+        if not is_number(value):
+            raise InputError(name, value=value, expected="seconds")
+        value = float(value)
+    if not math.isfinite(value):
         raise InputError(name, value=value, expected="seconds")
-    return float(value)
+    return value
