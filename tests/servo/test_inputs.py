@@ -258,6 +258,15 @@ def test_slow_targets_are_followed_smoothly_with_the_stated_lag(hertz):
     assert worst(commands, servo, velocity=3.0, acceleration=30.0) <= 0.0
 
 
+def test_a_lag_longer_than_the_timeout_does_not_lose_a_target():
+    servo = arm(timeout=0.1, interpolation=0.5)
+    servo.step({"tool": NEAR})
+    commands = run(servo, 55, None)
+    np.testing.assert_allclose(place(commands[-1]), NEAR[:3, 3], atol=1e-3)
+    assert commands[-1].status is not sy.Status.HOLDING
+    assert run(servo, 20, None)[-1].status is sy.Status.HOLDING
+
+
 def test_a_jump_of_a_slow_target_does_not_overshoot():
     servo = arm(rate=250, velocity=3.0, acceleration=30.0, interpolation=0.1)
     run(servo, 500, {"tool": NEAR})

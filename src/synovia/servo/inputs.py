@@ -293,8 +293,8 @@ class Inputs:
                 self._curves.pop(g, None)
                 continue
             curve = self._curves.setdefault(g, Curve(self._frame(self._live.table, g), now - h))
-            if news.at is not None and news.at > now:
-                self._scheduled[g] = news.at
+            if knot > now:
+                self._scheduled[g] = knot  # the timeout begins when it is reached
             curve.append(max(knot, now + _SOON * self._lag), self._frame(table, g), now - h)
             table[0, g, :TRANSFORM_WIDTH] = self._live.table[0, g, :TRANSFORM_WIDTH]
         for g, twist in news.twists.items():
