@@ -14,6 +14,8 @@ from synovia.ik.solution import length_text
 from synovia.kernels.layout import AT_ACCELERATION, AT_JERK, AT_POSITION, AT_VELOCITY, EMERGENCY, RECOVERING, STATUS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
+from synovia.servo.limits import Axes
+from synovia.servo.probe import Probe
 
 _REASONS: Final = {
     AT_POSITION: "position",
@@ -37,34 +39,16 @@ class Body(Protocol):
     """The part of a servo that its commands need."""
 
     skeleton: Skeleton
+    axes: Axes
+    probe: Probe
 
     @property
     def problem(self) -> CompiledProblem:
         """The problem that is solved."""
         ...
 
-    def errors_at(self, q: Array, table: Array) -> tuple[GoalError, ...]:
-        """Return the error of each goal at joint values q for these targets, (1, goals, 17)."""
-        ...
-
-    def solution_at(self, q: Array, table: Array, status: Status) -> Solution:
-        """Return joint values q as a solution for these targets, (1, goals, 17), with a status."""
-        ...
-
     def status_of(self, row: Array) -> Status:
         """Return why an answer, a row of results, misses its goals."""
-        ...
-
-    def way(self, q: Array, to: Array) -> Array:
-        """Return how far each variable goes from q to another pose, radians or length units."""
-        ...
-
-    def shifted(self, q: Array, offset: Array) -> Array:
-        """Return joint values (nq,) that are away from q by an offset of each axis."""
-        ...
-
-    def by_joint(self, values: Array) -> dict[str, int]:
-        """Return values by axis as values by joint, the largest of its axes, without zeros."""
         ...
 
 
@@ -137,12 +121,12 @@ class Command:
 
         If the robot is beside its commands, see ``Servo.measured``, it is the pose where it is expected.
         """
-        return self._servo.solution_at(self._body, self._table, self.status)
+        return self._servo.probe.solution(self._body, self._table, self.status)
 
     @property
     def _body(self) -> Array:
         """Joint values of the robot, (nq,): those of the command, and what is known of the difference."""
-        return self.q if self._offset is None else self._servo.shifted(self.q, self._offset)
+        return self.q if self._offset is None else self._servo.axes.shifted(self.q, self._offset)
 
     @property
     def errors(self) -> tuple[GoalError, ...]:
@@ -151,7 +135,7 @@ class Command:
         If ``Servo.measured`` has found that the robot is beside its commands, the errors are those of the robot.
         """
         if self._errors is None:
-            self._errors = self._servo.errors_at(self._body, self._table)
+            self._errors = self._servo.probe.errors(self._body, self._table)
         return self._errors
 
     @property
@@ -192,7 +176,7 @@ class Command:
     @property
     def _arrived(self) -> bool:
         """Whether the body is where it goes, or stands still as near to that as its limits allow."""
-        left = np.abs(self._servo.way(self.q, self._wanted)).max(initial=0.0)
+        left = np.abs(self._servo.axes.way(self.q, self._wanted)).max(initial=0.0)
         return bool(left <= _ARRIVED or np.abs(self.velocity).max(initial=0.0) <= _STILL)
 
     @property
@@ -201,7 +185,7 @@ class Command:
 
         For end effectors with a limit of their speed, it is "tool speed", or "recovering" if they are faster.
         """
-        joints = {joint: _REASONS[reason] for joint, reason in self._servo.by_joint(self._reasons).items()}
+        joints = {joint: _REASONS[reason] for joint, reason in self._servo.axes.by_joint(self._reasons).items()}
         return joints | self._tools
 
     def explain(self) -> list[str]:

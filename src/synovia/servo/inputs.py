@@ -158,7 +158,7 @@ class Inputs:
             UnknownNameError: If a target belongs to no goal.
         """
         if at is not None:
-            at = _time("at", at)
+            at = seconds("at", at)
             if at > now + _FARTHEST:
                 raise InputError(
                     "at", value=at, expected=f"a time on the clock of the servo, which stands at {now:.6g} s",
@@ -293,8 +293,8 @@ class Inputs:
                 self._curves.pop(g, None)
                 continue
             curve = self._curves.setdefault(g, Curve(self._frame(self._live.table, g), now - h))
-            if news.at is not None and news.at > now:
-                self._scheduled[g] = news.at
+            if knot > now:
+                self._scheduled[g] = knot  # the timeout begins when it is reached
             curve.append(max(knot, now + _SOON * self._lag), self._frame(table, g), now - h)
             table[0, g, :TRANSFORM_WIDTH] = self._live.table[0, g, :TRANSFORM_WIDTH]
         for g, twist in news.twists.items():
@@ -356,12 +356,16 @@ class Inputs:
         return table
 
 
-def _time(name: str, value: Any) -> float:
+def seconds(name: str, value: Any) -> float:
     """Return a time, seconds.
 
     Raises:
         InputError: If it is no finite number.
     """
-    if not is_number(value) or not math.isfinite(value):
+    if type(value) is not float:
+        if not is_number(value):
+            raise InputError(name, value=value, expected="seconds")
+        value = float(value)
+    if not math.isfinite(value):
         raise InputError(name, value=value, expected="seconds")
-    return float(value)
+    return value

@@ -23,7 +23,7 @@ from synovia.kernels.layout import (
     TOP_SPEED,
 )
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, Bools, as_numbers, is_number
+from synovia.model.geometry import Array, Bools, as_numbers, is_number, rotation_between, times_exp
 from synovia.model.tables import Ints
 
 _SHARE: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
@@ -45,6 +45,7 @@ class Axes:
         reach: Length scale of the problem, length units.
 
     Attributes:
+        skeleton: The skeleton.
         table: The state of all axes, (n, AXIS_WIDTH); see ``kernels.layout``.
         joints: Joint of each axis, rows of the skeleton.
         firsts: First axis of each variable.
@@ -55,7 +56,9 @@ class Axes:
     def __init__(self, skeleton: Skeleton, moving: Any, reach: float) -> None:
         """Collect the axes of all variables."""
         t = skeleton.tables
-        self._skeleton, self._reach, self._moving = skeleton, reach, {int(row) for row in moving}
+        self.skeleton, self._reach, self._moving = skeleton, reach, {int(row) for row in moving}
+        blocks = t.variables[:, [BLOCK, BLOCK_Q]].tolist()
+        self._blocks = [(int(at), block == SCALAR) for block, at in blocks]  # place in q, and whether it is a number
         sizes = np.where(t.variables[:, BLOCK] == SCALAR, 1, 3)
         self.variable = np.repeat(np.arange(len(sizes)), sizes)
         self.joints: Ints = t.owner[self.variable]
@@ -117,7 +120,7 @@ class Axes:
             InputError: If it cannot be used.
             UnknownNameError: If a joint does not exist.
         """
-        skeleton = self._skeleton
+        skeleton = self.skeleton
         rows = np.full((len(skeleton), 2), np.nan)
         scales = np.array([(1.0, self._reach if joint.kind is Kind.FREE else 1.0) for joint in skeleton.joints])
         if given is None or isinstance(given, Mapping | str):
@@ -139,13 +142,44 @@ class Axes:
             InputError: If one has none; the message names it.
         """
         there = [int(row) for row in dict.fromkeys(self.joints.tolist()) if row in self._moving]
-        missing = [self._skeleton.joint_names[row] for row in there if np.isnan(rows[row]).any()]
+        missing = [self.skeleton.joint_names[row] for row in there if np.isnan(rows[row]).any()]
         if missing:
             shown = ", ".join(repr(joint) for joint in missing[:_SHOWN]) + ", …" * (len(missing) > _SHOWN)
             where = "the file has none for" if name == "velocity" else "there is none for"
             raise InputError(
                 name, expected=f"a limit for every joint that moves; {where} {shown}", hint=f"pass {name}=number"
             )
+
+    def way(self, q: Array, to: Array) -> Array:
+        """Return how far each axis goes from q to another pose, radians or length units."""
+        ends: list[Array] = []
+        for at, scalar in self._blocks:
+            if scalar:
+                ends.append(to[at : at + 1] - q[at : at + 1])
+            else:
+                ends.append(rotation_between(q[None, at : at + 4], to[None, at : at + 4])[0])
+        return np.concatenate(ends) if ends else np.zeros(0)
+
+    def shifted(self, q: Array, offset: Array) -> Array:
+        """Return joint values (nq,) that are away from q by an offset of each axis."""
+        out, i = q.copy(), 0
+        for at, scalar in self._blocks:
+            if scalar:
+                out[at] += offset[i]
+                i += 1
+            else:
+                out[at : at + 4] = times_exp(q[at : at + 4], offset[i : i + 3])
+                i += 3
+        return self.skeleton.follow(out)
+
+    def by_joint(self, values: Array) -> dict[str, int]:
+        """Return values by axis as values by joint, the largest of its axes, without zeros."""
+        keys = self.skeleton.joint_keys
+        out: dict[str, int] = {}
+        for i in np.flatnonzero(values).tolist():
+            key = keys[int(self.joints[i])]
+            out[key] = max(out.get(key, 0), int(values[i]))
+        return out
 
     def by_column(self, column: int) -> Array:
         """Return a column of the table as velocities of the skeleton, (nv,)."""
@@ -157,7 +191,7 @@ class Axes:
         Raises:
             InputError: If they cannot be used.
         """
-        skeleton = self._skeleton
+        skeleton = self.skeleton
         size = len(self.axis)
         if isinstance(velocity, Mapping):
             full = np.zeros(size)

@@ -15,9 +15,9 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.kernels.layout import AXIS_VELOCITY, BLOCK, BLOCK_Q, SCALAR, TOP_SPEED
-from synovia.model import Pose, Skeleton
-from synovia.model.geometry import Array, Bools, as_numbers, times_exp
+from synovia.kernels.layout import AXIS_VELOCITY, TOP_SPEED
+from synovia.model import Pose
+from synovia.model.geometry import Array, as_numbers
 from synovia.model.tables import Ints
 from synovia.servo.limits import Axes
 
@@ -32,11 +32,9 @@ class Feedback:
     """The difference between measured and commanded joint values.
 
     Args:
-        skeleton: The skeleton that moves.
-        axes: Its axes.
+        axes: The axes of the body.
         reach: Length scale of the problem, length units.
         window: How far a measurement may be away, as ``following_error`` of ``Servo``.
-        way: Returns how far each axis goes from one pose to another.
         winding: Places in q of hinges whose values may be whole turns apart.
 
     Raises:
@@ -48,15 +46,9 @@ class Feedback:
         offset: What is corrected, by axis; None for nothing.
     """
 
-    def __init__(
-        self, skeleton: Skeleton, axes: Axes, reach: float, window: Any, *, way: Callable[[Array, Array], Array],
-        winding: Ints,
-    ) -> None:  # fmt: skip
+    def __init__(self, axes: Axes, reach: float, window: Any, *, winding: Ints) -> None:
         """Find the window of each axis."""
-        self._skeleton, self._axes, self._way = skeleton, axes, way
-        t = skeleton.tables
-        self._scalar: Bools = t.variables[:, BLOCK] == SCALAR
-        self._at: list[int] = t.variables[:, BLOCK_Q].tolist()
+        self._skeleton, self._axes = axes.skeleton, axes
         rows = axes.pairs("following_error", window)
         rows = np.where(np.isnan(rows), axes.pairs("following_error", WINDOW), rows)
         lengths = axes.lengths.astype(np.int64)
@@ -103,7 +95,7 @@ class Feedback:
         """Take a measurement (nq,) into account, for commanded joint values q (nq,) at a time, seconds."""
         at = self._winding
         measured[at] -= 2.0 * math.pi * np.round((measured[at] - q[at]) / (2.0 * math.pi))
-        apart = self._way(q, measured)
+        apart = self._axes.way(q, measured)
         sizes = np.sqrt(np.bincount(self._group, weights=apart**2))[self._group]
         worst = int(np.argmax(sizes / self._window)) if len(sizes) else 0
         before, self._time = self._time, time
@@ -139,20 +131,8 @@ class Feedback:
 
     def body(self, q: Array) -> Array:
         """Return where the robot is expected, (nq,), for commanded joint values."""
-        return q if self.offset is None else self.shifted(q, self.offset)
+        return q if self.offset is None else self._axes.shifted(q, self.offset)
 
     def command(self, q: Array) -> Array:
         """Return the joint values to command, (nq,), so that the robot is expected at q."""
-        return q if self.offset is None else self.shifted(q, -self.offset)
-
-    def shifted(self, q: Array, offset: Array) -> Array:
-        """Return joint values (nq,) that are away from q by an offset of each axis."""
-        out, i = q.copy(), 0
-        for at, scalar in zip(self._at, self._scalar.tolist(), strict=True):
-            if scalar:
-                out[at] += offset[i]
-                i += 1
-            else:
-                out[at : at + 4] = times_exp(q[at : at + 4], offset[i : i + 3])
-                i += 3
-        return self._skeleton.follow(out)
+        return q if self.offset is None else self._axes.shifted(q, -self.offset)

@@ -14,13 +14,12 @@ from synovia.arguments import ChecksArguments, check_kind
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import Goal
-from synovia.ik import GoalError, Solution, Status
+from synovia.ik import Status
 from synovia.ik.compiled import Start
 from synovia.ik.interrupts import clear, new_scratch, set_deadline
 from synovia.ik.targets import Target, Targets
 from synovia.kernels.layout import (
     ADVANCE,
-    ATTEMPTS,
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
     BLOCK,
@@ -31,7 +30,6 @@ from synovia.kernels.layout import (
     LOWER,
     MAX_STEPS,
     MISSED,
-    PATIENCE,
     PROPOSE,
     REASON,
     SCALAR,
@@ -46,17 +44,18 @@ from synovia.kernels.layout import (
     UPPER,
 )
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, Bools, is_number, rotation_between
+from synovia.model.geometry import Array, Bools, is_number
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
 from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro
-from synovia.servo.inputs import Inputs
+from synovia.servo.inputs import Inputs, seconds
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
 from synovia.servo.measured import WINDOW, Feedback
 from synovia.servo.path import Path, between
+from synovia.servo.probe import Probe
 from synovia.servo.tool_speed import ToolSpeed
 from synovia.servo.twist import Twist
 from synovia.servo.way import Way
@@ -168,22 +167,17 @@ class Servo(ChecksArguments):
         self.rate = _positive("rate", rate, "ticks per second")
         self.timeout = _positive("timeout", timeout, "seconds")
         self.deadline = None if deadline is None else _positive("deadline", deadline, "seconds")
-        self._axes = Axes(self.skeleton, self.ik.moving, self.ik.reach)
-        self._axes.set_limits(velocity, acceleration, jerk)
+        self.axes = Axes(self.skeleton, self.ik.moving, self.ik.reach)
+        self.axes.set_limits(velocity, acceleration, jerk)
         self._given_limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
         self._live = LiveTargets(self.ik)
         self._scratch = new_scratch(self.ik.scratch_size)
-        self._measure = self.ik if not self.ik.solver.closed else IK(self.ik.given, self.ik.goals, root=self.ik.root)
-        self._measure_scratch = new_scratch(self._measure.scratch_size)
-        self._no_steps = self._measure.ints.copy()
-        self._no_steps[[MAX_STEPS, ATTEMPTS, PATIENCE]] = 0, 1, 1
+        self.probe = Probe(self.ik)
         t = self.skeleton.tables
         hinges = (t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0)
         at = t.variables[hinges & (t.limits[:, UPPER] - t.limits[:, LOWER] > 2.0 * math.pi), BLOCK_Q].astype(np.int64)
         self._winding = at[~np.isin(at, t.followers[:, LEADER])]  # values of hinges that can turn all around
-        self._feedback = Feedback(
-            self.skeleton, self._axes, self.ik.reach, following_error, way=self.way, winding=self._winding
-        )
+        self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=self._winding)
         self._floats = self.ik.floats.copy()
         self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= (
             _PRECISION if self.ik.solver.supports_priorities else _PRECISION**2
@@ -191,12 +185,10 @@ class Servo(ChecksArguments):
         self._few = self.ik.one_attempt.copy()
         if self.ik.solver.supports_priorities:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
-        self._tick, self._begin, self._rest = self._kernels(self._axes.table)
+        self._tick, self._begin, self._rest = self._kernels(self.axes.table)
         self._tools = None
         if tool_speed is not None:
-            self._tick = self._tools = ToolSpeed(
-                self.skeleton, self._axes, tool_speed, tick=self._tick, way=self.way, shifted=self.shifted
-            )
+            self._tick = self._tools = ToolSpeed(self.axes, tool_speed, tick=self._tick)
         if filter is not None:
             check_kind("filter", filter, OneEuro, "sy.OneEuro() is one")
         self.filter = filter
@@ -207,10 +199,10 @@ class Servo(ChecksArguments):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
         several = len(self.ik.goals) > 1 and late == "deviate"
-        self._way = Way(self.ik, self._axes.table, self._kernels) if several else None
+        self._way = Way(self.ik, self.axes.table, self._kernels) if several else None
         self._path = None
         if late == "slow":
-            self._path = Path(self.ik, self._axes.table, self._path_kernels, self.way, self._tools)
+            self._path = Path(self.ik, self.axes.table, self._path_kernels, self.axes.way, self._tools)
         self.reset()
 
     @property
@@ -248,8 +240,8 @@ class Servo(ChecksArguments):
             InputError: If a value cannot be used.
         """
         start = self.ik.default_start if pose is None else self.ik.as_start(pose)
-        clock = _seconds(time, "time")
-        speeds = np.zeros(len(self._axes.joints)) if velocity is None else self._axes.of_velocity(velocity)
+        clock = seconds("time", time)
+        speeds = np.zeros(len(self.axes.joints)) if velocity is None else self.axes.of_velocity(velocity)
         self._q = start.values.copy()
         self._begin(speeds, 1.0 / self.rate)
         if self._way is not None:
@@ -261,12 +253,12 @@ class Servo(ChecksArguments):
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._inputs.reset()
         self._feedback.reset()
-        self._live.reset(self._places(self._q, self._live.unanchored(self._live.anchored)))
+        self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
         self._wanted = self._before = self._stopped()
         if self._way is not None:
             self._way.holds = self._met()
         if self._path is not None:
-            places = self._places(self._q, self._live.unanchored(self._live.takes))
+            places = self.probe.places(self._q, self._live.unanchored(self._live.takes))
             self._path.reset(self._live.placed(self._live.takes, places), self._q, 1.0 / self.rate)
         self._last = self._command()
 
@@ -280,7 +272,7 @@ class Servo(ChecksArguments):
         """
         new = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
         given = self._given_limits | {name: value for name, value in new.items() if value is not None}
-        self._axes.set_limits(**given)
+        self.axes.set_limits(**given)
         self._given_limits = given
 
     @property
@@ -302,7 +294,7 @@ class Servo(ChecksArguments):
             InputError: If a value cannot be used. The servo then is as before.
             UnknownNameError: If a target belongs to no goal.
         """
-        h = 1.0 / self.rate if dt is None else _seconds(dt)
+        h = 1.0 / self.rate if dt is None else seconds("dt", dt)
         now = self._time + h
         news = self._inputs.read(targets, at, now)
         if h <= 0.0:
@@ -332,7 +324,7 @@ class Servo(ChecksArguments):
         Raises:
             InputError: If the time cannot be used.
         """
-        h = 1.0 / self.rate if dt is None else _seconds(dt)
+        h = 1.0 / self.rate if dt is None else seconds("dt", dt)
         if h <= 0.0:
             return self._last
         self._hold(_TOLD)
@@ -405,7 +397,7 @@ class Servo(ChecksArguments):
         elif not self._held:
             self._wanted = self._before = self._stopped()
             live = self._live.seen > -np.inf
-            self._live.keep(live, self._places(self._wanted, self._live.unanchored(live)))
+            self._live.keep(live, self.probe.places(self._wanted, self._live.unanchored(live)))
             self._row = None
             if self._way is not None:
                 self._hold_until = self._time + _PATIENCE * self._way.time_to_stop() + _MARGIN / self.rate
@@ -433,7 +425,7 @@ class Servo(ChecksArguments):
             return
         if self._path is not None:
             return  # the path ends at the last target
-        self._live.keep(new, self._places(self._stopped(), self._live.unanchored(new)))
+        self._live.keep(new, self.probe.places(self._stopped(), self._live.unanchored(new)))
         self._row = None  # these targets have no answer yet
         self._answer(self._live.table)
 
@@ -443,11 +435,11 @@ class Servo(ChecksArguments):
         Raises:
             InputError: If one cannot.
         """
-        self._measured_row(self._q, table)
+        self.probe.row(self._q, table)
 
     def stop_places(self) -> Array:
         """Return the places (goals, 16) of all goals where the body stops if it brakes now."""
-        return self._places(self._stopped(), self._live.unanchored(self._live.takes))
+        return self.probe.places(self._stopped(), self._live.unanchored(self._live.takes))
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
@@ -455,7 +447,7 @@ class Servo(ChecksArguments):
 
     def lead_time(self) -> float:
         """Return the seconds that a twist may be ahead of the body: those in which every joint can stop."""
-        t = self._axes.table[np.isin(self._axes.joints, list(self.ik.moving))]
+        t = self.axes.table[np.isin(self.axes.joints, list(self.ik.moving))]
         times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
         return min(float(times.max(initial=0.0)), self.timeout)
 
@@ -474,7 +466,7 @@ class Servo(ChecksArguments):
             return
         if self._path is not None:
             if table is not self._live.table:
-                self._measured_row(self._q, table)  # refuses targets that cannot be used
+                self.probe.row(self._q, table)  # refuses targets that cannot be used
             self._path.extend(table)
             return
         row = self._solve(table, self._wanted, self._few)
@@ -509,7 +501,7 @@ class Servo(ChecksArguments):
 
         A solve that begins far from its target can end on another branch. One that follows the targets there does not.
         """
-        far = float(np.abs(self.way(self._wanted, row[self.ik.places])).max(initial=0.0))
+        far = float(np.abs(self.axes.way(self._wanted, row[self.ik.places])).max(initial=0.0))
         if far <= _FAR:
             return row
         place, before = self._wanted, self._live.table
@@ -518,7 +510,7 @@ class Servo(ChecksArguments):
             other = self._solve(between(before, table, (k + 1) / _PARTS), place, self._few)
             place = other[self.ik.places]
         reaches = other[STATUS] == Status.REACHED
-        return other if reaches and np.abs(self.way(self._wanted, place)).max(initial=0.0) < far else row
+        return other if reaches and np.abs(self.axes.way(self._wanted, place)).max(initial=0.0) < far else row
 
     def _solve(self, table: Array, start: Array, ints: Ints) -> Array:
         """Return the row of results for these targets from a start (nq,), with these packed integers.
@@ -565,7 +557,7 @@ class Servo(ChecksArguments):
         stop, way = STOP if self._held else 0, self._way
         if way is not None and stop and self._time > self._hold_until:
             # each joint for itself: then the body is still
-            way.reset(self._feedback.body(self._q), self._axes.table[:, AXIS_VELOCITY].copy(), h)
+            way.reset(self._feedback.body(self._q), self.axes.table[:, AXIS_VELOCITY].copy(), h)
             way = None
         if self._path is not None and (not stop or self._time <= self._hold_until):
             self._follow_path(out, h, stop)
@@ -575,17 +567,17 @@ class Servo(ChecksArguments):
             self._q = out
         else:
             feedback, before = self._feedback, self._feedback.command(way.place)
-            there = way.advance(self._wanted, self._before, h, stop, table=self._live.table, places=self._places)
+            there = way.advance(self._wanted, self._before, h, stop, table=self._live.table, places=self.probe.places)
             there = feedback.command(there)
             self._tick(self._q, there, before, out, h, PROPOSE)
-            if self._given_limits["jerk"] is None and np.abs(self.way(out, there)).max(initial=0.0) > _BEHIND:
+            if self._given_limits["jerk"] is None and np.abs(self.axes.way(out, there)).max(initial=0.0) > _BEHIND:
                 wish = feedback.body(out)
                 way.refine(feedback.body(self._q), wish, h, self._met())
                 out[:] = feedback.command(wish)
             self._tick(self._q, there, before, out, h, ADVANCE)
             self._q = out
             most = np.inf if self._tools is None else self._tools.cruise(h, np.array([before, there]))
-            way.pace.adapt(self.way(out, there), h, most)
+            way.pace.adapt(self.axes.way(out, there), h, most)
             if not way.holds.all():
                 way.holds |= self._met()
         self._before = self._wanted
@@ -602,20 +594,20 @@ class Servo(ChecksArguments):
         there = self._feedback.command(self._wanted)
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
         self._q = out
-        path.pace.adapt(self.way(out, there), h)
+        path.pace.adapt(self.axes.way(out, there), h)
         self._row = path.row if path.arrived else None
 
     def _met(self) -> Bools:
         """Return which goals are met now."""
         most, most_angle = self.ik.tolerance
-        errors = self.errors_at(self._feedback.body(self._q), self._live.table)
+        errors = self.probe.errors(self._feedback.body(self._q), self._live.table)
         pairs = zip(self.ik.goals, errors, strict=True)
         met = [error.position <= (goal.own_tolerance or most) and error.angle <= most_angle for goal, error in pairs]
         return np.array(met, bool)
 
     def _command(self) -> Command:
         """Return the command of the present state."""
-        axes = self._axes
+        axes = self.axes
         return Command(
             self,
             self._q.copy(),
@@ -631,56 +623,6 @@ class Servo(ChecksArguments):
             tools={} if self._tools is None else self._tools.told,
             time=self._time,
         )
-
-    def _measured_row(self, q: Array, table: Array) -> Array:
-        """Return the row of results of a pose without a step from it."""
-        ik = self._measure
-        out = ik.new_rows(1)
-        floats = ik.floats
-        call = partial(ik.call, self._no_steps, floats, table, q[None], out, self._measure_scratch, COLD, 0)
-        ik.settled(call, table, None)
-        return out[0]
-
-    def _places(self, q: Array, table: Array) -> Array:
-        """Return the targets that goals have at joint values q, (goals, 16); without one, their places there."""
-        return self._measure.targets_in(self._measured_row(q, table)[None])[0]
-
-    def errors_at(self, q: Array, table: Array) -> tuple[GoalError, ...]:
-        """Return the error of each goal at joint values q for these targets, (1, goals, 17)."""
-        row = self._measured_row(q, table)
-        first = self._measure.places.stop
-        values = row[first : first + 2 * len(self.ik.goals)].tolist()
-        return tuple(GoalError(*pair) for pair in zip(values[::2], values[1::2], strict=True))
-
-    def solution_at(self, q: Array, table: Array, status: Status) -> Solution:
-        """Return joint values q as a solution for these targets, (1, goals, 17), with a status."""
-        row = self._measured_row(q, table)
-        row[STATUS] = status
-        return Solution(self._measure, row[None])
-
-    def way(self, q: Array, to: Array) -> Array:
-        """Return how far each variable goes from q to another pose, radians or length units."""
-        t = self.skeleton.tables
-        ends: list[Array] = []
-        for block, at in t.variables[:, [BLOCK, BLOCK_Q]].tolist():
-            if block == SCALAR:
-                ends.append(to[at : at + 1] - q[at : at + 1])
-            else:
-                ends.append(rotation_between(q[None, at : at + 4], to[None, at : at + 4])[0])
-        return np.concatenate(ends) if ends else np.zeros(0)
-
-    def shifted(self, q: Array, offset: Array) -> Array:
-        """Return joint values (nq,) that are away from q by an offset of each axis."""
-        return self._feedback.shifted(q, offset)
-
-    def by_joint(self, values: Array) -> dict[str, int]:
-        """Return values by axis as values by joint, the largest of its axes, without zeros."""
-        keys = self.skeleton.joint_keys
-        out: dict[str, int] = {}
-        for i in np.flatnonzero(values).tolist():
-            key = keys[int(self._axes.joints[i])]
-            out[key] = max(out.get(key, 0), int(values[i]))
-        return out
 
 
 def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Array, axes: Array) -> tuple[Any, Any]:
@@ -706,18 +648,3 @@ def _positive(name: str, value: Any, unit: str) -> float:
     if not is_number(value) or not 0.0 < value < math.inf:
         raise InputError(name, value=value, expected=f"a number above 0, {unit}")
     return float(value)
-
-
-def _seconds(dt: Any, name: str = "dt") -> float:
-    """Return the time of a tick.
-
-    Raises:
-        InputError: If it is no finite number.
-    """
-    if type(dt) is not float:
-        if not is_number(dt):
-            raise InputError(name, value=dt, expected="seconds")
-        dt = float(dt)
-    if not math.isfinite(dt):
-        raise InputError(name, value=dt, expected="seconds")
-    return dt

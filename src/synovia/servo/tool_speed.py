@@ -42,7 +42,6 @@ from synovia.kernels.layout import (
     TOP_JERK,
     TOP_SPEED,
 )
-from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers, is_number, times_exp
 from synovia.model.pose import world_frames
 from synovia.servo.limits import Axes
@@ -65,12 +64,9 @@ class ToolSpeed:
     """A tick of a body that keeps the speed limits of its end effectors.
 
     Args:
-        skeleton: The skeleton that moves.
-        axes: Its axes.
+        axes: The axes of the body.
         limits: By joint, link or site: a linear limit, length units/s, or a pair: linear and angular, rad/s.
         tick: The kernel of a tick without these limits, see ``kernels.servo.tick``.
-        way: Returns how far each axis goes from one pose to another.
-        shifted: Returns joint values that are away from others by an offset of each axis.
 
     Raises:
         InputError: If a limit cannot be used.
@@ -80,19 +76,10 @@ class ToolSpeed:
         told: By end effector, "tool speed" if that limited the last tick, "recovering" if it was too fast.
     """
 
-    def __init__(
-        self,
-        skeleton: Skeleton,
-        axes: Axes,
-        limits: Any,
-        *,
-        tick: Callable[..., None],
-        way: Callable[[Array, Array], Array],
-        shifted: Callable[[Array, Array], Array],
-    ) -> None:
+    def __init__(self, axes: Axes, limits: Any, *, tick: Callable[..., None]) -> None:
         """Find the end effectors."""
-        self._skeleton, self._table, self._tick = skeleton, axes.table, tick
-        self._way, self._shifted = way, shifted
+        self._axes, self._table, self._tick = axes, axes.table, tick
+        self._skeleton = skeleton = axes.skeleton
         given = _checked(limits)
         self._names = list(given)
         places = [skeleton.locate(name) for name in self._names]
@@ -140,7 +127,7 @@ class ToolSpeed:
     def _propose(self, q: Array, wanted: Array, before: Array, out: Array, h: float) -> None:
         """Propose a tick with lower limits of all joints, if the way to go asks for them."""
         table, top = self._table, self._table[:, TOP_SPEED].copy()
-        way = self._way(q, wanted)
+        way = self._axes.way(q, wanted)
         share = self._share(q, way, top, h)
         if share < 1.0:  # not below what the stop that is known needs: that would be a recovery
             u, a, j = (table[:, PLAN_VELOCITY + k] for k in range(3))
@@ -190,18 +177,18 @@ class ToolSpeed:
             self._tell(q, out, h, self._slowed)
             return
         self._slowed = True
-        plan, wish = proposed[:, PLAN_NEXT] * h, self._way(q, choice)
+        plan, wish = proposed[:, PLAN_NEXT] * h, self._axes.way(q, choice)
         good, bad = 0.0, 1.0
         for _ in range(_HALVINGS):
             part = 0.5 * (good + bad)
             table[:] = proposed
-            if self._kept(q, self._shifted(q, plan + part * (wish - plan)), out, h):
+            if self._kept(q, self._axes.shifted(q, plan + part * (wish - plan)), out, h):
                 good = part
             else:
                 bad = part
         if good > 0.0:
             table[:] = proposed
-            self._kept(q, self._shifted(q, plan + good * (wish - plan)), out, h)
+            self._kept(q, self._axes.shifted(q, plan + good * (wish - plan)), out, h)
         else:
             table[:] = self._before
             self._tick(q, wanted, before, out, h, PROPOSE | ADVANCE | STOP)

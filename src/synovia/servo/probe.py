@@ -1,0 +1,54 @@
+"""What goals have at joint values, without a solve: their errors and their places."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from synovia.facade import IK
+from synovia.ik import GoalError, Solution, Status
+from synovia.ik.interrupts import new_scratch
+from synovia.kernels.layout import ATTEMPTS, COLD, MAX_STEPS, PATIENCE, STATUS
+from synovia.model.geometry import Array
+
+
+class Probe:
+    """Looks at goals at joint values.
+
+    Args:
+        ik: The problem.
+    """
+
+    def __init__(self, ik: IK) -> None:
+        """Take a solver that can stop before its first step."""
+        self._ik = ik if not ik.solver.closed else IK(ik.given, ik.goals, root=ik.root)
+        self._scratch = new_scratch(self._ik.scratch_size)
+        self._no_steps = self._ik.ints.copy()
+        self._no_steps[[MAX_STEPS, ATTEMPTS, PATIENCE]] = 0, 1, 1
+
+    def row(self, q: Array, table: Array) -> Array:
+        """Return the row of results at joint values (nq,) for targets (1, goals, 17).
+
+        Raises:
+            InputError: If a target cannot be used.
+        """
+        ik = self._ik
+        out = ik.new_rows(1)
+        call = partial(ik.call, self._no_steps, ik.floats, table, q[None], out, self._scratch, COLD, 0)
+        ik.settled(call, table, None)
+        return out[0]
+
+    def places(self, q: Array, table: Array) -> Array:
+        """Return the targets that goals have at joint values q, (goals, 16); without one, their places there."""
+        return self._ik.targets_in(self.row(q, table)[None])[0]
+
+    def errors(self, q: Array, table: Array) -> tuple[GoalError, ...]:
+        """Return the error of each goal at joint values q for these targets, (1, goals, 17)."""
+        first = self._ik.places.stop
+        values = self.row(q, table)[first : first + 2 * len(self._ik.goals)].tolist()
+        return tuple(GoalError(*pair) for pair in zip(values[::2], values[1::2], strict=True))
+
+    def solution(self, q: Array, table: Array, status: Status) -> Solution:
+        """Return joint values q as a solution for these targets, (1, goals, 17), with a status."""
+        row = self.row(q, table)
+        row[STATUS] = status
+        return Solution(self._ik, row[None])
