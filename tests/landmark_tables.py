@@ -31,15 +31,16 @@ def to_y_up(motion):
     return AXES["xyz"[int(np.argmax(np.abs(up)))]]
 
 
-def landmarks(motion, preset, *, centred=True):
+def landmarks(motion, preset, *, centred=True, metre=None):
     """Return landmarks (T, K, 3) of a clip in the order of a preset: y up, metres.
 
-    Joints are themselves; face, heels and knuckles are placed beside them as on a person.
+    Joints are themselves; face, heels and knuckles are placed beside them as on a person. ``metre`` is the number of
+    the clip's length units in a metre; None for a trunk of half a metre.
     """
     places, body = motion.positions() @ to_y_up(motion).T, motion.skeleton
     at = {mark: places[:, body.index(role)] for role, mark in OF_ROLES.items() if role in body.roles}
     hips, neck = (0.5 * (at[f"left_{part}"] + at[f"right_{part}"]) for part in ("hip", "shoulder"))
-    size = float(np.linalg.norm(neck - hips, axis=1).mean()) / TRUNK
+    size = metre or float(np.linalg.norm(neck - hips, axis=1).mean()) / TRUNK
     up, left = unit(neck - hips), unit(at["left_shoulder"] - at["right_shoulder"])
     ahead = np.cross(left, up)
     at |= {"hips": hips, "neck": neck, "spine": 0.6 * hips + 0.4 * neck, "chest": 0.3 * hips + 0.7 * neck}
