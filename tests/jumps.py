@@ -111,3 +111,26 @@ def hips(motion):
     """Return the middle of the hips in each frame, (T, 3)."""
     rows = [motion.skeleton.index(f"{side}_upper_leg") for side in ("left", "right")]
     return motion.positions()[:, rows].mean(1)
+
+
+def striking(frames=300, fps=30.0):
+    """Return a clip of a person whose left arm strikes and stops at once, twice, and whose right leg kicks much later.
+
+    Returns:
+        The clip, and the frames in which the arm stops.
+    """
+    person, time = body(), np.arange(frames)
+    q = np.tile(person.rest_q, (frames, 1))
+    share = np.clip(np.where(time % 30 < 5, time % 30 / 5.0, 1.0), 0.0, 1.0)
+    share = np.where(time % 30 >= 15, 1.0 - smooth((time % 30 - 15) / 14.0), share)
+    share = np.where(time < 60, share, 0.0)
+    kick = np.where(time >= frames - 100, np.abs(1.2 * np.sin((time - frames + 100) / 4.0)), 0.0)
+    q[:, person.q_slice("left_lower_arm")] = (1.8 - 1.7 * share)[:, None]
+    q[:, person.q_slice("right_lower_leg")] = 0.8 * kick[:, None]
+    for joint, turns in (
+        ("left_upper_arm", np.outer(share, [0.0, -1.2, 0.0])),
+        ("right_upper_leg", np.outer(kick, [-1.0, 0.0, 0.0])),
+        ("right_upper_arm", np.outer(0.05 * np.sin(time / 10.0), [0.0, 0.0, 1.0])),
+    ):
+        q[:, person.q_slice(joint)] = sy.Rotation.from_rotvec(turns).as_quat()
+    return sy.Motion(person, q, fps), [5, 35]
