@@ -151,9 +151,11 @@ def fit_positions(
     q, terms, weight = _start(model, points, pieces, rate, weight)
     longest = _longest(pieces)
     known: prior.Prior | None = None
+    samples: list[tuple[int, int]] = []
     lively, usual = np.ones(max(len(q) - 2, 0)), np.zeros(len(points.rows))
     if weight is None:
         sample = _liveliest(points, longest, rate)
+        samples.append(sample)
         report = None if progress is None else part_of(progress, 0.0, 0.7)
         part = terms.window(*sample, fixed=0)
         known, q[slice(*sample)] = prior.learn(model, part, q[slice(*sample)], report)
@@ -174,9 +176,9 @@ def fit_positions(
             q[slice(*piece)] = solve_in_windows(model, part, q[slice(*piece)], Effort(STEPS, ENOUGH), progress=report)
             if known is not None and left:
                 wrong[slice(*piece)] = prior.contradicted(model, part, q[slice(*piece)], usual)
-        if known is None or not wrong.any():
+        if known is None or not wrong.any() or (sample := _most(wrong, pieces)) in samples:
             break
-        sample = _most(wrong, pieces)
+        samples.append(sample)
         part = terms.window(*sample, fixed=0)
         other, q[slice(*sample)] = prior.learn(model, part, terms.reference[slice(*sample)].copy(), None)
         lively[sample[0] : sample[0] + len(other.lively)] = other.lively

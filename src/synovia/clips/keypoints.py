@@ -13,7 +13,7 @@ import numpy as np
 
 from synovia.clips.fit import Fitted, fit_positions, positive
 from synovia.clips.flips import find_flips
-from synovia.clips.landmarks import NEEDED, OF_ROLES, PRESETS, TITLES, Landmarks, as_landmarks, bone_spread
+from synovia.clips.landmarks import NEEDED, OF_ROLES, PRESETS, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
 from synovia.clips.loosened import loosened
 from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
@@ -166,6 +166,8 @@ def fit_keypoints(
         travel = find_travel(moving, q, fps, metre)
         q = _shifted(moving, q, travel.path - middle_of_hips(moving, q))
         notes += travel.notes()
+        if not any(f"{side}_toe" in marks.places for side in SIDES):
+            notes.append("uncertain path: without toes in the points, it is not seen when a foot leaves the floor")
     else:
         q, lift = _on_floor(moving, q)
         if lift:

@@ -130,6 +130,8 @@ def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Tra
         hips = _heights(floor + masses @ up, flights, fps) - masses @ up
     ahead = np.concatenate([np.zeros((1, 3)), np.cumsum(velocity, axis=0) / fps])
     path = ahead - level + level[:1] + np.outer(hips, up)
+    for flight in flights:  # a foot is neither still nor in the air for a frame
+        flying[max(flight.first - 1, 0) : flight.end + 1] = True
     return Travel(metre * path, flights, _adrift(ways, velocity, low, fps) & ~flying)
 
 
