@@ -52,7 +52,7 @@ TABLES = [("mediapipe", "m"), ("mediapipe", "px"), ("mediapipe", "camera"), ("co
 def main():
     """Fit every clip by every table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--frames", type=int, default=125, metavar="N", help="most frames of a clip, at 30 a second")
+    parser.add_argument("--frames", type=int, default=90, metavar="N", help="most frames of a clip, at 30 a second")
     most = parser.parse_args().frames
     clips = [Path(__file__).parents[1] / "examples" / "walk.bvh", *sorted((needed_data() / "motion").glob("*.bvh"))]
     where, rows = machine(), []
