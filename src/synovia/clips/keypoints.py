@@ -1,7 +1,8 @@
 """Fit the motion of a body to landmarks, such as those of a pose detector, for any body and any units.
 
 The landmarks are turned upright (``upright``). The body gets the bone lengths that they show (``measured``), so that
-its joints can meet them. ``fit_positions`` fits it. The joint values then move the body itself.
+its joints can meet them. ``fit_positions`` fits it. The joint values then move the body itself. If the hips are at the
+origin in each frame, the path is found from feet that stand and from gravity (``travel``).
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ def fit_keypoints(
 
     Landmarks are turned upright, whatever their axes. The body follows their directions with its own bone lengths. If
     all names are joints of ``body``, or there are no names and as many points as joints, the joints follow their own
-    points instead, as in ``fit_positions``; only the upward axis is corrected. ``notes`` of the result says what was
-    recognised and changed.
+    points instead, as in ``fit_positions``; only the upward axis is corrected. If the hips are at the origin in all
+    frames, the path comes from feet that stand and, in flight, from gravity. ``notes`` of the result says what was
+    recognised and changed, and which parts of a path are uncertain.
 
     Args:
         positions: (T, K, 3), in any unit, NaN where a landmark was not seen.

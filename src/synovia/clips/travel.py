@@ -36,13 +36,14 @@ ROUNDS: Final = 3  # times that flights and path are found from each other
 HEEL: Final = 0.3  # distance of the heel behind the ankle, relative to that of the toes before it
 STANDS: Final = 20.0  # percentile of a sole point's height above the floor that counts as standing
 RAISED: Final = 0.015  # metres; a point that is raised by more has a third of the weight
+LOW: Final = 0.02  # the same for points that count where it is decided whether a foot stands at all
 NEAR: Final = 0.03  # metres; points that are raised by less may stand
 OUTLIERS: Final = (np.inf, 2.0, 1.0, 0.5, 0.25, 0.2, 0.2, 0.2)  # metres per second at which a foot slides, by round
 EXACT: Final = 0.05  # metres per second: the standard deviation of a standing foot's speed
 WALKS: Final = 3.0  # metres per second²: that of the horizontal acceleration of a body that stands
 DRIFTS: Final = 0.3  # the same in flight, because the centre of mass is an estimate
 SLIDES: Final = 0.5  # metres per second: a contact in which the feet slide by this costs ``SLIP``
-SLIP: Final = 0.5  # most cost of a contact whose foot slides, for 1/30 s
+SLIP: Final = 0.6  # most cost of a contact whose foot slides, for 1/30 s
 SMALLEST: Final = 1e-3  # metres: the least noise of heights
 CALM: Final = 3.0  # metres per second²: the least standard deviation of vertical accelerations
 FALLS: Final = 0.5  # the same in flight
@@ -113,6 +114,7 @@ def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Tra
     ways = (np.diff(level, axis=0)[:, None] - np.diff(soles - (soles @ up)[..., None] * up, axis=0)) * fps
     lows = floor[:, None] - heights
     low = np.maximum(lows[1:], lows[:-1])
+    near = np.exp(-low / LOW)
     flights: list[Flight] = []
     hips, flying = floor, np.zeros(max(len(q) - 1, 0), bool)
     velocity = np.zeros((max(len(q) - 1, 0), 3))
@@ -122,8 +124,8 @@ def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Tra
         weights = np.exp(-np.maximum(np.maximum(raised[1:], raised[:-1]), 0.0) / RAISED) * ~flying[:, None]
         velocity = _velocities(ways, weights, flying, fps)
         slips = np.linalg.norm(ways - velocity[:, None], axis=2)
-        slips = np.where(low < NEAR, slips, np.inf).min(1)
-        flights = find_flights(calm, np.minimum((slips / SLIDES) ** 2, SLIP), fps)
+        slips = np.sum(near * np.minimum((slips / SLIDES) ** 2, SLIP), axis=1) / near.sum(1)
+        flights = find_flights(calm, slips, fps)
         flying = np.zeros(len(velocity), bool)
         for flight in flights:
             flying[flight.first : flight.end] = True
