@@ -31,15 +31,16 @@ def to_y_up(motion):
     return AXES["xyz"[int(np.argmax(np.abs(up)))]]
 
 
-def landmarks(motion, preset, *, centred=True):
+def landmarks(motion, preset, *, centred=True, metre=None):
     """Return landmarks (T, K, 3) of a clip in the order of a preset: y up, metres.
 
-    Joints are themselves; face, heels and knuckles are placed beside them as on a person.
+    Joints are themselves; face, heels and knuckles are placed beside them as on a person. ``metre`` is the number of
+    the clip's length units in a metre; None for a trunk of half a metre.
     """
     places, body = motion.positions() @ to_y_up(motion).T, motion.skeleton
     at = {mark: places[:, body.index(role)] for role, mark in OF_ROLES.items() if role in body.roles}
     hips, neck = (0.5 * (at[f"left_{part}"] + at[f"right_{part}"]) for part in ("hip", "shoulder"))
-    size = float(np.linalg.norm(neck - hips, axis=1).mean()) / TRUNK
+    size = metre or float(np.linalg.norm(neck - hips, axis=1).mean()) / TRUNK
     up, left = unit(neck - hips), unit(at["left_shoulder"] - at["right_shoulder"])
     ahead = np.cross(left, up)
     at |= {"hips": hips, "neck": neck, "spine": 0.6 * hips + 0.4 * neck, "chest": 0.3 * hips + 0.7 * neck}
@@ -65,6 +66,57 @@ def seen_by_camera(places, scale=1.0, seed=0):
     out = (places + rng.normal(0.0, NOISE, places.shape)) * [1.0, -1.0, -1.0] * scale
     out[rng.random(out.shape[:2]) < MISSING] = np.nan
     return out
+
+
+def monocular(places, fps, seed=0, noise=0.004):
+    """Return landmarks as one camera gives them, metres: y down, depth twice as uncertain, with slow errors and gaps.
+
+    The hips are at the origin in each frame, as in MediaPipe's world landmarks, so all others have their errors too.
+
+    Args:
+        places: Landmarks (T, 33, 3) of MediaPipe, y up; the camera looks along z.
+        fps: Frames per second.
+        seed: Seed of the errors.
+        noise: Standard deviation of errors across the view, metres, once for each frame and once for slow errors.
+    """
+    from scipy.ndimage import gaussian_filter1d
+
+    rng = np.random.default_rng(seed)
+    slow = gaussian_filter1d(rng.normal(size=places.shape), 0.2 * fps, axis=0)
+    out = places + noise * (rng.normal(size=places.shape) + slow / slow.std()) * [1.0, 1.0, 2.0]
+    hips = [PRESETS["mediapipe"].index(f"{side}_hip") for side in SIDES]
+    out -= out[:, hips].mean(1, keepdims=True)
+    out[rng.random(out.shape[:2]) < MISSING] = np.nan
+    return out * [1.0, -1.0, -1.0]
+
+
+def path(motion):
+    """Return the middle of the hips in each frame (T, 3), y up, length units."""
+    rows = [motion.skeleton.index(f"{side}_upper_leg") for side in SIDES]
+    return motion.positions()[:, rows].mean(1) @ to_y_up(motion).T
+
+
+def leg(motion):
+    """Return the length of a leg from hip to ankle, length units."""
+    at = [motion.positions()[0, motion.skeleton.index(f"left_{part}")] for part in ("upper_leg", "lower_leg", "foot")]
+    return float(np.linalg.norm(at[1] - at[0]) + np.linalg.norm(at[2] - at[1]))
+
+
+def flights(motion, metre):
+    """Return (first, end) of the frames of a clip in which its soles are more than 5 cm above the floor about them."""
+    body = motion.skeleton
+    rows = [row for side in SIDES for row in (body.index(f"{side}_foot"), *body.children[body.index(f"{side}_foot")])]
+    low = (motion.positions()[:, rows] @ to_y_up(motion).T)[..., 1].min(1) / metre
+    around = round(0.6 * motion.fps)
+    floor = np.array([low[max(t - around, 0) : t + around + 1].min() for t in range(len(low))])
+    air = np.concatenate([[False], low > floor + 0.05, [False]])
+    edges = np.flatnonzero(np.diff(air.astype(int))).reshape(-1, 2)
+    return [(int(a), int(b)) for a, b in edges if b - a >= 0.1 * motion.fps and a > 0 and b < len(low)]
+
+
+def rises(places, spans):
+    """Return how far a path (T, 3) rises in each flight above its ends."""
+    return np.array([places[a:b, 1].max() - 0.5 * (places[a - 1, 1] + places[b, 1]) for a, b in spans])
 
 
 def directions(motion):

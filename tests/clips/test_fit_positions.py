@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import jumps
 import synovia as sy
 from synovia.clips.points import pieces_of, points_of
 from synovia.errors import InputError, UnknownNameError
@@ -241,3 +242,27 @@ def test_a_fit_keeps_linear_algebra_to_one_thread_and_leaves_the_number_of_befor
         sy.fit_positions(body, points, names)
         assert seen == {1}
         assert numbers() == {2}
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_a_hit_in_a_calm_clip_stays_sharp():
+    """Limbs that move only in some parts of a long clip: the stop is as hard as it was, within what noise shows.
+
+    Sharpness is the largest acceleration of the hand about the stop, relative to the true one.
+    """
+    motion, hits = jumps.striking()
+    body = motion.skeleton
+    names = [name for name in body.joint_names if "tip" not in name and "top" not in name]
+    rows = [body.index(name) for name in names]
+    truth = motion.positions()[:, rows]
+    rng = np.random.default_rng(0)
+    seen = truth + rng.normal(0.0, 0.003, truth.shape)
+    seen[rng.random(truth.shape[:2]) < 0.1] = np.nan
+    fitted = sy.fit_positions(body, seen, names, fps=motion.fps)
+    hand, found = (clip.positions()[:, body.index("left_hand")] for clip in (motion, fitted))
+    for hit in hits:
+        around = slice(hit - 3, hit + 4)
+        assert np.linalg.norm(found[around] - hand[around], axis=1).max() < 0.02
+        hard = [np.linalg.norm(np.diff(places[around], 2, axis=0), axis=1).max() for places in (hand, found)]
+        assert 0.75 < hard[1] / hard[0] < 1.5

@@ -37,6 +37,7 @@ TIGHT: Final = 1e-2  # weight that holds such slides
 HELD_BACK: Final = 0.5  # part of its turn that a joint keeps beyond the frames in which points determine it
 SAMPLE: Final = 120  # frames from which noise and prior are learned
 STEPS: Final = 12  # most steps of a fit
+PRIORS: Final = 4  # most samples of which a prior is learned; one is enough if no point contradicts it
 ENOUGH: Final = 1e-3  # the fit ends when a step reduces the cost by a smaller part
 
 
@@ -150,22 +151,40 @@ def fit_positions(
     q, terms, weight = _start(model, points, pieces, rate, weight)
     longest = _longest(pieces)
     known: prior.Prior | None = None
-    first, last = _middle(longest)
+    samples: list[tuple[int, int]] = []
+    lively, usual = np.ones(max(len(q) - 2, 0)), np.zeros(len(points.rows))
     if weight is None:
+        sample = _liveliest(points, longest, rate)
+        samples.append(sample)
         report = None if progress is None else part_of(progress, 0.0, 0.7)
-        known, q[first:last] = prior.learn(model, terms.window(first, last, fixed=0), q[first:last], report)
-        terms = replace(terms, smooth=known.noise / known.bend)
+        part = terms.window(*sample, fixed=0)
+        known, q[slice(*sample)] = prior.learn(model, part, q[slice(*sample)], report)
+        lively[sample[0] : sample[0] + len(known.lively)] = known.lively
+        usual = prior.usual_errors(model, part, q[slice(*sample)], known)
+    for left in reversed(range(1 if known is None else PRIORS)):
+        smooth = np.full(model.columns, max(weight or 0.0, LEAST)) if known is None else known.noise / known.bend
+        terms = replace(terms, smooth=smooth)
+        wrong = np.zeros(len(q), bool)
+        done = 0.0 if known is None else 0.7
+        for piece in pieces:
+            low, high = (done + (1.0 - done) * frame / len(q) for frame in piece)
+            first = known is None or left == PRIORS - 1
+            report = part_of(progress, low, high) if progress is not None and first else None
+            part = terms.window(*piece, fixed=0)
+            if known is not None and piece == longest:
+                part = replace(known, lively=lively[piece[0] : max(piece[1] - 2, piece[0])]).applied(part)
+            q[slice(*piece)] = solve_in_windows(model, part, q[slice(*piece)], Effort(STEPS, ENOUGH), progress=report)
+            if known is not None and left:
+                wrong[slice(*piece)] = prior.contradicted(model, part, q[slice(*piece)], usual)
+        if known is None or not wrong.any() or (sample := _most(wrong, pieces)) in samples:
+            break
+        samples.append(sample)
+        part = terms.window(*sample, fixed=0)
+        other, q[slice(*sample)] = prior.learn(model, part, terms.reference[slice(*sample)].copy(), None)
+        lively[sample[0] : sample[0] + len(other.lively)] = other.lively
+        known = known.widened(model, other)
+    if weight is None:
         weight = float(np.median(terms.smooth))
-    else:
-        terms = replace(terms, smooth=np.full(model.columns, max(weight, LEAST)))
-    done = 0.0 if known is None else 0.7
-    for piece in pieces:
-        low, high = (done + (1.0 - done) * frame / len(q) for frame in piece)
-        report = None if progress is None else part_of(progress, low, high)
-        part = terms.window(*piece, fixed=0)
-        if known is not None and piece == longest:
-            part = known.applied(part, first - piece[0])
-        q[slice(*piece)] = solve_in_windows(model, part, q[slice(*piece)], Effort(STEPS, ENOUGH), progress=report)
     q = _held_back(body, points, q, pieces)
     _, _, errors = model.evaluate(q, terms.targets, derivative=False)
     missed = np.where(points.weights > 0.0, errors[:, :, 0], np.nan)
@@ -307,6 +326,36 @@ def _middle(piece: tuple[int, int]) -> tuple[int, int]:
     """Return (first, end) of the frames in the middle of a piece from which noise and prior are learned."""
     middle = (piece[0] + piece[1]) // 2
     return max(piece[0], middle - SAMPLE // 2), min(piece[1], middle + SAMPLE // 2)
+
+
+def _liveliest(points: Points, piece: tuple[int, int], rate: float) -> tuple[int, int]:
+    """Return (first, end) of the frames of a piece from which noise and prior are learned: those that move most.
+
+    A prior of frames that are calm would hold back all others. The measure is the sum of squared accelerations of the
+    points, averaged over time as for the guess.
+    """
+    first, end = piece
+    if end - first <= SAMPLE:
+        return piece
+    _, places, _ = points.filled(first, end)
+    bends = np.sum(np.diff(_blurred(places, BLUR * rate), 2, axis=0) ** 2, axis=(1, 2))
+    return _largest(np.pad(bends, 1), piece)
+
+
+def _most(flags: NDArray[np.bool_], pieces: list[tuple[int, int]]) -> tuple[int, int]:
+    """Return (first, end) of the frames of a sample with the most flags, within one of the pieces."""
+    parts = [_largest(flags[slice(*piece)].astype(np.float64), piece) for piece in pieces]
+    return max(parts, key=lambda part: np.count_nonzero(flags[slice(*part)]))
+
+
+def _largest(values: Array, piece: tuple[int, int]) -> tuple[int, int]:
+    """Return (first, end) of the frames of a sample with the largest sum of values, (frames of the piece,)."""
+    first, end = piece
+    if end - first <= SAMPLE:
+        return piece
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    at = first + int(np.argmax(sums[SAMPLE:] - sums[:-SAMPLE]))
+    return at, at + SAMPLE
 
 
 def _is_clean(model: Model, terms: Terms, q: Array, piece: tuple[int, int]) -> bool:

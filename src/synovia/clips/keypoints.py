@@ -1,7 +1,8 @@
 """Fit the motion of a body to landmarks, such as those of a pose detector, for any body and any units.
 
 The landmarks are turned upright (``upright``). The body gets the bone lengths that they show (``measured``), so that
-its joints can meet them. ``fit_positions`` fits it. The joint values then move the body itself.
+its joints can meet them. ``fit_positions`` fits it. The joint values then move the body itself. If the hips are at the
+origin in each frame, the path is found from feet that stand and from gravity (``travel``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from synovia.clips.loosened import loosened
 from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.points import confidence_of
+from synovia.clips.travel import find_travel, middle_of_hips
 from synovia.clips.upright import SURE, axis_name, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
 from synovia.model import Skeleton
@@ -35,12 +37,6 @@ CENTRED: Final = 0.01  # hips that move less have been put at the origin; a frac
 FIRST: Final = 0.6  # share of the work of the fit within limits; a fit beyond them may follow
 STRETCHY: Final = 0.25  # bones whose lengths vary more than this share are worth a note
 LIFTED: Final = 0.05  # a floor further from height 0 than this part of the body's size is moved there
-STANDS: Final = 0.005  # a joint of a foot that is higher by this part of the body's size has a third of the weight
-OTHER: Final = 0.5  # the same for a velocity that differs from the path's, in sizes per second
-FAR: Final = 50.0  # bounds the exponent of the weight
-STEADY: Final = 0.15  # seconds over which the path's velocity is averaged to compare with
-ROUNDS: Final = 10  # times that weights and path are found from each other
-CALM: Final = 0.03  # seconds over which a path found from the feet is averaged
 LOW: Final = 5.0  # percentile of the heights of the lowest foot that counts as the floor
 
 
@@ -65,8 +61,9 @@ def fit_keypoints(
 
     Landmarks are turned upright, whatever their axes. The body follows their directions with its own bone lengths. If
     all names are joints of ``body``, or there are no names and as many points as joints, the joints follow their own
-    points instead, as in ``fit_positions``; only the upward axis is corrected. ``notes`` of the result says what was
-    recognised and changed.
+    points instead, as in ``fit_positions``; only the upward axis is corrected. If the hips are at the origin in all
+    frames, the path comes from feet that stand and, in flight, from gravity. ``notes`` of the result says what was
+    recognised and changed, and which parts of a path are uncertain.
 
     Args:
         positions: (T, K, 3), in any unit, NaN where a landmark was not seen.
@@ -142,7 +139,7 @@ def fit_keypoints(
     spread = bone_spread(upright.marks.places)
     if spread > STRETCHY:
         notes.append(f"bone lengths vary by {100 * spread:.0f} %: coordinates of an image are not to scale")
-    own, marks = _to_scale(upright.marks, body, meters_per_unit, notes)
+    own, marks, metre = _to_scale(upright.marks, body, meters_per_unit, notes)
     fit = measured(own, marks)
 
     def fitted_to(skeleton: Skeleton, progress: Progress | None) -> Fitted:
@@ -168,8 +165,11 @@ def fit_keypoints(
         q[:, _path_of(moving)] /= fit.ratio
     hips = marks.places["hips"]
     if np.nanstd(hips, axis=0).max() < CENTRED * own.size:
-        q = _walked(moving, q, fps)
-        notes.append("the hips do not move in the points: their path was found from the feet on the floor")
+        travel = find_travel(moving, q, fps, metre)
+        q = _shifted(moving, q, travel.path - middle_of_hips(moving, q))
+        notes += travel.notes()
+        if not any(f"{side}_toe" in marks.places for side in SIDES):
+            notes.append("uncertain path: without toes in the points, it is not seen when a foot leaves the floor")
     else:
         q, lift = _on_floor(moving, q)
         if lift:
@@ -244,22 +244,27 @@ def _joints_upright(
 
 def _to_scale(
     marks: Landmarks, body: Skeleton | None, meters_per_unit: float | None, notes: list[str]
-) -> tuple[Skeleton, Landmarks]:
-    """Return the body to measure and the landmarks in its length unit, with its upward axis; add notes."""
+) -> tuple[Skeleton, Landmarks, float]:
+    """Return the body to measure and the landmarks in its length unit, with its upward axis; add notes.
+
+    The number is that of length units in a metre of the person.
+    """
+    from synovia.io.bundled import bundled
+
+    adult = bundled("humanoid")
+    unit = "given"
+    if meters_per_unit is None:
+        ratio = size_ratio(adult, marks)
+        unit = next((label for label, metres in UNITS.items() if PERSON[0] < ratio * metres < PERSON[1]), "")
+        meters_per_unit = UNITS[unit] if unit else 1.0 / ratio
     if body is not None:
         ratio = size_ratio(body, marks)
         if not PERSON[0] < ratio < PERSON[1]:
             notes.append(f"scaled by {1.0 / ratio:.3g} to the size of the body")
-        return body, marks.turned(_from_y_up(body), 1.0 / ratio)
-    from synovia.io.bundled import bundled
-
-    own = bundled("humanoid")
-    if meters_per_unit is None:
-        ratio = size_ratio(own, marks)
-        unit = next((label for label, metres in UNITS.items() if PERSON[0] < ratio * metres < PERSON[1]), None)
-        meters_per_unit = 1.0 / ratio if unit is None else UNITS[unit]
-        notes.append("their unit is unknown: the body has the size of an adult" if unit is None else f"taken as {unit}")
-    return own, marks.turned(np.eye(3), meters_per_unit)
+        return body, marks.turned(_from_y_up(body), 1.0 / ratio), 1.0 / (ratio * meters_per_unit)
+    if unit != "given":
+        notes.append(f"taken as {unit}" if unit else "their unit is unknown: the body has the size of an adult")
+    return adult, marks.turned(np.eye(3), meters_per_unit), 1.0
 
 
 def _from_y_up(body: Skeleton) -> Array:
@@ -271,37 +276,6 @@ def _path_of(body: Skeleton) -> slice:
     """Return the place in q of the path of a body's free root."""
     at = body.q_slice(free_root(body.joints, body.parents) or 0).start
     return slice(at, at + 3)
-
-
-def _walked(body: Skeleton, q: Array, fps: float) -> Array:
-    """Return joint values (T, nq) with a path of the free root on which the lower foot stands on the floor.
-
-    Against the hips, a standing foot moves backwards as fast as the hips move forwards.
-    """
-    from scipy import ndimage
-
-    blur: Any = ndimage.gaussian_filter1d  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    up = upward(body)
-    rows = roles_of(body)
-    parts = [rows[name] for side in SIDES for part in ("foot", "toes") if (name := f"{side}_{part}") in rows]
-    every = Motion(body, q, 1.0).positions()
-    places = every[:, parts or [rows[f"{side}_lower_leg"] for side in SIDES]]
-    heights = places @ up
-    heights = heights - np.percentile(heights, LOW, axis=0)
-    raised = np.maximum(heights[1:], heights[:-1])
-    raised = (raised - raised.min(1, keepdims=True, initial=np.inf)) / (STANDS * body.size)
-    moves = np.diff(places, axis=0)
-    shares = np.exp(-raised)
-    step = np.zeros((len(moves), 3))
-    for _ in range(ROUNDS if len(moves) else 0):
-        shares /= shares.sum(1, keepdims=True)
-        step = np.einsum("tk,tki->ti", shares, moves)
-        steady = np.asarray(blur(step, STEADY * fps, axis=0, mode="nearest"), np.float64)
-        off = np.linalg.norm(moves - steady[:, None], axis=2) * fps / (OTHER * body.size)
-        shares = np.exp(-raised - np.minimum(off**2, FAR))
-    level = np.cumsum(np.outer(step @ up, up) - step, axis=0)
-    path = np.concatenate([np.zeros((1, 3)), level]) - np.outer((every @ up).min(1), up)
-    return _shifted(body, q, np.asarray(blur(path, CALM * fps, axis=0, mode="nearest"), np.float64))
 
 
 def _shifted(body: Skeleton, q: Array, path: Array) -> Array:

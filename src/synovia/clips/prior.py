@@ -35,6 +35,7 @@ FASTER: Final = 1.5  # over-relaxation: power of each change of a variance, beca
 LIKE_OTHERS: Final = 1.0  # pseudo-count of the mean over the joint and over the kind in each variance
 ALIKE: Final = 20.0  # pseudo-count of liveliness 1 in that of a frame
 FEWEST: Final = 5  # with fewer frames, all have liveliness 1
+UNUSUAL: Final = 4.0  # times its usual distance: a point that is farther away contradicts the prior
 ENOUGH: Final = 1e-3  # a fit ends when a step reduces the cost by a smaller part
 
 
@@ -55,6 +56,16 @@ class Prior:
     bend: Array
     lively: Array
     noise: float
+
+    def widened(self, model: Model, other: Prior) -> Prior:
+        """Return a prior under which the frames of both priors are probable."""
+        apart = model.difference(self.mean[None], other.mean[None])[0]
+        return replace(
+            self,
+            stray=np.maximum(self.stray, other.stray + apart**2),
+            bend=np.maximum(self.bend, other.bend),
+            noise=min(self.noise, other.noise),
+        )
 
     def applied(self, terms: Terms, before: int = 0) -> Terms:
         """Return terms with this prior as their pull and smoothness, in units of the noise.
@@ -94,6 +105,39 @@ def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tu
         if progress is not None:
             progress((k + 1) / ROUNDS)
     return prior, q
+
+
+def usual_errors(model: Model, terms: Terms, q: Array, prior: Prior) -> Array:
+    """Return the root mean square distance of each point from its observation, (K,), reaches; at least the noise."""
+    far, seen = _distances(model, terms, q)
+    mean = np.sum(np.where(seen, far**2, 0.0), axis=0) / np.maximum(np.count_nonzero(seen, axis=0), 1)
+    return np.sqrt(np.maximum(mean, 3.0 * prior.noise))
+
+
+def contradicted(model: Model, terms: Terms, q: Array, usual: Array) -> NDArray[np.bool_]:
+    """Return the frames (T,) in which points are several times as far off as usual, and in the next or last frame too.
+
+    The prior knows the frames that it was learned from. A hit in a clip that is calm there is so improbable that it
+    would be smoothed away.
+
+    Args:
+        model: The problem of each frame.
+        terms: The points.
+        q: The fit, (T, nq).
+        usual: Distances of the points, (K,), see ``usual_errors``.
+    """
+    far, seen = _distances(model, terms, q)
+    known = seen & (far > UNUSUAL * usual)
+    lasting = np.zeros(known.shape, bool)
+    lasting[1:] = known[1:] & known[:-1]
+    lasting[:-1] |= lasting[1:]
+    return np.asarray(lasting.any(1), np.bool_)
+
+
+def _distances(model: Model, terms: Terms, q: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the distances of the points from their observations (T, K), reaches, and which were seen."""
+    e, _, _ = model.evaluate(q, terms.targets, derivative=False)
+    return np.linalg.norm(e.reshape(len(q), -1, 3), axis=2), terms.weights[:, ::3] > 0.0
 
 
 def slides(model: Model) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -1,0 +1,112 @@
+"""Find flights in a motion whose path is not known: from one contact with the floor to the next, under gravity alone.
+
+As long as a foot is on the floor, its distance from the centre of mass is the height of the centre of mass. The floor
+pushes but does not pull, so this height cannot be decelerated by more than gravity. Where it is, the body has left the
+floor. In flight the height is a parabola, given by its two ends: v = Δh / T + g T / 2 at the take-off. It fits if the
+legs have that speed before the take-off and after the landing.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from synovia.model.geometry import Array
+
+GRAVITY: Final = 9.81  # metres per second²
+LONGEST: Final = 0.8  # seconds in the air; a person who jumps 0.8 m high
+SHORTEST: Final = 0.15  # seconds; a shorter flight is less than 3 cm high
+GROUNDED: Final = 0.08  # seconds that a foot needs at least to push the body off again
+SPEED: Final = 0.5  # metres per second by which speeds may differ at take-off and landing
+FALLS: Final = 4.0  # metres per second² by which noise may exceed gravity in a contact
+PUSH: Final = 30.0  # metres per second² that legs accelerate the body at most
+HARDER: Final = 10.0  # metres per second² beyond that
+WORST: Final = 20.0  # most cost of such an acceleration
+UNLIKELY: Final = 2.0  # cost of a flight; noise alone does not pay for it
+BELOW: Final = 0.02  # metres that a foot may be below the floor in flight
+FRAME: Final = 1.0 / 30.0  # seconds in which a contact has its cost, at any frame rate
+SPAN: Final = 0.033  # seconds over which speeds and accelerations are measured
+
+
+class Flight(NamedTuple):
+    """A time without contact.
+
+    Args:
+        first: Last frame with contact before it.
+        end: First frame with contact after it.
+        off: Largest difference between the speed of the parabola and that of the legs at its ends, metres per second.
+    """
+
+    first: int
+    end: int
+    off: float
+
+
+def find_flights(heights: Array, costs: Array, fps: float) -> list[Flight]:
+    """Return the flights for which contacts and parabolas together have the lowest cost (dynamic programming).
+
+    Args:
+        heights: Height of the centre of mass in each frame if the lower foot is on the floor, (T,), metres.
+        costs: Cost of contact from each frame to the next, (T - 1,): above 0 where no foot stands still.
+        fps: Frames per second.
+    """
+    count, dt = len(heights), 1.0 / fps
+    least, most = max(2, round(SHORTEST * fps)), max(2, round(LONGEST * fps))
+    held = max(1, round(GROUNDED * fps))
+    before, after = _speeds(heights, fps)
+    pushes = _push_costs(heights, fps) * dt / FRAME
+    steps = costs * dt / FRAME
+    line = heights + 0.5 * GRAVITY * (np.arange(count) * dt) ** 2  # a parabola of flight is a straight line in these
+    # State k < held: k steps of contact since the landing; state held: as many or more. A flight begins in the last one
+    cost = np.full((held + 1, count), np.inf)
+    cost[held, 0] = 0.0
+    came = np.zeros((held + 1, count), np.intp)
+    begun = np.full(count, -1)
+    for b in range(1, count):
+        push = pushes[b - 1] + steps[b - 1]
+        cost[1:, b] = cost[:-1, b - 1] + push
+        cost[1, b] -= pushes[b - 1]  # the frame of the landing
+        came[1:, b] = np.arange(held)
+        if cost[held, b - 1] + push < cost[held, b]:
+            cost[held, b], came[held, b] = cost[held, b - 1] + push, held
+        a = np.arange(b - 1, max(b - most, 0) - 1, -1)
+        slope = (line[b] - line[a]) / (b - a)
+        above = (line[b] - line[a] + BELOW) / (b - a)
+        clear = slope <= np.concatenate([[np.inf], np.minimum.accumulate(above)[:-1]])
+        start = (heights[b] - heights[a]) / ((b - a) * dt) + 0.5 * GRAVITY * (b - a) * dt
+        off = (start - before[a]) ** 2 + (start - GRAVITY * (b - a) * dt - after[b]) ** 2
+        total = np.where(clear & (b - a >= least), cost[held, a] + 0.5 * off / SPEED**2 + UNLIKELY, np.inf)
+        best = int(np.argmin(total))
+        cost[0, b], begun[b] = total[best], a[best]
+    found: list[Flight] = []
+    t, state = count - 1, int(np.argmin(cost[:, -1]))
+    while t > 0:
+        if state > 0:
+            state, t = int(came[state, t]), t - 1
+            continue
+        a = int(begun[t])
+        start = (heights[t] - heights[a]) / ((t - a) * dt) + 0.5 * GRAVITY * (t - a) * dt
+        off = max(abs(start - before[a]), abs(start - GRAVITY * (t - a) * dt - after[t]))
+        found.append(Flight(a, t, float(off)))
+        t, state = a, held
+    return found[::-1]
+
+
+def _speeds(heights: Array, fps: float) -> tuple[Array, Array]:
+    """Return the mean speeds (T,) before and after each frame."""
+    span, frames = max(1, round(SPAN * fps)), np.arange(len(heights))
+    low, high = np.maximum(frames - span, 0), np.minimum(frames + span, len(heights) - 1)
+    before = (heights - heights[low]) * fps / np.maximum(frames - low, 1)
+    after = (heights[high] - heights) * fps / np.maximum(high - frames, 1)
+    return before, after
+
+
+def _push_costs(heights: Array, fps: float) -> Array:
+    """Return the cost (T,) of accelerations that no floor gives: a pull downwards, or a push too hard for legs."""
+    before, after = _speeds(heights, fps)
+    acceleration = (after - before) * fps / max(1, round(SPAN * fps))
+    acceleration[[0, -1]] = 0.0
+    falls = np.maximum(-GRAVITY - acceleration, 0.0) / FALLS
+    pushed = np.maximum(acceleration - PUSH, 0.0) / HARDER
+    return np.minimum(falls**2, WORST) + np.minimum(pushed**2, WORST)

@@ -1,0 +1,289 @@
+"""Find the path of a body whose joints are known relative to its hips: from feet that stand, and gravity in flight.
+
+Against the hips, a standing foot moves backwards as fast as the hips move forwards. If no foot stands, the centre of
+mass keeps its horizontal velocity and falls with gravity. Flights are found by ``find_flights``, and then both rules
+together are linear least squares: heights and velocities of the centre of mass, with accelerations as the prior. Its
+scale in each frame is the acceleration that the frame itself shows, so steady motion is smoothed and sudden stops stay
+sharp. Feet that slide are outliers, which lose their weight step by step (graduated non-convexity).
+
+References:
+    Blake & Zisserman (1987), *Visual Reconstruction*, for graduated non-convexity; Geman & McClure (1985) for the
+    weights of outliers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.clips.flights import GRAVITY, Flight, find_flights
+from synovia.clips.landmarks import SIDES
+from synovia.clips.measured import roles_of, upward
+from synovia.model import Skeleton
+from synovia.model.feet import frames_text
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.tree import ancestors
+from synovia.text import counted
+from synovia.tracking.trajectory.solve import solve_banded
+
+Bools = NDArray[np.bool_]
+ROUNDS: Final = 3  # times that flights and path are found from each other
+HEEL: Final = 0.3  # distance of the heel behind the ankle, relative to that of the toes before it
+STANDS: Final = 20.0  # percentile of a sole point's height above the floor that counts as standing
+RAISED: Final = 0.015  # metres; a point that is raised by more has a third of the weight
+LOW: Final = 0.02  # the same for points that count where it is decided whether a foot stands at all
+NEAR: Final = 0.03  # metres; points that are raised by less may stand
+OUTLIERS: Final = (np.inf, 2.0, 1.0, 0.5, 0.25, 0.2, 0.2, 0.2)  # metres per second at which a foot slides, by round
+EXACT: Final = 0.05  # metres per second: the standard deviation of a standing foot's speed
+WALKS: Final = 3.0  # metres per second²: that of the horizontal acceleration of a body that stands
+DRIFTS: Final = 0.3  # the same in flight, because the centre of mass is an estimate
+SLIDES: Final = 0.5  # metres per second: a contact in which the feet slide by this costs ``SLIP``
+SLIP: Final = 0.6  # most cost of a contact whose foot slides, for 1/30 s
+SMALLEST: Final = 1e-3  # metres: the least noise of heights
+CALM: Final = 3.0  # metres per second²: the least standard deviation of vertical accelerations
+FALLS: Final = 0.5  # the same in flight
+IMPACT: Final = 100.0  # the same at its ends
+ADAPTED: Final = 4  # times that heights and their accelerations are found from each other
+UNSTEADY: Final = 0.3  # metres per second; feet that are faster do not stand
+STEADY: Final = 0.05  # seconds over which that speed is averaged
+TOLD: Final = 0.05  # share of frames without a standing foot that is told
+HARD: Final = 0.6  # metres per second by which a flight's speeds may be off before it is told
+BONE: Final = 0.45  # place of the centre of mass on a bone, for bodies without masses
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Travel:
+    """The path of a body.
+
+    Args:
+        path: Positions of the middle of the hips, (T, 3), length units; the floor has height 0.
+        flights: The times without contact.
+        adrift: When no foot stands still though the body is not in flight, (T - 1,) from each frame to the next.
+    """
+
+    path: Array
+    flights: Sequence[Flight]
+    adrift: Bools
+
+    def notes(self) -> list[str]:
+        """Return sentences about how the path was found, and where it is not known."""
+        told = ["the hips do not move in the points: their path was found from feet that stand and gravity in flight"]
+        told.append("not in the points: where the person is in the world, and how far from the camera")
+        if self.flights:
+            frames = [t for flight in self.flights for t in range(flight.first + 1, flight.end)]
+            text = f"in the air in {counted(len(self.flights), 'flight')}: frames {frames_text(frames)}"
+            told.append(f"{text}; heights hold if the person is as tall as in the points")
+        hard = [flight for flight in self.flights if flight.off > HARD]
+        if hard:
+            told.append(
+                f"uncertain path: in {counted(len(hard), 'flight')} of {len(self.flights)}, the legs do not have the"
+                " speed that gravity needs at take-off or landing, so height and way are a guess"
+            )
+        share = float(self.adrift.mean()) if len(self.adrift) else 0.0
+        if share > TOLD:
+            frames = np.flatnonzero(self.adrift).tolist()
+            told.append(
+                f"uncertain path: in {100 * share:.0f} % of the frames no foot stands still, so the way there is a"
+                f" guess: {frames_text(frames)}"
+            )
+        return told
+
+
+def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Travel:
+    """Return the path of a body.
+
+    Args:
+        body: The body; it stands at rest.
+        q: Joint values (T, nq). The path of the root is not used.
+        fps: Frames per second.
+        metre: Length units in a metre of the person.
+    """
+    up = upward(body)
+    soles, masses = _relative(body, q, up)
+    soles, masses = soles / metre, masses / metre
+    stands = _standing_heights(body, up) / metre
+    stands = _settled(stands, soles @ up)
+    heights = stands - soles @ up  # (T, K): height of the hips if a point stands
+    floor = heights.max(1)
+    level = masses - np.outer(masses @ up, up)
+    ways = (np.diff(level, axis=0)[:, None] - np.diff(soles - (soles @ up)[..., None] * up, axis=0)) * fps
+    lows = floor[:, None] - heights
+    low = np.maximum(lows[1:], lows[:-1])
+    near = np.exp(-low / LOW)
+    flights: list[Flight] = []
+    hips, flying = floor, np.zeros(max(len(q) - 1, 0), bool)
+    velocity = np.zeros((max(len(q) - 1, 0), 3))
+    calm = _heights(floor + masses @ up, [], fps)
+    for _ in range(ROUNDS if len(q) > 2 else 1):
+        raised = hips[:, None] - heights
+        weights = np.exp(-np.maximum(np.maximum(raised[1:], raised[:-1]), 0.0) / RAISED) * ~flying[:, None]
+        velocity = _velocities(ways, weights, flying, fps)
+        slips = np.linalg.norm(ways - velocity[:, None], axis=2)
+        slips = np.sum(near * np.minimum((slips / SLIDES) ** 2, SLIP), axis=1) / near.sum(1)
+        flights = find_flights(calm, slips, fps)
+        flying = np.zeros(len(velocity), bool)
+        for flight in flights:
+            flying[flight.first : flight.end] = True
+        hips = _heights(floor + masses @ up, flights, fps) - masses @ up
+    ahead = np.concatenate([np.zeros((1, 3)), np.cumsum(velocity, axis=0) / fps])
+    path = ahead - level + level[:1] + np.outer(hips, up)
+    for flight in flights:  # a foot is neither still nor in the air for a frame
+        flying[max(flight.first - 1, 0) : flight.end + 1] = True
+    return Travel(metre * path, flights, _adrift(ways, velocity, low, fps) & ~flying)
+
+
+def middle_of_hips(body: Skeleton, q: Array) -> Array:
+    """Return the middle of the hips in each frame, (T, 3)."""
+    rows = roles_of(body)
+    return Motion(body, q, 1.0).positions()[:, [rows[f"{side}_upper_leg"] for side in SIDES]].mean(1)
+
+
+def _relative(body: Skeleton, q: Array, up: Array) -> tuple[Array, Array]:
+    """Return the points of the soles (T, K, 3) and the centre of mass (T, 3), relative to the middle of the hips."""
+    rows = roles_of(body)
+    frames = Motion(body, q, 1.0).frames()
+    turns, places = frames[..., :9].reshape(*frames.shape[:2], 3, 3), frames[..., 9:]
+    hips = 0.5 * (places[:, rows["left_upper_leg"]] + places[:, rows["right_upper_leg"]])
+    weighed = _with_masses(body)
+    masses = np.array([joint.mass for joint in weighed.joints])
+    centres = places + np.einsum("tnij,nj->tni", turns, np.array([joint.com for joint in weighed.joints]))
+    soles = [places[:, row] + turns[:, row] @ offset for row, offset in _soles(body, up)]
+    return np.stack(soles, axis=1) - hips[:, None], np.einsum("n,tni->ti", masses / masses.sum(), centres) - hips
+
+
+def _soles(body: Skeleton, up: Array) -> list[tuple[int, Array]]:
+    """Return points of both soles as (joint, offset): the joint of the toes and a heel, or else the ankle.
+
+    Landmarks do not say how toes bend, so what is beyond the joint of the toes does not count.
+    """
+    rows = roles_of(body)
+    rest = np.array(body.rest_pose().frames)
+    points: list[tuple[int, Array]] = []
+    for side in SIDES:
+        ankle = rows.get(f"{side}_foot", rows[f"{side}_lower_leg"])
+        below = [row for row in range(ankle + 1, len(body)) if ankle in ancestors(body.parents, row)]
+        toes = rows.get(f"{side}_toes", below[0] if below and f"{side}_foot" in rows else ankle)
+        points.append((toes, np.zeros(3)))
+        if toes != ankle:
+            ahead = rest[toes, 9:] - rest[ankle, 9:]
+            lowest = min(float((rest[row, 9:] - rest[ankle, 9:]) @ up) for row in below)
+            heel = HEEL * (float(ahead @ up) * up - ahead) + lowest * up
+            points.append((ankle, rest[ankle, :9].reshape(3, 3).T @ heel))
+    return points
+
+
+def _standing_heights(body: Skeleton, up: Array) -> Array:
+    """Return the heights (K,) of the points of the soles above the lowest one, at rest."""
+    rest = np.array(body.rest_pose().frames)
+    heights = [(rest[row, 9:] + rest[row, :9].reshape(3, 3) @ offset) @ up for row, offset in _soles(body, up)]
+    return np.array(heights) - min(heights)
+
+
+def _settled(stands: Array, soles: Array) -> Array:
+    """Return the heights (K,) at which points of the soles stand: their lowest ones in the motion, not only at rest.
+
+    Args:
+        stands: These heights at rest.
+        soles: Heights (T, K) relative to the hips.
+    """
+    hips = (stands - soles).max(1)
+    settled = np.percentile(hips[:, None] + soles, STANDS, axis=0)
+    return settled - settled.min()
+
+
+def _with_masses(body: Skeleton) -> Skeleton:
+    """Return a body with masses: its own, or else those of the bundled person by role, in the middle of the bones."""
+    if any(joint.mass > 0.0 for joint in body.joints):
+        return body
+    from synovia.io.bundled import bundled
+
+    person = bundled("humanoid")
+    mass = {row: person.joints[person.role_rows[role]].mass for role, row in body.role_rows.items()
+            if role in person.role_rows}  # fmt: skip
+    joints = list(body.joints)
+    for row, value in mass.items():
+        ends = [body.joints[child].rest[:3, 3] for child in body.children[row]]
+        joints[row] = replace(joints[row], mass=value, com=BONE * np.mean(ends, axis=0) if ends else np.zeros(3))
+    return body.with_joints(joints)
+
+
+def _velocities(ways: Array, weights: Array, flying: Bools, fps: float) -> Array:
+    """Return horizontal velocities of the centre of mass from each frame to the next, (T - 1, 3).
+
+    Args:
+        ways: Velocities that it has if a point of the soles stands, (T - 1, K, 3).
+        weights: How likely that is by its height, (T - 1, K).
+        flying: Where no foot has contact, (T - 1,).
+        fps: Frames per second.
+    """
+    if len(ways) < 2:
+        return np.asarray(ways[:, 0] if len(ways) else np.zeros((0, 3)))
+    scale = np.where(flying[1:] & flying[:-1], DRIFTS, WALKS) / fps
+    found = np.zeros((len(ways), 3))
+    for outlier in OUTLIERS:
+        slides = np.linalg.norm(ways - found[:, None], axis=2)
+        own = weights / (EXACT * (1.0 + (slides / outlier) ** 2)) ** 2
+        band = np.zeros((2, len(ways)))
+        band[0] = own.sum(1) + 1e-6
+        band[0, :-1] += scale**-2
+        band[0, 1:] += scale**-2
+        band[1, :-1] = -(scale**-2)
+        found = solve_banded(band, np.einsum("tk,tki->ti", own, ways))
+    return found
+
+
+def _heights(floor: Array, flights: Sequence[Flight], fps: float) -> Array:
+    """Return the heights (T,) of the centre of mass.
+
+    Args:
+        floor: The heights if the lower foot is on the floor.
+        flights: The flights, in which they do not count.
+        fps: Frames per second.
+    """
+    if len(floor) < 3:
+        return floor
+    seen = np.ones(len(floor))
+    expected, scale = np.zeros(len(floor)), np.zeros(len(floor))
+    for first, end, _ in flights:
+        seen[first + 1 : end] = 0.0
+        expected[first + 1 : end], scale[first + 1 : end] = -GRAVITY, FALLS
+        scale[[first, end]] = IMPACT
+    noise = max(_noise(floor), SMALLEST)
+    found = floor
+    for _ in range(ADAPTED):
+        bend = np.pad(np.diff(found, 2) * fps**2, 1)
+        least = np.where(scale > 0.0, scale, np.maximum(np.abs(bend), CALM))
+        stiff = (noise * fps**2 / least[1:-1]) ** 2
+        band = np.zeros((3, len(floor)))
+        band[0] = seen + 1e-9
+        right = seen * floor
+        for k, factor in enumerate((1.0, -2.0, 1.0)):
+            band[0, k : len(floor) - 2 + k] += stiff * factor**2
+            right[k : len(floor) - 2 + k] += stiff * factor * expected[1:-1] / fps**2
+        band[1, :-2] += -2.0 * stiff
+        band[1, 1:-1] += -2.0 * stiff
+        band[2, :-2] += stiff
+        found = solve_banded(band, right)
+    return found
+
+
+def _noise(values: Array) -> float:
+    """Return the standard deviation of the noise of values (T,): from their fourth differences, which motion lacks."""
+    bends = np.abs(np.diff(values, 4))
+    return float(1.4826 * np.median(bends) / np.sqrt(70.0)) if len(bends) else 0.0
+
+
+def _adrift(ways: Array, velocity: Array, low: Array, fps: float) -> Bools:
+    """Return when no point of the soles that is on the floor stands still, (T - 1,)."""
+    from scipy import ndimage
+
+    blur: Any = ndimage.gaussian_filter1d  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if not len(ways):
+        return np.zeros(0, bool)
+    slides = np.asarray(blur(ways - velocity[:, None], STEADY * fps, axis=0, mode="nearest"), np.float64)
+    return np.where(low < NEAR, np.linalg.norm(slides, axis=2), np.inf).min(1) > UNSTEADY
