@@ -208,3 +208,21 @@ def test_shapes_are_values():
 def test_what_cannot_be_used_is_refused(make, says):
     with pytest.raises(sy.SynoviaError, match=says):
         make()
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_cylinder_is_between_its_prisms(word):
+    """The distance from the prism inside is no smaller, and from the prism around it no larger."""
+    rng = np.random.default_rng(9)
+    turns = np.linspace(0.0, 2.0 * np.pi, 64, endpoint=False)
+    ring = np.stack([np.cos(turns), np.sin(turns)], 1)
+    for _ in range(60):
+        can, other = some("cylinder", rng), some(word, rng)
+        found = sy.distance(can, other).distance
+        bounds = []
+        for radius in (can.radius / np.cos(np.pi / 64), can.radius):
+            ends = [np.column_stack([radius * ring, np.full(64, z)]) for z in (-0.5 * can.length, 0.5 * can.length)]
+            prism = sy.ConvexHull(np.concatenate(ends) @ can.rotation.T + can.center)
+            bounds.append(sy.distance(prism, other).distance)
+        assert bounds[0] - 1e-9 <= found <= bounds[1] + 1e-9
+        assert bounds[1] - bounds[0] < 0.02
