@@ -126,6 +126,27 @@ def point_cylinder(p, h, r):
     return out, (ux, uy, F(0))
 
 
+@inline
+def middle(x, h, k):
+    """Return the middle of what the intervals x - h to x + h and -k to k have in common, less x."""
+    return F(0.5) * (max(x - h, -k) + min(x + h, k)) - x
+
+
+@device
+def parallel_cylinders(p, h, r, k, t):
+    """Return signed distance, normal and point of a cylinder at p beside one at the origin, both along z.
+
+    The first one has the half length h and the radius r, the second one k and t. The set of all differences is a
+    cylinder, too, with the sums of both.
+    """
+    d, n = point_cylinder(p, h + k, r + t)
+    across = math.hypot(p[0], p[1])
+    ux, uy = (p[0] / across, p[1] / across) if across > F(0) else (F(1), F(0))
+    out = middle(across, r, t) if n[0] == F(0) and n[1] == F(0) else -r
+    up = middle(p[2], h, k) if n[2] == F(0) else -math.copysign(h, p[2])
+    return d, n, (out * ux, out * uy, up)
+
+
 @device
 def of_ordered(solids, i, j, corners, faces, edges):
     """Return signed distance, normal, and the point of A relative to its origin, of shapes whose kinds are in order."""
@@ -153,6 +174,13 @@ def of_ordered(solids, i, j, corners, faces, edges):
             d, n = point_cylinder(p, shape_data[j, HALF_LENGTH], shape_data[j, RADIUS])
         n = apply(S, n)
         return d - ra, n, scale(-ra, n)
+    if kind == CYLINDER and other == CYLINDER:
+        n = cross(column(R, 2), column(S, 2))
+        if dot(n, n) <= PARALLEL:
+            p = apply_t(S, scale(F(-1), c))
+            h, k = shape_data[i, HALF_LENGTH], shape_data[j, HALF_LENGTH]
+            d, n, p = parallel_cylinders(p, h, shape_data[i, RADIUS], k, shape_data[j, RADIUS])
+            return d, apply(S, n), apply(S, p)
     free, v, p = apart(solids, i, j, c, corners)
     if free:
         d = norm(v)
