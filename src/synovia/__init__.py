@@ -56,8 +56,10 @@ if TYPE_CHECKING:
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.clip_tools.additive import Additive
     from synovia.model.clip_tools.concatenate import concatenate
+    from synovia.model.distances import Contact, distance
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import InPlace, Motion
+    from synovia.model.shapes import Box, Capsule, ConvexHull, Cylinder, HalfSpace, Solid, Sphere
     from synovia.model.simulators import from_qpos, to_qpos
     from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.retargeting import (
@@ -127,6 +129,8 @@ _HOMES = {
     "synovia.io.toml": ("write_skeleton",),
     "synovia.io.verify": ("FileCheck",),
     "synovia.layers": ("Layer",),
+    "synovia.model.distances": ("Contact", "distance"),
+    "synovia.model.shapes": ("Box", "Capsule", "ConvexHull", "Cylinder", "HalfSpace", "Solid", "Sphere"),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.clip_tools.additive": ("Additive",),
     "synovia.model.clip_tools.concatenate": ("concatenate",),
@@ -176,10 +180,15 @@ __all__ = [
     "IK",
     "Additive",
     "Aim",
+    "Box",
+    "Capsule",
     "Ccd",
     "Clutch",
     "Command",
     "Comparison",
+    "Contact",
+    "ConvexHull",
+    "Cylinder",
     "DampedLeastSquares",
     "EditFinding",
     "Edited",
@@ -192,6 +201,7 @@ __all__ = [
     "FormatError",
     "FullBody",
     "GoalError",
+    "HalfSpace",
     "Hinges",
     "InPlace",
     "InputError",
@@ -221,9 +231,11 @@ __all__ = [
     "Servo",
     "Site",
     "Skeleton",
+    "Solid",
     "Solution",
     "Solutions",
     "Solver",
+    "Sphere",
     "Status",
     "SwingTwist",
     "SynoviaError",
@@ -238,6 +250,7 @@ __all__ = [
     "bundled_names",
     "compare",
     "concatenate",
+    "distance",
     "edit",
     "fit_keypoints",
     "fit_positions",

@@ -247,6 +247,34 @@ EMERGENCY = 6  # recovering with more acceleration than allowed, to stay inside 
 # Parts of a tick, as bits
 PROPOSE, ADVANCE, STOP = 1, 2, 4
 
+# --- Shapes: integers, then numbers ----------------------------------------------------------------------------------
+SHAPE_KIND = 0  # see below
+FIRST_POINT, POINTS = 1, 2  # of a hull: its first point in the table of points, and how many
+SHAPE_WIDTH = 3
+SPHERE, CAPSULE, BOX, CYLINDER, HULL, HALF_SPACE = 0, 1, 2, 3, 4, 5  # kinds of shapes
+# The numbers begin with a frame (ORIENTATION, ORIGIN). Capsules and cylinders are along its z axis; so is the normal of
+# a half-space, whose frame is at a point of its surface.
+HALF_SIZES = 12  # of a box along its axes
+HALF_LENGTH = 14  # of the axis of a capsule or cylinder
+RADIUS = 15
+SHAPE_DATA_WIDTH = 16
+# Pairs: rows of both shapes
+FIRST_SHAPE, SECOND_SHAPE = 0, 1
+PAIR_WIDTH = 2
+# Contacts: one row for each pair
+GAP_SIZE = 0  # signed distance
+CONTACT_NORMAL = 1  # from the second shape to the first
+FIRST_WITNESS, SECOND_WITNESS = 4, 7
+CONTACT_WIDTH = 10
+# Scratch memory of one pair, see ``collision.gjk`` and ``collision.epa``
+CORNER, CORNER_FIRST = 0, 3  # point of the difference of both shapes, and the point of the first shape
+CORNER_WIDTH = 6
+FACE_NORMAL, FACE_OFFSET, FACE_CORNERS = 0, 3, 4
+FACE_WIDTH = 7
+EDGE_FROM, EDGE_TO = 0, 1
+EDGE_WIDTH = 2
+MOST_CORNERS, MOST_FACES, MOST_EDGES = 256, 512, 1536
+
 # --- Tables ----------------------------------------------------------------------------------------------------------
 
 

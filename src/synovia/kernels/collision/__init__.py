@@ -1,0 +1,1 @@
+"""Signed distances between convex shapes, with the nearest points and the normal."""

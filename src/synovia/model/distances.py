@@ -1,0 +1,132 @@
+"""Signed distances between shapes, with the nearest points and the normal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from synovia.arguments import check_kind
+from synovia.errors import InputError
+from synovia.kernels import layout
+from synovia.model.geometry import Array
+from synovia.model.shapes import HalfSpace, Solid
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """Where two shapes are nearest to each other.
+
+    Args:
+        distance: Signed distance, length units; negative where the shapes overlap: minus the shortest way that
+            separates them.
+        points: Nearest point of the first shape, then of the second one, (2, 3). Where shapes overlap, moving the first
+            one out along the normal brings these two together. Parallel edges and faces have many; these are two of
+            them.
+        normal: Unit vector (3,) from the second shape to the first: moving the first shape by t along it adds t to the
+            distance.
+
+    Example:
+        >>> import synovia as sy
+        >>> contact = sy.distance(sy.Sphere(radius=1), sy.HalfSpace(point=(0, 0, -3), normal=(0, 0, 1)))
+        >>> isinstance(contact, sy.Contact), contact.distance
+        (True, 2.0)
+    """
+
+    distance: float
+    points: Array
+    normal: Array
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        self.points.setflags(write=False)
+        self.normal.setflags(write=False)
+
+
+class PackedShapes(NamedTuple):
+    """Shapes as kernels read them; the columns are those of ``kernels.layout``.
+
+    Args:
+        shapes: Kind and points of each shape, (n, 3).
+        shape_data: Frame and sizes of each shape, (n, 16).
+        points: Points of all hulls, each in the frame of its shape, (m, 3).
+    """
+
+    shapes: NDArray[np.int32]
+    shape_data: Array
+    points: Array
+
+
+def pack_shapes(shapes: Sequence[Solid]) -> PackedShapes:
+    """Return shapes as kernels read them, each in the frame that it is given in."""
+    ints = np.zeros((len(shapes), layout.SHAPE_WIDTH), np.int32)
+    data = np.zeros((len(shapes), layout.SHAPE_DATA_WIDTH))
+    corners = [shape.corners() for shape in shapes]
+    count = np.array([len(points) for points in corners], np.int32)
+    ints[:, layout.SHAPE_KIND] = [shape.code for shape in shapes]
+    ints[:, layout.FIRST_POINT] = np.cumsum(count) - count
+    ints[:, layout.POINTS] = count
+    for row, shape in enumerate(shapes):
+        place = shape.place()
+        data[row, layout.ORIENTATION : layout.ORIGIN] = place[:3, :3].ravel()
+        data[row, layout.ORIGIN : layout.HALF_SIZES] = place[:3, 3]
+        data[row, layout.HALF_SIZES :] = shape.sizes()
+    return PackedShapes(ints, data, np.concatenate([np.empty((0, 3)), *corners]))
+
+
+def contact_rows(packed: PackedShapes, pairs: NDArray[np.int32]) -> Array:
+    """Return the contact of each pair of packed shapes, (n, 10); the columns are those of ``kernels.layout``.
+
+    Args:
+        packed: The shapes, in one frame.
+        pairs: Rows of both shapes of each pair, (n, 2); at most one of them is a half-space.
+    """
+    from synovia.kernels.collision.distance import distances
+
+    contacts = np.empty((len(pairs), layout.CONTACT_WIDTH))
+    corners = np.empty((layout.MOST_CORNERS, layout.CORNER_WIDTH))
+    faces = np.empty((layout.MOST_FACES, layout.FACE_WIDTH))
+    edges = np.empty((layout.MOST_EDGES, layout.EDGE_WIDTH))
+    distances(*packed, np.ascontiguousarray(pairs, np.int32), contacts, corners, faces, edges)
+    return contacts
+
+
+def distance(
+    a: Solid, b: Solid, *, transform_a: ArrayLike | None = None, transform_b: ArrayLike | None = None
+) -> Contact:
+    """Return the signed distance between two shapes, their nearest points and the normal.
+
+    Spheres, capsules and half-spaces have formulas; so have spheres with boxes and cylinders. The other pairs take the
+    algorithm of Gilbert, Johnson and Keerthi and, where shapes overlap, the expanding polytope algorithm.
+
+    Args:
+        a: The first shape.
+        b: The second shape; at most one of both is a half-space.
+        transform_a: 4x4 transform from the frame of the first shape to the world; None if it is given in the world.
+        transform_b: Likewise, of the second shape.
+
+    Raises:
+        InputError: If an argument is no shape or transform, or both are half-spaces.
+
+    Example:
+        >>> import synovia as sy
+        >>> contact = sy.distance(sy.Sphere(center=(0, 0, 3), radius=1), sy.Box(size=(2, 2, 2)))
+        >>> contact.distance
+        1.0
+        >>> contact.normal
+        array([0., 0., 1.])
+    """
+    moved: list[Solid] = []
+    for name, shape, transform in (("a", a, transform_a), ("b", b, transform_b)):
+        check_kind(name, shape, Solid, "such as Sphere(radius=0.1)")
+        moved.append(shape if transform is None else shape.moved(transform))
+    if all(isinstance(shape, HalfSpace) for shape in moved):
+        raise InputError("b", value=type(b), expected="a shape with an end, as the first one is a half-space")
+    row: Any = contact_rows(pack_shapes(moved), np.array([[0, 1]], np.int32))[0]
+    first, second = layout.FIRST_WITNESS, layout.SECOND_WITNESS
+    points = np.stack([row[first : first + 3], row[second : second + 3]])
+    normal = row[layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3].copy()
+    return Contact(float(row[layout.GAP_SIZE]), points, normal)
