@@ -22,7 +22,7 @@ from synovia.kernels.layout import (
     TOP_SPEED,
 )
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, Bools, as_numbers, is_number
+from synovia.model.geometry import Array, Bools, as_numbers, is_number, rotation_between
 from synovia.model.tables import Ints
 
 _SHARE: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
@@ -56,6 +56,10 @@ class Axes:
         self.joints: Ints = t.owner[self.variable]
         self.table = np.zeros((len(self.joints), AXIS_WIDTH))
         firsts = np.cumsum([0, *sizes])[:-1]
+        numbers = t.variables[:, BLOCK] == SCALAR
+        at_q = t.variables[:, BLOCK_Q].astype(np.int64)
+        self._numbers, self._number_q = firsts[numbers], at_q[numbers]
+        self._turns, self._turn_q = firsts[~numbers, None] + np.arange(3), at_q[~numbers, None] + np.arange(4)
         part = np.arange(len(self.joints)) - firsts[self.variable]
         column = t.variables[self.variable, BLOCK_COLUMN] + part
         free = np.array([joint.kind is Kind.FREE for joint in skeleton.joints], bool)
@@ -130,6 +134,14 @@ class Axes:
             raise InputError(
                 name, expected=f"a limit for every joint that moves; {where} {shown}", hint=f"pass {name}=number"
             )
+
+    def way(self, q: Array, to: Array) -> Array:
+        """Return how far each axis goes from joint values q to others, radians or length units, (n,)."""
+        out = np.empty(len(self.joints))
+        out[self._numbers] = to[self._number_q] - q[self._number_q]
+        if len(self._turns):
+            out[self._turns] = rotation_between(q[self._turn_q], to[self._turn_q])
+        return out
 
     def by_column(self, column: int) -> Array:
         """Return a column of the table as velocities of the skeleton, (nv,)."""

@@ -12,6 +12,12 @@ from synovia.ik.interrupts import new_scratch
 from synovia.kernels.layout import GIVEN, TRANSFORM_WIDTH
 from synovia.model.geometry import Array, Bools
 
+_TURNED: Final = np.pad(np.ones((3, 3), bool), ((0, 1), (0, 1)))  # numbers of a transform that have the rotation
+_MOVED: Final = np.outer((True, True, True, False), (False, False, False, True))  # and the position
+# Numbers of a transform that a target has, by its parts.
+_COLUMNS: Final = np.array(
+    [_MOVED * bool(k & POSITION) | _TURNED * bool(k & ROTATION) for k in range(POSITION + ROTATION + 1)]
+).reshape(-1, TRANSFORM_WIDTH)
 _NEVER: Final = -np.inf  # when a goal without a target has got one
 
 
@@ -80,13 +86,7 @@ class LiveTargets:
             given = (new[:, GIVEN] != self._own_given) | (
                 new[:, :TRANSFORM_WIDTH] != self._own[0, :, :TRANSFORM_WIDTH]
             ).any(1)
-        table = self.table.copy()
-        for g in np.flatnonzero(given).tolist():
-            frame, parts = table[0, g, :TRANSFORM_WIDTH].reshape(4, 4), int(new[g, GIVEN])
-            source = new[g, :TRANSFORM_WIDTH].reshape(4, 4)
-            if parts & POSITION:
-                frame[:3, 3] = source[:3, 3]
-            if parts & ROTATION:
-                frame[:3, :3] = source[:3, :3]
-            table[0, g, GIVEN] = float(int(table[0, g, GIVEN]) | parts)
+        table, parts = self.table.copy(), new[:, GIVEN].astype(np.int64) * given
+        np.copyto(table[0, :, :TRANSFORM_WIDTH], new[:, :TRANSFORM_WIDTH], where=_COLUMNS[parts])
+        table[0, :, GIVEN] = table[0, :, GIVEN].astype(np.int64) | parts
         return table, given

@@ -34,13 +34,14 @@ from synovia.kernels.layout import (
     PROPOSE,
     REASON,
     SCALAR,
+    SEED,
     STATUS,
     STOP,
     TRANSFORM_WIDTH,
     UPPER,
 )
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, Bools, is_number, rotation_between
+from synovia.model.geometry import Array, Bools, is_number
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
 from synovia.servo.command import Command
@@ -157,7 +158,8 @@ class Servo(ChecksArguments):
         hinges = (t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0)
         at = t.variables[hinges & (t.limits[:, UPPER] - t.limits[:, LOWER] > 2.0 * math.pi), BLOCK_Q].astype(np.int64)
         self._winding = at[~np.isin(at, t.followers[:, LEADER])]  # values of hinges that can turn all around
-        self._few = self.ik.one_attempt.copy()
+        self._few, self._again = self.ik.one_attempt.copy(), self.ik.ints.copy()
+        self._again[ATTEMPTS] = min(2, int(self._again[ATTEMPTS]))  # the first, from an answer, ends at once
         if self.ik.solver.supports_priorities:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
         self._tick, self._begin, self._rest = self._kernels(self._axes.table)
@@ -216,7 +218,7 @@ class Servo(ChecksArguments):
         self._time = 0.0
         self._held, self._hold_until = "", 0.0
         self._row: Array | None = None
-        self._misses = 0
+        self._misses = self._searching = 0
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._filter = None if self.filter is None else TargetFilter(self.filter, len(self.ik.goals), self.ik.reach)
         self._measured_far = ""
@@ -351,16 +353,28 @@ class Servo(ChecksArguments):
             row = self._nearer(table, row)
         else:
             self._misses += 1
-            if self._misses in _SEARCHES:  # another branch may reach; a jump of the answer is no jump of the body
-                if self.ik.solver.supports_priorities:
-                    self.ik.classify(self._wanted[None], row[None], self._scratch, False)
-                for start, ints in ((self._q, self._few), (self._q, self.ik.ints)):
-                    other = self._solve(table, start, ints)
-                    if other[STATUS] == Status.REACHED:
-                        row, self._misses = other, 0
-                        break
+            row = self._searched(table, row)
         self._row = row
         self._before, self._wanted = self._wanted, row[self.ik.places]
+
+    def _searched(self, table: Array, row: Array) -> Array:
+        """Return an answer on another branch if there is one, for a row that misses: a jump of it is none of the body.
+
+        After some numbers of missed ticks, the next ones try one start each, so that no tick takes long.
+        """
+        if self._misses in _SEARCHES:
+            self._searching = int(self.ik.ints[ATTEMPTS])
+            other = self._solve(table, self._q, self._few, best=False)
+        elif self._searching:
+            self._searching -= 1
+            self._again[SEED] = self._misses
+            other = self._solve(table, row[self.ik.places], self._again, best=False)
+        else:
+            return row
+        if other[STATUS] != Status.REACHED:
+            return row
+        self._misses = self._searching = 0
+        return other
 
     def _nearer(self, table: Array, row: Array) -> Array:
         """Return an answer on the branch of the last one, if there is a nearer one than this row of results.
@@ -378,10 +392,11 @@ class Servo(ChecksArguments):
         reaches = other[STATUS] == Status.REACHED
         return other if reaches and np.abs(self.way(self._wanted, place)).max(initial=0.0) < far else row
 
-    def _solve(self, table: Array, start: Array, ints: Ints) -> Array:
+    def _solve(self, table: Array, start: Array, ints: Ints, *, best: bool = True) -> Array:
         """Return the row of results for these targets from a start (nq,), with these packed integers.
 
-        A miss of a full body is left as it is: the next tick goes on from there. Joints that can turn all around are
+        A miss of a full body is left as it is: the next tick goes on from there; others go to the best miss, unless
+        only an answer that reaches is of use. Joints that can turn all around are
         left within half a turn of the last answer, if their limits allow it.
         """
         ik, scratch = self.ik, self._scratch
@@ -391,7 +406,7 @@ class Servo(ChecksArguments):
             set_deadline(scratch, self.deadline)
         try:
             call = partial(ik.call, ints, ik.floats, table, first, out, scratch, COLD, 0)
-            if ik.settled(call, table, None) & MISSED and not ik.solver.supports_priorities:
+            if ik.settled(call, table, None) & MISSED and best and not ik.solver.supports_priorities:
                 ik.classify(first, out, scratch, False)
         finally:
             if self.deadline is not None:
@@ -409,13 +424,13 @@ class Servo(ChecksArguments):
                 near = q[at] - 2.0 * math.pi * turns
                 q[at] = np.where((near >= low[at]) & (near <= high[at]), near, q[at])
 
-    def status_of(self, row: Array) -> Status:
-        """Return why an answer, a row of results, misses its goals."""
-        if self.ik.solver.supports_priorities:
-            out = row[None].copy()
-            self.ik.classify(out[:, self.ik.places].copy(), out, self._scratch, False)
-            row = out[0]
-        return Status(int(row[STATUS]))
+    def classified(self, row: Array) -> Array:
+        """Return an answer, a row of results, with the reason why it misses its goals."""
+        if row[STATUS] == Status.REACHED or not self.ik.solver.supports_priorities:
+            return row
+        out = row[None].copy()
+        self.ik.classify(out[:, self.ik.places].copy(), out, self._scratch, False)
+        return out[0]
 
     def _advance(self, h: float) -> Command:
         """Take a tick of time h towards the answer, or brake."""
@@ -504,14 +519,7 @@ class Servo(ChecksArguments):
 
     def way(self, q: Array, to: Array) -> Array:
         """Return how far each variable goes from q to another pose, radians or length units."""
-        t = self.skeleton.tables
-        ends: list[Array] = []
-        for block, at in t.variables[:, [BLOCK, BLOCK_Q]].tolist():
-            if block == SCALAR:
-                ends.append(to[at : at + 1] - q[at : at + 1])
-            else:
-                ends.append(rotation_between(q[None, at : at + 4], to[None, at : at + 4])[0])
-        return np.concatenate(ends) if ends else np.zeros(0)
+        return self._axes.way(q, to)
 
     def by_joint(self, values: Array) -> dict[str, int]:
         """Return values by axis as values by joint, the largest of its axes, without zeros."""
