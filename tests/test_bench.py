@@ -124,3 +124,18 @@ def test_a_plot_that_cannot_be_written_is_told_before_the_work(tmp_path):
     for name in ("a.txt", "nowhere/a.png"):
         answer = run("bench", "arm7", "--solver", "lm", "--plot", str(tmp_path / name))
         assert (answer.code, answer.out) == (3, "")
+
+
+def test_times_of_the_ticks_of_a_servo():
+    ran = run("bench", "servo", "--budget", 0.05, "--json")
+    assert (ran.code, ran.data["schema"]) == (0, "synovia.bench-servo/1")
+    assert [body["model"] for body in ran.data["bodies"]] == ["arm7", "humanoid"]
+    for body in ran.data["bodies"]:
+        edges, counts = body["histogram"]["edges_us"], body["histogram"]["ticks"]
+        assert sum(counts) == body["ticks"] > 0
+        assert edges == sorted(edges)
+        assert edges[0] <= body["median_us"] <= body["p99_us"] <= body["p99.9_us"] <= edges[-1]
+    shown = run("bench", "servo", "--budget", 0.05)
+    assert shown.code == 0
+    assert "###" in shown.out
+    assert "99.9 %" in shown.out

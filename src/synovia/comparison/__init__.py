@@ -2,5 +2,6 @@
 
 from synovia.comparison.measure import Comparison, Row, compare
 from synovia.comparison.problems import Problems, make_problems
+from synovia.comparison.ticks import TickTimes, tick_times
 
-__all__ = ["Comparison", "Problems", "Row", "compare", "make_problems"]
+__all__ = ["Comparison", "Problems", "Row", "TickTimes", "compare", "make_problems", "tick_times"]

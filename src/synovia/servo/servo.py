@@ -175,6 +175,14 @@ class Servo(ChecksArguments):
         if late == "slow":
             self._path = Path(self.ik, self._axes.table, self._path_kernels, self.way)
         self.reset()
+        self._load()
+        self.reset()
+
+    def _load(self) -> None:
+        """Load what ticks need, so that none of them waits for it."""
+        self.step()
+        row = self._solve(self._live.table, self._q, self._few)
+        self.ik.classify(self._q[None], row[None], self._scratch, False)
 
     @property
     def problem(self) -> IK:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from synovia.comparison import Comparison, Row
 
 SCHEMA: Final = "synovia.bench/1"
+SERVO_SCHEMA: Final = "synovia.bench-servo/1"
+_SERVO: Final = "servo"  # in place of a file
+_SHARES: Final = {"median_us": 50.0, "p99_us": 99.0, "p99.9_us": 99.9}
+_WIDE: Final = 48  # characters of the longest bar
 
 
 @described
@@ -57,7 +61,12 @@ def bench(given: Bench) -> None:
     """Compare all solvers on a model: success, steps, time, smoothness.
 
     For example: synovia bench humanoid --plot convergence.png
+
+    With "servo" in place of a file: how long the ticks of a servo take, on two bundled models.
     """
+    if given.file == _SERVO:
+        _bench_servo(given)
+        return
     from synovia.comparison import compare, make_problems
 
     if given.plot is not None:  # before minutes of work
@@ -86,6 +95,43 @@ def bench(given: Bench) -> None:
         emit_json(_object(result))
     else:
         _print(result)
+
+
+def _bench_servo(given: Bench) -> None:
+    """Show how long the ticks of a servo take."""
+    from synovia.comparison import tick_times
+
+    bodies = tick_times(given.budget)
+    if given.as_json:
+        shown = [(body, *body.histogram()) for body in bodies]
+        emit_json({
+            "schema": SERVO_SCHEMA,
+            "bodies": [
+                {
+                    "model": body.body,
+                    "goals": body.goals,
+                    "ticks": len(body.seconds),
+                    **{name: 1e6 * body.share(percent) for name, percent in _SHARES.items()},
+                    "histogram": {"edges_us": (1e6 * edges).tolist(), "ticks": counts.tolist()},
+                }
+                for body, counts, edges in shown
+            ],
+        })  # fmt: skip
+        return
+    lines: list[str] = []
+    for body in bodies:
+        counts, edges = body.histogram()
+        median, high, highest = (time_text(body.share(percent)) for percent in _SHARES.values())
+        lines += [
+            f"{body.body}: {body.goals}; {len(body.seconds)} ticks",
+            f"median {median}, 99 % {high}, 99.9 % {highest}",
+            "",
+        ]
+        for count, low, top in zip(counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            bar = "#" * math.ceil(_WIDE * count / max(counts))
+            lines.append(f"{time_text(low):>8} to {time_text(top):>8} {count:>8.0f} {bar}")
+        lines.append("")
+    emit_lines([*lines, style("processor time of the thread; targets go around at 500 ticks per second", dim=True)])
 
 
 def _object(result: Comparison) -> dict[str, Any]:
