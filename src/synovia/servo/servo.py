@@ -373,6 +373,11 @@ class Servo(ChecksArguments):
         if self._misses in _SEARCHES:
             self._searching = int(self.ik.ints[ATTEMPTS])
             other = self._solve(table, self._q, self._few, best=False)
+            if self.ik.solver.supports_priorities:  # few starts, with many steps each
+                self._searching = 0
+                self.ik.classify(self._wanted[None], row[None], self._scratch, False)
+                if other[STATUS] != Status.REACHED:
+                    other = self._solve(table, self._q, self.ik.ints)
         elif self._searching:
             self._searching -= 1
             self._again[SEED] = self._misses
