@@ -74,8 +74,9 @@ def sizes(skeleton, q, h, limits, scale):
             least = np.minimum.reduce([h[i : len(h) - k + i] for i in range(k + 1)])
             r = (4 if k < 2 else 8) * ulp / least ** (k + 1)
             top = factor * limits[at, k]
-            with np.errstate(invalid="ignore"):  # without a limit, a difference is never too large
-                worst[k, at] = np.fmax(worst[k, at], (size - top * (1 + SLACK) - r) / top)
+            over = size - top * (1 + SLACK) - r
+            over = np.divide(over, top, out=np.full_like(over, -np.inf), where=np.isfinite(top))
+            worst[k, at] = np.maximum(worst[k, at], over)
 
     for at in numbers:
         add(np.diff(q[:, at : at + 1], axis=0) / h[:, None], 1.0, np.spacing(np.abs(q[:, at]).max()))

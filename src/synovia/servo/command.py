@@ -47,8 +47,8 @@ class Body(Protocol):
         """The problem that is solved."""
         ...
 
-    def status_of(self, row: Array) -> Status:
-        """Return why an answer, a row of results, misses its goals."""
+    def classified(self, row: Array) -> Array:
+        """Return an answer, a row of results, with the reason why it misses its goals."""
         ...
 
 
@@ -162,7 +162,7 @@ class Command:
             return Status.REACHED
         if self._row is None or not self._arrived or self._row[STATUS] == Status.REACHED:
             return Status.LATE
-        return self._servo.status_of(self._row)
+        return Status(int(self._servo.classified(self._row)[STATUS]))
 
     @property
     def reached(self) -> bool:
@@ -193,7 +193,7 @@ class Command:
         status = self.status
         lines = [self.holding or status.meaning]
         if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
-            lines = Solution(self._servo.problem, self._row[None]).explain()
+            lines = Solution(self._servo.problem, self._servo.classified(self._row)[None]).explain()
         for limit in dict.fromkeys((*_REASONS.values(), *self._tools.values())):
             joints = [joint for joint, reason in self.limited.items() if reason == limit]
             if joints:

@@ -65,6 +65,10 @@ class Axes:
         self.table = np.zeros((len(self.joints), AXIS_WIDTH))
         self.firsts: NDArray[np.int64] = np.cumsum([0, *sizes])[:-1]
         firsts = self.firsts
+        numbers = t.variables[:, BLOCK] == SCALAR
+        at_q = t.variables[:, BLOCK_Q].astype(np.int64)
+        self._numbers, self._number_q = firsts[numbers], at_q[numbers]
+        self._turns, self._turn_q = firsts[~numbers, None] + np.arange(3), at_q[~numbers, None] + np.arange(4)
         part = np.arange(len(self.joints)) - firsts[self.variable]
         column = t.variables[self.variable, BLOCK_COLUMN] + part
         free = np.array([joint.kind is Kind.FREE for joint in skeleton.joints], bool)
@@ -151,14 +155,12 @@ class Axes:
             )
 
     def way(self, q: Array, to: Array) -> Array:
-        """Return how far each axis goes from q to another pose, radians or length units."""
-        ends: list[Array] = []
-        for at, scalar in self._blocks:
-            if scalar:
-                ends.append(to[at : at + 1] - q[at : at + 1])
-            else:
-                ends.append(rotation_between(q[None, at : at + 4], to[None, at : at + 4])[0])
-        return np.concatenate(ends) if ends else np.zeros(0)
+        """Return how far each axis goes from joint values q to others, radians or length units, (n,)."""
+        out = np.empty(len(self.joints))
+        out[self._numbers] = to[self._number_q] - q[self._number_q]
+        if len(self._turns):
+            out[self._turns] = rotation_between(q[self._turn_q], to[self._turn_q])
+        return out
 
     def shifted(self, q: Array, offset: Array) -> Array:
         """Return joint values (nq,) that are away from q by an offset of each axis."""

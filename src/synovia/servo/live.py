@@ -12,6 +12,12 @@ from synovia.ik.interrupts import new_scratch
 from synovia.kernels.layout import GIVEN, TRANSFORM_WIDTH
 from synovia.model.geometry import Array, Bools
 
+_TURNED: Final = np.pad(np.ones((3, 3), bool), ((0, 1), (0, 1)))  # numbers of a transform that have the rotation
+_MOVED: Final = np.outer((True, True, True, False), (False, False, False, True))  # and the position
+# Numbers of a transform that a target has, by its parts.
+_COLUMNS: Final = np.array(
+    [_MOVED * bool(k & POSITION) | _TURNED * bool(k & ROTATION) for k in range(POSITION + ROTATION + 1)]
+).reshape(-1, TRANSFORM_WIDTH)
 _NEVER: Final = -np.inf  # when a goal without a target has got one
 
 
@@ -103,11 +109,6 @@ class LiveTargets:
     @staticmethod
     def merge(table: Array, new: Array, given: Bools) -> None:
         """Write the given parts of new targets of some goals into a table, both (goals, 17)."""
-        for g in np.flatnonzero(given).tolist():
-            frame, parts = table[g, :TRANSFORM_WIDTH].reshape(4, 4), int(new[g, GIVEN])
-            source = new[g, :TRANSFORM_WIDTH].reshape(4, 4)
-            if parts & POSITION:
-                frame[:3, 3] = source[:3, 3]
-            if parts & ROTATION:
-                frame[:3, :3] = source[:3, :3]
-            table[g, GIVEN] = float(int(table[g, GIVEN]) | parts)
+        parts = new[:, GIVEN].astype(np.int64) * given
+        np.copyto(table[:, :TRANSFORM_WIDTH], new[:, :TRANSFORM_WIDTH], where=_COLUMNS[parts])
+        table[:, GIVEN] = table[:, GIVEN].astype(np.int64) | parts

@@ -20,6 +20,7 @@ from synovia.ik.interrupts import clear, new_scratch, set_deadline
 from synovia.ik.targets import Target, Targets
 from synovia.kernels.layout import (
     ADVANCE,
+    ATTEMPTS,
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
     BLOCK,
@@ -33,6 +34,7 @@ from synovia.kernels.layout import (
     PROPOSE,
     REASON,
     SCALAR,
+    SEED,
     STATUS,
     STOP,
     TOLERANCE,
@@ -182,7 +184,8 @@ class Servo(ChecksArguments):
         self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= (
             _PRECISION if self.ik.solver.supports_priorities else _PRECISION**2
         )
-        self._few = self.ik.one_attempt.copy()
+        self._few, self._again = self.ik.one_attempt.copy(), self.ik.ints.copy()
+        self._again[ATTEMPTS] = min(2, int(self._again[ATTEMPTS]))  # the first, from an answer, ends at once
         if self.ik.solver.supports_priorities:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
@@ -204,6 +207,14 @@ class Servo(ChecksArguments):
         if late == "slow":
             self._path = Path(self.ik, self.axes.table, self._path_kernels, self.axes.way, self._tools)
         self.reset()
+        self._load()
+        self.reset()
+
+    def _load(self) -> None:
+        """Load what ticks need, so that none of them waits for it."""
+        self.step()
+        row = self._solve(self._live.table, self._q, self._few)
+        self.ik.classify(self._q[None], row[None], self._scratch, False)
 
     @property
     def problem(self) -> IK:
@@ -249,7 +260,7 @@ class Servo(ChecksArguments):
         self._time = clock
         self._held, self._hold_until = "", 0.0
         self._row: Array | None = None
-        self._misses = 0
+        self._misses = self._searching = 0
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._inputs.reset()
         self._feedback.reset()
@@ -472,10 +483,9 @@ class Servo(ChecksArguments):
         row = self._solve(table, self._wanted, self._few)
         if row[STATUS] != Status.REACHED:
             self._misses += 1
-            if self._misses in _SEARCHES:
-                row = self._searched(table, row)
+            row = self._searched(table, row)
         if row[STATUS] == Status.REACHED:
-            self._misses = 0
+            self._misses = self._searching = 0
             row = self._nearer(table, row)
         self._row = row
         self._before, self._wanted = self._wanted, row[self.ik.places]
@@ -483,18 +493,27 @@ class Servo(ChecksArguments):
     def _searched(self, table: Array, row: Array) -> Array:
         """Return a better answer than a miss, a row of results, or the miss.
 
-        At first it is improved from where it is, as a straight limb needs; later another branch is looked for, too. A
-        jump of the answer is no jump of the body.
+        At first it is improved from where it is, as a straight limb needs. After some numbers of missed ticks, another
+        branch is looked for: the next ticks try one start each, so that none takes long. A jump of the answer is no
+        jump of the body.
         """
-        if self.ik.solver.supports_priorities:
-            self.ik.classify(self._wanted[None], row[None], self._scratch, False)
-        if row[STATUS] == Status.REACHED or self._misses == 1:
+        if self._misses in _SEARCHES:
+            strict = self.ik.solver.supports_priorities
+            if strict:
+                self.ik.classify(self._wanted[None], row[None], self._scratch, False)
+            if row[STATUS] == Status.REACHED or self._misses == 1:
+                return row
+            other = self._solve(table, self._q, self._few, best=False)
+            self._searching = 0 if strict else int(self.ik.ints[ATTEMPTS])
+            if strict and other[STATUS] != Status.REACHED:  # few starts, with many steps each
+                other = self._solve(table, self._q, self.ik.ints)
+        elif self._searching:
+            self._searching -= 1
+            self._again[SEED] = self._misses
+            other = self._solve(table, row[self.ik.places], self._again, best=False)
+        else:
             return row
-        for start, ints in ((self._q, self._few), (self._q, self.ik.ints)):
-            other = self._solve(table, start, ints)
-            if other[STATUS] == Status.REACHED:
-                return other
-        return row
+        return other if other[STATUS] == Status.REACHED else row
 
     def _nearer(self, table: Array, row: Array) -> Array:
         """Return an answer on the branch of the last one, if there is a nearer one than this row of results.
@@ -512,11 +531,12 @@ class Servo(ChecksArguments):
         reaches = other[STATUS] == Status.REACHED
         return other if reaches and np.abs(self.axes.way(self._wanted, place)).max(initial=0.0) < far else row
 
-    def _solve(self, table: Array, start: Array, ints: Ints) -> Array:
+    def _solve(self, table: Array, start: Array, ints: Ints, *, best: bool = True) -> Array:
         """Return the row of results for these targets from a start (nq,), with these packed integers.
 
-        A miss of a full body is left as it is: the next tick goes on from there. Joints that can turn all around are
-        left within half a turn of the last answer, if their limits allow it.
+        A miss of a full body is left as it is: the next tick goes on from there; others go to the best miss, unless
+        only an answer that reaches is of use. Joints that can turn all around are left within half a turn of the last
+        answer, if their limits allow it.
         """
         ik, scratch = self.ik, self._scratch
         first = start[None]
@@ -525,7 +545,7 @@ class Servo(ChecksArguments):
             set_deadline(scratch, self.deadline)
         try:
             call = partial(ik.call, ints, self._floats, table, first, out, scratch, COLD, 0)
-            if ik.settled(call, table, None) & MISSED and not ik.solver.supports_priorities:
+            if ik.settled(call, table, None) & MISSED and best and not ik.solver.supports_priorities:
                 ik.classify(first, out, scratch, False)
         finally:
             if self.deadline is not None:
@@ -543,13 +563,13 @@ class Servo(ChecksArguments):
                 near = q[at] - 2.0 * math.pi * turns
                 q[at] = np.where((near >= low[at]) & (near <= high[at]), near, q[at])
 
-    def status_of(self, row: Array) -> Status:
-        """Return why an answer, a row of results, misses its goals."""
-        if self.ik.solver.supports_priorities:
-            out = row[None].copy()
-            self.ik.classify(out[:, self.ik.places].copy(), out, self._scratch, False)
-            row = out[0]
-        return Status(int(row[STATUS]))
+    def classified(self, row: Array) -> Array:
+        """Return an answer, a row of results, with the reason why it misses its goals."""
+        if row[STATUS] == Status.REACHED or not self.ik.solver.supports_priorities:
+            return row
+        out = row[None].copy()
+        self.ik.classify(out[:, self.ik.places].copy(), out, self._scratch, False)
+        return out[0]
 
     def _advance(self, h: float) -> Command:
         """Take a tick of time h towards the answer, or brake."""
