@@ -1,6 +1,7 @@
 """Clip tools: cut, join, loop, resample, smooth, move; what each one promises."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -692,3 +693,12 @@ def test_planted_feet_are_held_on_demand(tool):
     plain, locked = sy.foot_lock(tool(walk)), sy.foot_lock(tool(walk, lock_feet=True))
     assert len(locked.motion) == len(plain.motion)
     assert locked.slide_before < 0.5 * plain.slide_before
+
+
+@pytest.mark.parametrize("first", [0, 5, 10, 15])
+def test_a_loop_has_whole_strides_wherever_it_begins(first):
+    walk = sy.load_motion(Path(__file__).parents[2] / "examples" / "walk.bvh")[first:]
+    assert 64 <= len(walk.looped()) <= 72  # two strides
+    short = walk[:24].looped()  # less than a stride
+    assert len(short) == 24
+    assert any("not the phase" in note for note in short.notes)

@@ -49,6 +49,7 @@ def test_a_loop_has_a_small_seam(clip):
     assert steps(loop)[-1] <= 2.0 * np.median(steps(clip)[:-1])
     assert steps(loop)[-1] < steps(clip)[-1]
     assert len(loop) >= len(clip) // 2
+    assert (len(loop) < len(clip)) == any("are kept" in note for note in loop.notes)
 
 
 def test_mirrored_twice_is_the_original_and_the_body_stays_upright(clip):

@@ -428,7 +428,8 @@ class Motion:
         Args:
             blend: Frames on each side, 1 to half of the clip; None for a third of a second.
             cut: Whether the end of the clip may be cut off so that the feet are in the same phase as at the beginning:
-                whole strides. At least half of the clip stays. Bodies without feet are not cut.
+                whole strides. At least half of the clip stays. Bodies without feet are not cut. ``notes`` of the result
+                say what is kept, and where no frame fits.
             lock_feet: Whether ``foot_lock`` then holds the planted feet, across the seam too.
 
         Raises:
@@ -441,8 +442,8 @@ class Motion:
         """
         if len(self) < 4:
             raise InputError("number of frames", where=self.name, value=len(self), expected="at least 4 for a loop")
-        count = cut_for_loop(self.skeleton, self._q, self.fps) if cut else len(self)
-        clip = self[:count]
+        count, told = cut_for_loop(self.skeleton, self._q, self.fps) if cut else (len(self), ())
+        clip = self[:count].noted(told)
         size = max(1, round(self.fps / 3.0)) if blend is None else frames_of(blend, "blend", least=1)
         if blend is not None and size > count // 2:
             expected = f"1 to {count // 2} frames, half of the loop"

@@ -17,7 +17,8 @@ from synovia.model.pose import world_frames
 _PACE: Final = 0.1  # seconds; velocities count as much as the way in this time
 _BETTER: Final = 0.7  # a clip is cut if the pose there is nearer to the first one than that at the end by this factor
 _PHASE: Final = 0.05  # seconds; contacts are known no better
-_NEAR: Final = 0.04  # of the body's size; a pose that is farther from the first one is not the same phase of a motion
+_NEAR: Final = 0.12  # of the body's size; a pose that is farther from the first one is not the same phase of a motion
+_SEEN: Final = 0.05  # of the body's size: over a larger difference, a blend is seen
 _ALMOST: Final = 1.2  # cuts whose poses are about as near as the nearest one; the latest of them is taken
 _TURNING: Final = float(np.radians(10.0))  # radians per second; a body that turns more slowly in all only drifts
 _WALKING: Final = 0.03  # sizes of the body per second, likewise
@@ -27,8 +28,8 @@ _LEAST: Final = 1e-9  # scale that counts as 0, whose logarithm is infinite
 _SHORTEST: Final = 0.5  # part of a clip, and seconds, that are kept at least
 
 
-def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> int:
-    """Return after how many frames a clip is best cut so that a loop goes on with its first frame.
+def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[str, ...]]:
+    """Return after how many frames a clip is best cut so that a loop goes on with its first frame, and what to tell.
 
     The feet are in the same phase there: those that have contact with the ground in the first frame have it, and no
     others. Of these frames, it is one whose pose and velocity, regardless of place and heading, are near to those of
@@ -43,7 +44,46 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> int:
     count, ground = len(q), Ground.of(skeleton, q)
     flat = q if ground is None else ground.carried(q, inverse(ground.path(q)))
     if count > 4 and _usual(skeleton, flat[[0, -1]]) < _REPEATED * _usual(skeleton, flat):
-        return count - 1
+        return count - 1, ()
+    places = world_frames(skeleton, flat)[..., 9:]
+    off = _differences(places, fps) / skeleton.size
+    best = _best_cut(skeleton, q, fps, off, ground)
+    notes: list[str] = []
+    if best < count:
+        notes.append(f"loop: frames 0 to {best - 1} of {count} are kept, as the feet are in the same phase there")
+    if off[best - 1] > _SEEN:
+        much = f"{100.0 * off[best - 1]:.0f} % of the body's size"
+        notes.append(
+            f"loop: the end is not the phase in which the clip begins: joints differ by {much}, with what they move in"
+            " a tenth of a second, and a blend over that is seen; let it begin at another frame, or slice whole strides"
+        )
+    return best, tuple(notes)
+
+
+def _differences(places: Array, fps: float) -> Array:
+    """Return how far the frame after each one is from the first, (T,): mean distances of joints and of their motion.
+
+    Args:
+        places: Places of all joints (T, n, 3), regardless of the way over the ground.
+        fps: Frames per second.
+    """
+    count, steps = len(places), np.diff(places, axis=0)
+    after = np.concatenate([places, places[-1:] + steps[-1:]])  # the frame after the end, if the body went on
+    faster = steps[np.minimum(np.arange(1, count + 1), count - 2)] - steps[0]
+    return _size(after[1:] - places[0]) + _PACE * fps * _size(faster)
+
+
+def _best_cut(skeleton: Skeleton, q: Array, fps: float, off: Array, ground: Ground | None) -> int:
+    """Return after how many frames a clip is best cut, see ``cut_for_loop``.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, (T, nq).
+        fps: Frames per second.
+        off: How far the frame after each one is from the first, (T,), in sizes of the body.
+        ground: The ground; None if the body does not move freely.
+    """
+    count = len(q)
     least = max(round(_SHORTEST * count), round(_SHORTEST * fps), 2)
     if ground is None or least >= count:
         return count
@@ -52,15 +92,9 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> int:
     except UnsupportedError:
         return count
     standing = contacts(world_frames(skeleton, q)[:, [row for foot in feet for row in foot.joints], 9:], ground.up, fps)
-    places = world_frames(skeleton, flat)[..., 9:]
-    steps = np.diff(places, axis=0)
-    after = np.concatenate([places, places[-1:] + steps[-1:]])  # the frame after the end, if the body went on
-    off = _size(after[1:] - places[0]) + _PACE * fps * _size(
-        steps[np.minimum(np.arange(1, count + 1), count - 2)] - steps[0]
-    )
     same, around = (standing == standing[0]).all(1), max(1, round(_PHASE * fps))
     same = np.array([same[max(0, k - around) : k + around + 1].any() for k in range(count)])
-    most = min(_BETTER * float(off[-1]), _NEAR * skeleton.size)
+    most = min(_BETTER * float(off[-1]), _NEAR)
     cuts = [k for k in range(least, count) if same[k] and off[k - 1] < most]
     if not cuts:
         return count
