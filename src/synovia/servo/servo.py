@@ -47,6 +47,7 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, Bools, is_number
+from synovia.model.pose import inside_limits
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
 from synovia.servo.clutch import Clutch
@@ -65,6 +66,9 @@ from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
 _SEARCHES: Final = frozenset(4**k for k in range(16))  # missed ticks after which more is done to find an answer
+_BESIDE: Final = 12  # ticks of a search that begin beside the present pose, farther and farther away
+_NEAREST: Final = 0.1  # radians, length units: how far the first of them
+_WIDER: Final = 1.25  # factor from one to the next
 _FAR: Final = 1.0  # radians, length units: an answer that is farther from the last one may be on another branch
 _PRECISION: Final = 0.1  # part of the tolerance to which a tick is solved, so that slow targets are followed smoothly
 _PARTS: Final = 8  # of the way of the targets, solved one after the other
@@ -508,12 +512,21 @@ class Servo(ChecksArguments):
             if strict and other[STATUS] != Status.REACHED:  # few starts, with many steps each
                 other = self._solve(table, self._q, self.ik.ints)
         elif self._searching:
+            tried = int(self.ik.ints[ATTEMPTS]) - self._searching
             self._searching -= 1
-            self._again[SEED] = self._misses
-            other = self._solve(table, row[self.ik.places], self._again, best=False)
+            if tried < _BESIDE:  # a near branch first, which is a short way
+                other = self._solve(table, self._beside(_NEAREST * _WIDER**tried), self._few, best=False)
+            else:
+                self._again[SEED] = self._misses
+                other = self._solve(table, row[self.ik.places], self._again, best=False)
         else:
             return row
         return other if other[STATUS] == Status.REACHED else row
+
+    def _beside(self, far: float) -> Array:
+        """Return random joint values (nq,) beside the present ones, within the limits; far in radians, length units."""
+        offset = np.random.default_rng(self._misses).normal(scale=far, size=len(self.axes.joints))
+        return inside_limits(self.skeleton, self.axes.shifted(self._q, offset)[None])[0]
 
     def _nearer(self, table: Array, row: Array) -> Array:
         """Return an answer on the branch of the last one, if there is a nearer one than this row of results.
