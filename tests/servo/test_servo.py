@@ -450,3 +450,15 @@ def test_near_targets_of_a_straight_body_are_reached_near_by():
         assert commands[-1].reached
         feet_now = [commands[k].pose.position("left_foot") for k in range(0, 250, 25)]
         assert np.abs(np.array(feet_now) - rest.position("left_foot")).max() < 1e-3
+
+
+def test_a_target_that_cannot_be_used_is_named_as_it_was_given():
+    servo = arm()
+    bad = NEAR.copy()
+    bad[0, 3] = math.nan
+    before = servo.step({"tool": NEAR})
+    with pytest.raises(sy.InputError, match=r"finite numbers, got .*nan"):
+        servo.step({"tool": bad})
+    with pytest.raises(sy.InputError, match="last row"):
+        servo.step({"tool": 2.0 * NEAR})
+    assert np.abs(servo.step({"tool": NEAR}).velocity - before.velocity).max() <= 8.0 / 100 * (1 + 1e-9)

@@ -43,6 +43,7 @@ class LiveTargets:
         self.anchored: Bools = (self._takes & ~self._own_given) > 0  # goals that keep a part of the place of the reset
         self.table = self._own.copy()
         self.seen = np.full(len(ik.goals), _NEVER)
+        self._given: Any = {}  # the targets that were read last
 
     def reset(self, places: Array) -> None:
         """Forget all targets; goals without their own keep these places, (goals, 16)."""
@@ -77,7 +78,7 @@ class LiveTargets:
             InputError: If a target cannot be used.
             UnknownNameError: If it belongs to no goal.
         """
-        workspace = self._workspace
+        workspace, self._given = self._workspace, targets
         self._ik.writer.fill(targets, workspace)
         new = workspace.table[0]
         if workspace.all_given:
@@ -89,6 +90,14 @@ class LiveTargets:
         table = self.table.copy()
         self.merge(table[0], new, given)
         return table, given
+
+    def refuse(self) -> None:
+        """Raise the error that names what was wrong with the targets that were read last, if anything was.
+
+        Raises:
+            InputError: If a target cannot be used.
+        """
+        self._ik.writer.settle_or_refuse(self._workspace.table, self._given)
 
     def read_many(self, targets: Any) -> tuple[Array, Bools]:
         """Return the tables (K, goals, 17) with some targets one after the other, and which goals have them.

@@ -314,18 +314,22 @@ class Servo(ChecksArguments):
         news = self._inputs.read(targets, at, now)
         if h <= 0.0:
             return self._last
-        table, fresh = (None, None) if self._feedback.far else self._inputs.take(news, now, h)
-        if table is not None and fresh is not None:
-            self._answer(table)
-            if self._way is not None:
-                self._way.holds &= (table == self._live.table)[0].all(1)
-            self._live.table = table
-            if fresh.any():
-                self._inputs.seen(fresh, now)
-                self._lost[fresh] = False
-                self._held = ""
-        elif not self._held and self._row is None:
-            self._answer(self._live.table)
+        try:
+            table, fresh = (None, None) if self._feedback.far else self._inputs.take(news, now, h)
+            if table is not None and fresh is not None:
+                self._answer(table)
+                if self._way is not None:
+                    self._way.holds &= (table == self._live.table)[0].all(1)
+                self._live.table = table
+                if fresh.any():
+                    self._inputs.seen(fresh, now)
+                    self._lost[fresh] = False
+                    self._held = ""
+            elif not self._held and self._row is None:
+                self._answer(self._live.table)
+        except InputError:
+            self._live.refuse()
+            raise
         self._time = now
         self._lose()
         return self._advance(h)
