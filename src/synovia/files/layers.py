@@ -267,7 +267,7 @@ def pin_layer(text: str, *, blend: int = 0) -> Layer:
     Raises:
         InputError: If it has another form.
     """
-    joint, frames = _at_frames(text, "pin", _PIN)
+    joint, frames = _at_frames(text, "pin")
     if not joint:
         raise InputError("pin", value=text, expected=_PIN)
     return Layer(goals=[PoseGoal(joint)], frames=frames, blend=blend, name=f"pin {joint}")
@@ -283,7 +283,7 @@ def offset_layer(text: str, *, blend: int = 0) -> Layer:
     Raises:
         InputError: If it has another form.
     """
-    moved, frames = _at_frames(text, "offset", _OFFSET)
+    moved, frames = _at_frames(text, "offset")
     joint, sign, numbers = moved.rpartition("=")
     try:
         way = [float(number) for number in numbers.split(",")]
@@ -294,7 +294,7 @@ def offset_layer(text: str, *, blend: int = 0) -> Layer:
     return Layer({joint: way}, frames=frames, blend=blend, relative=True, name=f"offset {joint}")
 
 
-def _at_frames(text: str, what: str, form: str) -> tuple[str, tuple[int, int] | None]:
+def _at_frames(text: str, what: str) -> tuple[str, tuple[int, int] | None]:
     """Return a text without the frames at its end, and the frames; a name may contain an ``@`` of its own.
 
     Raises:
@@ -306,7 +306,8 @@ def _at_frames(text: str, what: str, form: str) -> tuple[str, tuple[int, int] | 
         return text, None
     first, last = int(found[1]), int(found[2] or found[1])
     if first > last:
-        raise InputError(what, value=text, expected=form)
+        expected = f"the first frame before the last one, such as {before}@{last}:{first}"
+        raise InputError(f"frames of {what}", value=after, expected=expected)
     return before, (first, last)
 
 
