@@ -12,6 +12,7 @@ import synovia as sy
 from synovia.clips.flights import find_flights
 from synovia.clips.travel import find_travel
 
+pytestmark = pytest.mark.compiled  # whole bodies in many frames
 REPO = Path(__file__).parents[2]
 
 
