@@ -25,7 +25,7 @@ import numpy as np
 from common import machine, needed_data, save, table, verdicts
 
 import synovia as sy
-from synovia.model.feet import contact_spans, feet_of, up_axis
+from synovia.model.anatomy.feet import contact_spans, feet_of, up_axis
 from synovia.model.geometry import rotation_between
 from synovia.model.tree import ancestors
 from synovia.tracking.around import Around

@@ -25,7 +25,7 @@ from common import machine, needed_data, save, table, verdicts
 
 import synovia as sy
 from beyond import beyond_limits
-from synovia.model.feet import contact_spans
+from synovia.model.anatomy.feet import contact_spans
 
 PAIRS = (
     ("gmr_walk1_subject1_head.npz", "lafan1_walk1_head.bvh"),

@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import synovia as sy
-from synovia.model.roles import recognize
-from synovia.model.shape import PARTS
+from synovia.model.anatomy.limbs import PARTS
+from synovia.model.anatomy.roles import recognize
 
 CORE = [f"{side}_{part}" for side in ("left", "right") for parts in PARTS.values() for part in parts[:3]]
 ENDINGS = {".vrm", ".glb", ".gltf", ".bvh", ".urdf", ".xml", ".mjcf", ".toml"}

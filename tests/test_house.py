@@ -136,7 +136,7 @@ def test_only_kernels_import_the_compiler() -> None:
 
 # Kinds of goals and of their terms whose names are no words of anything else. Bones of a rig may be called so, too.
 KINDS = {"pole", "support", "centre", "center_of_mass"}
-WORDS_OF_RIGS = "model/names.py"
+WORDS_OF_RIGS = "model/anatomy/names.py"
 
 
 @of_all_modules

@@ -11,8 +11,8 @@ from beyond import beyond_limits
 from cli_runs import run
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.model import Joint, Kind
-from synovia.model.feet import ground_contacts
-from synovia.model.names import read_name
+from synovia.model.anatomy.feet import ground_contacts
+from synovia.model.anatomy.names import read_name
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part

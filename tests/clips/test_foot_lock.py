@@ -6,7 +6,7 @@ import pytest
 import synovia as sy
 from foot_figures import foot_figures
 from synovia.errors import InputError, UnknownNameError, UnsupportedError
-from synovia.model.feet import contacts, feet_of, runs, up_axis
+from synovia.model.anatomy.feet import contacts, feet_of, runs, up_axis
 
 BODY = sy.bundled("humanoid")
 FPS = 30.0

@@ -12,10 +12,10 @@ from synovia.arguments import check_kind
 from synovia.bodies.support import standing_feet, up_of
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.anatomy import body_axes
+from synovia.model.anatomy.axes import body_axes
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, unit
 from synovia.model.limits import Limit, SwingTwist
-from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 
 _Pair = tuple[float, float]

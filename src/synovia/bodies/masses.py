@@ -10,8 +10,8 @@ import numpy as np
 from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model import Skeleton
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, as_numbers
-from synovia.model.names import SIDES
 
 # By role: share of the whole mass in percent, position of the centre of mass along the bone (0 to 1), possible ends of
 # the bone, and the part that takes the mass if a skeleton has no such joint. de Leva (1996), Table 4, males.

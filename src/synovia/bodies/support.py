@@ -9,7 +9,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
-from synovia.model.feet import ankles_of, feet_of, way_up
+from synovia.model.anatomy.feet import ankles_of, feet_of, way_up
 from synovia.model.geometry import Array, align_z, axis_vector
 
 _HEEL: Final = -0.35  # end of the sole behind the ankle, in lengths from the ankle to the toes

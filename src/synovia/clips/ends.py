@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model import Kind, Skeleton
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
-from synovia.model.names import SIDES
 
 _JUMP: Final = 0.05  # smallest jump of a joint, as a fraction of the skeleton's size
 _CLEAR: Final = 3.0  # a jump is this many times the largest step of the half second next to it

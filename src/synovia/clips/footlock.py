@@ -12,7 +12,7 @@ from synovia.arguments import as_call, check_kind
 from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import PositionGoal
-from synovia.model.feet import Bools, Foot, contacts, feet_of, up_axis
+from synovia.model.anatomy.feet import Bools, Foot, contacts, feet_of, up_axis
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.tracking.trajectory import Effort, Model, Progress, Terms, solve_in_windows

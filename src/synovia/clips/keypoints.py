@@ -23,7 +23,7 @@ from synovia.clips.travel import find_travel, middle_of_hips
 from synovia.clips.upright import SURE, axis_name, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
 from synovia.model import Skeleton
-from synovia.model.feet import frames_text
+from synovia.model.anatomy.feet import frames_text
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.root import free_root

@@ -11,9 +11,9 @@ import numpy as np
 from synovia.clips.landmarks import SIDES, Landmarks
 from synovia.errors import InputError
 from synovia.model import Joint, Skeleton
-from synovia.model.anatomy import body_axes
+from synovia.model.anatomy.axes import body_axes
+from synovia.model.anatomy.roles import meeting
 from synovia.model.geometry import Array
-from synovia.model.roles import meeting
 from synovia.model.tree import ancestors
 
 # Bones, as (first landmark, last landmark, first role, last role); the sides are averaged.

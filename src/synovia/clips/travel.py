@@ -24,7 +24,7 @@ from synovia.clips.flights import GRAVITY, Flight, find_flights
 from synovia.clips.landmarks import SIDES
 from synovia.clips.measured import roles_of, upward
 from synovia.model import Skeleton
-from synovia.model.feet import frames_text
+from synovia.model.anatomy.feet import frames_text
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.ik.solution import length_text
-from synovia.model.feet import frames_text, runs
+from synovia.model.anatomy.feet import frames_text, runs
 from synovia.text import counted, unit_name
 
 if TYPE_CHECKING:

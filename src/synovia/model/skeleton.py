@@ -18,7 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from synovia.errors import InputError, SynoviaError, UnknownNameError, unknown_name
 from synovia.kernels import layout
 from synovia.model.address import JOINT, LINK, AddressBook, Meaning
-from synovia.model.anatomy import faced_axis
+from synovia.model.anatomy.axes import faced_axis
+from synovia.model.anatomy.limbs import Shape
+from synovia.model.anatomy.names import ALIASES, ROLES
+from synovia.model.anatomy.people import of_one_rig, several_people
+from synovia.model.anatomy.roles import Found, Roles, recognize
 from synovia.model.degrees import FAR, warn_of_degrees, warn_of_limit_in_degrees
 from synovia.model.geometry import (
     AXES,
@@ -33,12 +37,8 @@ from synovia.model.geometry import (
 from synovia.model.joint import DOF_NAMES, Joint, Kind
 from synovia.model.limit_frames import with_limit_frames
 from synovia.model.limits import Interval, Limit, SwingTwist
-from synovia.model.names import ALIASES, ROLES
-from synovia.model.people import of_one_rig, several_people
 from synovia.model.pose import checked_q, inside_limits, world_frames
-from synovia.model.roles import Found, Roles, recognize
 from synovia.model.root import Root, as_root, free_root, root_joints
-from synovia.model.shape import Shape
 from synovia.model.tables import Tables, pack, validator_of, writable
 from synovia.model.tree import ancestors, topological
 from synovia.notebook import Pictured

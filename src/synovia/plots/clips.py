@@ -11,7 +11,7 @@ import numpy as np
 from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
-from synovia.model.feet import ground_contacts, runs
+from synovia.model.anatomy.feet import ground_contacts, runs
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.plots.style import (

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy import body_axes, is_folded
+from synovia.model.anatomy.axes import body_axes, is_folded
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector, cross
-from synovia.model.names import SIDES
 from synovia.model.tables import writable
 from synovia.model.tree import ancestors
 from synovia.problem.reduced import Reduced

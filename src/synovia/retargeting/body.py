@@ -12,9 +12,9 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy import body_axes, of_joint
+from synovia.model.anatomy.axes import body_axes, of_joint
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector, unit
-from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 
 # The part at the other end of each part

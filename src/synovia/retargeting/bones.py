@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from synovia.model import Skeleton
+from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.roles import meeting
 from synovia.model.geometry import Array, cross, unit
-from synovia.model.names import SIDES
-from synovia.model.roles import meeting
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 

@@ -13,9 +13,9 @@ import numpy as np
 from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik.parallel import Progress
-from synovia.model.feet import contact_spans, runs
+from synovia.model.anatomy.feet import contact_spans, runs
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array
-from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
 from synovia.retargeting.body import LEGS, Body
 from synovia.retargeting.limbs import ARMS, TRUNK, Follower, calm, keep_velocity

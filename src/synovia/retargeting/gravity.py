@@ -10,8 +10,8 @@ import numpy as np
 
 from synovia.clips.upright import AXES
 from synovia.errors import InputError
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector, unit
-from synovia.model.names import SIDES
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import between, hip_middle, lowest_parts, trunk, upright
 from synovia.retargeting.tilt import tilted_up

@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 from synovia.errors import FormatError, InputError, unknown_name
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
-from synovia.model.names import ALIASES, PERSON, is_finger
+from synovia.model.anatomy.names import ALIASES, PERSON, is_finger
 from synovia.retargeting.body import NEEDED
 from synovia.text import parse_toml, toml_key, toml_text
 

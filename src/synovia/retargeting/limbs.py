@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model import Kind
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, cross, unit
-from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body, point_at

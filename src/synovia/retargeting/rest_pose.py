@@ -20,9 +20,9 @@ from synovia.clips.upright import AXES, axis_name
 from synovia.errors import InputError
 from synovia.files.poses import load_pose
 from synovia.model import Pose, Skeleton
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector, cross, unit
 from synovia.model.motion import Motion
-from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body, usual_forward

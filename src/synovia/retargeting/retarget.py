@@ -15,10 +15,10 @@ from synovia.errors import InputError
 from synovia.ik.parallel import Progress
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind, Skeleton
-from synovia.model.feet import runs
+from synovia.model.anatomy.feet import runs
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, same_side
 from synovia.model.motion import Motion
-from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body

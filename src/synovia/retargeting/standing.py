@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 
 from synovia.clips.guess import nearest_rotations
+from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.roles import meeting
 from synovia.model.geometry import Array, cross, unit
-from synovia.model.names import SIDES
-from synovia.model.roles import meeting
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import angle, between, bone, leftward, smallest_rotation, triad, trunk
 

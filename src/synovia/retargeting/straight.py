@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, unit
-from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import smallest_rotation, triad

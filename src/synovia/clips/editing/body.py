@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from synovia.clips.loosened import widened
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
-from synovia.model.feet import contact_spans, feet_of, up_axis
+from synovia.model.anatomy.feet import contact_spans, feet_of, up_axis
 from synovia.model.limits import SwingTwist
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits

@@ -18,7 +18,7 @@ from synovia.errors import InputError, SynoviaError, restated
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.solution import length_text
 from synovia.layers import Layer
-from synovia.model.feet import frames_text
+from synovia.model.anatomy.feet import frames_text
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames

@@ -10,7 +10,7 @@ import re
 from typing import Any, Final, NamedTuple
 
 from synovia.io.gltf.fields import Element
-from synovia.model.names import FINGERS
+from synovia.model.anatomy.names import FINGERS
 from synovia.text import listed
 
 _CAPITAL: Final = re.compile(r"(?=[A-Z])")

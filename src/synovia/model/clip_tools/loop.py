@@ -8,9 +8,9 @@ import numpy as np
 
 from synovia.errors import UnsupportedError
 from synovia.model import Skeleton
+from synovia.model.anatomy.feet import contacts, feet_of
 from synovia.model.clip_tools.chart import Chart
 from synovia.model.clip_tools.path import Ground, inverse
-from synovia.model.feet import contacts, feet_of
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 

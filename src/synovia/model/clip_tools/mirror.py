@@ -9,10 +9,10 @@ import numpy as np
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy import body_axes
+from synovia.model.anatomy.axes import body_axes
+from synovia.model.anatomy.names import SIDES, Word, common_prefix, read_name
 from synovia.model.geometry import Array, axis_vector, matrix_to_quat, quat_product, quat_to_matrix, same_side, unit
 from synovia.model.limit_frames import FORWARD
-from synovia.model.names import SIDES, Word, common_prefix, read_name
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 

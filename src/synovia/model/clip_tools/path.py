@@ -9,7 +9,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
-from synovia.model.feet import feet_of, up_axis
+from synovia.model.anatomy.feet import feet_of, up_axis
 from synovia.model.geometry import (
     Array,
     axis_vector,

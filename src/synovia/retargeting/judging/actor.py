@@ -14,10 +14,10 @@ from synovia.clips.guess import nearest_rotations
 from synovia.clips.upright import AXES, axis_name
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy import of_joint
+from synovia.model.anatomy.axes import of_joint
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, align_z, axis_vector, unit
 from synovia.model.motion import Motion
-from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 from synovia.retargeting.bones import between, steadied
 from synovia.retargeting.tilt import MOST, tilted_up

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model import Kind
+from synovia.model.anatomy.names import SIDES, read_name
+from synovia.model.anatomy.roles import ORDER
 from synovia.model.geometry import Array, matrix_to_quat, quat_product, unit
 from synovia.model.limits import SwingTwist
 from synovia.model.motion import Motion
-from synovia.model.names import SIDES, read_name
-from synovia.model.roles import ORDER
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import NEEDED
 from synovia.retargeting.judging.actor import Actor, about_z, angles, best_rotation, best_turn, cosines, up_of_clip

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips.upright import axis_name
-from synovia.model.feet import frames_text, runs
+from synovia.model.anatomy.feet import frames_text, runs
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector
-from synovia.model.names import SIDES
 from synovia.retargeting.bones import between
 from synovia.retargeting.judging.actor import Actor, lean, stands_on_four
 from synovia.retargeting.judging.causes import (

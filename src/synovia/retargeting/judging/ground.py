@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.model.feet import runs
+from synovia.model.anatomy.feet import runs
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array
-from synovia.model.names import SIDES
 from synovia.retargeting.judging.actor import Actor
 
 Bools = NDArray[np.bool_]

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.model import Skeleton
+from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.roles import ORDER
 from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
-from synovia.model.names import SIDES
-from synovia.model.roles import ORDER
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import NEEDED
 from synovia.retargeting.bones import carrier_of

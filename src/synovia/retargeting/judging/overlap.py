@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, unit
-from synovia.model.names import SIDES
 from synovia.retargeting.judging.actor import Actor
 
 # Radii of slim limbs as parts of the length of a leg: an overlap then is deeper than cloth and flesh explain

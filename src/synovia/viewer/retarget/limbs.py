@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from synovia.model import Skeleton
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
-from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 from synovia.retargeting import Retargeted
 from synovia.retargeting.body import Body

@@ -7,9 +7,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 import numpy as np
 
+from synovia.model.anatomy.limbs import PARTS, Shape
+from synovia.model.anatomy.names import (
+    ALIASES,
+    CENTRE,
+    HIPS,
+    LIMBS,
+    NUMBERED,
+    SIDES,
+    Word,
+    common_prefix,
+    finger_of,
+    read_name,
+)
 from synovia.model.joint import Kind
-from synovia.model.names import ALIASES, CENTRE, HIPS, LIMBS, NUMBERED, SIDES, Word, common_prefix, finger_of, read_name
-from synovia.model.shape import PARTS, Shape
 from synovia.model.tree import BodyTree, JointTree, ancestors
 
 _RIGGING = ("ORG-", "MCH-")  # bones that drive a Rigify rig; those that deform the skin begin with "DEF-"

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.roles import Found
 from synovia.model.geometry import Array
-from synovia.model.names import SIDES
-from synovia.model.roles import Found
 from synovia.model.tree import BodyTree, ancestors
 
 _TWIN: Final = 0.3  # two people cannot have their hips nearer to each other than this part of a thigh

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Skeleton
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array
-from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
 
 Bools = NDArray[np.bool_]

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import InputError
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector
-from synovia.model.names import SIDES
 
 _NO_WIDTH: Final = 1e-6  # a smaller distance counts as 0; as a part of the skeleton's size
 _NEARLY: Final = float(np.cos(np.radians(30.0)))  # an axis of the file is up if the body is upright along it so nearly

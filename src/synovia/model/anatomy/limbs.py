@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector, cross, unit
 from synovia.model.joint import Kind
 from synovia.model.limits import Interval
-from synovia.model.names import SIDES
 from synovia.model.tree import BodyTree, ancestors
 
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
