@@ -169,11 +169,11 @@ class IK(CompiledProblem):
             UnsupportedError: If the solver lists no branches.
             InputError: If a value cannot be used.
         """
-        if start is None:
-            inside, starts = self.default_start.inside, self.rest
-        else:
-            pose = self.as_start(start)
-            inside, starts = pose.inside, pose.values.reshape(1, -1)
+        inside = starts = self.rest
+        if start is not None:
+            if type(start) is not Pose or start.skeleton is not self.skeleton:
+                start = Pose.quick(self.skeleton, start) or self.as_start(start)
+            inside, starts = start.inside, start.values.reshape(1, -1)
         kernel = self._branch_kernel = self._branch_kernel or self.solver.branch_kernel(self.reduced)
         try:
             workspace = self.idle.pop()
