@@ -169,7 +169,11 @@ class IK(CompiledProblem):
             UnsupportedError: If the solver lists no branches.
             InputError: If a value cannot be used.
         """
-        pose = self.default_start if start is None else self.as_start(start)
+        inside = starts = self.rest
+        if start is not None:
+            if type(start) is not Pose or start.skeleton is not self.skeleton:
+                start = Pose.quick(self.skeleton, start) or self.as_start(start)
+            inside, starts = start.inside, start.values.reshape(1, -1)
         kernel = self._branch_kernel = self._branch_kernel or self.solver.branch_kernel(self.reduced)
         try:
             workspace = self.idle.pop()
@@ -178,14 +182,14 @@ class IK(CompiledProblem):
         try:
             self.writer.fill(targets, workspace)
             out = self.new_rows(_MOST_BRANCHES + 1)  # the kernel uses one more row
-            inside, table, scratch = pose.inside, workspace.table, workspace.scratch
+            table, scratch = workspace.table, workspace.scratch
             count = kernel(self.ints, self.floats, table, inside, out, scratch, COLD, 0)
             if count < 0:
                 again = partial(kernel, self.ints, self.floats, table, inside, out, scratch, COLD, 0)
                 count = self.settled(again, table, targets)
         finally:
             self.idle.append(workspace)
-        return Solutions(self, out[:count], pose.values.reshape(1, -1))
+        return Solutions(self, out[:count], starts)
 
     track = track
 

@@ -158,7 +158,7 @@ class CompiledProblem(ChecksArguments):
         self.default_start = self.skeleton.rest_pose()
         self.rest = self.default_start.q.copy().reshape(1, -1)
         self.places = slice(OUT_HEAD, OUT_HEAD + self.skeleton.nq)
-        self.row_shape = self.new_rows(1).shape
+        self.row_shape = (1, self.places.stop + (2 + TRANSFORM_WIDTH) * len(self.goals))
         workspace = self.new_workspace()
         self.idle: list[Workspace] = [workspace]
         none = (self.ints, self.floats, workspace.table[:0], self.rest, self.new_rows(0), workspace.scratch, COLD, 0)
@@ -191,7 +191,7 @@ class CompiledProblem(ChecksArguments):
 
     def new_rows(self, count: int) -> Array:
         """Return an empty table of results: head, joint values, and for each goal two errors and a target (16,)."""
-        return np.empty((count, OUT_HEAD + self.skeleton.nq + (2 + TRANSFORM_WIDTH) * len(self.goals)))
+        return np.empty((count, self.row_shape[1]))
 
     def targets_in(self, rows: Array) -> Array:
         """Return the targets of the goals in rows of results, (T, goals, 16)."""
