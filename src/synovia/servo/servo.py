@@ -61,8 +61,8 @@ class Servo(ChecksArguments):
 
     A tick solves the goals from the answer of the tick before. Then each joint moves towards its answer, as fast as its
     limits allow, and so that it can stop there. All joints arrive together. If targets move faster than a joint can
-    follow, the others make up for it, by the priorities of the goals. Whatever comes next, the body can always stop
-    inside the limits of its joints.
+    follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
+    the body can always stop inside the limits of its joints.
 
     Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
     the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
@@ -172,8 +172,7 @@ class Servo(ChecksArguments):
         self.late: Literal["deviate", "slow"] = late
         deviates = late == "deviate"
         self._way = Way(self.ik, self.axes, self._kernels) if deviates and len(self.ik.goals) > 1 else None
-        follows = deviates and tool_speed is None
-        self._follow = Follow(self.ik, self.axes, self.probe) if follows else None
+        self._follow = None if tool_speed is not None else Follow(self.ik, self.axes, self.probe)
         self._path = None
         if late == "slow":
             self._path = Path(self.ik, self.axes.table, self._path_kernels, self.axes.way, self._tools)
@@ -378,7 +377,7 @@ class Servo(ChecksArguments):
         if not self._held and self._path is not None:
             self._path.cut()
             live = self._live.seen > -np.inf
-            self._live.keep(live, self._path.targets[0, :, :TRANSFORM_WIDTH])
+            self._live.keep(live, self._path.last[0, :, :TRANSFORM_WIDTH])
             self._hold_until = self._time + _PATIENCE * self._path.time_to_stop() + _MARGIN / self.rate
         elif not self._held:
             self._answers.stay(self._stopped())
@@ -486,20 +485,31 @@ class Servo(ChecksArguments):
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         kept = table.copy()
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
-        if not stop and table[:, REASON].any() and self._follows():
+        if self._follow is not None and not stop and table[:, REASON].any() and self._follows():
             table[:] = kept
-            self._answers.restart(self._follow_targets(there, before, out, h))
+            self._answers.restart(self._follow_targets(self._follow, self._live.table, there, before, out, h))
 
     def _follows(self) -> bool:
         """Return whether the body follows targets that move and are near."""
-        follow, q = self._follow, self._feedback.body(self._q)
-        return follow is not None and follow.applies(q, self._live.table, self._time)
+        if self._follow is None or not self._brakes_at_once:
+            return False
+        return self._follow.applies(self._feedback.body(self._q), self._live.table, self._time)
 
-    def _follow_targets(self, there: Array, before: Array, out: Array, h: float) -> Array:
+    @property
+    def _brakes_at_once(self) -> bool:
+        """Whether joints can brake from one tick to the next, as the jerk has no limit.
+
+        With one, the box of a tick is so narrow that a choice by goals of this tick alone leads to ticks without a
+        good one.
+        """
+        return self._given_limits["jerk"] is None
+
+    def _follow_targets(
+        self, follow: Follow, targets: Array, there: Array, before: Array, out: Array, h: float
+    ) -> Array:
         """Take a tick in which joints make up for others that limits hold, to ``out`` (nq,); return where it leads."""
-        follow: Any = self._follow
         self._tick(self._q, there, before, out, h, PROPOSE)
-        follow.refine(self._q, there, out, h, self._live.table, self._feedback)
+        follow.refine(self._q, there, out, h, targets, self._feedback)
         self._tick(self._q, there, before, out, h, ADVANCE)
         return follow.place
 
@@ -514,7 +524,7 @@ class Servo(ChecksArguments):
             self._following = True
             pair = self._follow.lead(feedback.body(self._q), answers.q, targets, h)
             before, there = map(feedback.command, pair)
-            self._follow_targets(there, before, out, h)
+            self._follow_targets(self._follow, targets, there, before, out, h)
             return
         if self._following:
             self._following = False
@@ -524,7 +534,7 @@ class Servo(ChecksArguments):
         there = way.advance(answers.q, answers.before, h, stop, table=targets, places=self.probe.places)
         there = feedback.command(there)
         self._tick(self._q, there, before, out, h, PROPOSE)
-        if self._given_limits["jerk"] is None and np.abs(self.axes.way(out, there)).max(initial=0.0) > _BEHIND:
+        if self._brakes_at_once and np.abs(self.axes.way(out, there)).max(initial=0.0) > _BEHIND:
             wish = feedback.body(out)
             way.refine(feedback.body(self._q), wish, h, self._met())
             out[:] = feedback.command(wish)
@@ -540,7 +550,10 @@ class Servo(ChecksArguments):
         before = self._feedback.command(path.place)
         self._answers.q = path.advance(h, stop)
         there = self._feedback.command(self._answers.q)
-        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
+        if self._follow is None or not self._brakes_at_once:
+            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
+        else:
+            self._follow_targets(self._follow, path.targets, there, before, out, h)
         path.pace.adapt(self.axes.way(out, there), h)
         self._answers.row = path.row if path.arrived else None
 

@@ -126,8 +126,6 @@ class Way:
         """Keep the goals of a tick in which the real body cannot follow, as ``Box.refine`` does.
 
         Goals that hold go to where the body is led, which is their target unless goals contradict each other.
-        Only without a limit of the jerk: the box of a tick is then as wide as the body can still brake. With one, it
-        is so narrow that a choice by goals of this tick alone leads to ticks without a good one.
         """
         table, places = self._given
         holds = self.holds & (self._first | met)
