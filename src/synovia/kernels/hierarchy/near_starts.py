@@ -8,7 +8,7 @@ often.
 import math
 
 from synovia.kernels.closed_form.selection import variable_distance
-from synovia.kernels.compiler.jit import F, algorithm, device, perform
+from synovia.kernels.compiler.jit import F, algorithm, apart, perform
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.layout import BLOCK, BLOCK_Q, IS_ANGLE, LOWER, OTHERS, SCALAR, UPPER
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
@@ -24,14 +24,14 @@ LONG = F(1e30)  # a range of a slide without limits
 NEXT = OTHERS
 
 
-@device
+@apart
 def begin_restarts(problem, work, targets, q):
     """Choose the kind of the restarts by the error at q, the answer of the first attempt; ``work.frames`` are there."""
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     work.watch[NEXT] = F(1) if cost <= CLOSE_MISS * CLOSE_MISS else F(math.inf)
 
 
-@device
+@apart
 def is_close(problem, q, other):
     """Return whether no variable moves by more than ``CLOSE_POSE`` between two poses."""
     for k in range(problem.variables.shape[0]):
@@ -40,7 +40,7 @@ def is_close(problem, q, other):
     return True
 
 
-@device
+@apart
 def draw_beside(problem, work, q, most):
     """Move every variable of q to a random value within its limits, at most ``most`` (radians, reaches) away.
 
