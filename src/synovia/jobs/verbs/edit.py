@@ -136,7 +136,8 @@ class Edit(Verified, Roles, ClipJob):
     )  # fmt: skip
     offset: Sequence[str] = option(
         default=(),
-        help="Move a joint away from the clip, along the axes of the world; frames as for --pin. Repeat for more.",
+        help="Move a joint away from the clip along x, y and z of the world, in the unit of the file ('synovia inspect'"
+        " shows it, and which axis is up); frames as for --pin. Repeat for more.",
         kind=Parsed(_offset), metavar="JOINT=X,Y,Z[@A:B]", repeats=True, completes="joints", rank=-1,
     )  # fmt: skip
     blend: int = option(
@@ -368,6 +369,10 @@ def _object(made: Made, judgement: Any) -> dict[str, Any]:
         out["edit"] = {
             "changed": int(made.edited.acts.sum()),
             "missed": list(made.edited.missed_frames),
+            "moved": [
+                {"layer": one.layer, "joint": one.joint, "length": one.length, "angle": one.angle, "frame": one.frame}
+                for one in made.edited.changes
+            ],
             "findings": [
                 {"layer": one.layer, "cause": one.cause, "frames": list(one.frames), "text": one.text}
                 for one in made.edited.findings
