@@ -472,6 +472,15 @@ def test_edits_of_the_command_are_those_of_python(desk):
         assert made.fps == want.fps
 
 
+@pytest.mark.parametrize("given", [{"offset": ["hips=0,-0.05,0"]}, {"loop": True, "foot_lock": True}])
+def test_an_edit_reports_its_progress(desk, given):
+    seen = []
+    sy.jobs.Edit(**given)("walk.bvh", progress=lambda done, of: seen.append(done / of))
+    assert len(seen) > 3
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
 def test_an_edit_tells_what_it_misses(desk):
     outcome = sy.jobs.Edit(offset=["left_hand=0,9,0@3:6"], reverse=True)("walk.bvh", "far.npz")
     assert (outcome.code, outcome.figures["missed"], outcome.figures["verdict"]) == (1, 4, "failed")

@@ -328,4 +328,6 @@ def __dir__() -> list[str]:
 
 
 notebook.draw_with(lambda subject, size: __getattr__("picture")(subject, size=size))  # imported for the first picture
-planting.plant_with(lambda motion: __getattr__("foot_lock")(motion).motion)  # the foot lock is above motions
+planting.plant_with(  # the foot lock is above motions
+    lambda motion, progress: __getattr__("foot_lock")(motion, progress=progress).motion
+)

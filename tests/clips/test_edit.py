@@ -424,3 +424,18 @@ def test_the_report_says_what_turns_and_what_a_key_moves(clip):
     assert np.degrees(change.angle) == pytest.approx(20.0, abs=0.1)
     assert change.length == pytest.approx(0.0, abs=1e-9)
     assert "arm: left_upper_arm turned by at most 20 deg" in sy.edit(clip, turned).report()
+
+
+def test_progress_goes_up_to_all_frames_of_all_layers(clip):
+    seen = []
+    layers = [
+        sy.Layer({LEFT: (0.0, 0.1, 0.0)}, frames=(30, 40), blend=5, relative=True),
+        sy.Layer({RIGHT: (9.0, 0.0, 0.0)}, frames=(50, 55)),  # several stages, because none reaches it
+    ]
+    edited = sy.edit(clip, layers, progress=lambda done, of: seen.append((done, of)))
+    assert {of for _, of in seen} == {19 + 6}
+    done = [number for number, _ in seen]
+    assert done == sorted(done)
+    assert done[-1] == 25
+    assert len(set(done)) > 15
+    assert np.array_equal(edited.motion.q, sy.edit(clip, layers).motion.q)

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from synovia.arguments import check_kind
 from synovia.clips.editing.body import Body, size_of
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
+from synovia.clips.editing.meter import Meter
 from synovia.clips.editing.problems import Options, errors_of
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.ik.interrupts import Watch, deadline_of
+from synovia.ik.parallel import Progress
 from synovia.ik.solution import length_text
 from synovia.layers import Layer
 from synovia.model import Skeleton
@@ -161,6 +163,7 @@ def edit(
     up: str | None = None,
     tolerance: tuple[float, float] | None = None,
     deadline: float | None = None,
+    progress: Progress | None = None,
 ) -> Edited:
     """Change a part of a clip and keep the rest.
 
@@ -179,6 +182,7 @@ def edit(
             else that of the clip.
         tolerance: As in ``IK``.
         deadline: Seconds after which frames that are left stay as they are, and count as missed.
+        progress: Called with (frames done, all), counted over all layers.
 
     Raises:
         InputError: If a layer does not fit the clip; the message names it.
@@ -195,9 +199,11 @@ def edit(
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     wanted = _as_layers(layers)
-    options = Options(Watch(deadline_of(deadline)), tolerance)
     acting = [(i, layer) for i, layer in enumerate(wanted) if not layer.empty]
     count = len(motion)
+    spans = [layer.span(count) for _, layer in acting]
+    meter = Meter(progress, [max(last - first + 1, 0) for first, last in spans])
+    options = Options(Watch(deadline_of(deadline)), meter, tolerance)
     if not acting or not count:
         for i, layer in acting:
             raise InputError("the clip has no frames", where=_place(i, layer))
@@ -205,6 +211,7 @@ def edit(
     body = Body(motion, feet, up)
     q, results, changes = motion.q.copy(), list[tuple[Layer, LayerResult]](), list[EditChange]()
     for i, layer in acting:
+        meter.begin_layer()
         try:
             earlier = [result for _, result in results]
             result = LayerOnClip(body, q, layer, earlier, options).apply()
@@ -222,6 +229,7 @@ def edit(
             findings += _misses(body, q, layer, result, tolerance, reached)
         findings += _findings(body, motion, layer, result)
     findings += _about_the_clip(motion, body, acts)
+    meter.end()
     edited = Motion(motion.skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     return Edited(edited, reached, acts, tuple(findings), tuple(changes), body.up)
 

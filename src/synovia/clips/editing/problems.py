@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips.editing.body import Body, PlantedFoot
+from synovia.clips.editing.meter import Meter
 from synovia.goals import Goal, PoseGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
@@ -57,10 +58,12 @@ class Options:
 
     Args:
         watch: When to stop.
+        meter: Takes the progress.
         tolerance: As in ``IK``; None for the default.
     """
 
     watch: Watch
+    meter: Meter
     tolerance: tuple[float, float] | None = None
 
 
@@ -128,7 +131,7 @@ class Problems:
         frames: Numbers of these frames, (n,).
         asked: The goals.
         stage: Which joints move.
-        options: When to stop, and the tolerance.
+        options: When to stop, who takes the progress, and the tolerance.
     """
 
     def __init__(
@@ -136,7 +139,7 @@ class Problems:
     ) -> None:
         """Find where the feet are."""
         self._body, self._frames, self._asked, self._stage = body, frames, asked, stage
-        self._watch, self._tolerance = options.watch, options.tolerance
+        self._watch, self._meter, self._tolerance = options.watch, options.meter, options.tolerance
         self._rest = below[0]
         worlds = world_frames(body.skeleton, below) if stage.feet else np.empty((0, 0, 12))
         self._places = [frames_to_transforms(worlds[:, foot.head]) for foot in stage.feet]
@@ -165,6 +168,7 @@ class Problems:
         stage = self._stage
         stands = [tuple(bool(foot.stands[self._frames[k]]) or not stage.lifts for foot in stage.feet) for k in places]
         out, missed = reference.copy(), np.zeros(len(places), bool)
+        self._meter.begin_pass(len(places))
         first = 0
         while first < len(places):
             end = first + 1
@@ -180,7 +184,9 @@ class Problems:
                     before = None if led is None else (reference[0], led[-1, around.ik.places])
                 table = self._table(numbers, places[part])
                 strict = None if stage.last else must[part]
-                rows = around.solve(reference[part], table, self._watch, before, must=strict)
+                rows = around.solve(
+                    reference[part], table, self._watch, before, must=strict, frame_done=self._meter.frame
+                )
                 if rows is None:
                     return None
                 out[part] = rows[:, around.ik.places]

@@ -281,10 +281,11 @@ class Edit(Verified, Roles, ClipJob):
 
         edited, wanted, missed = None, self._layers(), np.zeros(len(motion), bool)
         if wanted:
-            with host.bar(self.doing, len(motion)):
+            with host.bar(self.doing, len(motion)) as progress:
                 edited = edit(
-                    motion, wanted, feet=None if self.feet else (), tolerance=self.tolerance, deadline=self.deadline
-                )
+                    motion, wanted, feet=None if self.feet else (), tolerance=self.tolerance, deadline=self.deadline,
+                    progress=progress,
+                )  # fmt: skip
             motion, missed = edited.motion, ~edited.reached
         motion, missed = self._timed(motion, missed)
         motion = self._joined(motion, host)
@@ -334,8 +335,8 @@ class Edit(Verified, Roles, ClipJob):
             motion = concatenate([motion, *others], blend=self.seam or 0, align=self.align)
         if not self.loop:
             return motion
-        with host.bar("closing the loop", len(motion)):
-            return motion.looped(self.seam, lock_feet=self.foot_lock)
+        with host.bar("closing the loop", len(motion)) as progress:
+            return motion.looped(self.seam, lock_feet=self.foot_lock, progress=progress)
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output that holds its skeleton, beside its input."""
