@@ -462,6 +462,7 @@ def test_edits_of_the_command_are_those_of_python(desk):
         (["in-place"], walk.in_place()),
         (["origin 1,0,2", "heading 90"], walk.moved(origin=(1, 0, 2), heading=np.pi / 2)),
         (["foot-lock"], sy.foot_lock(walk).motion),
+        (["in-place", "foot-lock", "origin 1,0,2"], sy.foot_lock(walk.moved(origin=(1, 0, 2))).motion.in_place()),
         (["mirror", "slice 3:", "reverse", "resample 60"], walk[3:].reversed().resample(60).mirrored()),
     ]):  # fmt: skip
         options_given = [part for word in given for part in f"--{word}".split(" ", 1)]

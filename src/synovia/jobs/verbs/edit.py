@@ -116,7 +116,7 @@ class Edit(Verified, Roles, ClipJob):
     """Change a part of clips and keep the rest; or cut, loop, mirror, smooth and join them.
 
     Layers come first, so their frames are those of the input: those of the file, then pins, then offsets. The tools
-    follow in the order of this list, and the foot lock is last.
+    follow in the order of this list.
 
     >>> import synovia as sy
     >>> raised = sy.jobs.Edit(offset=["left_hand=0,0.1,0@30:60"], blend=10)
@@ -181,7 +181,6 @@ class Edit(Verified, Roles, ClipJob):
         default=None, help="Frames that are blended where clips are joined, or a loop closes.",
         kind=Number(0, 10**6, whole=True), metavar="N", shown="0 for --append; a third of a second for --loop",
     )  # fmt: skip
-    in_place: bool = option(default=False, help="Take out the way over the ground.")
     origin: Any = option(
         default=None, help="Begin above this point.", kind=Parsed(_place, list), metavar="X,Y,Z", shown="where it is"
     )
@@ -189,7 +188,8 @@ class Edit(Verified, Roles, ClipJob):
         default=None, help="Where the body faces in the first frame, from the axis that it faces at rest.",
         kind=Number(), metavar="DEGREES", unit="deg", shown="as it is",
     )  # fmt: skip
-    foot_lock: bool = option(default=False, help="Keep standing feet in place, after all else.")
+    foot_lock: bool = option(default=False, help="Keep standing feet in place, after all that is above.")
+    in_place: bool = option(default=False, help="Take out the way over the ground, at the end: feet slide without it.")
 
     name: ClassVar[str] = "edit"
     doing: ClassVar[str] = "editing"
@@ -290,8 +290,6 @@ class Edit(Verified, Roles, ClipJob):
         motion, missed = self._timed(motion, missed)
         motion = self._joined(motion, host)
         missed = np.concatenate([missed, np.zeros(len(motion), bool)])[: len(motion)]  # both keep the first frames
-        if self.in_place:
-            motion = motion.in_place()
         if self.origin is not None or self.heading is not None:
             heading = None if self.heading is None else float(np.radians(self.heading))
             motion = motion.moved(origin=self.origin, heading=heading)
@@ -300,6 +298,8 @@ class Edit(Verified, Roles, ClipJob):
             with host.bar("holding feet", len(motion)) as progress:
                 locked = foot_lock(motion, threads=host.threads, progress=progress)
             motion = locked.motion
+        if self.in_place:
+            motion = motion.in_place()
         return Made(motion, edited, locked, tuple(np.flatnonzero(missed).tolist()))
 
     def _timed(self, motion: Motion, missed: NDArray[np.bool_]) -> tuple[Motion, NDArray[np.bool_]]:
@@ -385,8 +385,8 @@ def _object(made: Made, judgement: Any) -> dict[str, Any]:
 VERB: Final = Verb(
     """Change a part of a clip and keep the rest; cut, loop, mirror, smooth, join clips.
 
-    Layers come first: their frames are those of CLIP, from 0. The tools follow in the order of the options below, and
-    --foot-lock is last. The exit code is 1 if a frame misses a goal of a layer.
+    Layers come first: their frames are those of CLIP, from 0. The tools follow in the order of the options below.
+    The exit code is 1 if a frame misses a goal of a layer.
 
     For example: synovia edit walk.bvh --offset left_hand=0,0.1,0@30:60 --blend 10 -o raised.bvh
     """,
