@@ -32,6 +32,7 @@ CAUSES: Final = ("missed", "limits", "feet", "stretch", "room", "unit")
 _MOVED: Final = 1e-3  # of the body's size: a foot that moves farther has left its place
 _ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
+_SHOWN: Final = 3  # joints of a layer whose changes are told one by one
 _NOTHING: Final = 1e-9  # radians, and of the body's size: less than a joint moves
 _TINY: Final = 1e-3  # of the body's size: a shorter offset is probably in another unit
 
@@ -132,18 +133,24 @@ class Edited:
         lines.append(
             "all goals are met" if self.reached.all() else f"{counted(len(self.missed_frames), 'frame')} miss a goal"
         )
-        lines += self._moved()
+        lines += self.moved()
         for finding in self.findings:
             place = f"{finding.layer}: " if finding.layer else ""
             lines.append(f"{place}{finding.text} (frames {frames_text(finding.frames)})")
         return "\n".join(lines)
 
-    def _moved(self) -> list[str]:
-        """Return a line for each layer: how far it moves its joints, in the unit of the file."""
+    def moved(self, layer: str | None = None) -> list[str]:
+        """Return a line for each layer: how far it moves its joints, in the unit of the file.
+
+        Args:
+            layer: Label of a layer, for its line alone; None for all.
+        """
         skeleton, lines = self.motion.skeleton, list[str]()
-        for label in dict.fromkeys(change.layer for change in self.changes):
+        for label in dict.fromkeys(change.layer for change in self.changes if layer in (None, change.layer)):
             own = [change for change in self.changes if change.layer == label]
-            text = first_few([_change_text(change, skeleton) for change in own])
+            shown = own if len(own) <= _SHOWN else [max(own, key=lambda change: change.length)]
+            text = ", ".join(_change_text(change, skeleton) for change in shown)
+            text += f", the farthest of {len(own)} joints" if len(own) > len(shown) else ""
             lines.append(text if [change.joint for change in own] == [label] else f"{label}: {text}")
         if lines and self.up is not None:
             lines[-1] += f"; up is {self.up}"
