@@ -1,8 +1,8 @@
 """Duck under a bar
 ================
 
-A walk before and after two layers: the hips go down by 20 cm while feet that stand stay where they are, and the head goes
-down and ahead, and looks at the floor. Everything before and after that is the walk, bit for bit.
+A walk before and after two layers: the hips go down by 20 cm while feet that stand stay where they are, and the head
+goes down and ahead, and looks at the floor. Everything before and after that is the walk, bit for bit.
 """
 
 from pathlib import Path
