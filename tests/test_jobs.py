@@ -488,6 +488,10 @@ def test_an_edit_tells_what_it_misses(desk):
     told = outcome.json()
     assert told["schema"] == "synovia.edited/1"
     assert told["edit"]["missed"] == [3, 4, 5, 6]
+    assert told["edit"]["up"] == "y"
+    (moved,) = told["edit"]["moved"]
+    assert moved["joint"] == "left_hand"
+    assert moved["length"] > 0.5
     assert "4 frames miss a goal" in outcome.report()
     assert sy.jobs.Edit(offset=["left_hand=0,9,0@3:6"], part="7:")("walk.bvh").code == 0  # they are cut off
     for options_given, text in (

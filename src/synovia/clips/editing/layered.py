@@ -337,7 +337,8 @@ class LayerOnClip:
                 width,
                 (holds or not lead, holds or not lead),
             )
-            trial = problems.follow(places, changed(self._skeleton, keyed, change), kept=range(count), must=must)
+            around = changed(self._skeleton, keyed, change)
+            trial = problems.follow(places, around, kept=range(count), must=must, polish=bool(best[1].any()))
             if trial is None or trial[1].sum() > best[1].sum():
                 break
             now = self._whole_jerk(trial[0], places)

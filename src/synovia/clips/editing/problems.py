@@ -154,6 +154,7 @@ class Problems:
         kept: Sequence[int],
         must: Bools,
         lead: bool = False,
+        polish: bool = True,
     ) -> tuple[Array, Bools] | None:
         """Return poses (n, nq) of frames in order, and which of them miss a goal; None if a stage ends at a miss.
 
@@ -164,6 +165,7 @@ class Problems:
             kept: Numbers of the goals.
             must: Frames that must reach their goals, unless the stage is the last, (n,).
             lead: Whether to approach the targets of the first frame on the way from the clip's own places.
+            polish: Whether misses of the last stage are improved as far as possible; otherwise it ends at one, too.
         """
         stage = self._stage
         stands = [tuple(bool(foot.stands[self._frames[k]]) or not stage.lifts for foot in stage.feet) for k in places]
@@ -183,7 +185,7 @@ class Problems:
                     led = around.solve(still, self._lead(numbers, steps), self._watch, must=np.zeros(steps, bool))
                     before = None if led is None else (reference[0], led[-1, around.ik.places])
                 table = self._table(numbers, places[part])
-                strict = None if stage.last else must[part]
+                strict = None if stage.last and polish else must[part]
                 rows = around.solve(
                     reference[part], table, self._watch, before, must=strict, frame_done=self._meter.frame
                 )

@@ -369,6 +369,7 @@ def _object(made: Made, judgement: Any) -> dict[str, Any]:
     if made.edited is not None:
         out["edit"] = {
             "changed": int(made.edited.acts.sum()),
+            "up": made.edited.up,
             "missed": list(made.edited.missed_frames),
             "moved": [
                 {"layer": one.layer, "joint": one.joint, "length": one.length, "angle": one.angle, "frame": one.frame}
