@@ -298,7 +298,7 @@ class LayerOnClip:
             )
             kept = [k for k, one in enumerate(asked) if one.stays or (one.between and not between)]
             strict = np.ones(len(side), bool)
-            done = problems.follow(side, displaced, (keyed[edge], out[edge]), kept=kept, must=strict)
+            done = problems.follow(side, displaced, (keyed[edge], out[edge]), kept=kept, must=problems.needed(strict))
             if done is None:
                 return None
             trial = out.copy()
@@ -322,7 +322,7 @@ class LayerOnClip:
         """
         keyed = self._keyed[places]
         must = np.isin(places, self._inner)
-        best = problems.follow(places, keyed, kept=range(count), must=must, lead=lead)
+        best = problems.follow(places, keyed, kept=range(count), must=problems.needed(must), lead=lead)
         if best is None:
             return None
         holds = self._layer.blend < 2
@@ -338,7 +338,9 @@ class LayerOnClip:
                 (holds or not lead, holds or not lead),
             )
             around = changed(self._skeleton, keyed, change)
-            trial = problems.follow(places, around, kept=range(count), must=must, polish=bool(best[1].any()))
+            trial = problems.follow(
+                places, around, kept=range(count), must=problems.needed(must) if best[1].any() else must
+            )
             if trial is None or trial[1].sum() > best[1].sum():
                 break
             now = self._whole_jerk(trial[0], places)

@@ -145,6 +145,10 @@ class Problems:
         self._places = [frames_to_transforms(worlds[:, foot.head]) for foot in stage.feet]
         self._cache: dict[tuple[tuple[bool, ...], tuple[int, ...]], tuple[Around, list[int]] | None] = {}
 
+    def needed(self, frames: Bools) -> Bools | None:
+        """Return frames that must reach their goals; None in the last stage, where a miss is an answer."""
+        return None if self._stage.last else frames
+
     def follow(
         self,
         places: Ints,
@@ -152,9 +156,8 @@ class Problems:
         before: tuple[Array, Array] | None = None,
         *,
         kept: Sequence[int],
-        must: Bools,
+        must: Bools | None,
         lead: bool = False,
-        polish: bool = True,
     ) -> tuple[Array, Bools] | None:
         """Return poses (n, nq) of frames in order, and which of them miss a goal; None if a stage ends at a miss.
 
@@ -163,9 +166,9 @@ class Problems:
             reference: Poses that the joints stay near, (n, nq).
             before: Reference and pose of the frame before the first one, (nq,) each; None for the clip itself.
             kept: Numbers of the goals.
-            must: Frames that must reach their goals, unless the stage is the last, (n,).
+            must: Frames that must reach their goals, (n,), as ``needed`` returns them; None: each miss is an answer, and
+                is improved as far as possible.
             lead: Whether to approach the targets of the first frame on the way from the clip's own places.
-            polish: Whether misses of the last stage are improved as far as possible; otherwise it ends at one, too.
         """
         stage = self._stage
         stands = [tuple(bool(foot.stands[self._frames[k]]) or not stage.lifts for foot in stage.feet) for k in places]
@@ -185,7 +188,7 @@ class Problems:
                     led = around.solve(still, self._lead(numbers, steps), self._watch, must=np.zeros(steps, bool))
                     before = None if led is None else (reference[0], led[-1, around.ik.places])
                 table = self._table(numbers, places[part])
-                strict = None if stage.last and polish else must[part]
+                strict = None if must is None else must[part]
                 rows = around.solve(
                     reference[part], table, self._watch, before, must=strict, frame_done=self._meter.frame
                 )
