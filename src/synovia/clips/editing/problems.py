@@ -166,8 +166,8 @@ class Problems:
             reference: Poses that the joints stay near, (n, nq).
             before: Reference and pose of the frame before the first one, (nq,) each; None for the clip itself.
             kept: Numbers of the goals.
-            must: Frames that must reach their goals, (n,), as ``needed`` returns them; None: each miss is an answer, and
-                is improved as far as possible.
+            must: Frames that must reach their goals, (n,), as ``needed`` returns them; None: each miss is an answer,
+                and is improved as far as possible.
             lead: Whether to approach the targets of the first frame on the way from the clip's own places.
         """
         stage = self._stage
