@@ -515,6 +515,7 @@ def test_layers_are_moved_stretched_faded_and_muted_on_their_time_line(arm: Visi
             )
         arm.tab.locator(".synovia-line button").first.click()
         arm.wait(lambda: layer().muted, "the layer is not muted")
+        arm.tab.locator(".synovia-line .muted").wait_for()
         bar.scroll_into_view_if_needed()
         box = bar.bounding_box()
         arm.tab.mouse.click(box["x"] + 5.0 / 60.0 * box["width"], box["y"] + 0.5 * box["height"])
