@@ -1,9 +1,10 @@
 """Targets that move while limits bind: the joints that can still choose make up for those that cannot.
 
 If each joint went to the answer of a solver for itself, a joint that is late would leave the end effector beside its
-target. So the goals of a tick are solved again inside the box of its steps, by their priorities. The box is made so
-that the body does not overshoot: each joint goes to a pose near by that meets the goals, and as it moves with that pose
-it may stop as far beside it as the joint that is farthest behind. Without one that is behind, all joints meet it.
+target. So the goals of a tick are solved again, by their priorities, inside the box of its steps. The box has places
+where joints would stop after the tick, relative to how their targets move: from where a joint stops after the lowest
+velocity that its limits allow, to where it stops after the highest one. As the body can stop where it goes, it does not
+overshoot; where limits do not bind, stops are at the targets, and so are the joints.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from synovia.facade import IK
-from synovia.kernels.layout import NEXT, TOP_SPEED
+from synovia.kernels.layout import TOP_SPEED
 from synovia.model.geometry import Array
 from synovia.model.tables import writable
 from synovia.servo.box import Box, Led
@@ -25,9 +26,9 @@ from synovia.servo.probe import Probe
 _PRECISION: Final = 0.1  # part of the tolerance
 _SLOWEST: Final = 0.1  # seconds from one move of targets to the next
 _PATIENCE: Final = 1.5  # times that, without a move: then they stand still
-_NEAR, _NEAR_ANGLE = 0.1, 0.2  # reaches, radians: a body that is farther behind goes by joints
+_NEAR: Final = 0.1  # reaches, and half of the radians: a body that is farther behind goes by joints
+_NEARER: Final = 0.02  # one that is on its way begins to follow
 _DRIFT: Final = 0.2  # part of the speeds that leads to the posture
-_ROOM: Final = 1.0  # part of the way of the joint that is farthest behind
 _BEHIND: Final = 1e-9  # radians, length units: rounding
 _LEAST: Final = 1e-300  # instead of no way
 
@@ -47,7 +48,7 @@ class Follow:
     def __init__(self, ik: IK, axes: Axes, probe: Probe) -> None:
         """Build the problem of a tick, and load the kernels."""
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.tick import servo_choose, servo_miss
+        from synovia.kernels.servo.tick import servo_choose, servo_stops
 
         tolerance = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
         self._axes, self._probe, self._reach = axes, probe, ik.reach
@@ -57,14 +58,15 @@ class Follow:
         tables = writable(t.variables, t.followers, t.coupling)
         choose = ready(servo_choose, *(one[:0] for one in tables), none, q, q, q, 1.0)
         self._choose = partial(choose, *tables, axes.table)
-        self._misses = np.zeros(len(axes.table))
-        self._write_misses = partial(ready(servo_miss, none, q, 1.0), axes.table, self._misses)
+        self._stops = np.zeros((3, len(axes.table)))
+        self._write_stops = partial(ready(servo_stops, none, none, 1.0), axes.table, self._stops)
         self.reset()
 
     def reset(self) -> None:
         """Begin anew, with targets that do not move."""
         self._moved = self._moved_before = -np.inf
         self._targets: Array | None = None
+        self.applied = False
         self.place = self._axes.skeleton.rest_pose().q
 
     def move(self, targets: Array, time: float) -> None:
@@ -76,9 +78,11 @@ class Follow:
         """Return whether the targets (1, goals, 17) move, and are near joint values q (nq,)."""
         between = self._moved - self._moved_before
         if not between <= _SLOWEST or time - self._moved > _PATIENCE * between:
+            self.applied = False
             return False
-        errors = self._probe.errors(q, table)
-        return all(error.position <= _NEAR * self._reach and error.angle <= _NEAR_ANGLE for error in errors)
+        errors, near = self._probe.errors(q, table), _NEAR if self.applied else _NEARER
+        self.applied = all(error.position <= near * self._reach and error.angle <= 2.0 * near for error in errors)
+        return self.applied
 
     def lead(self, q: Array, posture: Array, table: Array, h: float) -> tuple[Array, Array]:
         """Return the poses (nq,) next to q that meet the targets of the tick before, and those of this one.
@@ -113,14 +117,10 @@ class Follow:
         """
         axes = self._axes
         self.place = feedback.body(there)
-        self._write_misses(h)
-        behind = (np.abs(self._misses) / self._units).max(initial=0.0)
-        if behind < _BEHIND:
+        self._write_stops(h)
+        way, (stop, low, high) = axes.way(q, there), self._stops
+        if (np.abs(way - stop) / self._units).max(initial=0.0) < _BEHIND:
             return
-        way, room, ends = axes.way(q, there), _ROOM * behind * self._units, np.empty((2, len(axes.table)))
-        for end, side in zip(ends, (-room, room), strict=True):
-            self._choose(q, axes.shifted(q, way + side), out.copy(), h)
-            end[:] = h * axes.table[:, NEXT]
-        self.place = feedback.body(out)
-        self._box.refine(feedback.body(q), self.place, table, ends.min(0), ends.max(0))
-        out[:] = feedback.command(self.place)
+        self.place = feedback.body(axes.shifted(q, stop))
+        self._box.refine(feedback.body(q), self.place, table, low, high)
+        self._choose(q, feedback.command(self.place), out, h)

@@ -50,6 +50,7 @@ from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
 _BEHIND: Final = 1e-9  # radians, length units: a body that is farther from where it is led cannot follow
+_NEARLY: Final = 10.0  # tolerances: goals that are met so nearly are kept
 _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
 _MARGIN: Final = 10  # ticks
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
@@ -61,7 +62,7 @@ class Servo(ChecksArguments):
 
     A tick solves the goals from the answer of the tick before. Then each joint moves towards its answer, as fast as its
     limits allow, and so that it can stop there. All joints arrive together. If targets move faster than a joint can
-    follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
+    follow, the others make up for it, by the priorities of the goals. Whatever comes next,
     the body can always stop inside the limits of its joints.
 
     Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
@@ -491,7 +492,7 @@ class Servo(ChecksArguments):
 
     def _follows(self) -> bool:
         """Return whether the body follows targets that move and are near."""
-        if self._follow is None or not self._brakes_at_once:
+        if self._follow is None:
             return False
         return self._follow.applies(self._feedback.body(self._q), self._live.table, self._time)
 
@@ -529,7 +530,7 @@ class Servo(ChecksArguments):
         if self._following:
             self._following = False
             self._go_ahead_anew(way, h)
-            way.holds = self._met()
+            way.holds = self._met(_NEARLY)
         before = feedback.command(way.place)
         there = way.advance(answers.q, answers.before, h, stop, table=targets, places=self.probe.places)
         there = feedback.command(there)
@@ -557,12 +558,15 @@ class Servo(ChecksArguments):
         path.pace.adapt(self.axes.way(out, there), h)
         self._answers.row = path.row if path.arrived else None
 
-    def _met(self) -> Bools:
-        """Return which goals are met now."""
+    def _met(self, slack: float = 1.0) -> Bools:
+        """Return which goals are met now, or nearly met, to a multiple of the tolerance."""
         most, most_angle = self.ik.tolerance
         errors = self.probe.errors(self._feedback.body(self._q), self._live.table)
         pairs = zip(self.ik.goals, errors, strict=True)
-        met = [error.position <= (goal.own_tolerance or most) and error.angle <= most_angle for goal, error in pairs]
+        met = [
+            error.position <= slack * (goal.own_tolerance or most) and error.angle <= slack * most_angle
+            for goal, error in pairs
+        ]
         return np.array(met, bool)
 
     def _command(self) -> Command:

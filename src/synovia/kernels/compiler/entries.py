@@ -67,7 +67,7 @@ ENTRIES: Final = {
     "servo.tick.servo_reset": Entry("the first tick of a servo", 1.0),
     "servo.tick.servo_rest": Entry("stops of a servo", 1.0),
     "servo.tick.servo_choose": Entry("goals of a tick under limits", 1.0),
-    "servo.tick.servo_miss": Entry("joints of a servo that are late", 1.0),
+    "servo.tick.servo_stops": Entry("stops after a tick", 1.0),
     "collision.distance.distances": Entry("distances between shapes", 8.0),
     "jacobian.secondary_steps.secondary_family": Entry("secondary objectives", 16.0),
     "jacobian.secondary_steps.secondary_family_general": Entry("secondary objectives with general goals", 20.0),
@@ -113,7 +113,7 @@ _OTHERS: Final = {
     "servo.tick.servo_choose": (
         ("int32", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 3, ("float64", 0),
     ),
-    "servo.tick.servo_miss": (("float64", 2), ("float64", 1), ("float64", 0)),
+    "servo.tick.servo_stops": (*(("float64", 2),) * 2, ("float64", 0)),
     "collision.distance.distances": (("int32", 2), *(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
     "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),

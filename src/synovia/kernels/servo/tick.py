@@ -317,11 +317,15 @@ def servo_choose(variables, followers, coupling, axes, q, wanted, out, h):
 
 
 @entry
-def servo_miss(axes, misses, h):
-    """Write how far beside its target each axis would stop after the tick, as its target moves, (axes,).
+def servo_stops(axes, stops, h):
+    """Write how far each axis goes until it stops after the tick, as its target moves, (3, axes).
 
-    Call ``servo_tick`` with PROPOSE before.
+    The first row is for the velocity that is chosen, the others for the bounds of the interval. Call ``servo_tick``
+    with PROPOSE before.
     """
     for i in range(axes.shape[0]):
         row = axes[i]
-        misses[i] = miss_of(row, row[NEXT], h, row[TOP_ACCELERATION], row[TOP_JERK])
+        A, J = row[TOP_ACCELERATION], row[TOP_JERK]
+        stops[0, i] = row[AXIS_TARGET] + miss_of(row, row[NEXT], h, A, J)
+        stops[1, i] = row[AXIS_TARGET] + miss_of(row, row[NEXT_LOWER], h, A, J)
+        stops[2, i] = row[AXIS_TARGET] + miss_of(row, row[NEXT_UPPER], h, A, J)
