@@ -64,10 +64,6 @@ class Path:
         kernels: Returns the kernels of a tick and of a reset for other variables.
         way: Returns how far each axis goes from one pose to another.
         tools: Limits of the speed of end effectors, or None.
-
-    Attributes:
-        place: Joint values to which the body is led, (nq,).
-        targets: The targets there, (1, goals, 17).
     """
 
     def __init__(
@@ -99,7 +95,7 @@ class Path:
         self._axis[0, [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]] = 1.0, 1.0, np.inf
         self._begin(np.zeros(1), h)
         self.pace = Pace(self._joints)
-        self.place, self.targets = q.copy(), table
+        self.place = q.copy()
         self.row: Array | None = None
 
     def extend(self, table: Array) -> None:
@@ -127,7 +123,7 @@ class Path:
         return float(self._axis[0, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum())
 
     @property
-    def last(self) -> Array:
+    def targets(self) -> Array:
         """The last targets of the path, (1, goals, 17)."""
         return self._waypoints[-1][1]
 
@@ -164,8 +160,7 @@ class Path:
         while len(self._waypoints) > 1 and self._waypoints[1][0] <= out[0]:
             self._waypoints.popleft()
         if moved or self.row is None:
-            self.targets = self.at(float(out[0]))
-            self.row, self.place = self._solve(self.targets, self.place)
+            self.row, self.place = self._solve(self.at(float(out[0])), self.place)
         return self.place
 
     @property

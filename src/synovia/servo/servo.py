@@ -173,7 +173,8 @@ class Servo(ChecksArguments):
         self.late: Literal["deviate", "slow"] = late
         deviates = late == "deviate"
         self._way = Way(self.ik, self.axes, self._kernels) if deviates and len(self.ik.goals) > 1 else None
-        self._follow = None if tool_speed is not None else Follow(self.ik, self.axes, self.probe)
+        follows = deviates and tool_speed is None
+        self._follow = Follow(self.ik, self.axes, self.probe) if follows else None
         self._path = None
         if late == "slow":
             self._path = Path(self.ik, self.axes.table, self._path_kernels, self.axes.way, self._tools)
@@ -378,7 +379,7 @@ class Servo(ChecksArguments):
         if not self._held and self._path is not None:
             self._path.cut()
             live = self._live.seen > -np.inf
-            self._live.keep(live, self._path.last[0, :, :TRANSFORM_WIDTH])
+            self._live.keep(live, self._path.targets[0, :, :TRANSFORM_WIDTH])
             self._hold_until = self._time + _PATIENCE * self._path.time_to_stop() + _MARGIN / self.rate
         elif not self._held:
             self._answers.stay(self._stopped())
@@ -492,9 +493,8 @@ class Servo(ChecksArguments):
 
     def _follows(self) -> bool:
         """Return whether the body follows targets that move and are near."""
-        if self._follow is None:
-            return False
-        return self._follow.applies(self._feedback.body(self._q), self._live.table, self._time)
+        follow, q = self._follow, self._feedback.body(self._q)
+        return follow is not None and follow.applies(q, self._live.table, self._time)
 
     @property
     def _brakes_at_once(self) -> bool:
@@ -551,10 +551,7 @@ class Servo(ChecksArguments):
         before = self._feedback.command(path.place)
         self._answers.q = path.advance(h, stop)
         there = self._feedback.command(self._answers.q)
-        if self._follow is None or not self._brakes_at_once:
-            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
-        else:
-            self._follow_targets(self._follow, path.targets, there, before, out, h)
+        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
         path.pace.adapt(self.axes.way(out, there), h)
         self._answers.row = path.row if path.arrived else None
 
