@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.clip_tools.additive import Additive
     from synovia.model.clip_tools.concatenate import concatenate
-    from synovia.model.distances import Contact, distance
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import InPlace, Motion
-    from synovia.model.shapes import Box, Capsule, ConvexHull, Cylinder, HalfSpace, Solid, Sphere
+    from synovia.model.shapes.distances import Contact, distance
+    from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, Solid, Sphere
     from synovia.model.simulators import from_qpos, to_qpos
     from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.retargeting import (
@@ -129,8 +129,8 @@ _HOMES = {
     "synovia.io.toml": ("write_skeleton",),
     "synovia.io.verify": ("FileCheck",),
     "synovia.layers": ("Layer",),
-    "synovia.model.distances": ("Contact", "distance"),
-    "synovia.model.shapes": ("Box", "Capsule", "ConvexHull", "Cylinder", "HalfSpace", "Solid", "Sphere"),
+    "synovia.model.shapes.distances": ("Contact", "distance"),
+    "synovia.model.shapes.solids": ("Box", "Capsule", "ConvexHull", "Cylinder", "HalfSpace", "Solid", "Sphere"),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.clip_tools.additive": ("Additive",),
     "synovia.model.clip_tools.concatenate": ("concatenate",),

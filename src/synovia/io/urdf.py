@@ -29,8 +29,7 @@ from synovia.errors import FileError, FormatError, SynoviaError, did_you_mean
 from synovia.io.base import Contents, Format, immovable_note, read_bytes
 from synovia.io.xmltree import XACRO_HINT, Element, parse, root_is
 from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
-from synovia.model.geometry import Array, align_z, as_direction, fixed_xyz, rigid
-from synovia.model.joint import LONGEST
+from synovia.model.geometry import LONGEST, Array, align_z, as_direction, fixed_xyz, rigid
 from synovia.model.limits import Interval
 from synovia.model.tree import unused_name
 from synovia.text import first_few

@@ -12,6 +12,7 @@ import numpy as np
 from synovia.arguments import ChecksArguments, as_call
 from synovia.errors import InputError, restated
 from synovia.model.geometry import (
+    LONGEST,
     ORTHONORMAL,
     Array,
     as_direction,
@@ -88,7 +89,6 @@ class Mimic(ChecksArguments):
     binds: bool = False
 
 
-LONGEST: Final = 1e15  # largest number of a joint, in any unit; products of several do not overflow
 _EYE: Final = np.eye(4)
 _EYE.setflags(write=False)  # all joints without a rest transform share it
 

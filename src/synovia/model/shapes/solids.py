@@ -15,6 +15,7 @@ from synovia.arguments import ChecksArguments
 from synovia.errors import InputError
 from synovia.kernels import layout
 from synovia.model.geometry import (
+    LONGEST,
     Array,
     align_z,
     as_direction,
@@ -25,7 +26,6 @@ from synovia.model.geometry import (
     largest_number,
     rigid,
 )
-from synovia.model.joint import LONGEST
 
 _ORIGIN: Final = np.zeros(3)
 _EYE: Final = np.eye(3)
