@@ -152,3 +152,115 @@ def test_a_hull_is_read_at_its_first_use():
     assert later == plain
     assert hash(later) == hash(plain)
     assert not later.points.flags.writeable
+
+
+URDF = """<robot name="r">
+  <link name="base">
+    <collision><origin xyz="1 2 3" rpy="0.3 -0.7 1.1"/><geometry><box size="0.1 0.2 0.3"/></geometry></collision>
+    <collision><geometry><sphere radius="0.1"/></geometry></collision>
+    <visual><geometry><sphere radius="5"/></geometry></visual>
+  </link>
+  <link name="arm">
+    <collision><origin rpy="0.3 -0.7 1.1"/><geometry><cylinder radius="0.1" length="0.4"/></geometry></collision>
+    <collision><origin xyz="1 2 3" rpy="0.3 -0.7 1.1"/>
+      <geometry><capsule radius="0.1" length="0.4"/></geometry></collision>
+    <collision><origin xyz="1 2 3" rpy="0.3 -0.7 1.1"/>
+      <geometry><mesh filename="package://robot/meshes/part.obj" scale="0.1 0.2 -0.3"/></geometry></collision>
+    {extra}
+  </link>
+  <joint name="j" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/></joint>
+</robot>"""
+OBJ = """v 0 0 0
+v 1 0 0
+v 0 1 0
+v 0 0 1
+v 0.1 0.1 0.1
+f 1 3 2
+f 1 2 4
+f 1 4 3
+f 5 2 3
+"""
+
+
+def robot(tmp_path, extra="", mesh=True):
+    """Return the robot of ``URDF``."""
+    home = tmp_path / "robot"
+    (home / "urdf").mkdir(parents=True)
+    (home / "meshes").mkdir()
+    if mesh:
+        (home / "meshes" / "part.obj").write_text(OBJ)
+    (home / "urdf" / "r.urdf").write_text(URDF.replace("{extra}", extra))
+    return sy.load_skeleton(home / "urdf" / "r.urdf")
+
+
+def test_urdf_collision_shapes(tmp_path):
+    pytest.importorskip("trimesh")
+    found = robot(tmp_path)
+    assert found.notes == ()
+    place = np.eye(4)
+    place[:3, :3], place[:3, 3] = TURN.as_matrix(), (1, 2, 3)
+    base = (sy.Box(center=(1, 2, 3), size=(0.1, 0.2, 0.3), rotation=TURN), EACH[0])
+    corners = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]) * (0.1, 0.2, -0.3)
+    arm = (
+        EACH[3],
+        sy.Capsule(a=(0, 0, -0.2), b=(0, 0, 0.2), radius=0.1).moved(place),
+        sy.ConvexHull(corners).moved(place),
+    )
+    assert list(found.shapes) == ["base", "arm"]
+    assert all(map(alike, found.shapes["base"], base))
+    assert not found.shapes["arm"][2].read  # no file was opened yet
+    assert all(map(alike, found.shapes["arm"], arm))
+
+
+BROKEN = """<collision><geometry><sphere radius="-1"/></geometry></collision>
+  <collision><geometry><cylinder radius="1"/></geometry></collision>
+  <collision><geometry><torus/></geometry></collision>
+  <collision><origin xyz="0 0"/><geometry><sphere radius="1"/></geometry></collision><collision/>
+  <collision><geometry><mesh filename="a.blend"/></geometry></collision>
+  <collision><geometry><mesh/></geometry></collision>"""
+
+
+def test_urdf_shapes_that_cannot_be_read_are_notes(tmp_path):
+    found = robot(tmp_path, BROKEN, mesh=False)
+    assert [len(shapes) for shapes in found.shapes.values()] == [2, 2]
+    text = " ".join(found.notes)
+    for told in ("'part.obj'", "not found", "radius", "length", "torus", "xyz of <origin>", "'a.blend'"):
+        assert told in text
+
+
+def test_urdf_without_trimesh(tmp_path, monkeypatch):
+    monkeypatch.setattr("synovia.io.meshes._has", lambda package: False)
+    found = robot(tmp_path)
+    assert len(found.shapes["arm"]) == 2
+    assert "pip install trimesh): 'part.obj'" in " ".join(found.notes)
+
+
+def test_urdf_shapes_as_pinocchio_has_them(tmp_path):
+    pinocchio = pytest.importorskip("pinocchio")
+    coal = pytest.importorskip("coal")
+    pytest.importorskip("trimesh")
+    found = robot(tmp_path)
+    text = found.source.read_text()
+    begin, end = text.index('<collision><origin xyz="1 2 3" rpy="0.3 -0.7 1.1"/>\n'), text.index("<capsule")
+    end = text.index("</collision>", end) + len("</collision>")
+    found.source.write_text(text[:begin] + text[end:])  # not all versions of its parser know capsules
+    found = sy.load_skeleton(found.source)
+    path = str(found.source)
+    model = pinocchio.buildModelFromUrdf(path)
+    theirs = pinocchio.buildGeomFromUrdf(model, path, pinocchio.GeometryType.COLLISION, package_dirs=[str(tmp_path)])
+    shapes = [shape for link in ("base", "arm") for shape in found.shapes[link]]
+    assert len(theirs.geometryObjects) == len(shapes)
+    probe = coal.Sphere(0.01)
+    for place in np.random.default_rng(3).normal(size=(20, 3)) * 6:
+        spot = coal.Transform3s(np.eye(3), place)
+        ours = sorted(sy.distance(shape, sy.Sphere(center=place, radius=0.01)).distance for shape in shapes)
+        other = []
+        for thing in theirs.geometryObjects:
+            geometry = thing.geometry
+            if hasattr(geometry, "buildConvexRepresentation"):
+                geometry.buildConvexRepresentation(False)
+                geometry = geometry.convex
+            frame = coal.Transform3s(thing.placement.rotation, thing.placement.translation)
+            request, result = coal.DistanceRequest(), coal.DistanceResult()
+            other.append(coal.distance(geometry, frame, probe, spot, request, result))
+        np.testing.assert_allclose(ours, sorted(other), rtol=0, atol=1e-5)
