@@ -264,3 +264,76 @@ def test_urdf_shapes_as_pinocchio_has_them(tmp_path):
             request, result = coal.DistanceRequest(), coal.DistanceResult()
             other.append(coal.distance(geometry, frame, probe, spot, request, result))
         np.testing.assert_allclose(ours, sorted(other), rtol=0, atol=1e-5)
+
+
+MJCF = """<mujoco><compiler angle="radian"/>
+  <default><default class="seen"><geom contype="0" conaffinity="0"/></default>
+    <default class="ground"><geom contype="0" conaffinity="1"/></default></default>
+  <asset><mesh name="part" scale="1 2 -3" vertex="0 0 0  0.1 0 0  0 0.1 0  0 0 0.1  0.01 0.01 0.01"/></asset>
+  <worldbody><geom type="plane" size="1 1 1"/>
+    <body name="a" pos="0 0 1"><freejoint/>
+      <geom size="0.1" pos="1 2 3"/><geom class="seen" size="5"/>
+      <geom type="capsule" size="0.1 0.2" pos="0.1 0.2 0.3" euler="0.3 -0.7 1.1"/>
+      <geom type="cylinder" size="0.1 0.2" pos="0.1 0.2 0.3" euler="0.3 -0.7 1.1"/>
+      <body name="b" pos="0 0 1"><joint name="j"/>
+        <geom class="ground" type="box" size="0.1 0.2 0.3" pos="0.1 0.2 0.3" euler="0.3 -0.7 1.1"/></body>
+      <body name="c" pos="0 0 2"><joint name="k" pos="0.1 0 0"/>
+        <geom class="ground" type="ellipsoid" size="0.1 0.2 0.3" pos="0.1 0.2 0.3" euler="0.3 -0.7 1.1"/></body>
+      <body name="d" pos="0 0 3"><joint name="l"/><geom type="mesh" mesh="part" euler="0.3 -0.7 1.1"/></body>
+    </body></worldbody>
+  <contact><exclude body1="a" body2="d"/></contact></mujoco>"""
+
+
+def test_mjcf_geoms(tmp_path):
+    """Shapes are where MuJoCo has its geoms: as far from probes by its own distances."""
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "model.xml"
+    path.write_text(MJCF)
+    found = sy.load_skeleton(path)
+    assert {name: [type(shape).__name__ for shape in shapes] for name, shapes in found.shapes.items()} == {
+        "a": ["Sphere", "Capsule", "Cylinder"],
+        "b": ["Box"],
+        "c": ["ConvexHull"],
+        "d": ["ConvexHull"],
+    }
+    assert found.excluded_pairs == (("link:a", "link:d"), ("link:b", "link:c"))
+    told = " ".join(found.notes)
+    assert "planes" in told
+    assert "ellipsoids are hulls around them, of bodies 'c'" in told
+
+    probes = np.random.default_rng(5).normal(size=(10, 3)) * 3
+    for number, place in enumerate(probes):
+        pose = found.random_pose(number)
+        probe = f'<body><geom size="0.05" pos="{place[0]} {place[1]} {place[2]}"/></body></worldbody>'
+        model = mujoco.MjModel.from_xml_string(MJCF.replace("</worldbody>", probe))
+        data = mujoco.MjData(model)
+        data.qpos[:] = sy.to_qpos(pose, model)
+        mujoco.mj_forward(model, data)
+        ball = sy.Sphere(center=place, radius=0.05)
+        for name, shapes in found.shapes.items():
+            body_id = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, str(name))
+            geoms = [
+                g
+                for g in range(model.ngeom)
+                if model.geom_bodyid[g] == body_id and model.geom_contype[g] | model.geom_conaffinity[g]
+            ]
+            for geom, shape in zip(geoms, shapes, strict=True):
+                theirs = mujoco.mj_geomDistance(model, data, geom, model.ngeom - 1, 1e3, None)
+                ours = sy.distance(shape, ball, transform_a=pose.transform(name)).distance
+                slack = 0.02 * 0.3 + 1e-5 if name == "c" else 1e-5  # a hull around an ellipsoid
+                assert -slack - 1e-5 < ours - theirs < 1e-5, (name, ours, theirs)
+
+
+def test_mjcf_pairs_and_missing_meshes(tmp_path):
+    pytest.importorskip("mujoco")
+    text = MJCF.replace('vertex="0 0 0  0.1 0 0  0 0.1 0  0 0 0.1  0.01 0.01 0.01"', 'file="none.stl"')
+    text = text.replace('class="seen" size="5"', 'class="seen" size="5" name="s"').replace(
+        'type="box"', 'type="box" name="t"'
+    )
+    text = text.replace("<contact>", '<contact><pair geom1="s" geom2="t"/>')
+    (tmp_path / "model.xml").write_text(text)
+    with pytest.warns(UserWarning, match="none.stl"):
+        found = sy.load_skeleton(tmp_path / "model.xml")
+    assert "d" not in found.shapes
+    assert len(found.shapes["a"]) == 4
+    assert "mesh files are missing) of bodies 'd'" in " ".join(found.notes)
