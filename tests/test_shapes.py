@@ -9,7 +9,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from synovia.cli.model_report import model_object, model_text
 from synovia.errors import FormatError, InputError, UnknownNameError
+from synovia.io.load import Clips
 
 TURN = Rotation.from_euler("xyz", (0.3, -0.7, 1.1))
 EACH = (
@@ -282,6 +284,15 @@ MJCF = """<mujoco><compiler angle="radian"/>
       <body name="d" pos="0 0 3"><joint name="l"/><geom type="mesh" mesh="part" euler="0.3 -0.7 1.1"/></body>
     </body></worldbody>
   <contact><exclude body1="a" body2="d"/></contact></mujoco>"""
+
+
+def test_inspect_counts_shapes():
+    arm = body(excluded_pairs=[("tool", "pedestal")])
+    told = "shapes 7 on 3 links: 2 spheres, 2 capsules, 1 box, 1 cylinder, 1 hull, 1 excluded pair"
+    assert told in model_text(arm, Clips([]))
+    found = model_object(arm, Clips([]))
+    assert found["shapes"] == {"count": 7, "kinds": {"sphere": 2, "capsule": 2, "box": 1, "cylinder": 1, "hull": 1}}
+    assert found["excluded_pairs"] == [["pedestal", "tool"]]
 
 
 def test_mjcf_geoms(tmp_path):
