@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -348,3 +349,52 @@ def test_mjcf_pairs_and_missing_meshes(tmp_path):
     assert "d" not in found.shapes
     assert len(found.shapes["a"]) == 4
     assert "mesh files are missing) of bodies 'd'" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("name", sy.bundled_names())
+def test_capsules_contain_their_bones(name):
+    bare = sy.bundled(name)
+    found = sy.with_shapes(sy.with_shapes(bare, dict.fromkeys(bare.shapes, ())))
+    for row, parent in enumerate(found.parents):
+        end = found.joints[row].rest[:3, 3]
+        if parent >= 0 and np.linalg.norm(end) > 2e-3 * found.size:
+            for share in (0.0, 0.5, 1.0):
+                point = sy.Sphere(center=share * end, radius=0.0)
+                assert min(sy.distance(point, shape).distance for shape in found.joints[parent].shapes) < 0.0
+    assert sy.with_shapes(found) is found
+
+
+def test_capsules_grow_with_the_body():
+    body = sy.bundled("humanoid")
+    joints = []
+    for joint, parent in zip(body.joints, body.parents, strict=True):
+        rest = joint.rest.copy()
+        rest[:3, 3] *= 3.0
+        joints.append(replace(joint, parent=parent if parent >= 0 else None, rest=rest, com=3.0 * joint.com, shapes=()))
+    large_body = body.with_joints(joints)
+    bare = sy.with_shapes(body, dict.fromkeys(body.shapes, ()))
+    small, large = sy.with_shapes(bare).shapes, sy.with_shapes(large_body).shapes
+    assert list(small) == list(large)
+    for name, shapes in small.items():
+        for a, b in zip(shapes, large[name], strict=True):
+            assert b.radius == pytest.approx(3.0 * a.radius, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"nothing": []}, UnknownNameError),
+        ({"tool": [sy.HalfSpace()]}, InputError),
+        ({"tool": 3}, InputError),
+        ({"base": [], "pedestal": []}, InputError),
+        ([], InputError),
+    ],
+)
+def test_shapes_set_by_hand_are_checked(given, error):
+    with pytest.raises(error):
+        sy.with_shapes(body(), given)
+
+
+def test_shapes_set_by_hand():
+    arm = sy.with_shapes(body(), {"forearm": EACH[0], "tool": [], "wrist": EACH[:2]})
+    assert dict(arm.shapes) == {"pedestal": EACH, "forearm": EACH[:1], "wrist": EACH[:2]}

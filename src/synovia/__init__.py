@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from synovia import batch as batch
     from synovia import jobs as jobs
-    from synovia.bodies import standing_goals, with_body_masses, with_human_limits
+    from synovia.bodies import standing_goals, with_body_masses, with_human_limits, with_shapes
     from synovia.clips import Edited, EditFinding, Fitted, FootLocked, edit, fit_keypoints, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
-    "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits"),
+    "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits", "with_shapes"),
     "synovia.clips": (
         "EditFinding",
         "Edited",
@@ -285,6 +285,7 @@ __all__ = [
     "view",
     "with_body_masses",
     "with_human_limits",
+    "with_shapes",
     "write_bvh",
     "write_goals",
     "write_layers",
