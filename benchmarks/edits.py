@@ -115,7 +115,7 @@ def layers_of(kind: str, motion: sy.Motion, first: int, last: int, blend: int) -
         frame = motion.frames()[(first + last) // 2, row]
         turn = sy.Rotation.from_rotvec(0.4 * up)
         axis = turn.as_matrix() @ frame[:9].reshape(3, 3)[:, 2]
-        goal = sy.AimGoal(row, frame[9:] + size * axis)
+        goal = sy.AimGoal(row, frame[9:] + size * axis, axis=(0, 0, 1))
         return [sy.Layer(goals=[goal], frames=frames, blend=blend)]
     if kind == "key":
         arm = roles.get("left_upper_arm", hand)

@@ -22,6 +22,7 @@ from scipy.spatial.transform import Rotation
 import synovia as sy
 
 SLACK = 1e-9
+STANDS = 1e-3  # rad/s, of a body that has arrived
 BODIES = {
     "Panda": ("robot/panda.urdf", ("panda_hand",), "fixed"),
     "UR5e": ("robot/ur5e_nomesh.xml", ("wrist_3_link",), "fixed"),
@@ -197,7 +198,7 @@ def judged(name, seed, ticks):
 
 
 def jumps(name, count, seed):
-    """Return the times of jumps between two poses of an arm, beside those of ruckig; None without it."""
+    """Return the times of jumps between two poses of an arm, beside ruckig (inf: it never arrives); None without it."""
     with contextlib.suppress(ImportError):
         import ruckig
 
@@ -216,9 +217,10 @@ def jumps(name, count, seed):
             for _ in range(5000):
                 command = servo.step({goals[0].joint: place[:3, 3] if isinstance(goals[0], sy.PositionGoal) else place})
                 path.append(command.q)
-                if command.reached and np.abs(command.velocity).max() < 0.02:
+                if command.reached and np.abs(command.velocity).max() < STANDS:
                     break
             else:
+                ratios.append(np.inf)
                 continue
             path = np.array(path)[:, moving]
             given = ruckig.InputParameter(n)

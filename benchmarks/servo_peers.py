@@ -245,6 +245,7 @@ def synovia(case):
         rate=RATE,
         velocity=dict.fromkeys(rows, case.velocity) | base,
         acceleration=dict.fromkeys(rows, most) | base,
+        root="free" if case.floating else "fixed",
     )
     servo.reset(start)
     names = case.frames

@@ -8,7 +8,6 @@ body from the hand; for an animal, within a tenth of its size from the head. A r
 """
 
 import argparse
-import dataclasses
 import sys
 import time
 from pathlib import Path
@@ -18,23 +17,10 @@ import numpy as np
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
 import synovia as sy
-from rigs import skeleton_of
+from rigs import nameless, skeleton_of
 
 ANIMAL, HANDED = 0.1, 0.15  # sizes of the body
 NEAR = 0.5, 1.25  # arms' lengths
-
-
-def nameless():
-    """Return the bundled person as a bare tree of balls."""
-    person = sy.bundled("humanoid")
-    return sy.Skeleton(
-        dataclasses.replace(
-            joint, name=f"j{row}", parent=int(parent) if parent >= 0 else None, role=None, limit=None, preferred=None,
-            kind=sy.Kind.BALL if joint.kind is sy.Kind.HINGE else joint.kind, axis=np.zeros(3), stiffness=0.0,
-            mass=0.0, com=np.zeros(3),
-        )
-        for row, (joint, parent) in enumerate(zip(person.joints, person.parents, strict=True))
-    )  # fmt: skip
 
 
 def measure(name, body, count, limits, seed):

@@ -103,6 +103,7 @@ def make_page(session, monkeypatch):
         show=lambda frame: None,
         frame_body=lambda side=None: None,
         path=SimpleNamespace(shown=False),
+        original=SimpleNamespace(shown=False),
         onion=SimpleNamespace(mode="off", every=5),
         sketches=SimpleNamespace(shown=True),
         view_axes=lambda: tuple(np.eye(3)),

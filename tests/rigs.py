@@ -5,6 +5,7 @@ known joint continues there. ``{L|R}`` stands for both sides. A number after a c
 joint, in centimetres (10 without).
 """
 
+import dataclasses
 import re
 from typing import NamedTuple
 
@@ -362,3 +363,16 @@ def roles_of(name):
         for side, word in enumerate(("left", "right") if role.startswith("*") else ("",)):
             out[role.replace("*", word)] = sided(joint, side)
     return out
+
+
+def nameless():
+    """Return the bundled person as a bare tree: balls without names, roles, masses and limits."""
+    person = sy.bundled("humanoid")
+    return sy.Skeleton(
+        dataclasses.replace(
+            joint, name=f"j{row}", parent=int(parent) if parent >= 0 else None, role=None, limit=None, preferred=None,
+            kind=sy.Kind.BALL if joint.kind is sy.Kind.HINGE else joint.kind, axis=np.zeros(3), stiffness=0.0,
+            mass=0.0, com=np.zeros(3),
+        )
+        for row, (joint, parent) in enumerate(zip(person.joints, person.parents, strict=True))
+    )  # fmt: skip

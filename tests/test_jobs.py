@@ -462,6 +462,7 @@ def test_edits_of_the_command_are_those_of_python(desk):
         (["in-place"], walk.in_place()),
         (["origin 1,0,2", "heading 90"], walk.moved(origin=(1, 0, 2), heading=np.pi / 2)),
         (["foot-lock"], sy.foot_lock(walk).motion),
+        (["in-place", "foot-lock", "origin 1,0,2"], sy.foot_lock(walk.moved(origin=(1, 0, 2))).motion.in_place()),
         (["mirror", "slice 3:", "reverse", "resample 60"], walk[3:].reversed().resample(60).mirrored()),
     ]):  # fmt: skip
         options_given = [part for word in given for part in f"--{word}".split(" ", 1)]
@@ -472,12 +473,25 @@ def test_edits_of_the_command_are_those_of_python(desk):
         assert made.fps == want.fps
 
 
+@pytest.mark.parametrize("given", [{"offset": ["hips=0,-0.05,0"]}, {"loop": True, "foot_lock": True}])
+def test_an_edit_reports_its_progress(desk, given):
+    seen = []
+    sy.jobs.Edit(**given)("walk.bvh", progress=lambda done, of: seen.append(done / of))
+    assert len(seen) > 3
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
 def test_an_edit_tells_what_it_misses(desk):
     outcome = sy.jobs.Edit(offset=["left_hand=0,9,0@3:6"], reverse=True)("walk.bvh", "far.npz")
     assert (outcome.code, outcome.figures["missed"], outcome.figures["verdict"]) == (1, 4, "failed")
     told = outcome.json()
     assert told["schema"] == "synovia.edited/1"
     assert told["edit"]["missed"] == [3, 4, 5, 6]
+    assert told["edit"]["up"] == "y"
+    (moved,) = told["edit"]["moved"]
+    assert moved["joint"] == "left_hand"
+    assert moved["length"] > 0.5
     assert "4 frames miss a goal" in outcome.report()
     assert sy.jobs.Edit(offset=["left_hand=0,9,0@3:6"], part="7:")("walk.bvh").code == 0  # they are cut off
     for options_given, text in (

@@ -296,6 +296,27 @@ def test_feet_that_drift_hover_or_sink(walk, answer):
     assert named(found, "left_foot", "height")
 
 
+def test_feet_of_a_clip_in_place_slide_as_they_should(walk, tmp_path):
+    there = walk.in_place()
+    judgement = sy.judge(there)
+    assert judgement.verdict == "good"
+    assert any(one.cause == "in place" and one.level == "note" for one in judgement.findings)
+    assert [foot.slide for foot in judgement.figures.feet] == pytest.approx(
+        [foot.slide for foot in sy.judge(walk).figures.feet], abs=1e-9
+    )
+    assert sy.judge(there[10:60]).verdict == "good"
+    sy.save_motion(there, tmp_path / "there.bvh")  # a file has no root motion beside its clip
+    alone = sy.judge(sy.load_motion(tmp_path / "there.bvh"))
+    assert alone.verdict == "good"
+    assert any("on the spot" in one.text for one in alone.findings)
+
+
+def test_feet_that_slide_in_a_clip_that_moves_on_are_told_though_its_way_is_apart(walk):
+    skates = moved(walk, lambda path: path * (1.5, 1.0, 1.5))
+    assert sy.judge(skates).verdict == "look"
+    assert sy.judge(skates.in_place()).verdict == "look"
+
+
 def test_feet_without_toes_are_compared_at_the_ankles(walk):
     """The toes of the source stand longer than its ankles, and lower."""
     clip, body = sy.Motion(walk.skeleton, walk.q[:60:2], walk.fps / 2), sy.bundled("humanoid")

@@ -6,22 +6,8 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from rigs import skeleton_of
+from rigs import nameless, skeleton_of
 from synovia.errors import InputError
-
-
-def nameless():
-    """Return the bundled person as a bare tree: balls without names, roles, masses and limits."""
-    person = sy.bundled("humanoid")
-    return sy.Skeleton(
-        dataclasses.replace(
-            joint, name=f"j{row}", parent=int(parent) if parent >= 0 else None, role=None, limit=None, preferred=None,
-            kind=sy.Kind.BALL if joint.kind is sy.Kind.HINGE else joint.kind, axis=np.zeros(3), stiffness=0.0,
-            mass=0.0, com=np.zeros(3),
-        )
-        for row, (joint, parent) in enumerate(zip(person.joints, person.parents, strict=True))
-    )  # fmt: skip
-
 
 BODIES = {
     "person": lambda: sy.bundled("humanoid"),

@@ -48,6 +48,7 @@ def main():
                 tab.close()
         limited(browser)
         beside(browser)
+        layers(browser)
 
 
 def limited(browser):
@@ -89,6 +90,38 @@ def beside(browser):
         for _ in range(12):
             tab.evaluate("new Promise(done => requestAnimationFrame(done))")
         tab.screenshot(path=HERE / "view_retarget.jpg", type="jpeg", quality=86)
+        tab.close()
+
+
+def layers(browser):
+    """A walk with two layers on the time line, the ghost of the original, and the curves of an elbow."""
+    with sy.view("humanoid", clip=HERE.parents[1] / "examples" / "walk.bvh", port=0) as running:
+        tab = browser.new_page(viewport={"width": 1120, "height": 900})
+        tab.set_default_timeout(120_000)
+        tab.goto(running.url)
+        while not running.pages or next(iter(running.pages.values())).frame is None:
+            tab.wait_for_timeout(200)
+        page = next(iter(running.pages.values()))
+        session = page.session
+        tab.locator(".mantine-Notification-closeButton").first.click()
+        tab.get_by_role("tab", name="Animation", exact=True).click()
+        for frame, label, way in ((40, "left_hand", (0.05, 0.45, 0.15)), (72, "right_hand", (-0.1, 0.3, 0.2))):
+            session.animation.set_play(time=frame / 30.0, playing=False)
+            tab.wait_for_timeout(2_000)
+            editor = next(one for one in session.goals.editors if one.label == label)
+            page.select(editor.key)
+            session.goals.move(editor.key, editor.position + way)
+            tab.wait_for_timeout(2_000)
+            session.layers.add_target(editor.key)
+        session.layers.change(0, frames=(36, 46), blend=12)
+        session.layers.change(1, frames=(70, 78), blend=8)
+        session.animation.set_play(time=42 / 30.0, playing=False)
+        page.select_joint(session.body.given.index("left_lower_arm"))
+        tab.get_by_label("Original").check()
+        tab.get_by_label("Curves").check()
+        tab.mouse.move(5, 895)
+        tab.wait_for_timeout(10_000)  # drawn without graphics hardware
+        tab.screenshot(path=HERE / "view_layers.jpg", type="jpeg", quality=86)
         tab.close()
 
 

@@ -90,13 +90,14 @@ def write(path, text):
         path.write_text(text, encoding="utf-8")
 
 
-def tutorial(name, folder):
-    """Run the code of a tutorial in a folder of its own, for its pictures; if the page has changed."""
-    text = (ROOT / "docs" / "tutorials" / f"{name}.md").read_text(encoding="utf-8")
+def page(name, folder):
+    """Run the code of a page in a folder of its own, for its pictures; if the page has changed."""
+    text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
-    folder.mkdir(exist_ok=True)
     if (folder / "made.py").exists() and (folder / "made.py").read_text(encoding="utf-8") == code:
         return
+    shutil.rmtree(folder, ignore_errors=True)  # a guide does not replace its files
+    folder.mkdir()
     for file in ("walk.bvh", "character.glb", "arm.urdf"):
         shutil.copy(ROOT / "examples" / file, folder)
     with chdir(folder):
@@ -121,8 +122,8 @@ def build(app):
     plots(made)
     write(made / "options.md", tables_of_options())
     tables(source / "measured" / "results")
-    for name in ("character", "robot", "data"):
-        tutorial(name, made / name)
+    for name in ("tutorials/character", "tutorials/robot", "tutorials/data", "guides/edit"):
+        page(name, made / Path(name).name)
     demo = Path(app.outdir) / "demo"
     demo.mkdir(parents=True, exist_ok=True)
     clip, curve = following()

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from synovia import batch as batch
     from synovia import jobs as jobs
     from synovia.bodies import standing_goals, with_body_masses, with_human_limits, with_shapes
-    from synovia.clips import Edited, EditFinding, Fitted, FootLocked, edit, fit_keypoints, fit_positions, foot_lock
+    from synovia.clips import (
+        EditChange,
+        Edited,
+        EditFinding,
+        Fitted,
+        FootLocked,
+        edit,
+        fit_keypoints,
+        fit_positions,
+        foot_lock,
+    )
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
     from synovia.errors import (
@@ -96,6 +106,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits", "with_shapes"),
     "synovia.clips": (
+        "EditChange",
         "EditFinding",
         "Edited",
         "Fitted",
@@ -190,6 +201,7 @@ __all__ = [
     "ConvexHull",
     "Cylinder",
     "DampedLeastSquares",
+    "EditChange",
     "EditFinding",
     "Edited",
     "Fabrik",
@@ -317,4 +329,6 @@ def __dir__() -> list[str]:
 
 
 notebook.draw_with(lambda subject, size: __getattr__("picture")(subject, size=size))  # imported for the first picture
-planting.plant_with(lambda motion: __getattr__("foot_lock")(motion).motion)  # the foot lock is above motions
+planting.plant_with(  # the foot lock is above motions
+    lambda motion, progress: __getattr__("foot_lock")(motion, progress=progress).motion
+)

@@ -22,11 +22,9 @@ from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.root import Root
 from synovia.solver import Solver, SolverName
-from synovia.solver.base import Kernel
 from synovia.tracking import track
 
 _empty = np.empty  # one look-up less in each call
-_MOST_BRANCHES = 64
 
 
 class IK(CompiledProblem):
@@ -66,7 +64,6 @@ class IK(CompiledProblem):
     """
 
     diagnosis = diagnosis
-    _branch_kernel: Kernel | None = None
 
     def __init__(
         self,
@@ -169,27 +166,30 @@ class IK(CompiledProblem):
             UnsupportedError: If the solver lists no branches.
             InputError: If a value cannot be used.
         """
-        inside = starts = self.rest
+        first, given = self.rest, self.default_start
         if start is not None:
             if type(start) is not Pose or start.skeleton is not self.skeleton:
                 start = Pose.quick(self.skeleton, start) or self.as_start(start)
-            inside, starts = start.inside, start.values.reshape(1, -1)
-        kernel = self._branch_kernel = self._branch_kernel or self.solver.branch_kernel(self.reduced)
+            given = start
+            first = start.ready
+            if first is None:
+                first = start.inside
+        kernel, shape = self.branch_call
         try:
             workspace = self.idle.pop()
         except IndexError:
             workspace = self.new_workspace()
         try:
             self.writer.fill(targets, workspace)
-            out = self.new_rows(_MOST_BRANCHES + 1)  # the kernel uses one more row
+            out = _empty(shape)
             table, scratch = workspace.table, workspace.scratch
-            count = kernel(self.ints, self.floats, table, inside, out, scratch, COLD, 0)
+            count = kernel(self.ints, self.floats, table, first, out, scratch, COLD, 0)
             if count < 0:
-                again = partial(kernel, self.ints, self.floats, table, inside, out, scratch, COLD, 0)
+                again = partial(kernel, self.ints, self.floats, table, first, out, scratch, COLD, 0)
                 count = self.settled(again, table, targets)
         finally:
             self.idle.append(workspace)
-        return Solutions(self, out[:count], starts)
+        return Solutions(self, out[:count], given)
 
     track = track
 

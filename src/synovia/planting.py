@@ -10,24 +10,30 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 _M = TypeVar("_M")
-_plant: list[Callable[[Any], Any]] = []  # at most one
+Progress = Callable[[float], object]
+_plant: list[Callable[[Any, Progress | None], Any]] = []  # at most one
 
 
-def plant_with(plant: Callable[[Any], Any]) -> None:
+def plant_with(plant: Callable[[Any, Progress | None], Any]) -> None:
     """Register the function that holds the planted feet of a clip.
 
     Args:
-        plant: Returns the clip with planted feet, or raises an error if it knows no feet.
+        plant: Returns the clip with planted feet, or raises an error if it knows no feet. Its second argument is called
+            with the share of the work that is done.
     """
     _plant[:] = [plant]
 
 
-def with_planted_feet(motion: _M) -> _M:
+def with_planted_feet(motion: _M, progress: Progress | None = None) -> _M:
     """Return a clip whose planted feet do not slide.
+
+    Args:
+        motion: The clip.
+        progress: Called with the share of the work that is done.
 
     Raises:
         UnsupportedError: If no joint is recognised as a foot, or the clip is too short.
     """
     for plant in _plant:
-        motion = plant(motion)
+        motion = plant(motion, progress)
     return motion

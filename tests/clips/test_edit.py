@@ -370,3 +370,72 @@ def test_animated_scale_is_kept_and_told(clip):
     edited = sy.edit(scaled, raised())
     assert np.array_equal(edited.motion.stretch, stretch)
     assert [one.cause for one in edited.findings] == ["stretch"]
+
+
+def in_unit(clip, factor, meters):
+    """The clip with all lengths multiplied by a factor, in a file whose unit has so many metres, None if unknown."""
+    body = clip.skeleton
+    longer = np.array([[1.0, 1.0, 1.0, factor]] * 3 + [[1.0, 1.0, 1.0, 1.0]])
+    joints = [
+        replace(joint, rest=joint.rest * longer, com=None if joint.com is None else factor * np.array(joint.com))
+        for joint in body.joints
+    ]
+    q = clip.q.copy()
+    for row, joint in enumerate(body.joints):
+        if joint.kind is sy.Kind.FREE:
+            q[:, body.q_slice(row).start : body.q_slice(row).start + 3] *= factor
+    scaled = sy.Skeleton(joints, name=body.name, meters_per_unit=meters, up=body.up, forward=body.forward)
+    return sy.Motion(scaled, q, clip.fps, name=clip.name)
+
+
+@pytest.mark.parametrize(
+    ("factor", "meters", "text"),
+    [
+        (1.0, 1.0, "moved by at most 0.1 m"),
+        (100.0, 0.01, "moved by at most 10 cm (100 mm)"),
+        (100.0, None, "moved by at most 10 units (about 96 mm on an adult)"),
+    ],
+)
+def test_the_report_says_how_far_a_layer_moves_a_joint(clip, factor, meters, text):
+    given = in_unit(clip, factor, meters)
+    edited = sy.edit(given, sy.Layer({LEFT: (0.0, 0.1 * factor, 0.0)}, frames=(30, 40), blend=5, relative=True))
+    assert edited.changes[0].joint == LEFT
+    assert edited.changes[0].layer == LEFT
+    assert edited.changes[0].length == pytest.approx(0.1 * factor, rel=0.02)
+    assert f"left_hand {text}" in edited.report()
+    assert "up is y" in edited.report()
+    assert not edited.findings
+
+
+@pytest.mark.parametrize("meters", [0.01, None])
+def test_an_offset_in_another_unit_is_told(clip, meters):
+    given = in_unit(clip, 100.0, meters)
+    edited = sy.edit(given, sy.Layer({LEFT: (0.0, 0.1, 0.0)}, frames=(30, 40), blend=5, relative=True))
+    assert [finding.cause for finding in edited.findings] == ["unit"]
+    assert "the offset of left_hand, 0.1, is less than a thousandth" in edited.report()
+    assert ("0.1 cm (1 mm)" if meters else "about 0.96 mm") in edited.report()
+
+
+def test_the_report_says_what_turns_and_what_a_key_moves(clip):
+    turned = sy.Layer(pose={"left_upper_arm": sy.Rotation.from_euler("z", 20, degrees=True)}, relative=True, name="arm")
+    change, *others = sy.edit(clip, turned).changes
+    assert change.joint == "left_upper_arm"
+    assert not others
+    assert np.degrees(change.angle) == pytest.approx(20.0, abs=0.1)
+    assert change.length == pytest.approx(0.0, abs=1e-9)
+    assert "arm: left_upper_arm turned by at most 20 deg" in sy.edit(clip, turned).report()
+
+
+def test_progress_goes_up_to_all_frames_of_all_layers(clip):
+    seen = []
+    layers = [
+        sy.Layer({LEFT: (0.0, 0.1, 0.0)}, frames=(30, 40), blend=5, relative=True),
+        sy.Layer({RIGHT: (9.0, 0.0, 0.0)}, frames=(50, 55)),  # several stages, because none reaches it
+    ]
+    edited = sy.edit(clip, layers, progress=lambda done, of: seen.append((done, of)))
+    assert {of for _, of in seen} == {19 + 6}
+    done = [number for number, _ in seen]
+    assert done == sorted(done)
+    assert done[-1] == 25
+    assert len(set(done)) > 15
+    assert np.array_equal(edited.motion.q, sy.edit(clip, layers).motion.q)

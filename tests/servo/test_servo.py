@@ -160,6 +160,39 @@ def test_hands_of_a_standing_body_come_where_they_can_and_feet_stay():
         assert max(np.linalg.norm(command.pose.position("left_foot") - foot) for command in commands) < 5e-3
 
 
+@pytest.mark.compiled
+def test_goals_of_one_level_that_contradict_each_other_do_not_lead_a_body_astray():
+    body = sy.bundled("humanoid").with_root("free")
+    rest, ends = body.rest_pose(), ("left_hand", "right_hand", "left_foot", "right_foot")
+    goals = [*map(sy.PoseGoal, ends), sy.CenterOfMassGoal(name="com"), sy.RestGoal(rest)]
+    servo = sy.Servo(body, goals, rate=250, velocity=20.0, acceleration=2e4, root="free")
+    misses = []
+    for k in range(400):
+        t = k / 250
+        targets = {end: rest.transform(end).copy() for end in ends}
+        for hand in ends[:2]:
+            sway = np.array([0.05 * math.sin(math.pi * t), 0.0, 0.03 * math.sin(2 * math.pi * t)])
+            targets[hand][:3, 3] += min(t / 0.4, 1.0) ** 2 * sway
+        command = servo.step({**targets, "com": rest.center_of_mass()})
+        misses.append(max(np.linalg.norm(command.pose.position(hand) - targets[hand][:3, 3]) for hand in ends[:2]))
+    assert np.mean(misses) < 0.03
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("acceleration", [20.0, 1e3])
+def test_joints_make_up_for_one_that_is_slow(acceleration):
+    slow = dict.fromkeys(sy.bundled("arm7").joint_names, 2.0) | {"joint1": 0.1}
+    servo = sy.Servo(sy.bundled("arm7"), sy.PositionGoal("tool"), rate=200, velocity=slow, acceleration=acceleration)
+    servo.reset(sy.Pose(servo.skeleton, BENT))
+    place = servo.step().pose.position("tool")
+    side = np.cross(place, (0.0, 0.0, 1.0)) / np.linalg.norm(place[:2])  # where joint1 would move the tool
+    commands = [servo.step(place + 0.1 * math.sin(0.01 * k) * min(0.01 * k, 1.0) * side) for k in range(900)]
+    misses = [command.errors[0].position for command in commands]
+    assert np.mean([command.limited.get("joint1") == "velocity" for command in commands]) > 0.3
+    assert np.mean(misses) < 1e-3
+    assert max(misses) < 3e-3
+
+
 def test_a_lost_target_is_kept_for_the_timeout_and_then_the_body_brakes():
     servo = arm(timeout=0.2)
     moving = run(servo, 20, {"tool": NEAR})

@@ -11,7 +11,7 @@ import synovia as sy
 from beyond import beyond_limits
 from synovia.diagnosis import reasons_as_json as as_json
 from synovia.errors import InputError
-from synovia.model import Joint, Kind
+from synovia.model import Joint, Kind, change
 from trees import random_tree
 
 compiled = pytest.mark.compiled  # whole bodies take interpreted kernels many seconds
@@ -459,3 +459,31 @@ def test_the_rest_goal_has_the_last_say_whatever_its_weight():
     assert all(solution.reached for solution in found)
     for other in found[1:]:
         np.testing.assert_allclose(other.q, found[0].q, atol=1e-4)
+
+
+@compiled
+def test_near_targets_get_near_poses_from_straight_legs_though_the_first_attempt_misses():
+    body = sy.bundled("humanoid")
+    rest, ends = body.rest_pose(), ("left_foot", "right_foot", "left_hand", "right_hand")
+    ik = sy.IK(body, [sy.PoseGoal(end) for end in ends], sy.FullBody())
+    restarted, near = 0, 0
+    for seed in range(250):
+        rng = np.random.default_rng(seed)
+        share = rng.uniform(0.03, 0.1)  # of the way to a random pose, so that knees bend the way they can
+        other = body.random_pose(seed).q.copy()
+        other[:7] = rest.q[:7]
+        known = sy.Pose(body, change.blend(body, rest.q, other, share))
+        solution = ik.solve({end: known.transform(end) for end in ends}, rest)
+        assert solution.reached
+        if solution.attempt > 0:
+            restarted += 1
+            near += farthest(body, rest.q, solution.q) <= 2 * farthest(body, rest.q, known.q)
+    assert restarted >= 4  # else the law is not tested
+    assert near >= 0.75 * restarted
+
+
+def farthest(body, a, b):
+    """Return the largest angle by which a joint turns between two poses."""
+    moved, at = change.change_between(body, a, b), change.turns(body)
+    rotations = 2.0 * np.arctan2(np.linalg.norm(moved[at[:, :3]], axis=1), np.abs(moved[at[:, 3]]))
+    return max(np.abs(np.delete(moved, at.ravel())).max(), rotations.max())

@@ -468,8 +468,67 @@ def test_keys_are_dragged_on_their_sheet(arm: Visit, tmp_path: Path) -> None:
         arm.tab.mouse.click(box["x"] + 0.25 * box["width"], middle[1])
         arm.wait(lambda: session.animation.play.frame == 15, "a click does not go to the frame")
         arm.open("Export")
-        (layer,) = sy.read_layers(arm.take("Save layer", tmp_path), session.body.given)
+        (layer,) = sy.read_layers(arm.take("Save layers", tmp_path), session.body.given)
         assert [key.frame for key in layer.keys] == [30, 45]
+    finally:
+        session.animation.set_clip(None)
+        session.state.clips = ()
+        arm.open("Targets")
+    assert arm.mistakes == []
+
+
+def test_layers_are_moved_stretched_faded_and_muted_on_their_time_line(arm: Visit) -> None:
+    session = arm.session
+    session.animation.new_clip(2.0)
+    hand = session.goals.editors[0]
+    try:
+        arm.open("Animation")
+        session.layers.add_target(hand.key)
+        session.layers.change(0, frames=(20, 30), blend=10)
+        bar = arm.tab.locator(".synovia-line span").first
+        bar.wait_for()
+        arm.wait(lambda: bar.get_attribute("data-first") == "20", "the time line does not show the layer")
+        layer = lambda: session.layers.all[0]  # noqa: E731
+
+        def pull(begin: float, end: float, aside: float) -> None:
+            bar.scroll_into_view_if_needed()
+            box, mouse = bar.bounding_box(), arm.tab.mouse
+            y = box["y"] + 0.5 * box["height"]
+            mouse.move(box["x"] + begin * box["width"] / 60.0 + aside, y)
+            mouse.down()
+            mouse.move(box["x"] + end * box["width"] / 60.0 + aside, y, steps=5)
+            mouse.up()
+
+        for begin, end, aside, what in (  # aside: pixels
+            (25.0, 30.0, 0.0, (25, 35, 10)),  # the bar
+            (35.0, 45.0, 6.0, (25, 45, 10)),  # its end
+            (21.0, 23.0, 0.0, (25, 45, 8)),  # its fade
+        ):
+            pull(begin, end, aside)
+            arm.wait(lambda what=what: (*layer().frames, layer().blend) == what, f"the layer is not at {what}")
+            arm.wait(
+                lambda what=what: (
+                    [bar.get_attribute(f"data-{name}") for name in ("first", "last", "blend")]
+                    == [str(number) for number in what]
+                ),
+                "the time line does not show it",
+            )
+        arm.tab.locator(".synovia-line button").first.click()
+        arm.wait(lambda: layer().muted, "the layer is not muted")
+        arm.tab.locator(".synovia-line .muted").wait_for()
+        bar.scroll_into_view_if_needed()
+        box = bar.bounding_box()
+        arm.tab.mouse.click(box["x"] + 5.0 / 60.0 * box["width"], box["y"] + 0.5 * box["height"])
+        arm.wait(lambda: session.animation.play.frame == 5, "a click beside the bar does not go to the frame")
+        arm.page.select_joint(arm.session.body.given.index("joint3"))
+        arm.tab.get_by_label("Curves", exact=True).check()
+        curves = arm.tab.locator(".synovia-curves svg")
+        curves.wait_for()
+        curves.scroll_into_view_if_needed()
+        box = curves.bounding_box()
+        curves.click(position={"x": 0.5 * box["width"], "y": 10})
+        arm.wait(lambda: session.animation.play.frame == 30, "a click on the curves does not go to the frame")
+        arm.tab.get_by_label("Curves", exact=True).uncheck()
     finally:
         session.animation.set_clip(None)
         session.state.clips = ()

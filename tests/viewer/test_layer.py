@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from cli_runs import run
 from panels import make_page, settled
 from synovia.draw.theme import THEMES
+from synovia.model.change import change_between, no_change
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session
 from synovia.viewer.page.saving import Files, motion_file
+from synovia.viewer.panel.curves import curves_html
 from synovia.viewer.scene.bodies import build
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Onion
@@ -30,6 +33,18 @@ def session():
     one.animation.set_clip(0)
     one.history.mark_first()
     return one
+
+
+def change_at(session, seconds):
+    """What the keys change at a time, (nq,)."""
+    below, shown = session.state.clip_values(seconds), session.animation.start(seconds).q
+    return change_between(session.body.skeleton, below, shown)
+
+
+def save(clip, folder):
+    """Write a clip without loss; the path."""
+    sy.save_motion(clip, folder / "clip.npz", force=True)
+    return folder / "clip.npz"
 
 
 def _keyed(session, frame=20):
@@ -97,15 +112,15 @@ def test_a_key_changes_its_surroundings_and_nothing_else(session):
 def test_between_two_keys_the_layer_goes_from_one_to_the_other(session):
     _keyed(session, 10)
     _keyed(session, 20)
-    layer = session.animation.play.change
     for key, time in zip(session.animation.play.keys, (1.0, 2.0), strict=True):
-        change = layer(session.body.skeleton, time)
+        change = change_at(session, time)
         assert len(key.values) > 10
         for joint, value in key.values.items():
             np.testing.assert_allclose(change[session.body.skeleton.q_slice(joint)], value, atol=1e-12)
-    assert layer(session.body.skeleton, 0.4) is None
-    assert layer(session.body.skeleton, 2.6) is None
-    steps = [layer(session.body.skeleton, time) for time in np.linspace(0.501, 2.499, 201)]
+    moves = no_change(session.body.skeleton) == 0.0
+    assert not change_at(session, 0.4)[moves].any()
+    assert not change_at(session, 2.6)[moves].any()
+    steps = [change_at(session, time) for time in np.linspace(0.501, 2.499, 201)]
     assert np.abs(np.diff(steps, axis=0)).max() < 0.05  # no jump
 
 
@@ -139,20 +154,215 @@ def test_the_layer_of_the_page_is_that_of_sy_edit(session, tmp_path, monkeypatch
     np.testing.assert_allclose(edited.motion.positions(), played.positions(), atol=2e-3)
     again = Session(clip.skeleton, [clip], mode="free")
     with pytest.raises(sy.InputError, match="no clip is chosen"):
-        again.animation.set_layer(layers[0])
+        again.layers.open(layers)
     again.animation.set_clip(0)
     _, at, step = make_page(again, monkeypatch)
     at["Open a file"].type(SimpleNamespace(name="edit.toml", content=path.read_bytes()))
     step()
     assert [key.frame for key in again.animation.play.keys] == [12, 20]
     assert Files(again.state).layer_file() == path.read_bytes()
-    raised = sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, frames=(3, 9))
-    with pytest.raises(sy.InputError, match="keys that are changes"):
-        again.animation.set_layer(raised)
     again.history.undo()
     assert again.animation.play.keys == ()
     with pytest.raises(sy.UnsupportedError, match="no pose is keyed"):
         Files(again.state).layer_file()
+
+
+def _shown(session):
+    """Joint values of the clip with layers and keys at each frame, as the page shows them."""
+    session.animation.set_play(playing=False)
+    count = len(session.animation.play.motion)
+    return np.array([session.animation.start(frame / FPS).q for frame in range(count)])
+
+
+def _moved_hand(session, frame, way, label="left_hand"):
+    """Drag a hand at a frame; its editor."""
+    session.animation.set_play(time=frame / FPS, playing=False)
+    settled(session)
+    hand = next(editor for editor in session.goals.editors if editor.label == label)
+    session.goals.move(hand.key, hand.position + np.array(way))
+    settled(session)
+    return hand
+
+
+def test_layers_made_on_the_page_give_the_clip_that_their_file_gives(session, tmp_path):
+    clip, path = session.animation.clips[0], tmp_path / "edit.toml"
+    hand = _moved_hand(session, 12, (-0.1, 0.3, 0.1))
+    session.layers.add_target(hand.key)
+    assert hand.follows
+    session.layers.change(0, frames=(10, 18), blend=4)
+    _moved_hand(session, 25, (0.1, 0.2, 0.2), "right_hand")
+    session.layers.add_key()
+    session.layers.change(1, frames=(24, 30))
+    _keyed(session, 33)
+    path.write_bytes(Files(session.state).layer_file())
+    layers = sy.read_layers(path, clip.skeleton)
+    assert [layer.name for layer in layers] == ["left_hand", "pose at 25", "keys"]
+    edited = sy.edit(clip, layers)
+    np.testing.assert_allclose(edited.motion.q, _shown(session), atol=1e-12)
+    code = run("edit", save(clip, tmp_path), "--layers", path, "-o", tmp_path / "edited.npz")
+    assert code.code in (0, 1)
+    np.testing.assert_allclose(sy.load_motion(tmp_path / "edited.npz").q, _shown(session), atol=1e-12)
+    again = Session(clip.skeleton, [clip], mode="free")
+    again.animation.set_clip(0)
+    again.layers.open(layers)
+    np.testing.assert_array_equal(_shown(again), _shown(session))
+    assert Files(again.state).layer_file() == path.read_bytes()
+
+
+def test_a_layer_of_the_target_holds_it_and_keeps_the_rest(session):
+    clip = session.animation.clips[0]
+    hand = _moved_hand(session, 20, (-0.25, 0.1, 0.1))
+    place = hand.position.copy()
+    session.layers.add_target(hand.key)
+    session.layers.change(0, frames=(18, 22), blend=3)
+    q, row = _shown(session), clip.skeleton.index("left_hand")
+    np.testing.assert_allclose(
+        [sy.Pose(clip.skeleton, values).positions[row] for values in q[18:23]], np.tile(place, (5, 1)), atol=1e-3
+    )
+    np.testing.assert_array_equal(q[:16], clip.q[:16])
+    np.testing.assert_array_equal(q[25:], clip.q[25:])
+    assert session.layers.edited.changes[0].joint == "left_hand"
+
+
+def test_a_layer_of_a_key_is_the_key_until_it_is_stretched(session):
+    place = _keyed(session, 20)
+    before = _shown(session)
+    layer = session.layers.add_key()
+    assert session.animation.play.keys == ()
+    np.testing.assert_allclose(_shown(session), before, atol=1e-5)
+    assert layer.frames == (20, 20)
+    session.layers.change(0, frames=(20, 26))
+    moved = [sy.Pose(session.body.skeleton, q).position("left_hand") for q in _shown(session)[20:27]]
+    for k, one in enumerate(moved):
+        np.testing.assert_allclose(one - place, (0.0, 0.0, 0.05 * k), atol=1e-3)  # the body glides on
+
+
+def test_a_layer_of_one_limb_leaves_the_other_keys(session):
+    _keyed(session, 20)
+    hand = next(editor for editor in session.goals.editors if editor.label == "left_hand")
+    before = _shown(session)
+    layer = session.layers.add_key(session.goals.part_of(hand.key))
+    rows = {session.body.skeleton.index(joint) for joint in layer.keys[0].values}
+    assert rows <= session.goals.part_of(hand.key)
+    assert [key.frame for key in session.animation.play.keys] == [20]
+    np.testing.assert_allclose(_shown(session), before, atol=1e-5)
+
+
+def test_layers_are_muted_moved_removed_and_undone(session):
+    clip = session.animation.clips[0]
+    hand = _moved_hand(session, 10, (-0.1, 0.3, 0.0))
+    session.layers.add_target(hand.key)
+    first = _shown(session)
+    session.layers.change(0, muted=True)
+    np.testing.assert_array_equal(_shown(session), clip.q)
+    assert session.layers.edited is None
+    session.layers.change(0, muted=False)
+    np.testing.assert_array_equal(_shown(session), first)
+    session.layers.change(0, frames=(20, 24), blend=0)
+    assert np.flatnonzero((_shown(session) != clip.q).any(axis=1)).tolist() == list(range(20, 25))
+    session.layers.remove(0)
+    np.testing.assert_array_equal(_shown(session), clip.q)
+    session.history.undo()
+    session.history.undo()
+    np.testing.assert_array_equal(_shown(session), first)
+    for frames in ((30, 20), (0, 99), (-1, 3)):
+        with pytest.raises(sy.InputError, match="frames"):
+            session.layers.change(0, frames=frames)
+    with pytest.raises(sy.InputError, match="no such layer"):
+        session.layers.remove(7)
+    np.testing.assert_array_equal(_shown(session), first)
+
+
+def test_keys_go_with_a_layer_that_is_moved_and_stay_within_one_that_is_cut(session):
+    turn = np.array([0.0, 0.0, np.sin(0.2), np.cos(0.2)])
+    layer = sy.Layer(pose={10: {"left_upper_arm": turn}, 20: {"left_upper_arm": turn}}, frames=(8, 22), relative=True)
+    session.layers.open([layer, layer])
+    session.layers.change(0, frames=(11, 25))
+    session.layers.change(1, frames=(8, 15))
+    assert [[key.frame for key in one.keys] for one in session.layers.all] == [[13, 23], [10, 15]]
+
+
+def test_a_pose_that_is_the_clips_makes_no_layer(session):
+    session.animation.set_play(time=1.0, playing=False)
+    settled(session)
+    with pytest.raises(sy.InputError, match="the pose is that of the clip"):
+        session.layers.add_key()
+    assert session.layers.all == ()
+
+
+def test_a_layer_that_misses_says_so_and_layers_with_goals_open(session, monkeypatch):
+    _, at, step = make_page(session, monkeypatch)
+    far = sy.Layer({"left_hand": (9.0, 1.0, 0.0)}, frames=(10, 12), name="far")
+    session.layers.open([far])
+    step()
+    assert session.layers.findings(0)[0].cause == "missed"
+    assert at["Held frames"].value == "10, 12"
+    at["Held frames"].type("20, 25")
+    at["Fade"].type("3")
+    assert (session.layers.all[0].frames, session.layers.all[0].blend) == ((20, 25), 3)
+    step()
+    at["Mute"].type(True)
+    assert session.layers.all[0].muted
+    at["Remove the layer"].type(None)
+    assert session.layers.all == ()
+
+
+def test_bars_are_dragged_on_the_time_line(session, monkeypatch):
+    page, at, step = make_page(session, monkeypatch)
+    hand = _moved_hand(session, 10, (-0.1, 0.3, 0.0))
+    page.select(hand.key)
+    at["Layer of this target"].type(None)
+    step()
+    assert "left_hand" in page.message.text
+    line = at["Layer of the time line"]
+    line.type("1 0 12 20 4 1")
+    assert (session.layers.all[0].frames, session.layers.all[0].blend) == ((12, 20), 4)
+    line.type("2 0 12 20 4 2")
+    assert session.layers.all[0].muted
+    line.type("0 0 30 30 0 3")
+    assert session.animation.play.frame == 30
+    for text in ("", "1 0 12", "1 7 12 20 4 4", "9 0 1 2 3 4"):
+        line.type(text)
+    line.type("1 0 20 12 4 5")
+    assert "frames of the layer" in page.message.text
+    assert session.layers.all[0].frames == (12, 20)
+
+
+def test_curves_have_the_values_of_the_joint_and_its_limits(session, monkeypatch):
+    page, at, step = make_page(session, monkeypatch)
+    _keyed(session, 20)
+    elbow = session.body.given.index("left_lower_arm")
+    curves = session.animation.curves(elbow)
+    row = session.body.skeleton.q_slice("left_lower_arm")
+    (curve,) = curves.curves
+    np.testing.assert_allclose(curve.values, np.degrees(_shown(session)[:, row][:, 0]), atol=1e-9)
+    np.testing.assert_allclose(curve.clip, np.degrees(session.animation.clips[0].q[:, row][:, 0]), atol=1e-9)
+    assert (curve.low, curve.high) == pytest.approx(np.degrees(session.body.given.value_range(elbow)))
+    shoulder = session.animation.curves(session.body.given.index("left_upper_arm"))
+    assert [one.name for one in shoulder.curves] == ["swing x", "swing y", "twist"]
+    assert all(one.low <= one.values.min() and one.values.max() <= one.high for one in shoulder.curves)
+    page.select_joint(elbow)
+    at["Curves"].type(True)
+    step()
+    at["Frame of the curves"].type("7 1")
+    assert session.animation.play.frame == 7
+    text = curves_html("elbow", curves, 40, "")
+    assert text.count("<polyline") == 2  # with and without the key
+    assert "stroke-dasharray" in text
+    assert "limits" in text
+
+
+def test_the_ghost_of_the_original_is_where_the_clip_is(session, monkeypatch):
+    page, at, _ = make_page(session, monkeypatch)
+    _keyed(session, 20)
+    session.animation.set_play(time=2.0, playing=False)
+    np.testing.assert_array_equal(session.animation.original().q, session.animation.clips[0].q[20])
+    assert (
+        np.abs(settled(session).pose.position("left_hand") - session.animation.original().position("left_hand")).max()
+        > 0.1
+    )
+    at["Original"].type(True)
+    assert page.scene.original.shown
 
 
 def test_keys_are_undone_deleted_and_replaced(session):
@@ -259,7 +469,7 @@ def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
     settled(session)
     session.body.set_joint(foot, (0.5,))
     _keyed(session, 20)
-    whole = session.animation.play.change(session.body.skeleton, 2.0)
+    whole = change_at(session, 2.0)
     part = session.goals.part_of(hand.key)
     rows = {session.body.skeleton.joint_names[row] for row in part}
     assert {"left_upper_arm", "left_lower_arm", "left_hand"} <= rows
@@ -273,7 +483,7 @@ def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
     step()
     assert [key.frame for key in session.animation.play.keys] == [20, 35]
     arm, leg = (session.body.skeleton.q_slice(name) for name in ("left_upper_arm", "left_lower_leg"))
-    before, after = (session.animation.play.change(session.body.skeleton, time) for time in (2.0, 3.5))
+    before, after = (change_at(session, time) for time in (2.0, 3.5))
     np.testing.assert_allclose(after[arm], whole[arm], atol=1e-12)
     np.testing.assert_allclose(before[arm], (0.0, 0.0, 0.0, 1.0), atol=1e-12)
     np.testing.assert_allclose(before[leg], whole[leg], atol=1e-12)
@@ -281,12 +491,12 @@ def test_keys_of_one_limb_move_by_themselves(session, monkeypatch):
     session.animation.set_play(time=2.0)
     at.pop("Frame 35").type("Copy")  # joins the key that is there
     step()
-    np.testing.assert_allclose(session.animation.play.change(session.body.skeleton, 2.0), whole, atol=1e-12)
+    np.testing.assert_allclose(change_at(session, 2.0), whole, atol=1e-12)
     at["Frame 35"].type("Delete")
     assert [key.frame for key in session.animation.play.keys] == [20]
     for _ in range(3):
         session.history.undo()
-    np.testing.assert_allclose(session.animation.play.change(session.body.skeleton, 2.0), whole, atol=1e-12)
+    np.testing.assert_allclose(change_at(session, 2.0), whole, atol=1e-12)
     with pytest.raises(sy.InputError, match="no key"):
         session.animation.move_key(35, 10, part=part)
 

@@ -14,7 +14,7 @@ from synovia.draw.arcs import limit_arcs, range_lines
 from synovia.files.poses import load_pose
 from synovia.ik.solution import GoalError
 from synovia.model.change import blend
-from synovia.viewer.editing.clip import sample
+from synovia.viewer.editing.clip.play import sample
 from synovia.viewer.editing.editor import kinds
 from synovia.viewer.editing.engine import Engine, Frame, miss_text
 from synovia.viewer.editing.first_goals import add_goals, first_goals
@@ -819,7 +819,7 @@ def test_the_parts_of_a_session_refer_to_each_other_in_one_direction() -> None:
         for name, part in parts.items()
         if name != "state"
     }
-    assert set(below) == {"history", "body", "goals", "animation", "poses", "solving", "hand"}
+    assert set(below) == {"history", "body", "goals", "animation", "layers", "poses", "solving", "hand"}
     assert not any(
         session is value for part in parts.values() if hasattr(part, "__dict__") for value in vars(part).values()
     )

@@ -1,12 +1,13 @@
 """Clips: joint values from points over time, feet that do not slide, and calibration frames at the ends."""
 
-from synovia.clips.editing import Edited, EditFinding, edit
+from synovia.clips.editing import EditChange, Edited, EditFinding, edit
 from synovia.clips.ends import Ends, find_ends, find_shared_ends
 from synovia.clips.fit import Fitted, fit_positions
 from synovia.clips.footlock import FootLocked, foot_lock
 from synovia.clips.keypoints import fit_keypoints
 
 __all__ = [
+    "EditChange",
     "EditFinding",
     "Edited",
     "Ends",

@@ -14,12 +14,13 @@ References:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.bodies.masses import with_body_masses
 from synovia.clips.flights import GRAVITY, Flight, find_flights
 from synovia.clips.landmarks import SIDES
 from synovia.clips.measured import roles_of, upward
@@ -52,8 +53,10 @@ ADAPTED: Final = 4  # times that heights and their accelerations are found from 
 UNSTEADY: Final = 0.3  # metres per second; feet that are faster do not stand
 STEADY: Final = 0.05  # seconds over which that speed is averaged
 TOLD: Final = 0.05  # share of frames without a standing foot that is told
+WANDERS: Final = 0.1  # metres by which flights may lead the path astray before it is told
+FAR: Final = 0.1  # the same, as a share of the path's extent
+BESIDE: Final = 0.1  # seconds before and after a flight that show its speed
 HARD: Final = 0.6  # metres per second by which a flight's speeds may be off before it is told
-BONE: Final = 0.45  # place of the centre of mass on a bone, for bodies without masses
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,11 +67,16 @@ class Travel:
         path: Positions of the middle of the hips, (T, 3), length units; the floor has height 0.
         flights: The times without contact.
         adrift: When no foot stands still though the body is not in flight, (T - 1,) from each frame to the next.
+        wander: How far the way over the ground may be off because of the flights, metres: the speed in each follows
+            from the feet at take-off and landing, which may not agree.
+        metre: Length units in a metre of the person.
     """
 
     path: Array
     flights: Sequence[Flight]
     adrift: Bools
+    wander: float = 0.0
+    metre: float = 1.0
 
     def notes(self) -> list[str]:
         """Return sentences about how the path was found, and where it is not known."""
@@ -84,6 +92,11 @@ class Travel:
                 f"uncertain path: in {counted(len(hard), 'flight')} of {len(self.flights)}, the legs do not have the"
                 " speed that gravity needs at take-off or landing, so height and way are a guess"
             )
+        if self.wander > max(WANDERS, FAR * self._range):
+            told.append(
+                f"uncertain path: in {counted(len(self.flights), 'flight')}, the feet show the speed over the ground at"
+                f" take-off and landing only roughly, so the way may be off by {self.wander:.2f} m"
+            )
         share = float(self.adrift.mean()) if len(self.adrift) else 0.0
         if share > TOLD:
             frames = np.flatnonzero(self.adrift).tolist()
@@ -92,6 +105,11 @@ class Travel:
                 f" guess: {frames_text(frames)}"
             )
         return told
+
+    @property
+    def _range(self) -> float:
+        """The extent of the path, metres."""
+        return float(np.ptp(self.path, axis=0).max(initial=0.0)) / self.metre
 
 
 def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Travel:
@@ -134,7 +152,8 @@ def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Tra
     path = ahead - level + level[:1] + np.outer(hips, up)
     for flight in flights:  # a foot is neither still nor in the air for a frame
         flying[max(flight.first - 1, 0) : flight.end + 1] = True
-    return Travel(metre * path, flights, _adrift(ways, velocity, low, fps) & ~flying)
+    adrift = _adrift(ways, velocity, low, fps) & ~flying
+    return Travel(metre * path, flights, adrift, _wander(ways, near, flights, fps), metre)
 
 
 def middle_of_hips(body: Skeleton, q: Array) -> Array:
@@ -149,7 +168,7 @@ def _relative(body: Skeleton, q: Array, up: Array) -> tuple[Array, Array]:
     frames = Motion(body, q, 1.0).frames()
     turns, places = frames[..., :9].reshape(*frames.shape[:2], 3, 3), frames[..., 9:]
     hips = 0.5 * (places[:, rows["left_upper_leg"]] + places[:, rows["right_upper_leg"]])
-    weighed = _with_masses(body)
+    weighed = body if any(joint.mass > 0.0 for joint in body.joints) else with_body_masses(body)
     masses = np.array([joint.mass for joint in weighed.joints])
     centres = places + np.einsum("tnij,nj->tni", turns, np.array([joint.com for joint in weighed.joints]))
     soles = [places[:, row] + turns[:, row] @ offset for row, offset in _soles(body, up)]
@@ -194,22 +213,6 @@ def _settled(stands: Array, soles: Array) -> Array:
     hips = (stands - soles).max(1)
     settled = np.percentile(hips[:, None] + soles, STANDS, axis=0)
     return settled - settled.min()
-
-
-def _with_masses(body: Skeleton) -> Skeleton:
-    """Return a body with masses: its own, or else those of the bundled person by role, in the middle of the bones."""
-    if any(joint.mass > 0.0 for joint in body.joints):
-        return body
-    from synovia.io.bundled import bundled
-
-    person = bundled("humanoid")
-    mass = {row: person.joints[person.role_rows[role]].mass for role, row in body.role_rows.items()
-            if role in person.role_rows}  # fmt: skip
-    joints = list(body.joints)
-    for row, value in mass.items():
-        ends = [body.joints[child].rest[:3, 3] for child in body.children[row]]
-        joints[row] = replace(joints[row], mass=value, com=BONE * np.mean(ends, axis=0) if ends else np.zeros(3))
-    return body.with_joints(joints)
 
 
 def _velocities(ways: Array, weights: Array, flying: Bools, fps: float) -> Array:
@@ -276,6 +279,32 @@ def _noise(values: Array) -> float:
     """Return the standard deviation of the noise of values (T,): from their fourth differences, which motion lacks."""
     bends = np.abs(np.diff(values, 4))
     return float(1.4826 * np.median(bends) / np.sqrt(70.0)) if len(bends) else 0.0
+
+
+def _wander(ways: Array, weights: Array, flights: Sequence[Flight], fps: float) -> float:
+    """Return how far flights may lead the path astray, metres.
+
+    The error of a flight's way is about its time, multiplied by the standard deviation of the velocities that the
+    points of the soles show beside it. The errors of the flights are independent.
+
+    Args:
+        ways: As in ``_velocities``.
+        weights: How likely points are on the floor, (T - 1, K).
+        flights: The flights.
+        fps: Frames per second.
+    """
+    beside = max(1, round(BESIDE * fps))
+    total = 0.0
+    for flight in flights:
+        first, end = range(max(flight.first - beside, 0), flight.first), range(flight.end, flight.end + beside)
+        rows = [t for t in (*first, *end) if t < len(ways)]
+        if not rows:
+            continue
+        own = weights[rows][..., None] + 1e-9
+        mean = np.sum(own * ways[rows], axis=(0, 1)) / own.sum()
+        variance = np.sum(own * (ways[rows] - mean) ** 2) / own.sum()
+        total += float(variance) * ((flight.end - flight.first) / fps) ** 2
+    return float(np.sqrt(total))
 
 
 def _adrift(ways: Array, velocity: Array, low: Array, fps: float) -> Bools:

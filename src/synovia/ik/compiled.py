@@ -22,6 +22,7 @@ from synovia.kernels.layout import (
     ATTEMPTS,
     BLOCK,
     BLOCK_Q,
+    BRANCHES,
     COLD,
     COST,
     IS_ANGLE,
@@ -43,6 +44,7 @@ from synovia.model.tables import Ints, writable
 from synovia.problem import Bends, find_bends, pack, reduce, table_of
 from synovia.problem.bends import BENT, SIZES
 from synovia.solver import Solver, SolverName, as_solver
+from synovia.solver.base import Kernel
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
@@ -51,6 +53,7 @@ _BETTER: Final = 0.01  # more of a limb's bend to its side, for another answer
 _NO_WORSE: Final = 1.001  # factor of the cost of a miss that may bend to its side instead
 _TOLERANCE: Final = (1e-4, 1e-3)  # of the reach, and radians
 _ROUNDING: Final = 1e-9  # radians or length units, of a start that a solve with a largest move has returned
+_MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if table.name == "candidates")  # of one number
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
 
@@ -367,6 +370,24 @@ class CompiledProblem(ChecksArguments):
         if self.solver.bounds_motion:  # a start that is bent would be a motion
             return None
         return find_bends(self.skeleton, self.reduced, self.goals, self.goal_joints)
+
+    @cached_property
+    def branch_call(self) -> tuple[Kernel, tuple[int, int]]:
+        """The kernel that lists branches, loaded, and the shape of the table that it fills.
+
+        The table has one more row than there can be candidates.
+
+        Raises:
+            UnsupportedError: If the solver lists no branches.
+        """
+        from synovia.kernels.compiler.jit import ready
+
+        kernel = self.solver.branch_kernel(self.reduced)
+        numbers = sum(1 if block == SCALAR else 4 for block in self.reduced.variables[:, BLOCK].tolist())
+        shape = _MOST_CANDIDATES // numbers + 1, self.row_shape[1]
+        workspace = self.new_workspace()
+        like = self.ints, self.floats, workspace.table, self.rest, np.empty(shape), workspace.scratch, COLD, 0
+        return ready(kernel, *like), shape
 
     @cached_property
     def one_attempt(self) -> Ints:

@@ -341,7 +341,11 @@ class Solutions:
     """
 
     def __init__(
-        self, ik: CompiledProblem, rows: Array, starts: Array, refusal: Callable[[int], SynoviaError] | None = None
+        self,
+        ik: CompiledProblem,
+        rows: Array,
+        starts: Array | Pose,
+        refusal: Callable[[int], SynoviaError] | None = None,
     ) -> None:
         """Store the kernel's table of results, the start of each problem (or one for all), and errors of skipped rows.
 
@@ -354,7 +358,8 @@ class Solutions:
 
     def _start(self, b: int) -> Pose:
         """Return the start of problem b."""
-        return Pose.trusted(self.ik.skeleton, self._starts[min(b, len(self._starts) - 1)])
+        starts = self._starts
+        return starts if isinstance(starts, Pose) else Pose.trusted(self.ik.skeleton, starts[min(b, len(starts) - 1)])
 
     def __len__(self) -> int:
         """Return the number of problems."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, Self, overload
 
@@ -417,7 +417,14 @@ class Motion:
         out = self._held(mirror.applied(self._q), stretch, both)
         return out if self.stretch is None or mirror.is_exact_for(self.stretch) else out.noted([_OBLIQUE])
 
-    def looped(self, blend: int | None = None, *, cut: bool = True, lock_feet: bool = False) -> Motion:
+    def looped(
+        self,
+        blend: int | None = None,
+        *,
+        cut: bool = True,
+        lock_feet: bool = False,
+        progress: Callable[[float], object] | None = None,
+    ) -> Motion:
         """Return the clip as a loop: its last frame goes over into its first one.
 
         What is missing between the end and the beginning, of pose and of velocity, is shared by both and fades out over
@@ -431,6 +438,7 @@ class Motion:
                 whole strides. At least half of the clip stays. Bodies without feet are not cut. ``notes`` of the result
                 say what is kept, and where no frame fits.
             lock_feet: Whether ``foot_lock`` then holds the planted feet, across the seam too.
+            progress: Called with the share of this work that is done.
 
         Raises:
             InputError: If the clip has fewer than 4 frames, or ``blend`` is out of range.
@@ -458,7 +466,7 @@ class Motion:
         once = path[-1] @ inverse(path[-2]) @ path[-1] @ inverse(path[0])  # from one round to the next
         around = [ground.carried(out.q, inverse(once)), out.q, ground.carried(out.q, once)]
         three = None if out.stretch is None else np.concatenate([out.stretch] * 3)
-        long = with_planted_feet(self._with(np.concatenate(around), three))
+        long = with_planted_feet(self._with(np.concatenate(around), three), progress)
         again = looped(self.skeleton, long.q[count : 2 * count], self.fps, size)  # the two rounds beside it may differ
         return Motion._held(out, again, out.stretch).noted(long.notes)
 

@@ -21,11 +21,13 @@ from synovia.kernels.layout import (
     TURN,
 )
 from synovia.model.geometry import Array, Bools
-from synovia.model.tables import writable
 from synovia.problem import table_of
+from synovia.servo.limits import Axes
 from synovia.solver import FullBody
 
-_STEPS: Final = 12  # of the solver: the way of a tick is short
+_STEPS: Final = 12
+_ROUNDS: Final = 8  # of variables that stop at the edge of the box
+_EDGE: Final = 1e-12  # radians, length units: rounding
 _LAST_STEP: Final = 1e-7  # radians, reaches: then the posture has converged
 
 
@@ -87,42 +89,55 @@ class Led:
 class Box:
     """The goals of a tick inside the box of its steps.
 
-    The solver bounds how far each variable goes from its start. So it starts in the middle of the box.
+    They are solved without it first. Variables that leave it stop at its edge, and the others make up for them.
 
     Args:
         ik: The problem.
         tolerance: (position in length units, angle in radians) within which goals hold.
-        table: The axes of the body, see ``kernels.layout``.
+        axes: The axes of the body.
     """
 
-    def __init__(self, ik: IK, tolerance: tuple[float, float], table: Array) -> None:
+    def __init__(self, ik: IK, tolerance: tuple[float, float], axes: Axes) -> None:
         """Build the problem."""
-        from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.tick import servo_centre
-
         self._led = Led(ik, tolerance, bounded=True)
-        problem = self._led.ik
-        own, solved = problem.skeleton.tables.variables, problem.reduced.variables
-        self._half = np.empty(len(own))
-        none = np.zeros(0)
-        kernel = ready(servo_centre, *writable(own[:0]), table[:0], none, none, none, 1.0)
-        self._centre = partial(kernel, *writable(own), table)
-        order = {int(at): k for k, at in enumerate(own[:, BLOCK_Q])}
+        self._led.params[LARGEST_MOVE] = 1.0  # the problem has largest moves: none, or zero at the edge
+        self._axes = axes
+        order = {int(at): k for k, at in enumerate(axes.skeleton.tables.variables[:, BLOCK_Q])}
+        solved = self._led.ik.reduced.variables
         self._order = np.array([order[int(at)] for at in solved[:, BLOCK_Q]], np.int64)
-        lengths = (solved[:, BLOCK] == SCALAR) & (problem.reduced.limits[:, IS_ANGLE] == 0.0)
-        self._units = np.where(lengths, 1.0 / problem.reach, 1.0)
+        lengths = (solved[:, BLOCK] == SCALAR) & (self._led.ik.reduced.limits[:, IS_ANGLE] == 0.0)
+        self._units = np.where(lengths, 1.0 / self._led.ik.reach, 1.0)
 
-    def refine(self, q: Array, wish: Array, table: Array, h: float) -> None:
+    def refine(self, q: Array, wish: Array, table: Array, low: Array, high: Array) -> None:
         """Change ``wish`` so that the goals are met as well as a tick allows, by their priorities.
 
         Args:
             q: Joint values now, (nq,).
             wish: Joint values after the tick, as the joints would go, (nq,); changed in place.
             table: Targets, (1, goals, 17).
-            h: Seconds.
+            low: How far each axis has to go from q at least, (n,).
+            high: And how far at most.
         """
-        led, centre = self._led, wish.copy()
-        self._centre(q, centre, self._half, h)
-        np.maximum(self._half[self._order] * self._units, 0.0, out=led.moves)
-        led.params[LARGEST_MOVE] = led.moves.min(initial=np.inf)
-        wish[:] = led.solve(centre, wish, table)
+        led, axes = self._led, self._axes
+        stopped = np.zeros(len(axes.firsts), bool)
+        half, middle = np.maximum(0.5 * (high - low), 0.0), 0.5 * (low + high)
+        numbers = axes.numbers
+        moves = np.full(len(axes.firsts), np.inf)
+        moves[axes.variable[numbers]] = half[numbers]
+        led.moves[:] = moves[self._order] * self._units
+        offset = np.clip(axes.way(q, wish), low, high)
+        offset[numbers] = middle[numbers]
+        out = axes.shifted(q, offset)
+        for _ in range(_ROUNDS):
+            way = axes.way(q, led.solve(out, wish, table))
+            inside = np.clip(way, low, high)
+            out = axes.shifted(q, inside)
+            beyond = np.maximum.reduceat(np.abs(way - inside), axes.firsts) > _EDGE
+            beyond[axes.variable[numbers]] = False
+            if not (beyond & ~stopped).any():
+                break
+            stopped |= beyond
+            led.moves[stopped[self._order]] = 0.0
+            inside[numbers] = middle[numbers]
+            out = axes.shifted(q, inside)
+        wish[:] = out

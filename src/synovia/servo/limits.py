@@ -67,7 +67,7 @@ class Axes:
         firsts = self.firsts
         numbers = t.variables[:, BLOCK] == SCALAR
         at_q = t.variables[:, BLOCK_Q].astype(np.int64)
-        self._numbers, self._number_q = firsts[numbers], at_q[numbers]
+        self.numbers, self._number_q = firsts[numbers], at_q[numbers]
         self._turns, self._turn_q = firsts[~numbers, None] + np.arange(3), at_q[~numbers, None] + np.arange(4)
         part = np.arange(len(self.joints)) - firsts[self.variable]
         column = t.variables[self.variable, BLOCK_COLUMN] + part
@@ -157,7 +157,7 @@ class Axes:
     def way(self, q: Array, to: Array) -> Array:
         """Return how far each axis goes from joint values q to others, radians or length units, (n,)."""
         out = np.empty(len(self.joints))
-        out[self._numbers] = to[self._number_q] - q[self._number_q]
+        out[self.numbers] = to[self._number_q] - q[self._number_q]
         if len(self._turns):
             out[self._turns] = rotation_between(q[self._turn_q], to[self._turn_q])
         return out

@@ -64,6 +64,10 @@ class Path:
         kernels: Returns the kernels of a tick and of a reset for other variables.
         way: Returns how far each axis goes from one pose to another.
         tools: Limits of the speed of end effectors, or None.
+
+    Attributes:
+        place: Joint values to which the body is led, (nq,).
+        targets: The targets there, (1, goals, 17).
     """
 
     def __init__(
@@ -95,7 +99,7 @@ class Path:
         self._axis[0, [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]] = 1.0, 1.0, np.inf
         self._begin(np.zeros(1), h)
         self.pace = Pace(self._joints)
-        self.place = q.copy()
+        self.place, self.targets = q.copy(), table
         self.row: Array | None = None
 
     def extend(self, table: Array) -> None:
@@ -123,7 +127,7 @@ class Path:
         return float(self._axis[0, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum())
 
     @property
-    def targets(self) -> Array:
+    def last(self) -> Array:
         """The last targets of the path, (1, goals, 17)."""
         return self._waypoints[-1][1]
 
@@ -160,7 +164,8 @@ class Path:
         while len(self._waypoints) > 1 and self._waypoints[1][0] <= out[0]:
             self._waypoints.popleft()
         if moved or self.row is None:
-            self.row, self.place = self._solve(self.at(float(out[0])), self.place)
+            self.targets = self.at(float(out[0]))
+            self.row, self.place = self._solve(self.targets, self.place)
         return self.place
 
     @property

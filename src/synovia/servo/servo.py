@@ -14,50 +14,34 @@ from synovia.arguments import ChecksArguments, check_kind
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import Goal
-from synovia.ik import Status
 from synovia.ik.compiled import Start
-from synovia.ik.interrupts import clear, new_scratch, set_deadline
 from synovia.ik.targets import Target, Targets
 from synovia.kernels.layout import (
     ADVANCE,
-    ATTEMPTS,
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
-    BLOCK,
-    BLOCK_Q,
-    COLD,
-    IS_ANGLE,
-    LEADER,
-    LOWER,
-    MAX_STEPS,
-    MISSED,
     PROPOSE,
     REASON,
-    SCALAR,
-    SEED,
-    STATUS,
     STOP,
-    TOLERANCE,
-    TOLERANCE_ANGLE,
     TOP_ACCELERATION,
     TOP_JERK,
     TOP_SPEED,
     TRANSFORM_WIDTH,
-    UPPER,
 )
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, Bools, is_number
-from synovia.model.pose import inside_limits
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
+from synovia.servo.answers import Answers, winding
 from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro
+from synovia.servo.follow import Follow
 from synovia.servo.inputs import Inputs, seconds
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
 from synovia.servo.measured import WINDOW, Feedback
-from synovia.servo.path import Path, between
+from synovia.servo.path import Path
 from synovia.servo.probe import Probe
 from synovia.servo.tool_speed import ToolSpeed
 from synovia.servo.twist import Twist
@@ -65,14 +49,6 @@ from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
-_SEARCHES: Final = frozenset(4**k for k in range(16))  # missed ticks after which more is done to find an answer
-_BESIDE: Final = 12  # ticks of a search that begin beside the present pose, farther and farther away
-_NEAREST: Final = 0.1  # radians, length units: how far the first of them
-_WIDER: Final = 1.25  # factor from one to the next
-_FAR: Final = 1.0  # radians, length units: an answer that is farther from the last one may be on another branch
-_PRECISION: Final = 0.1  # part of the tolerance to which a tick is solved, so that slow targets are followed smoothly
-_PARTS: Final = 8  # of the way of the targets, solved one after the other
-_FEW_STEPS: Final = 20  # of a full body in a tick; the next one goes on
 _BEHIND: Final = 1e-9  # radians, length units: a body that is farther from where it is led cannot follow
 _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
 _MARGIN: Final = 10  # ticks
@@ -84,8 +60,9 @@ class Servo(ChecksArguments):
     """A body that follows live targets. Each tick keeps the limits of all joints, and so does every way on from there.
 
     A tick solves the goals from the answer of the tick before. Then each joint moves towards its answer, as fast as its
-    limits allow, and so that it can stop there. All joints arrive together. Whatever comes next, the body can always
-    stop inside the limits of its joints.
+    limits allow, and so that it can stop there. All joints arrive together. If targets move faster than a joint can
+    follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
+    the body can always stop inside the limits of its joints.
 
     Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
     the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
@@ -103,7 +80,7 @@ class Servo(ChecksArguments):
         tool_speed: Highest speed of end effectors, by joint, link or site: linear, length units/s, or a pair of it and
             the angular one, rad/s; None in a pair for no limit. ``limited`` then says "tool speed" for this name.
         root: As in ``IK``.
-        late: What a body does that cannot keep up. ``"deviate"`` goes to the targets on the fastest way of its joints.
+        late: What a body does that cannot keep up. ``"deviate"`` is as near to the targets as its joints can be.
             ``"slow"`` stays on their path: straight from target to target, and by the shortest turns.
         timeout: Seconds that a goal keeps its last target if none comes. Then it brakes and keeps the place where it
             stopped.
@@ -177,21 +154,9 @@ class Servo(ChecksArguments):
         self.axes.set_limits(velocity, acceleration, jerk)
         self._given_limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
         self._live = LiveTargets(self.ik)
-        self._scratch = new_scratch(self.ik.scratch_size)
         self.probe = Probe(self.ik)
-        t = self.skeleton.tables
-        hinges = (t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0)
-        at = t.variables[hinges & (t.limits[:, UPPER] - t.limits[:, LOWER] > 2.0 * math.pi), BLOCK_Q].astype(np.int64)
-        self._winding = at[~np.isin(at, t.followers[:, LEADER])]  # values of hinges that can turn all around
-        self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=self._winding)
-        self._floats = self.ik.floats.copy()
-        self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= (
-            _PRECISION if self.ik.solver.supports_priorities else _PRECISION**2
-        )
-        self._few, self._again = self.ik.one_attempt.copy(), self.ik.ints.copy()
-        self._again[ATTEMPTS] = min(2, int(self._again[ATTEMPTS]))  # the first, from an answer, ends at once
-        if self.ik.solver.supports_priorities:
-            self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
+        self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
+        self._answers = Answers(self.ik, self.axes, self.deadline)
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
         self._tools = None
         if tool_speed is not None:
@@ -205,8 +170,9 @@ class Servo(ChecksArguments):
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
-        several = len(self.ik.goals) > 1 and late == "deviate"
-        self._way = Way(self.ik, self.axes.table, self._kernels) if several else None
+        deviates = late == "deviate"
+        self._way = Way(self.ik, self.axes, self._kernels) if deviates and len(self.ik.goals) > 1 else None
+        self._follow = None if tool_speed is not None else Follow(self.ik, self.axes, self.probe)
         self._path = None
         if late == "slow":
             self._path = Path(self.ik, self.axes.table, self._path_kernels, self.axes.way, self._tools)
@@ -217,8 +183,7 @@ class Servo(ChecksArguments):
     def _load(self) -> None:
         """Load what ticks need, so that none of them waits for it."""
         self.step()
-        row = self._solve(self._live.table, self._q, self._few)
-        self.ik.classify(self._q[None], row[None], self._scratch, False)
+        self._answers.load(self._q, self._live.table)
 
     @property
     def problem(self) -> IK:
@@ -263,13 +228,14 @@ class Servo(ChecksArguments):
             self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = clock
         self._held, self._hold_until = "", 0.0
-        self._row: Array | None = None
-        self._misses = self._searching = 0
+        self._following = False
+        if self._follow is not None:
+            self._follow.reset()
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._inputs.reset()
         self._feedback.reset()
         self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
-        self._wanted = self._before = self._stopped()
+        self._answers.reset(self._stopped())
         if self._way is not None:
             self._way.holds = self._met()
         if self._path is not None:
@@ -325,7 +291,7 @@ class Servo(ChecksArguments):
                     self._inputs.seen(fresh, now)
                     self._lost[fresh] = False
                     self._held = ""
-            elif not self._held and self._row is None:
+            elif not self._held and self._answers.row is None:
                 self._answer(self._live.table)
         except InputError:
             self._live.refuse()
@@ -411,13 +377,12 @@ class Servo(ChecksArguments):
         if not self._held and self._path is not None:
             self._path.cut()
             live = self._live.seen > -np.inf
-            self._live.keep(live, self._path.targets[0, :, :TRANSFORM_WIDTH])
+            self._live.keep(live, self._path.last[0, :, :TRANSFORM_WIDTH])
             self._hold_until = self._time + _PATIENCE * self._path.time_to_stop() + _MARGIN / self.rate
         elif not self._held:
-            self._wanted = self._before = self._stopped()
+            self._answers.stay(self._stopped())
             live = self._live.seen > -np.inf
-            self._live.keep(live, self.probe.places(self._wanted, self._live.unanchored(live)))
-            self._row = None
+            self._live.keep(live, self.probe.places(self._answers.q, self._live.unanchored(live)))
             if self._way is not None:
                 self._hold_until = self._time + _PATIENCE * self._way.time_to_stop() + _MARGIN / self.rate
         self._held = why
@@ -445,7 +410,7 @@ class Servo(ChecksArguments):
         if self._path is not None:
             return  # the path ends at the last target
         self._live.keep(new, self.probe.places(self._stopped(), self._live.unanchored(new)))
-        self._row = None  # these targets have no answer yet
+        self._answers.row = None  # these targets have no answer yet
         self._answer(self._live.table)
 
     def check_targets(self, table: Array) -> None:
@@ -480,159 +445,117 @@ class Servo(ChecksArguments):
 
     def _answer(self, table: Array) -> None:
         """Solve the goals for these targets, from the answer before; unchanged targets keep it."""
-        if self._row is not None and np.array_equal(table, self._live.table) and not self._misses:
-            self._before = self._wanted
-            return
-        if self._path is not None:
+        same = np.array_equal(table, self._live.table)
+        if same and self._answers.settled():
+            self._answers.rest()
+        elif self._path is not None:
             if table is not self._live.table:
                 self.probe.row(self._q, table)  # refuses targets that cannot be used
             self._path.extend(table)
-            return
-        row = self._solve(table, self._wanted, self._few)
-        if row[STATUS] != Status.REACHED:
-            self._misses += 1
-            row = self._searched(table, row)
-        if row[STATUS] == Status.REACHED:
-            self._misses = self._searching = 0
-            row = self._nearer(table, row)
-        self._row = row
-        self._before, self._wanted = self._wanted, row[self.ik.places]
-
-    def _searched(self, table: Array, row: Array) -> Array:
-        """Return a better answer than a miss, a row of results, or the miss.
-
-        At first it is improved from where it is, as a straight limb needs. After some numbers of missed ticks, another
-        branch is looked for: the next ticks try one start each, so that none takes long. A jump of the answer is no
-        jump of the body.
-        """
-        if self._misses in _SEARCHES:
-            strict = self.ik.solver.supports_priorities
-            if strict:
-                self.ik.classify(self._wanted[None], row[None], self._scratch, False)
-            if row[STATUS] == Status.REACHED or self._misses == 1:
-                return row
-            other = self._solve(table, self._q, self._few, best=False)
-            self._searching = 0 if strict else int(self.ik.ints[ATTEMPTS])
-            if strict and other[STATUS] != Status.REACHED:  # few starts, with many steps each
-                other = self._solve(table, self._q, self.ik.ints)
-        elif self._searching:
-            tried = int(self.ik.ints[ATTEMPTS]) - self._searching
-            self._searching -= 1
-            if tried < _BESIDE:  # a near branch first, which is a short way
-                other = self._solve(table, self._beside(_NEAREST * _WIDER**tried), self._few, best=False)
-            else:
-                self._again[SEED] = self._misses
-                other = self._solve(table, row[self.ik.places], self._again, best=False)
         else:
-            return row
-        return other if other[STATUS] == Status.REACHED else row
-
-    def _beside(self, far: float) -> Array:
-        """Return random joint values (nq,) beside the present ones, within the limits; far in radians, length units."""
-        offset = np.random.default_rng(self._misses).normal(scale=far, size=len(self.axes.joints))
-        return inside_limits(self.skeleton, self.axes.shifted(self._q, offset)[None])[0]
-
-    def _nearer(self, table: Array, row: Array) -> Array:
-        """Return an answer on the branch of the last one, if there is a nearer one than this row of results.
-
-        A solve that begins far from its target can end on another branch. One that follows the targets there does not.
-        """
-        far = float(np.abs(self.axes.way(self._wanted, row[self.ik.places])).max(initial=0.0))
-        if far <= _FAR:
-            return row
-        place, before = self._wanted, self._live.table
-        other = row
-        for k in range(_PARTS):
-            other = self._solve(between(before, table, (k + 1) / _PARTS), place, self._few)
-            place = other[self.ik.places]
-        reaches = other[STATUS] == Status.REACHED
-        return other if reaches and np.abs(self.axes.way(self._wanted, place)).max(initial=0.0) < far else row
-
-    def _solve(self, table: Array, start: Array, ints: Ints, *, best: bool = True) -> Array:
-        """Return the row of results for these targets from a start (nq,), with these packed integers.
-
-        A miss of a full body is left as it is: the next tick goes on from there; others go to the best miss, unless
-        only an answer that reaches is of use. Joints that can turn all around are left within half a turn of the last
-        answer, if their limits allow it.
-        """
-        ik, scratch = self.ik, self._scratch
-        first = start[None]
-        out = ik.new_rows(1)
-        if self.deadline is not None:
-            set_deadline(scratch, self.deadline)
-        try:
-            call = partial(ik.call, ints, self._floats, table, first, out, scratch, COLD, 0)
-            if ik.settled(call, table, None) & MISSED and best and not ik.solver.supports_priorities:
-                ik.classify(first, out, scratch, False)
-        finally:
-            if self.deadline is not None:
-                clear(scratch)
-        self._unwind(out[0, ik.places])
-        return out[0]
-
-    def _unwind(self, q: Array) -> None:
-        """Take whole turns off joint values (nq,) that are farther than half a turn from the last answer, in place."""
-        at = self._winding
-        if len(at):
-            turns = np.round((q[at] - self._wanted[at]) / (2.0 * math.pi))
-            if turns.any():
-                low, high = self.skeleton.limits
-                near = q[at] - 2.0 * math.pi * turns
-                q[at] = np.where((near >= low[at]) & (near <= high[at]), near, q[at])
+            self._answers.take(table, self._live.table, self._q)
+            if self._follow is not None and not same:
+                self._follow.move(self._live.table, self._time)
 
     def classified(self, row: Array) -> Array:
         """Return an answer, a row of results, with the reason why it misses its goals."""
-        if row[STATUS] == Status.REACHED or not self.ik.solver.supports_priorities:
-            return row
-        out = row[None].copy()
-        self.ik.classify(out[:, self.ik.places].copy(), out, self._scratch, False)
-        return out[0]
+        return self._answers.classified(row)
 
     def _advance(self, h: float) -> Command:
         """Take a tick of time h towards the answer, or brake."""
         out = np.empty(len(self._q))
         stop, way = STOP if self._held else 0, self._way
         if way is not None and stop and self._time > self._hold_until:
-            # each joint for itself: then the body is still
-            way.reset(self._feedback.body(self._q), self.axes.table[:, AXIS_VELOCITY].copy(), h)
+            self._go_ahead_anew(way, h)  # each joint for itself: then the body is still
             way = None
         if self._path is not None and (not stop or self._time <= self._hold_until):
-            self._follow_path(out, h, stop)
+            self._follow_path(self._path, out, h, stop)
         elif way is None:
-            there, before = self._feedback.command(self._wanted), self._feedback.command(self._before)
-            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
-            self._q = out
+            self._go(out, h, stop)
         else:
-            feedback, before = self._feedback, self._feedback.command(way.place)
-            there = way.advance(self._wanted, self._before, h, stop, table=self._live.table, places=self.probe.places)
-            there = feedback.command(there)
-            self._tick(self._q, there, before, out, h, PROPOSE)
-            if self._given_limits["jerk"] is None and np.abs(self.axes.way(out, there)).max(initial=0.0) > _BEHIND:
-                wish = feedback.body(out)
-                way.refine(feedback.body(self._q), wish, h, self._met())
-                out[:] = feedback.command(wish)
-            self._tick(self._q, there, before, out, h, ADVANCE)
-            self._q = out
-            most = np.inf if self._tools is None else self._tools.cruise(h, np.array([before, there]))
-            way.pace.adapt(self.axes.way(out, there), h, most)
-            if not way.holds.all():
-                way.holds |= self._met()
-        self._before = self._wanted
+            self._go_way(way, out, h, stop)
+        self._q = out
+        self._answers.rest()
         self._last = self._command()
         return self._last
 
-    def _follow_path(self, out: Array, h: float, stop: int) -> None:
-        """Take a tick along the path of the targets, to ``out`` (nq,)."""
-        path = self._path
-        if path is None:
+    def _go(self, out: Array, h: float, stop: int) -> None:
+        """Take a tick in which each joint goes to the answer for itself, unless limits bind, to ``out`` (nq,)."""
+        table = self.axes.table
+        there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
+        kept = table.copy()
+        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
+        if self._follow is not None and not stop and table[:, REASON].any() and self._follows():
+            table[:] = kept
+            self._answers.restart(self._follow_targets(self._follow, self._live.table, there, before, out, h))
+
+    def _follows(self) -> bool:
+        """Return whether the body follows targets that move and are near."""
+        if self._follow is None or not self._brakes_at_once:
+            return False
+        return self._follow.applies(self._feedback.body(self._q), self._live.table, self._time)
+
+    @property
+    def _brakes_at_once(self) -> bool:
+        """Whether joints can brake from one tick to the next, as the jerk has no limit.
+
+        With one, the box of a tick is so narrow that a choice by goals of this tick alone leads to ticks without a
+        good one.
+        """
+        return self._given_limits["jerk"] is None
+
+    def _follow_targets(
+        self, follow: Follow, targets: Array, there: Array, before: Array, out: Array, h: float
+    ) -> Array:
+        """Take a tick in which joints make up for others that limits hold, to ``out`` (nq,); return where it leads."""
+        self._tick(self._q, there, before, out, h, PROPOSE)
+        follow.refine(self._q, there, out, h, targets, self._feedback)
+        self._tick(self._q, there, before, out, h, ADVANCE)
+        return follow.place
+
+    def _go_ahead_anew(self, way: Way, h: float) -> None:
+        """Let the body ahead begin anew where the real one is."""
+        way.reset(self._feedback.body(self._q), self.axes.table[:, AXIS_VELOCITY].copy(), h)
+
+    def _go_way(self, way: Way, out: Array, h: float, stop: int) -> None:
+        """Take a tick in which goals that hold are kept, to ``out`` (nq,)."""
+        feedback, answers, targets = self._feedback, self._answers, self._live.table
+        if self._follow is not None and not stop and self._follows():
+            self._following = True
+            pair = self._follow.lead(feedback.body(self._q), answers.q, targets, h)
+            before, there = map(feedback.command, pair)
+            self._follow_targets(self._follow, targets, there, before, out, h)
             return
-        before = self._feedback.command(path.place)
-        self._wanted = path.advance(h, stop)
-        there = self._feedback.command(self._wanted)
-        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
+        if self._following:
+            self._following = False
+            self._go_ahead_anew(way, h)
+            way.holds = self._met()
+        before = feedback.command(way.place)
+        there = way.advance(answers.q, answers.before, h, stop, table=targets, places=self.probe.places)
+        there = feedback.command(there)
+        self._tick(self._q, there, before, out, h, PROPOSE)
+        if self._brakes_at_once and np.abs(self.axes.way(out, there)).max(initial=0.0) > _BEHIND:
+            wish = feedback.body(out)
+            way.refine(feedback.body(self._q), wish, h, self._met())
+            out[:] = feedback.command(wish)
+        self._tick(self._q, there, before, out, h, ADVANCE)
+        most = np.inf if self._tools is None else self._tools.cruise(h, np.array([before, there]))
+        way.pace.adapt(self.axes.way(out, there), h, most)
         self._q = out
+        if not way.holds.all():
+            way.holds |= self._met()
+
+    def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
+        """Take a tick along the path of the targets, to ``out`` (nq,)."""
+        before = self._feedback.command(path.place)
+        self._answers.q = path.advance(h, stop)
+        there = self._feedback.command(self._answers.q)
+        if self._follow is None or not self._brakes_at_once:
+            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
+        else:
+            self._follow_targets(self._follow, path.targets, there, before, out, h)
         path.pace.adapt(self.axes.way(out, there), h)
-        self._row = path.row if path.arrived else None
+        self._answers.row = path.row if path.arrived else None
 
     def _met(self) -> Bools:
         """Return which goals are met now."""
@@ -652,8 +575,8 @@ class Servo(ChecksArguments):
             axes.by_column(AXIS_ACCELERATION),
             axes.table[:, REASON].copy(),
             table=self._live.table,
-            row=self._row,
-            wanted=self._feedback.command(self._wanted),
+            row=self._answers.row,
+            wanted=self._feedback.command(self._answers.q),
             offset=self._feedback.offset,
             holding=self._held,
             stamps=self._inputs.told,

@@ -209,7 +209,8 @@ class ToolSpeed:
         end = float(lasts.max(initial=0.0))
         if end <= 0.0:
             return True
-        longest = float(np.abs(0.5 * plan[:, 0] * lasts).max()) + float(np.abs(plan[:, 0]).max()) * h
+        begins = self._table[:, PLAN_VELOCITY]
+        longest = float(np.abs(0.5 * begins * lasts).max()) + float(np.abs(begins).max()) * h
         count = min(max(math.ceil(longest / _SAMPLE), _FEWEST), _SAMPLES)
         times = np.linspace(0.0, end, count + 1)
         poses = self._poses(out, _travelled(plan, times))

@@ -18,6 +18,8 @@ from synovia.facade import IK
 from synovia.kernels.layout import (
     ADVANCE,
     GIVEN,
+    NEXT_LOWER,
+    NEXT_UPPER,
     PLAN_FIRST,
     PLAN_LAST,
     PLAN_MIDDLE,
@@ -31,11 +33,13 @@ from synovia.model.clip_tools.chart import Chart
 from synovia.model.geometry import Array, Bools
 from synovia.model.pose import inside_limits
 from synovia.servo.box import Box, Led
+from synovia.servo.limits import Axes
 from synovia.servo.pace import Pace
 
 _PRECISION: Final = 0.1  # part of the tolerance to which goals hold on the way
 _RESTS: Final = 1e-12  # change of joint values in a tick
 _SAME: Final = 1e-4  # of joint values: answers that near are one
+_AWAY: Final = 16  # ticks in which goals that hold may lead the body away from where it goes, less and less
 _SHARES: Final = {TOP_SPEED: 0.75, TOP_ACCELERATION: 0.4, TOP_JERK: 0.3}  # parts of the limits that the body ahead has
 
 
@@ -44,7 +48,7 @@ class Way:
 
     Args:
         ik: The problem.
-        table: The axes of the real body, see ``kernels.layout``.
+        axes: Those of the real body.
         kernels: Returns the kernels of a tick, of a reset and of the place where it stops, for another table of axes.
 
     Attributes:
@@ -55,19 +59,20 @@ class Way:
         arrived: Whether these do not change any more.
     """
 
-    def __init__(self, ik: IK, table: Array, kernels: Callable[[Array], tuple[Any, Any, Any]]) -> None:
+    def __init__(self, ik: IK, axes: Axes, kernels: Callable[[Array], tuple[Any, Any, Any]]) -> None:
         """Build the problem of a tick."""
         tolerance = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
         self._led = Led(ik, tolerance)
-        self._box = Box(ik, tolerance, table)
+        self._box = Box(ik, tolerance, axes)
         self.holds: Bools = np.zeros(len(ik.goals), bool)
         levels = [goal.priority for goal in ik.goals]
         self._first = np.array(levels) == min(levels)  # goals that no other one pushes away
         self._skeleton, self._chart = ik.skeleton, Chart.of(ik.skeleton)
-        self._real, self._table = table, table.copy()
+        self._axes, self._away = axes, 0
+        self._real, self._table = axes.table, axes.table.copy()
         self._tick, self._begin, self.rest = kernels(self._table)
         self.q = self.place = ik.default_start.values
-        self.pace, self.arrived = Pace(table), False
+        self.pace, self.arrived = Pace(axes.table), False
         self._targets = ik.writer.own
 
     def reset(self, q: Array, velocity: Array, h: float) -> None:
@@ -75,7 +80,7 @@ class Way:
         self._limit()
         self._begin(velocity, h)
         self.q = self.place = q.copy()
-        self.pace, self.arrived = Pace(self._real), False
+        self.pace, self.arrived, self._away = Pace(self._real), False, 0
 
     def _limit(self) -> None:
         """Give the body ahead its part of the limits."""
@@ -102,7 +107,7 @@ class Way:
         start = self._predicted(out) if moved else self.place
         self.q = out
         if moved or not self.arrived:
-            self._targets = self._leading(out, self.holds, table, places)
+            self._targets = self._leading(out, ~self.holds, table, places)
             place = self._led.solve(start, out, self._targets)
             self.holds &= self._first | ~self._led.missed
             if rests:  # then an answer that does not depend on the last one, if that is the same pose
@@ -120,16 +125,27 @@ class Way:
     def refine(self, q: Array, wish: Array, h: float, met: Bools) -> None:
         """Keep the goals of a tick in which the real body cannot follow, as ``Box.refine`` does.
 
-        Only without a limit of the jerk: the box of a tick is then as wide as the body can still brake. With one, it
-        is so narrow that a choice by goals of this tick alone leads to ticks without a good one.
+        Goals that hold go to where the body is led, which is their target unless goals contradict each other.
         """
         table, places = self._given
         holds = self.holds & (self._first | met)
-        self._box.refine(q, wish, self._leading(wish, holds, table, places), h)
+        table = self._leading(wish, ~holds, table, places)
+        out = wish.copy()
+        low, high = h * self._real[:, NEXT_LOWER], h * self._real[:, NEXT_UPPER]
+        self._box.refine(q, out, self._leading(self.place, holds, table, places), low, high)
+        away = self._behind(out) > self._behind(q)
+        self._away = max(self._away + (1 if away else -1), 0)
+        share = 1.0 if not away else max(1.0 - self._away / _AWAY, 0.0)
+        wish[:] = self._axes.shifted(wish, share * self._axes.way(wish, out))
 
-    def _leading(self, q: Array, holds: Bools, table: Array, places: Any) -> Array:
-        """Return the targets of a tick: goals that do not hold go to where joint values q (nq,) have them."""
-        moving = ~holds & (table[0, :, GIVEN] > 0.0)
+    def _behind(self, q: Array) -> float:
+        """Return how many seconds joint values q (nq,) are behind the place, at top speed."""
+        return float((np.abs(self._axes.way(q, self.place)) / self._real[:, TOP_SPEED]).max(initial=0.0))
+
+    @staticmethod
+    def _leading(q: Array, goals: Bools, table: Array, places: Any) -> Array:
+        """Return the targets of a tick in which these goals go to where joint values q (nq,) have them."""
+        moving = goals & (table[0, :, GIVEN] > 0.0)
         if moving.any():
             given = table[0, moving, GIVEN]
             table = table.copy()

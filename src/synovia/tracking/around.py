@@ -6,6 +6,7 @@ as the one before takes few steps, whatever the clip itself does in between.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -49,6 +50,7 @@ class Around:
         before: tuple[Array, Array] | None = None,
         *,
         must: Bools | None = None,
+        frame_done: Callable[[], object] | None = None,
     ) -> Array | None:
         """Return rows of results of frames in order.
 
@@ -59,6 +61,7 @@ class Around:
             before: Pose of the clip and answer, (nq,) each, of the frame before the first one.
             must: Frames that must reach their goals, (n,): after the first one that misses, return None; other misses
                 are not improved. None: each miss is improved as far as possible.
+            frame_done: Called after each frame.
         """
         ik, rows = self.ik, self.ik.new_rows(len(table))
         tables, floats = self._references.tables(reference), self._references.floats
@@ -90,6 +93,8 @@ class Around:
                     elif must[k]:
                         return None
                 answer = row[0, ik.places]
+                if frame_done is not None:
+                    frame_done()
         return rows
 
     def missed(self, rows: Array) -> Array:

@@ -61,6 +61,7 @@ class Tracked(Solutions):
         For each frame, also store whether it jumps, and the option of ``track`` that caused a miss.
         """
         super().__init__(ik, rows, start)
+        self._many_starts = len(start) > 1
         self.fps = fps
         self.name = name
         self._jumped = jumped
@@ -68,7 +69,7 @@ class Tracked(Solutions):
 
     def _start(self, b: int) -> Pose:
         """Return the start of frame b: the pose of the previous frame, or that of the clip."""
-        return super()._start(b) if b == 0 or len(self._starts) > 1 else Solution(self.ik, self._rows, b=b - 1).pose
+        return super()._start(b) if b == 0 or self._many_starts else Solution(self.ik, self._rows, b=b - 1).pose
 
     def _frame(self, b: int) -> Frame:
         """Return the data of frame b."""

@@ -17,7 +17,7 @@ from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.retargeting import retarget
 from synovia.solver import FullBody, Solver, as_solver
-from synovia.viewer.editing.clip import together
+from synovia.viewer.editing.clip.play import together
 from synovia.viewer.editing.first_goals import add_goals, first_goals, stands
 from synovia.viewer.editing.root import with_root_values
 from synovia.viewer.editing.session import Session

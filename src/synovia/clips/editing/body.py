@@ -14,6 +14,7 @@ from synovia.clips.loosened import widened
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import contact_spans, feet_of, up_axis
+from synovia.model.geometry import Array
 from synovia.model.limits import SwingTwist
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
@@ -70,18 +71,20 @@ class Body:
         return _planted(self._motion, self._names, self._up)
 
     @cached_property
+    def up(self) -> str | None:
+        """The axis that points up in the clip, None if neither file nor feet show it."""
+        skeleton = self.given
+        try:
+            return "xyz"[up_axis(skeleton, self._motion.positions(), feet_of(skeleton), self._up)]
+        except (UnsupportedError, InputError):
+            return self._up or skeleton.up
+
+    @cached_property
     def trunk(self) -> frozenset[int]:
         """Rows at which two or more limbs meet, and all above them."""
         skeleton = self.given
-        below = np.zeros(len(skeleton))  # the longest way down from each joint
-        for row in range(len(skeleton) - 1, 0, -1):
-            above = skeleton.parents[row]
-            if above >= 0:
-                below[above] = max(below[above], below[row] + skeleton.lengths[row])
-        first = 0 if self.top is None else self.top
-        while self.top is not None and len(skeleton.children[first]) == 1:
-            first = skeleton.children[first][0]  # files put the body far below a root joint of their own
-        least = _FORK * (below[first] or skeleton.size)
+        below = _ways_down(skeleton)
+        least = _FORK * size_of(skeleton)
         out: set[int] = set()
         for row, children in enumerate(skeleton.children):
             long = [child for child in children if below[child] + skeleton.lengths[child] > least]
@@ -128,6 +131,28 @@ class Body:
         for row in limbs & out.keys():
             out[row] = LIMB * (_SHOULDER if row in shoulders else 1.0)
         return out
+
+
+def _ways_down(skeleton: Skeleton) -> Array:
+    """Return the longest way along bones from each joint down to a tip, (n,), length units."""
+    below = np.zeros(len(skeleton))
+    for row in range(len(skeleton) - 1, 0, -1):
+        above = skeleton.parents[row]
+        if above >= 0:
+            below[above] = max(below[above], below[row] + skeleton.lengths[row])
+    return below
+
+
+def size_of(skeleton: Skeleton) -> float:
+    """Return the longest way along the bones of a body, length units.
+
+    Files may put the body far below a root joint of their own: that way does not count.
+    """
+    top = free_root(skeleton.joints, skeleton.parents)
+    first = 0 if top is None else top
+    while top is not None and len(skeleton.children[first]) == 1:
+        first = skeleton.children[first][0]
+    return float(_ways_down(skeleton)[first]) or skeleton.size
 
 
 def _turns_below(motion: Motion, top: int) -> bool:

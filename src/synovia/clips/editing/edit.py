@@ -11,22 +11,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
-from synovia.clips.editing.body import Body
+from synovia.clips.editing.body import Body, size_of
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
+from synovia.clips.editing.meter import Meter
 from synovia.clips.editing.problems import Options, errors_of
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.ik.interrupts import Watch, deadline_of
+from synovia.ik.parallel import Progress
 from synovia.ik.solution import length_text
 from synovia.layers import Layer
+from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, matrix_to_quat, rotation_between
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
-from synovia.text import counted, first_few
+from synovia.text import counted, first_few, unit_name
 
 Bools = NDArray[np.bool_]
-CAUSES: Final = ("missed", "limits", "feet", "stretch", "room")
+CAUSES: Final = ("missed", "limits", "feet", "stretch", "room", "unit")
 _MOVED: Final = 1e-3  # of the body's size: a foot that moves farther has left its place
+_ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
+_PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
+_SHOWN: Final = 3  # joints of a layer whose changes are told one by one
+_NOTHING: Final = 1e-9  # radians, and of the body's size: less than a joint moves
+_TINY: Final = 1e-3  # of the body's size: a shorter offset is probably in another unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,8 @@ class EditFinding:
     Args:
         layer: Label of the layer, empty for the whole clip.
         cause: ``"missed"`` (a goal), ``"limits"``, ``"feet"`` (one that stands has moved), ``"stretch"`` (animated
-            scale), or ``"room"`` (a fade is longer than the clip).
+            scale), ``"room"`` (a fade is longer than the clip), or ``"unit"`` (an offset that seems to be in another
+            unit).
         frames: The frames in which it shows.
         text: A sentence with the figures.
 
@@ -55,6 +64,33 @@ class EditFinding:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class EditChange:
+    """How far a layer moves and turns one of its joints.
+
+    Args:
+        layer: Label of the layer.
+        joint: Name of the joint.
+        length: Largest distance between the joint's places before and after the layer, length units.
+        angle: Largest angle between its world rotations, radians.
+        frame: The frame of the largest distance, or of the largest angle if the joint keeps its place.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> still = sy.Motion(body, [body.rest_q] * 9, 30.0)
+        >>> change = sy.edit(still, sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, relative=True)).changes[0]
+        >>> change.joint, round(change.length, 3)
+        ('left_hand', 0.1)
+    """
+
+    layer: str
+    joint: str
+    length: float
+    angle: float
+    frame: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Edited:
     """A clip with layers.
@@ -64,6 +100,8 @@ class Edited:
         reached: Whether every goal of the layers that act in a frame is met, (T,); True where no layer acts.
         acts: Whether a layer acts in a frame, (T,). All other frames are those of the given clip, bit for bit.
         findings: What a user should know.
+        changes: How far each layer moves the joints of its goals and keys.
+        up: The axis that points up in the clip, such as ``"y"``; None if it is unknown.
 
     Example:
         >>> import synovia as sy
@@ -78,6 +116,8 @@ class Edited:
     reached: Bools
     acts: Bools
     findings: tuple[EditFinding, ...]
+    changes: tuple[EditChange, ...] = ()
+    up: str | None = None
 
     @property
     def missed_frames(self) -> tuple[int, ...]:
@@ -85,7 +125,7 @@ class Edited:
         return tuple(np.flatnonzero(~self.reached).tolist())
 
     def report(self) -> str:
-        """Return what the edit has changed, and the findings, as text."""
+        """Return what the edit has changed, how far and along which axis up is, and the findings, as text."""
         total, acting = len(self.motion), int(self.acts.sum())
         lines = [
             f"{counted(acting, 'frame')} of {total} changed; {counted(total - acting, 'frame')} as before, bit for bit"
@@ -93,10 +133,28 @@ class Edited:
         lines.append(
             "all goals are met" if self.reached.all() else f"{counted(len(self.missed_frames), 'frame')} miss a goal"
         )
+        lines += self.moved()
         for finding in self.findings:
             place = f"{finding.layer}: " if finding.layer else ""
             lines.append(f"{place}{finding.text} (frames {frames_text(finding.frames)})")
         return "\n".join(lines)
+
+    def moved(self, layer: str | None = None) -> list[str]:
+        """Return a line for each layer: how far it moves its joints, in the unit of the file.
+
+        Args:
+            layer: Label of a layer, for its line alone; None for all.
+        """
+        skeleton, lines = self.motion.skeleton, list[str]()
+        for label in dict.fromkeys(change.layer for change in self.changes if layer in (None, change.layer)):
+            own = [change for change in self.changes if change.layer == label]
+            shown = own if len(own) <= _SHOWN else [max(own, key=lambda change: change.length)]
+            text = ", ".join(_change_text(change, skeleton) for change in shown)
+            text += f", the farthest of {len(own)} joints" if len(own) > len(shown) else ""
+            lines.append(text if [change.joint for change in own] == [label] else f"{label}: {text}")
+        if lines and self.up is not None:
+            lines[-1] += f"; up is {self.up}"
+        return lines
 
     def __repr__(self) -> str:
         """Return how many frames have changed, and how many reach their goals."""
@@ -112,6 +170,7 @@ def edit(
     up: str | None = None,
     tolerance: tuple[float, float] | None = None,
     deadline: float | None = None,
+    progress: Progress | None = None,
 ) -> Edited:
     """Change a part of a clip and keep the rest.
 
@@ -130,6 +189,7 @@ def edit(
             else that of the clip.
         tolerance: As in ``IK``.
         deadline: Seconds after which frames that are left stay as they are, and count as missed.
+        progress: Called with (frames done, all), counted over all layers.
 
     Raises:
         InputError: If a layer does not fit the clip; the message names it.
@@ -146,21 +206,25 @@ def edit(
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     wanted = _as_layers(layers)
-    options = Options(Watch(deadline_of(deadline)), tolerance)
     acting = [(i, layer) for i, layer in enumerate(wanted) if not layer.empty]
     count = len(motion)
+    spans = [layer.span(count) for _, layer in acting]
+    meter = Meter(progress, [max(last - first + 1, 0) for first, last in spans])
+    options = Options(Watch(deadline_of(deadline)), meter, tolerance)
     if not acting or not count:
         for i, layer in acting:
             raise InputError("the clip has no frames", where=_place(i, layer))
         return Edited(motion, np.ones(count, bool), np.zeros(count, bool), ())
     body = Body(motion, feet, up)
-    q, results = motion.q.copy(), list[tuple[Layer, LayerResult]]()
+    q, results, changes = motion.q.copy(), list[tuple[Layer, LayerResult]](), list[EditChange]()
     for i, layer in acting:
+        meter.begin_layer()
         try:
             earlier = [result for _, result in results]
             result = LayerOnClip(body, q, layer, earlier, options).apply()
         except SynoviaError as error:
             raise restated(error, type(error), ": ".join(filter(None, (_place(i, layer), error.where)))) from error
+        changes += _changes(body, q, layer, result)
         q = result.q
         results.append((layer, result))
     acts, reached = np.zeros(count, bool), np.ones(count, bool)
@@ -172,8 +236,9 @@ def edit(
             findings += _misses(body, q, layer, result, tolerance, reached)
         findings += _findings(body, motion, layer, result)
     findings += _about_the_clip(motion, body, acts)
+    meter.end()
     edited = Motion(motion.skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
-    return Edited(edited, reached, acts, tuple(findings))
+    return Edited(edited, reached, acts, tuple(findings), tuple(changes), body.up)
 
 
 def _as_layers(layers: Any) -> tuple[Layer, ...]:
@@ -197,6 +262,67 @@ def _as_layers(layers: Any) -> tuple[Layer, ...]:
 def _place(i: int, layer: Layer) -> str:
     """Return which layer an error concerns."""
     return f"layers[{i}]" if layer.name is None else f"layers[{i}] ({layer.name})"
+
+
+def _changes(body: Body, below: Array, layer: Layer, result: LayerResult) -> list[EditChange]:
+    """Return how far a layer moves the joints of its goals and keys.
+
+    Args:
+        body: The body of the clip.
+        below: The clip below the layer, (T, nq).
+        layer: The layer.
+        result: What it has changed.
+    """
+    skeleton = body.given
+    rows = [one.end for one in result.asked if one.end >= 0 and not one.stays]
+    rows += [row for key in layer.keys for row in skeleton.by_row(key.values, "pose")]
+    if not rows:
+        return []
+    before, after = (world_frames(body.skeleton, q[result.frames]) for q in (below, result.q))
+    out: list[EditChange] = []
+    for row in dict.fromkeys(rows):
+        ways = np.linalg.norm(after[:, row, 9:] - before[:, row, 9:], axis=1)
+        a, b = (matrix_to_quat(frames[:, row, :9].reshape(-1, 3, 3)) for frames in (before, after))
+        turns = np.linalg.norm(rotation_between(a, b), axis=1)
+        worst = int(np.argmax(ways if ways.max() > 0.0 else turns))
+        name = skeleton.joint_names[row]
+        out.append(EditChange(layer.label, name, float(ways.max()), float(turns.max()), int(result.frames[worst])))
+    return out
+
+
+def _change_text(change: EditChange, skeleton: Skeleton) -> str:
+    """Return how far a joint is moved, in the unit of the file, and in metres or beside the size of the body."""
+    angle = f"turned by at most {np.degrees(change.angle):.2g} deg"
+    if change.length <= _NOTHING * skeleton.size:
+        return f"{change.joint} {angle}" if change.angle > _NOTHING else f"{change.joint} stays as it is"
+    return f"{change.joint} moved by at most {_in_file_units(change.length, skeleton)}"
+
+
+def _in_file_units(length: float, skeleton: Skeleton) -> str:
+    """Return a length in the unit of the file, and in metres; in those of an adult of this shape if it is unknown."""
+    unit, size = skeleton.meters_per_unit, size_of(skeleton)
+    if unit is None:
+        own, share = length_text(length, None), length / size if size > 0.0 else 0.0
+        if skeleton.role_rows.keys() >= _PERSON:
+            return f"{own} (about {length_text(float(f'{_ADULT * share:.2g}'), 1.0)} on an adult)"
+        return f"{own} ({100.0 * share:.2g} % of the body's size)"
+    own, metric = f"{length:.3g} {unit_name(unit)}", length_text(length, unit)
+    return own if own == metric or unit == 1.0 else f"{own} ({metric})"
+
+
+def _in_another_unit(skeleton: Skeleton, layer: Layer) -> list[str]:
+    """Return a sentence about each offset of a relative layer that is tiny beside the body."""
+    size, unit = size_of(skeleton), skeleton.meters_per_unit
+    out: list[str] = []
+    for joint, target in layer.targets.items() if layer.relative else ():
+        way = 0.0 if target.position is None else float(np.linalg.norm(target.position, axis=1).max(initial=0.0))
+        if 0.0 < way < _TINY * size:
+            whole = f"{size:.4g} {unit_name(unit)}{'s' if unit is None else ''}"
+            out.append(
+                f"the offset of {joint}, {way:.3g}, is less than a thousandth of the body's size, {whole}: is it in the"
+                " unit of the file?"
+            )
+    return out
 
 
 def _misses(
@@ -240,6 +366,7 @@ def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> 
             far = length_text(float(away.max()), body.given.meters_per_unit)
             text = f"{body.given.joint_names[foot.head]} stands in the clip, and moves by up to {far}"
             out.append(EditFinding(layer.label, "feet", tuple(result.frames[off].tolist()), text))
+    out += [EditFinding(layer.label, "unit", frames, text) for text in _in_another_unit(body.given, layer)]
     first, last = layer.bounds(len(motion))
     short = [frame for frame, room in ((0, first), (len(motion) - 1, len(motion) - 1 - last)) if 0 < room < layer.blend]
     if short:

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from synovia.errors import InputError
 from synovia.layers import Key, Layer
 from synovia.model import Skeleton
-from synovia.model.change import blend, change_between, no_change, smooth
+from synovia.model.change import blend, change_between, changed, no_change, smooth
 from synovia.model.geometry import UNIT_SLACK, Array
+from synovia.model.pose import inside_limits
 
 Bools = NDArray[np.bool_]
 _ROUNDING = 1e-15  # error of a normalized length
+_CUT = 1e-6  # radians or length units by which a key must exceed a limit to be told
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +117,31 @@ class KeyCurves:
         if layer.frames is None and keys[0].frame is not None:
             first, last = at[0], at[-1]
         return _Curve(columns, first, last, np.array(at, np.float64), np.array(changes))
+
+
+def changed_rows(skeleton: Skeleton, change: Array) -> tuple[int, ...]:
+    """Return the joints that changes (n, nq) move, as rows."""
+    off = (change != no_change(skeleton)).any(axis=0)
+    return tuple(row for row in range(len(skeleton)) if off[skeleton.q_slice(row)].any())
+
+
+def with_changes(
+    skeleton: Skeleton, below: Array, change: Array, moved: Sequence[int]
+) -> tuple[Array, tuple[int, ...]]:
+    """Return joint values with changes, (n, nq), and the joints that these move outside their limits, where they stay.
+
+    Args:
+        skeleton: The skeleton.
+        below: Joint values below, (n, nq); a row without a change keeps them bit for bit.
+        change: The changes, (n, nq).
+        moved: Joints that the keys move in any frame; all others keep their values, outside limits too.
+    """
+    wanted = changed(skeleton, below, change)
+    inside = inside_limits(skeleton, wanted)
+    out = np.where(columns_of(skeleton, moved), inside, wanted)
+    out = np.where((change == no_change(skeleton)).all(axis=1)[:, None], below, out)
+    far = np.abs(inside - wanted).max(axis=0) > _CUT
+    return out, tuple(row for row in moved if far[skeleton.q_slice(row)].any())
 
 
 def columns_of(skeleton: Skeleton, rows: Sequence[int]) -> Bools:

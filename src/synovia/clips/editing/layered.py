@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips.editing.body import Body, PlantedFoot
-from synovia.clips.editing.keys import KeyCurves, columns_of
+from synovia.clips.editing.keys import KeyCurves, changed_rows, with_changes
 from synovia.clips.editing.problems import Asked, Options, Problems, Stage
 from synovia.clips.editing.smoothness import Moved, without_fast_parts
 from synovia.errors import InputError
@@ -30,7 +30,7 @@ from synovia.layers import Layer, LayerTarget
 from synovia.model import Skeleton
 from synovia.model.change import blend, change_between, changed, no_change, smooth
 from synovia.model.geometry import Array, frames_to_transforms
-from synovia.model.pose import inside_limits, world_frames
+from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 
 Bools = NDArray[np.bool_]
@@ -39,7 +39,6 @@ _LEAD: Final = 8  # steps from the clip to targets that the first frame has at o
 _JERK: Final = 1.8  # times the acceleration of a smooth fade, or of the clip, from which joints jerk
 _WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds over which changes that jerk are smoothed, one after the other
 _SHORTEST: Final = 0.2  # seconds of a fade with which changes are compared in a layer without one
-_CUT: Final = 1e-6  # radians or length units by which a key must exceed a limit to be told
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,14 +124,7 @@ class LayerOnClip:
             return self._below, ()
         skeleton = self._skeleton
         change = KeyCurves(skeleton, self._layer, self._q).at(self._frames.astype(np.float64), self._below)
-        wanted = changed(skeleton, self._below, change)
-        off = (change != no_change(skeleton)).any(axis=0)
-        moved = [row for row in range(len(skeleton)) if off[skeleton.q_slice(row)].any()]
-        inside = inside_limits(skeleton, wanted)
-        out = np.where(columns_of(skeleton, moved), inside, wanted)
-        out = np.where((change == no_change(skeleton)).all(axis=1)[:, None], self._below, out)
-        far = np.abs(inside - wanted).max(axis=0) > _CUT
-        return out, tuple(row for row in moved if far[skeleton.q_slice(row)].any())
+        return with_changes(skeleton, self._below, change, changed_rows(skeleton, change))
 
     # --- goals --------------------------------------------------------------------------------------------------------
 
@@ -306,7 +298,7 @@ class LayerOnClip:
             )
             kept = [k for k, one in enumerate(asked) if one.stays or (one.between and not between)]
             strict = np.ones(len(side), bool)
-            done = problems.follow(side, displaced, (keyed[edge], out[edge]), kept=kept, must=strict)
+            done = problems.follow(side, displaced, (keyed[edge], out[edge]), kept=kept, must=problems.needed(strict))
             if done is None:
                 return None
             trial = out.copy()
@@ -330,7 +322,7 @@ class LayerOnClip:
         """
         keyed = self._keyed[places]
         must = np.isin(places, self._inner)
-        best = problems.follow(places, keyed, kept=range(count), must=must, lead=lead)
+        best = problems.follow(places, keyed, kept=range(count), must=problems.needed(must), lead=lead)
         if best is None:
             return None
         holds = self._layer.blend < 2
@@ -345,7 +337,10 @@ class LayerOnClip:
                 width,
                 (holds or not lead, holds or not lead),
             )
-            trial = problems.follow(places, changed(self._skeleton, keyed, change), kept=range(count), must=must)
+            around = changed(self._skeleton, keyed, change)
+            trial = problems.follow(
+                places, around, kept=range(count), must=problems.needed(must) if best[1].any() else must
+            )
             if trial is None or trial[1].sum() > best[1].sum():
                 break
             now = self._whole_jerk(trial[0], places)

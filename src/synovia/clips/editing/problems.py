@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips.editing.body import Body, PlantedFoot
+from synovia.clips.editing.meter import Meter
 from synovia.goals import Goal, PoseGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
@@ -57,10 +58,12 @@ class Options:
 
     Args:
         watch: When to stop.
+        meter: Takes the progress.
         tolerance: As in ``IK``; None for the default.
     """
 
     watch: Watch
+    meter: Meter
     tolerance: tuple[float, float] | None = None
 
 
@@ -128,7 +131,7 @@ class Problems:
         frames: Numbers of these frames, (n,).
         asked: The goals.
         stage: Which joints move.
-        options: When to stop, and the tolerance.
+        options: When to stop, who takes the progress, and the tolerance.
     """
 
     def __init__(
@@ -136,11 +139,15 @@ class Problems:
     ) -> None:
         """Find where the feet are."""
         self._body, self._frames, self._asked, self._stage = body, frames, asked, stage
-        self._watch, self._tolerance = options.watch, options.tolerance
+        self._watch, self._meter, self._tolerance = options.watch, options.meter, options.tolerance
         self._rest = below[0]
         worlds = world_frames(body.skeleton, below) if stage.feet else np.empty((0, 0, 12))
         self._places = [frames_to_transforms(worlds[:, foot.head]) for foot in stage.feet]
         self._cache: dict[tuple[tuple[bool, ...], tuple[int, ...]], tuple[Around, list[int]] | None] = {}
+
+    def needed(self, frames: Bools) -> Bools | None:
+        """Return frames that must reach their goals; None in the last stage, where a miss is an answer."""
+        return None if self._stage.last else frames
 
     def follow(
         self,
@@ -149,7 +156,7 @@ class Problems:
         before: tuple[Array, Array] | None = None,
         *,
         kept: Sequence[int],
-        must: Bools,
+        must: Bools | None,
         lead: bool = False,
     ) -> tuple[Array, Bools] | None:
         """Return poses (n, nq) of frames in order, and which of them miss a goal; None if a stage ends at a miss.
@@ -159,12 +166,14 @@ class Problems:
             reference: Poses that the joints stay near, (n, nq).
             before: Reference and pose of the frame before the first one, (nq,) each; None for the clip itself.
             kept: Numbers of the goals.
-            must: Frames that must reach their goals, unless the stage is the last, (n,).
+            must: Frames that must reach their goals, (n,), as ``needed`` returns them; None: each miss is an answer,
+                and is improved as far as possible.
             lead: Whether to approach the targets of the first frame on the way from the clip's own places.
         """
         stage = self._stage
         stands = [tuple(bool(foot.stands[self._frames[k]]) or not stage.lifts for foot in stage.feet) for k in places]
         out, missed = reference.copy(), np.zeros(len(places), bool)
+        self._meter.begin_pass(len(places))
         first = 0
         while first < len(places):
             end = first + 1
@@ -179,8 +188,10 @@ class Problems:
                     led = around.solve(still, self._lead(numbers, steps), self._watch, must=np.zeros(steps, bool))
                     before = None if led is None else (reference[0], led[-1, around.ik.places])
                 table = self._table(numbers, places[part])
-                strict = None if stage.last else must[part]
-                rows = around.solve(reference[part], table, self._watch, before, must=strict)
+                strict = None if must is None else must[part]
+                rows = around.solve(
+                    reference[part], table, self._watch, before, must=strict, frame_done=self._meter.frame
+                )
                 if rows is None:
                     return None
                 out[part] = rows[:, around.ik.places]

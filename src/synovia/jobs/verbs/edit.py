@@ -116,7 +116,7 @@ class Edit(Verified, Roles, ClipJob):
     """Change a part of clips and keep the rest; or cut, loop, mirror, smooth and join them.
 
     Layers come first, so their frames are those of the input: those of the file, then pins, then offsets. The tools
-    follow in the order of this list, and the foot lock is last.
+    follow in the order of this list.
 
     >>> import synovia as sy
     >>> raised = sy.jobs.Edit(offset=["left_hand=0,0.1,0@30:60"], blend=10)
@@ -136,7 +136,8 @@ class Edit(Verified, Roles, ClipJob):
     )  # fmt: skip
     offset: Sequence[str] = option(
         default=(),
-        help="Move a joint away from the clip, along the axes of the world; frames as for --pin. Repeat for more.",
+        help="Move a joint away from the clip along x, y and z of the world, in the unit of the file ('synovia inspect'"
+        " shows it, and which axis is up); frames as for --pin. Repeat for more.",
         kind=Parsed(_offset), metavar="JOINT=X,Y,Z[@A:B]", repeats=True, completes="joints", rank=-1,
     )  # fmt: skip
     blend: int = option(
@@ -180,7 +181,6 @@ class Edit(Verified, Roles, ClipJob):
         default=None, help="Frames that are blended where clips are joined, or a loop closes.",
         kind=Number(0, 10**6, whole=True), metavar="N", shown="0 for --append; a third of a second for --loop",
     )  # fmt: skip
-    in_place: bool = option(default=False, help="Take out the way over the ground.")
     origin: Any = option(
         default=None, help="Begin above this point.", kind=Parsed(_place, list), metavar="X,Y,Z", shown="where it is"
     )
@@ -188,7 +188,8 @@ class Edit(Verified, Roles, ClipJob):
         default=None, help="Where the body faces in the first frame, from the axis that it faces at rest.",
         kind=Number(), metavar="DEGREES", unit="deg", shown="as it is",
     )  # fmt: skip
-    foot_lock: bool = option(default=False, help="Keep standing feet in place, after all else.")
+    foot_lock: bool = option(default=False, help="Keep standing feet in place, after all that is above.")
+    in_place: bool = option(default=False, help="Take out the way over the ground, at the end: feet slide without it.")
 
     name: ClassVar[str] = "edit"
     doing: ClassVar[str] = "editing"
@@ -280,16 +281,15 @@ class Edit(Verified, Roles, ClipJob):
 
         edited, wanted, missed = None, self._layers(), np.zeros(len(motion), bool)
         if wanted:
-            with host.bar(self.doing, len(motion)):
+            with host.bar(self.doing, len(motion)) as progress:
                 edited = edit(
-                    motion, wanted, feet=None if self.feet else (), tolerance=self.tolerance, deadline=self.deadline
-                )
+                    motion, wanted, feet=None if self.feet else (), tolerance=self.tolerance, deadline=self.deadline,
+                    progress=progress,
+                )  # fmt: skip
             motion, missed = edited.motion, ~edited.reached
         motion, missed = self._timed(motion, missed)
         motion = self._joined(motion, host)
         missed = np.concatenate([missed, np.zeros(len(motion), bool)])[: len(motion)]  # both keep the first frames
-        if self.in_place:
-            motion = motion.in_place()
         if self.origin is not None or self.heading is not None:
             heading = None if self.heading is None else float(np.radians(self.heading))
             motion = motion.moved(origin=self.origin, heading=heading)
@@ -298,6 +298,8 @@ class Edit(Verified, Roles, ClipJob):
             with host.bar("holding feet", len(motion)) as progress:
                 locked = foot_lock(motion, threads=host.threads, progress=progress)
             motion = locked.motion
+        if self.in_place:
+            motion = motion.in_place()
         return Made(motion, edited, locked, tuple(np.flatnonzero(missed).tolist()))
 
     def _timed(self, motion: Motion, missed: NDArray[np.bool_]) -> tuple[Motion, NDArray[np.bool_]]:
@@ -333,8 +335,8 @@ class Edit(Verified, Roles, ClipJob):
             motion = concatenate([motion, *others], blend=self.seam or 0, align=self.align)
         if not self.loop:
             return motion
-        with host.bar("closing the loop", len(motion)):
-            return motion.looped(self.seam, lock_feet=self.foot_lock)
+        with host.bar("closing the loop", len(motion)) as progress:
+            return motion.looped(self.seam, lock_feet=self.foot_lock, progress=progress)
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output that holds its skeleton, beside its input."""
@@ -367,7 +369,12 @@ def _object(made: Made, judgement: Any) -> dict[str, Any]:
     if made.edited is not None:
         out["edit"] = {
             "changed": int(made.edited.acts.sum()),
+            "up": made.edited.up,
             "missed": list(made.edited.missed_frames),
+            "moved": [
+                {"layer": one.layer, "joint": one.joint, "length": one.length, "angle": one.angle, "frame": one.frame}
+                for one in made.edited.changes
+            ],
             "findings": [
                 {"layer": one.layer, "cause": one.cause, "frames": list(one.frames), "text": one.text}
                 for one in made.edited.findings
@@ -379,8 +386,8 @@ def _object(made: Made, judgement: Any) -> dict[str, Any]:
 VERB: Final = Verb(
     """Change a part of a clip and keep the rest; cut, loop, mirror, smooth, join clips.
 
-    Layers come first: their frames are those of CLIP, from 0. The tools follow in the order of the options below, and
-    --foot-lock is last. The exit code is 1 if a frame misses a goal of a layer.
+    Layers come first: their frames are those of CLIP, from 0. The tools follow in the order of the options below.
+    The exit code is 1 if a frame misses a goal of a layer.
 
     For example: synovia edit walk.bvh --offset left_hand=0,0.1,0@30:60 --blend 10 -o raised.bvh
     """,

@@ -18,11 +18,21 @@ from synovia.kernels.closed_form.six_hinges import (
     put_turns,
     turn_cost,
 )
-from synovia.kernels.compiler.jit import F, algorithm, device, entry
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.math.rotations import apply, apply_t, origin_of
-from synovia.kernels.math.subproblems import half_width, opposite, spin, turn_of, turn_to, turned
+from synovia.kernels.math.subproblems import (
+    double_arcsine,
+    half_width,
+    opposite,
+    plus,
+    seen_along,
+    spin,
+    turn_of,
+    turn_to,
+    unit,
+)
 from synovia.kernels.math.trigonometry import sincos
-from synovia.kernels.math.two_segments import branch_turn, distance_curve
+from synovia.kernels.math.two_segments import STRAIGHT, distance_curve
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, scale, sub
 from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_scalars
@@ -30,6 +40,16 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work
 
 DEPENDENT = F(1e-7)  # sine of the angle between two axes; below it they count as one
+
+
+@inline
+def bent_turn(curve, distance2):
+    """Return (ω, its sine and cosine): the turns φ ± ω give this squared distance (``two_segments``), or come closest.
+
+    Values within ``STRAIGHT`` of an end of the range are taken as the end.
+    """
+    x = (curve.most - distance2) / (F(2) * curve.wide) if curve.wide > F(0) else F(0)
+    return double_arcsine(F(0) if x < STRAIGHT else F(1) if x > F(1) - STRAIGHT else x)
 
 
 @device
@@ -52,8 +72,11 @@ def parallel_candidates(problem, work, q, R, t, every):
     along = dot(sub(o3, o1), h)
     there, last_axis = sub(add(apply(R, w), t), o0), apply(R, z5)
     base, tilt = turn_of(scale(F(-1), z0), there, h), turn_of(z4, z5, h)  # D w turned back about z1, z6 about z5
+    base_middle, tilt_middle = sincos(base.middle), sincos(tilt.middle)
+    # seen along h, the lower bone turned by φ ± ω is at ± ω of the upper one
     bend = distance_curve(upper, lower, h, F(-math.inf), F(math.inf))
-    half = half_width(base, norm(there), dot(h, sub(w, o0)))
+    upper2 = dot(upper, upper) - dot(upper, h) * dot(upper, h)
+    half, half_sc = half_width(base, norm(there), dot(h, sub(w, o0)))
     nearest = F(math.inf)
     count = 0
     side = nearer_side(base.middle, half)
@@ -61,33 +84,36 @@ def parallel_candidates(problem, work, q, R, t, every):
         a = base.middle + first * half
         if not every and turn_cost(a) >= nearest:
             continue
-        sca = sincos(a)  # (sine, cosine)
+        sca = plus(base_middle, half_sc, first)
         up = spin(z0, h, sca)  # h as the first joint turns it
         aim, place = spin(z0, last_axis, opposite(sca)), add(o0, spin(z0, there, opposite(sca)))
-        spread = half_width(tilt, F(1), dot(up, last_axis))
+        spread, spread_sc = half_width(tilt, F(1), dot(up, last_axis))
         side = nearer_side(tilt.middle, spread)
         for second in (side, -side):
             e = tilt.middle + second * spread
             if not every and turn_cost(a) + turn_cost(e) >= nearest:
                 continue
-            sce = sincos(e)
+            sce = plus(tilt_middle, spread_sc, second)
             tilted = spin(z4, z5, sce)
             if norm(cross(tilted, h)) > DEPENDENT:
                 last = turn_to(z5, apply_t(R, up), spin(z4, h, opposite(sce)))
                 if not every and turn_cost(a) + turn_cost(e) + turn_cost(last) >= nearest:
                     continue
-                sum_of_three = turn_to(h, tilted, aim)
+                y, x = seen_along(h, tilted, aim)
             else:
                 memory.singular[0] = F(1)
                 last = F(0)
                 across = cross(z5, z4)
-                sum_of_three = turn_to(h, spin(z4, across, sce), spin(z0, apply(R, across), opposite(sca)))
+                y, x = seen_along(h, spin(z4, across, sce), spin(z0, apply(R, across), opposite(sca)))
+            sum_of_three = math.atan2(y, x)
             # from the second axis to the place of the fourth, without E5, E6 and the sum of the three turns
-            goal = sub(add(place, turned(h, at, sum_of_three)), o1)
+            goal = sub(add(place, spin(h, at, unit(y, x))), o1)
             goal = axpy(along - dot(goal, h), h, goal)
-            c, _ = branch_turn(bend, norm(goal), F(1), F(0))
-            for bent in (c, F(2) * bend.phi - c):
-                b = turn_to(h, add(upper, turned(h, lower, bent)), goal)
+            omega, (s, c) = bent_turn(bend, dot(goal, goal))
+            aside = math.atan2(F(0.5) * bend.wide * s, upper2 + F(0.5) * bend.wide * c)
+            middle = turn_to(h, upper, goal)
+            for way in (F(1), F(-1)):
+                b, bent = middle - way * aside, bend.phi + way * omega
                 away = put_turns(problem, memory.candidates, q, count, (a, b, bent, sum_of_three - b - bent, e, last))
                 nearest = min(nearest, away)
                 count += 1

@@ -8,7 +8,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.compiler.records import cutter, record
-from synovia.kernels.goals.residuals import complete_targets, first_invalid_target, measure, residual
+from synovia.kernels.goals.residuals import all_given, complete_targets, first_invalid_target, measure, residual
 from synovia.kernels.layout import BLOCK, BLOCK_Q, BRANCHES, COST, REACHED, REFUSED, SCALAR
 from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.search.multistart import set_followers
@@ -139,30 +139,29 @@ def choose(problem, work, targets, q, table, count):
     return 1, cost
 
 
-@device
-def place_of(problem, out, taken, table, i, away):
-    """Return where candidate i belongs in the rows, which are ordered by their distance from the start.
+@inline
+def nearest_left(order, count):
+    """Return the first of ``count`` candidates with the lowest value in ``order``, -1 if none is finite."""
+    best, lowest = -1, F(math.inf)
+    for i in range(count):
+        if order[i] < lowest:
+            best, lowest = i, order[i]
+    return best
 
-    Args:
-        problem: The opened problem.
-        out: The rows.
-        taken: Number of rows that are written.
-        table: The candidates.
-        i: Number of the candidate.
-        away: Its distance from the start. A row that is alike is as far from the start.
 
-    Returns:
-        The place, after rows as far away; or -1 if the candidate is already in one of the rows.
+@inline
+def is_listed(problem, out, taken, table, i, away):
+    """Return whether candidate i, ``away`` from the start, is alike to one of the rows, which are ordered by distance.
+
+    A row that is alike is as far from the start.
     """
-    place = 0
-    for b in range(taken):
-        if abs(out[b, COST] - away) <= ALIKE:
-            q, _, _ = open_row(problem, out[b])
-            if distance(problem, q, table, i) <= ALIKE:
-                return -1
-        if out[b, COST] <= away:
-            place = b + 1
-    return place
+    b = taken - 1
+    while b >= 0 and away - out[b, COST] <= ALIKE:
+        q, _, _ = open_row(problem, out[b])
+        if distance(problem, q, table, i) <= ALIKE:
+            return True
+        b -= 1
+    return False
 
 
 @device
@@ -179,28 +178,34 @@ def list_branches(branches, problem, work, targets, starts, out):
     refused = first_invalid_target(problem, targets[0])
     if refused >= 0:
         return REFUSED - refused
-    table = open_branches(work).candidates
+    memory = open_branches(work)
+    table, order = memory.candidates, memory.search  # no polynomial is solved any more
     start = starts[0]
-    trial = out[out.shape[0] - 1]
-    q, errors, kept = open_row(problem, trial)
-    forward(problem.tree, start, work.frames)
+    q, _, kept = open_row(problem, out[out.shape[0] - 1])
+    if not all_given(problem, targets[0]):
+        forward(problem.tree, start, work.frames)
     complete_targets(problem, work.frames, targets[0], kept)
     copy(start, q)
-    count = perform(branches, problem, work, kept, q)[0]
+    count = min(perform(branches, problem, work, kept, q)[0], out.shape[0] - 1, order.shape[0])
+    for i in range(count):
+        order[i] = distance(problem, start, table, i)
     taken = 0
-    for i in range(min(count, out.shape[0] - 1)):
-        away = distance(problem, start, table, i)
-        place = place_of(problem, out, taken, table, i, away)
-        if place < 0:
+    for _ in range(count):
+        i = nearest_left(order, count)
+        if i < 0:
+            break
+        away = order[i]
+        order[i] = F(math.inf)
+        if is_listed(problem, out, taken, table, i, away):
             continue
+        q, errors, shown = open_row(problem, out[taken])
         copy(start, q)
         take_candidate(problem, q, table, i)
         forward(problem.tree, q, work.frames)
         if measure(problem, q, work.frames, kept, errors) > F(1):
             continue
-        for b in range(taken, place, -1):
-            copy(out[b - 1], out[b])
-        copy(trial, out[place])
-        write_head(out[place], F(REACHED), F(1), F(1), F(0), away, F(0))
+        for g in range(kept.shape[0]):
+            copy(kept[g], shown[g])
+        write_head(out[taken], F(REACHED), F(1), F(1), F(0), away, F(0))
         taken += 1
     return taken

@@ -66,7 +66,8 @@ ENTRIES: Final = {
     "servo.tick.servo_tick": Entry("ticks of a servo", 6.0),
     "servo.tick.servo_reset": Entry("the first tick of a servo", 1.0),
     "servo.tick.servo_rest": Entry("stops of a servo", 1.0),
-    "servo.tick.servo_centre": Entry("goals that a servo keeps", 1.0),
+    "servo.tick.servo_choose": Entry("goals of a tick under limits", 1.0),
+    "servo.tick.servo_miss": Entry("joints of a servo that are late", 1.0),
     "collision.distance.distances": Entry("distances between shapes", 8.0),
     "jacobian.secondary_steps.secondary_family": Entry("secondary objectives", 16.0),
     "jacobian.secondary_steps.secondary_family_general": Entry("secondary objectives with general goals", 20.0),
@@ -109,7 +110,10 @@ _OTHERS: Final = {
     ),
     "servo.tick.servo_reset": (("float64", 2), ("float64", 1), ("float64", 0)),
     "servo.tick.servo_rest": (("int32", 2), ("float64", 2), ("float64", 1), ("float64", 1)),
-    "servo.tick.servo_centre": (("int32", 2), ("float64", 2), *(("float64", 1),) * 3, ("float64", 0)),
+    "servo.tick.servo_choose": (
+        ("int32", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 3, ("float64", 0),
+    ),
+    "servo.tick.servo_miss": (("float64", 2), ("float64", 1), ("float64", 0)),
     "collision.distance.distances": (("int32", 2), *(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
     "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),

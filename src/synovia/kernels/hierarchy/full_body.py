@@ -17,10 +17,10 @@ from synovia.kernels.hierarchy.finish import (
     polish,
     search_upper_levels,
 )
+from synovia.kernels.hierarchy.near_starts import begin_restarts, restart
 from synovia.kernels.search.classify import classify_rows
 from synovia.kernels.search.finish import Refinement, finish_rows
 from synovia.kernels.search.multistart import Search, solve_rows
-from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.problem import open_general, open_problem, open_work
 
 
@@ -32,7 +32,11 @@ def attempt(problem, work, targets, q):
 
 @algorithm
 def prove_hopeless(problem, work, targets, q):
-    """Return 1 if a goal is proved out of reach and no other goal is missed: another attempt cannot help."""
+    """Return 1 if a goal is proved out of reach and no other goal is missed: another attempt cannot help.
+
+    This is called after the first attempt alone, so the restarts begin here.
+    """
+    begin_restarts(problem, work, targets, q)
     count = 0
     for g in range(problem.goals.shape[0]):
         if missed(problem, work.frames, targets, g):
@@ -42,7 +46,7 @@ def prove_hopeless(problem, work, targets, q):
     return perform(prove_unreachable, problem, work, targets, q)
 
 
-SEARCH = Search(attempt, random_start, prove_hopeless)
+SEARCH = Search(attempt, restart, prove_hopeless)
 REFINEMENT = Refinement(coarse_descent, polish, first_polish, is_clearly_better, COARSE_STEPS, EQUAL_COST)
 
 

@@ -8,7 +8,7 @@ import math
 from typing import NamedTuple
 
 from synovia.kernels.compiler.jit import F, inline
-from synovia.kernels.math.rotations import apply, apply_t
+from synovia.kernels.math.rotations import PI, apply, apply_t
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, perpendicular, scale
 
@@ -51,9 +51,37 @@ def turn_of(z, p, h):
 
 
 @inline
+def seen_along(z, p, t):
+    """Return (y, x), whose arctangent is the turn about z that takes p to t, both seen along z."""
+    return dot(z, cross(p, t)), dot(p, t) - dot(p, z) * dot(t, z)
+
+
+@inline
 def turn_to(z, p, t):
     """Return the turn about z that takes p to t, both seen along z (subproblem 1)."""
-    return math.atan2(dot(z, cross(p, t)), dot(p, t) - dot(p, z) * dot(t, z))
+    y, x = seen_along(z, p, t)
+    return math.atan2(y, x)
+
+
+@inline
+def unit(y, x):
+    """Return sine and cosine of atan2(y, x); those of no turn if both are zero."""
+    size = math.sqrt(x * x + y * y)
+    return (y / size, x / size) if size > F(0) else (F(0), F(1))
+
+
+@inline
+def plus(a, b, side):
+    """Return sine and cosine of the angle a + side * b, of those of a and b; ``side`` is 1 or -1."""
+    return a[0] * b[1] + side * (a[1] * b[0]), a[1] * b[1] - side * (a[0] * b[0])
+
+
+@inline
+def double_arcsine(x):
+    """Return (2 asin √x, its sine and cosine), for an x that is moved into [0, 1]."""
+    x = min(max(x, F(0)), F(1))
+    angle = F(2) * math.asin(math.sqrt(min(x, F(1) - x)))  # near 1 the arcsine of √x would lose half the digits
+    return angle if x <= F(0.5) else PI - angle, (F(2) * math.sqrt(x * (F(1) - x)), F(1) - F(2) * x)
 
 
 @inline
@@ -63,16 +91,15 @@ def turns_to_plane(z, p, h, d):
     If d is out of range, half is 0 or π, the closest.
     """
     turn = turn_of(z, p, h)
-    return turn.middle, half_width(turn, norm(p), d)
+    return turn.middle, half_width(turn, norm(p), d)[0]
 
 
 @inline
 def half_width(turn, length, d):
-    """Return half of ``turns_to_plane`` for a turn and a point of this length."""
+    """Return half of ``turns_to_plane`` for a turn and a point of this length, and the sine and cosine of half."""
     if turn.size <= ALONG * ALONG * length:
-        return F(0)
-    x = min(max((F(1) - (d - turn.constant) / turn.size) * F(0.5), F(0)), F(1))
-    return F(2) * math.asin(math.sqrt(x))
+        return F(0), (F(0), F(1))
+    return double_arcsine((F(1) - (d - turn.constant) / turn.size) * F(0.5))
 
 
 @inline

@@ -55,6 +55,7 @@ from synovia.kernels.servo.axis import (
     allow,
     choose,
     keeps_limits,
+    miss_of,
     plan_of,
     settle,
     stop_of,
@@ -70,13 +71,13 @@ SLOWEST = F(0.05)  # least factor of time of an axis that waits for others
 
 @device
 def feed(row, raw, h):
-    """Take the target's velocity as given if the axis could follow such a motion; a jump is no velocity."""
+    """Take the target's velocity as given, as far as the axis can have it; a jump is no velocity."""
     a = F(2) * (raw - row[RAW_FEED]) / (row[GAP] + h)
     top = row[TOP_ACCELERATION]
-    follows = abs(raw) <= row[TOP_SPEED] and abs(a) <= F(2) * top
-    row[FEED] = raw if follows else F(0)
+    follows = abs(a) <= F(2) * top
+    row[FEED] = min(max(raw, -row[TOP_SPEED]), row[TOP_SPEED]) if follows else F(0)
     j = F(3) * (a - row[RAW_FEED_ACCELERATION]) / (row[GAP_BEFORE] + row[GAP] + h)
-    smooth = follows and abs(j) <= F(2) * row[TOP_JERK] and abs(a) <= top
+    smooth = follows and abs(raw) <= row[TOP_SPEED] and abs(j) <= F(2) * row[TOP_JERK] and abs(a) <= top
     row[FEED_ACCELERATION], row[FEED_JERK] = (a, j) if smooth else (F(0), F(0))
     row[RAW_FEED], row[RAW_FEED_ACCELERATION] = raw, a
 
@@ -285,26 +286,42 @@ def left_of(row):
     return travelled(plan, duration(plan))
 
 
-@entry
-def servo_centre(variables, axes, q, centre, half, h):
-    """Write the middle of where the axes may go in a tick (nq,), and how far each variable may go from there (k,).
-
-    For a rotation it is the radius of the ball inside its box. Call ``servo_tick`` with PROPOSE before.
-    """
+@device
+def aim_again(variables, axes, q, wanted):
+    """Write other targets of all axes, which move as those before do."""
     i = 0
     for k in range(variables.shape[0]):
         at = variables[k, BLOCK_Q]
-        size = 1 if variables[k, BLOCK] == SCALAR else 3
-        half[k] = F(np.inf)
-        for c in range(size):
-            half[k] = min(half[k], F(0.5) * h * (axes[i + c, NEXT_UPPER] - axes[i + c, NEXT_LOWER]))
-        if size == 1:
-            centre[at] = q[at] + F(0.5) * h * (axes[i, NEXT_LOWER] + axes[i, NEXT_UPPER])
-        else:
-            w = (
-                F(0.5) * h * (axes[i, NEXT_LOWER] + axes[i, NEXT_UPPER]),
-                F(0.5) * h * (axes[i + 1, NEXT_LOWER] + axes[i + 1, NEXT_UPPER]),
-                F(0.5) * h * (axes[i + 2, NEXT_LOWER] + axes[i + 2, NEXT_UPPER]),
-            )
-            store_quat(centre, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
-        i += size
+        if variables[k, BLOCK] == SCALAR:
+            axes[i, AXIS_TARGET], axes[i, STRETCH] = wanted[at] - q[at], F(1)
+            i += 1
+            continue
+        way = quat_log(quat_mul(quat_conj(load_quat(q, at)), load_quat(wanted, at)))
+        for c in range(3):
+            axes[i + c, AXIS_TARGET], axes[i + c, STRETCH] = way[c], F(1)
+        i += 3
+
+
+@entry
+def servo_choose(variables, followers, coupling, axes, q, wanted, out, h):
+    """Choose the velocities of a tick again, for other joint values to go to, (nq,), and write where they lead.
+
+    Call ``servo_tick`` with PROPOSE before.
+    """
+    aim_again(variables, axes, q, wanted)
+    for i in range(axes.shape[0]):
+        choose(axes[i], h)
+    move(variables, axes, q, out, h)
+    for k in range(followers.shape[0]):
+        out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
+
+
+@entry
+def servo_miss(axes, misses, h):
+    """Write how far beside its target each axis would stop after the tick, as its target moves, (axes,).
+
+    Call ``servo_tick`` with PROPOSE before.
+    """
+    for i in range(axes.shape[0]):
+        row = axes[i]
+        misses[i] = miss_of(row, row[NEXT], h, row[TOP_ACCELERATION], row[TOP_JERK])

@@ -24,7 +24,7 @@ from synovia.retargeting.judging.causes import (
     whole_body,
     whole_limbs,
 )
-from synovia.retargeting.judging.ground import held_frames, path_factor, speeds
+from synovia.retargeting.judging.ground import held_frames, on_the_spot, path_factor, speeds
 from synovia.retargeting.judging.measure import Figures, Limb
 from synovia.text import counted
 
@@ -33,7 +33,7 @@ LEVELS: Final = ("note", "look", "failed")
 CAUSES: Final = (
     "up axis", "sides swapped", "mirrored", "rest pose", "direction", "upside down", "scale", "crossed", "overlap",
     "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose", "flip", "part",
-    "four legs", "missed", "points", "names",
+    "four legs", "missed", "points", "names", "in place",
 )  # fmt: skip
 
 # Thresholds of "look" and of "failed". Angles in radians, lengths in lengths of a leg, shares of all frames.
@@ -66,6 +66,7 @@ _FLIPPED: Final = (0.0, 0.05)  # share of flipped frames of points
 _MISSED: Final = (0.0, 0.25)  # share of the frames in which goals are missed
 _APART: Final = (0.15, 0.25)  # a point is that far from the body: in some frames, or in any frame
 _OFTEN_APART: Final = (0.02, 0.25)  # those some frames; and the share of the latter from which a clip failed
+_ON_THE_SPOT: Final = (20.0, 1e4)  # a path that is shorter by these factors: of hips that sway; none, in any unit
 _PATH: Final = 4.0  # a path that is shorter than the steps of the legs by this factor is in another unit
 
 
@@ -147,6 +148,11 @@ def apart(distances: Array, figures: Figures) -> Finding | None:
     unit = " m" if body.meters_per_unit == 1.0 else ""
     text = f"points are up to {float(far.max()) * leg:.2g}{unit} ({float(far.max()):.2g} leg lengths) from the body"
     return Finding("body", "points", level, _frames(some), text)
+
+
+def in_place() -> Finding:
+    """Return the note about a clip whose way over the ground is apart."""
+    return Finding("body", "in place", "note", (), "its way over the ground is apart, and was judged with it")
 
 
 def uncertain_rest(findings: Sequence[Finding], pose: str, hint: str, *, hardly: bool = False) -> Finding:
@@ -367,6 +373,10 @@ def _scales(figures: Figures) -> Iterator[Finding]:
             level = "failed" if usual > _FAST else "look"
             yield Finding("hips", "scale", level, every, f"{text}: path and body may differ in unit")
             return
+        if on_the_spot(actor) > _ON_THE_SPOT[1]:
+            text = f"the {what} walks on the spot, where feet slide: its path was not judged"
+            yield Finding("body", "in place", "note", (), text)
+            return
         factor = path_factor(actor)
         if factor is not None and factor > _PATH:
             text = (
@@ -468,6 +478,8 @@ def _steps(figures: Figures) -> Iterator[Finding]:
 def _feet(figures: Figures) -> Iterator[Finding]:
     """Yield findings about feet that slide, hover, sink or stand at other times than those of the source."""
     fps, count = figures.motion.fps, len(figures.motion)
+    alone = figures.result if figures.origin is None and figures.feet else None
+    shorter = 0.0 if alone is None else on_the_spot(alone)
     low = min((foot.ground for foot in figures.feet), default=0.0)
     source_low = min((foot.source_ground for foot in figures.feet), default=0.0)
     for foot in figures.feet:
@@ -482,10 +494,13 @@ def _feet(figures: Figures) -> Iterator[Finding]:
             )
             level = _level(float(np.median(np.repeat(rates, frames))), _SLIDE) or _level(own - other, _DRIFT)
         slips = [one for one in foot.held if one.excess > _SLIP]
+        if shorter > _ON_THE_SPOT[1]:
+            level, slips = None, []
         if level is not None or slips:
             bad = slips if level is None else foot.held
             text = f"slides at {foot.slide:.2g} leg lengths a second while it stands"
             text += f", that of the source at {foot.source_slide:.2g}" if sourced else ""
+            text += ": it walks on the spot, where feet slide" if shorter > _ON_THE_SPOT[0] else ""
             yield Finding(foot.role, "slide", level or "look", _frames(held_frames(bad, count)), text)
         apart = abs((foot.ground - low) - (foot.source_ground - source_low)) if sourced else 0.0
         off = max(foot.hover, apart)

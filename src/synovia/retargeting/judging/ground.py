@@ -196,6 +196,30 @@ def path_factor(actor: Actor) -> float | None:
     It has the form of the path of the hips, but its length may differ: if lengths of bones and path differ in unit, or
     the body walks on the spot.
     """
+    found = _path_and_steps(actor)
+    if found is None:
+        return None
+    path, steps = found
+    sizes, both = (float(np.sum(path * path)), float(np.sum(steps * steps))), float(np.sum(path * steps))
+    if both < _ALIKE * np.sqrt(sizes[0] * sizes[1]):
+        return None
+    return both / sizes[0] if sizes[0] > 0.0 else None
+
+
+def on_the_spot(actor: Actor) -> float:
+    """Return how many times the steps of the legs lead farther than the hips move; 0 for steps that lead nowhere.
+
+    The number is high in a clip in place, and infinite if the hips do not move at all over the ground.
+    """
+    found = _path_and_steps(actor)
+    if found is None:
+        return 0.0
+    path, steps = (float(np.linalg.norm(one)) for one in found)
+    return steps / path if path > 0.0 else float("inf")
+
+
+def _path_and_steps(actor: Actor) -> tuple[Array, Array] | None:
+    """Return the path of the hips and that of the steps of the legs, (T, 2); None if these lead nowhere."""
     ends = [f"{side}_{'toes' if f'{side}_toes' in actor.rows else 'foot'}" for side in SIDES]
     feet = [actor.at(role) for role in ends if role in actor.rows]
     window = max(1, round(_CALM * actor.motion.fps))
@@ -205,11 +229,7 @@ def path_factor(actor: Actor) -> float | None:
     same = (lower[1:] == lower[:-1])[:, None]
     step = actor.hips - np.where(lower[:, None], *feet)
     path, steps = (_calm(np.cumsum(same * np.diff(v[:, :2], axis=0), axis=0), window) for v in (actor.hips, step))
-    sizes = float(np.sum(path * path)), float(np.sum(steps * steps))
-    both = float(np.sum(path * steps))
-    if sizes[1] < len(steps) * (_STEPS * actor.leg) ** 2 or both < _ALIKE * np.sqrt(sizes[0] * sizes[1]):
-        return None
-    return both / sizes[0] if sizes[0] > 0.0 else None
+    return None if float(np.sum(steps * steps)) < len(steps) * (_STEPS * actor.leg) ** 2 else (path, steps)
 
 
 def _calm(path: Array, window: int) -> Array:

@@ -9,8 +9,8 @@ from typing import Any, Final
 from synovia.arguments import check_kind
 from synovia.clips.fit import Fitted
 from synovia.model.geometry import as_numbers
-from synovia.model.motion import Motion
-from synovia.retargeting.judging.findings import LEVELS, Finding, apart, degrees, find, flipped
+from synovia.model.motion import InPlace, Motion
+from synovia.retargeting.judging.findings import LEVELS, Finding, apart, degrees, find, flipped, in_place
 from synovia.retargeting.judging.findings import missed as goals_missed
 from synovia.retargeting.judging.measure import Figures
 from synovia.text import counted
@@ -114,7 +114,8 @@ def judge(
 
     The judge compares the two clips as they are, and does not depend on how the result was made. Without a source it
     looks at jumps, feet, crossed and overlapping limbs, limits, and a trunk that is upside down. A clip that misses its
-    goals, or is far from the points that it was fitted to, is never good.
+    goals, or is far from the points that it was fitted to, is never good. A clip of ``Motion.in_place`` is judged with
+    its way over the ground, because feet slide without it; a note says so.
 
     Args:
         motion: The clip.
@@ -142,12 +143,15 @@ def judge(
         'good'
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
-    figures = Figures(motion, source, joint_map, (source_up, up))
+    whole = motion.with_root_motion() if isinstance(motion, InPlace) else motion
+    figures = Figures(whole, source, joint_map, (source_up, up))
     if isinstance(motion, Fitted):
         flips, errors = motion.flips if flips is None else flips, motion.errors if errors is None else errors
     made = [flipped(flips or (), len(motion)), goals_missed(missed, len(motion))]
     if errors is not None:
         made.append(apart(as_numbers(errors, (len(motion), -1), "errors", finite=False), figures))
+    if isinstance(motion, InPlace):
+        made.append(in_place())
     found = [*(one for one in made if one is not None), *find(figures)]
     return Judgement(figures, tuple(sorted(found, key=_rank)))
 

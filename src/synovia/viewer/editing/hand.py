@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from contextlib import AbstractContextManager
 
-from synovia.viewer.editing.animation import Animation
+from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.editing.history import History
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from synovia.errors import InputError, unknown_name
 from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.viewer.editing.animation import Animation
+from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.editing.history import History
 from synovia.viewer.editing.mirror import counterparts, mirrored
 from synovia.viewer.editing.root import without_root_values

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 from synovia.solver import Solver
-from synovia.viewer.editing.animation import Animation
 from synovia.viewer.editing.body import Body
+from synovia.viewer.editing.clip.animation import Animation
+from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.goals import Goals
 from synovia.viewer.editing.hand import Hand
 from synovia.viewer.editing.history import History
@@ -33,6 +34,7 @@ class Session:
         body: The pose, joint by joint, and the root.
         goals: The goals.
         animation: The clip, and the keys on top of it.
+        layers: The layers between them.
         poses: Whole poses: copied, mirrored, kept.
         solving: The solver and its problem.
         hand: Edits by hand.
@@ -52,6 +54,7 @@ class Session:
         self.body = Body(self.state, self.history)
         self.goals = Goals(self.state, self.history)
         self.animation = Animation(self.state, self.history)
+        self.layers = ClipLayers(self.state, self.history, self.animation, self.goals)
         self.poses = Poses(self.state, self.history, self.animation)
         self.solving = Solving(self.state, self.history)
         self.hand = Hand(self.history, self.animation)

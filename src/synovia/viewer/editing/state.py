@@ -16,7 +16,7 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.solver import Solver, as_solver
-from synovia.viewer.editing.clip import Play, sample, together
+from synovia.viewer.editing.clip.play import Play, sample, together
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import place_at_current
 from synovia.viewer.editing.limits import SpeedLimits
@@ -134,16 +134,18 @@ class State:
         if self.play.motion is None:
             return self.pose
         time = self.play.time if seconds is None else seconds
-        q = self.clip_values(time)
-        for change in (self.play.change(self.skeleton, time), self.play.loose):
-            q = q if change is None else changed(self.skeleton, q, change)
+        frame = np.array([time * self.play.motion.fps])
+        q: Array = self.play.keyed(self.skeleton, frame, self.clip_values(time)[None])[0]
+        if self.play.loose is not None:
+            q = changed(self.skeleton, q, self.play.loose)
         return Pose.trusted(self.skeleton, q)
 
     def clip_values(self, seconds: float) -> Array:
-        """Return the joint values of the clip, blended by its weight, without its keys, (nq,)."""
-        if self.play.motion is None:
+        """Return the joint values of the clip with its layers, blended by its weight, without its keys, (nq,)."""
+        below = self.play.below
+        if below is None:
             return self.base
-        clip = with_root_values(sample(self.play.motion, seconds), self.rooted)
+        clip = with_root_values(sample(below, seconds), self.rooted)
         return blend(self.skeleton, self.base, clip, self.play.weight)
 
     def place(self, editors: Iterable[GoalEditor], start: Pose) -> None:

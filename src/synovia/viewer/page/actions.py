@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from synovia.errors import InputError
-from synovia.viewer.editing.animation import Animation
 from synovia.viewer.editing.body import Body
+from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.editing.history import History
 from synovia.viewer.editing.poses import Poses
 from synovia.viewer.page.tab import Desk

@@ -273,6 +273,75 @@
     const row = [...sheet.querySelectorAll("span")].indexOf(bar);
     report(sheet.dataset.uuid, row, mark ? mark.dataset.frame : to, to, e.ctrlKey || e.metaKey ? 1 : 0);
   });
+  // The time line of layers. A bar is moved, or stretched at its ends; its fades are stretched at theirs. A click on a bar
+  // selects its layer, one beside it goes to the frame there, one on the dot mutes the layer.
+  const [GO, CHANGE, MUTE] = [0, 1, 2];
+  let pulled = null;
+  const within = (frame, low, high) => Math.min(Math.max(frame, low), high);
+  const pulledTo = ({ part, first, last, blend, begun, end }, frame) => {
+    const way = frame - begun;
+    if (part === "first") return [within(first + way, 0, last), last, blend];
+    if (part === "last") return [first, within(last + way, first, end), blend];
+    if (part === "in") return [first, last, within(blend - way, 0, end)];
+    if (part === "out") return [first, last, within(blend + way, 0, end)];
+    const moved = within(way, -first, end - last);
+    return [first + moved, last + moved, blend];
+  };
+  const drawBar = (bar, [first, last, blend], end) => {
+    const ends = { a: first, b: last, l: Math.max(first - blend, 0), r: Math.min(last + blend, end) };
+    for (const [name, frame] of Object.entries(ends)) bar.style.setProperty(`--${name}`, `${(100 * frame) / end}%`);
+  };
+  document.body.addEventListener("pointerdown", (e) => {
+    const bar = e.target.closest?.(".synovia-line span");
+    if (!bar || e.button) return;
+    e.preventDefault();
+    const line = bar.closest(".synovia-line");
+    const end = Number(line.dataset.last);
+    const [first, last, blend] = ["first", "last", "blend"].map((name) => Number(bar.dataset[name]));
+    pulled = { bar, line, end, first, last, blend, part: e.target.dataset.part, x: e.clientX, moved: false };
+    pulled.begun = frameAt({ bar, last: end }, e);
+    bar.setPointerCapture(e.pointerId);
+  });
+  document.body.addEventListener("pointermove", (e) => {
+    if (!pulled?.part || (!pulled.moved && Math.abs(e.clientX - pulled.x) < 4)) return;
+    pulled.moved = true;
+    pulled.now = pulledTo(pulled, frameAt({ bar: pulled.bar, last: pulled.end }, e));
+    drawBar(pulled.bar, pulled.now, pulled.end);
+    pulled.bar.dataset.told = `${pulled.now[0]}–${pulled.now[1]}, fade ${pulled.now[2]}`;
+  });
+  const letGo = () => {
+    if (pulled) delete pulled.bar.dataset.told;
+    pulled = null;
+  };
+  document.body.addEventListener("pointercancel", () => {
+    if (pulled) drawBar(pulled.bar, [pulled.first, pulled.last, pulled.blend], pulled.end);
+    letGo();
+  });
+  document.body.addEventListener("pointerup", (e) => {
+    if (!pulled) return;
+    const { bar, line, part, first, last, blend, now, end } = pulled;
+    const frame = frameAt({ bar, last: end }, e);
+    letGo();
+    if (!bar.isConnected) return;
+    const row = [...line.querySelectorAll("span")].indexOf(bar);
+    if (part) report(line.dataset.uuid, CHANGE, row, ...(now ?? [first, last, blend]));
+    else report(line.dataset.uuid, GO, row, frame, frame, 0);
+  });
+  document.body.addEventListener("click", (e) => {
+    const line = e.target.closest?.(".synovia-line");
+    const row = e.target.closest?.(".synovia-line > div");
+    if (!row || e.target.closest("span")) return;
+    const number = [...line.querySelectorAll(":scope > div")].indexOf(row);
+    const { first, last, blend } = row.querySelector("span").dataset;
+    report(line.dataset.uuid, e.target.closest("button") ? MUTE : CHANGE, number, first, last, blend);
+  });
+  // A click on curves goes to the frame under it.
+  document.body.addEventListener("click", (e) => {
+    const bar = e.target.closest?.(".synovia-curves svg");
+    if (!bar) return;
+    const curves = bar.closest(".synovia-curves");
+    report(curves.dataset.uuid, frameAt({ bar, last: Number(curves.dataset.last) }, e));
+  });
   const markJoint = (tree, row) => {
     for (const button of tree.querySelectorAll("button")) {
       if (button.dataset.row !== row) button.removeAttribute("aria-current");
@@ -306,6 +375,7 @@
     const state = document.querySelector(".synovia-status")?.dataset;
     const tree = document.querySelector(".synovia-tree");
     if (state && tree) markJoint(tree, state.joint);
+    if (state?.at) document.documentElement.style.setProperty("--synovia-at", `${100 * state.at}%`);
     const asked = state?.searches ?? (state ? "0" : searches); // some pages have no joints to search
     if (asked === searches) return;
     searches = asked;

@@ -202,6 +202,8 @@ class Page:
     def _show_text(self, frame: Frame) -> None:
         """Show the status and the text of the tabs."""
         state = f'data-joint="{"" if self.joint is None else self.joint}" data-searches="{self._searches}"'
+        if (motion := self.session.animation.play.motion) is not None:
+            state += f' data-at="{frame.time * motion.fps / max(len(motion) - 1, 1):.4f}"'
         text = status_line(self._status_note(frame), state)
         if text != self._status_text:
             self._status.content = self._status_text = text

@@ -28,6 +28,7 @@ from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion
 from synovia.model.root import root_of
 from synovia.solver import Solver
+from synovia.viewer.editing.clip.layers import without_root
 from synovia.viewer.editing.root import changed_root
 from synovia.viewer.editing.state import State
 
@@ -68,23 +69,20 @@ class Files:
         return goals_text(goals).encode(errors="replace")
 
     def layer_file(self) -> bytes:
-        """Return the keys on the clip as a layer file, for ``sy.read_layers``.
+        """Return the layers on the clip, the keys last, as a layer file for ``sy.read_layers``.
 
         Raises:
-            UnsupportedError: If the clip has no keys, they move a root that the clip lacks, or a joint has no name.
+            UnsupportedError: If the clip has neither, keys move a root that the clip lacks, or a joint has no name.
         """
         with self._state.lock:
-            layer, skeleton = self._state.play.layer, self._state.skeleton
-            own = {skeleton.address(row) for row in range(self._state.rooted.added, len(skeleton))}
-        if not layer.keys:
-            raise UnsupportedError("no pose is keyed, so there is no layer to save")
-        keys: list[Key] = []
-        for key in layer.keys:
-            added = [value for joint, value in key.values.items() if joint not in own]
-            if any(np.abs(value[:-1]).max(initial=0.0) > 0.0 for value in added):
-                raise UnsupportedError("keys move a root that the clip does not have", hint="save the motion")
-            keys.append(Key(key.frame, {joint: value for joint, value in key.values.items() if joint in own}))
-        return layers_text(layer.replace(pose=tuple(keys))).encode(errors="replace")
+            layers, layer, skeleton = self._state.play.layers, self._state.play.layer, self._state.skeleton
+            added = {skeleton.address(row) for row in range(self._state.rooted.added)}
+        if not layers and not layer.keys:
+            raise UnsupportedError("no pose is keyed and there is no layer, so there is none to save")
+        if layer.keys:
+            keys = tuple(Key(key.frame, without_root(key.values, added)) for key in layer.keys)
+            layers = (*layers, layer.replace(pose=keys))
+        return layers_text(layers).encode(errors="replace")
 
     def pose_file(self) -> bytes:
         """Return the pose as a pose file, with the values of the root mode of ``command_line``."""

@@ -12,10 +12,10 @@ from typing import Final
 # paler seventh, so the ninth must be nearly black. On a dark page it fills with the ninth and outlines with the fifth.
 BRANDS: Final = {False: (0, 10, 9), True: (45, 212, 180)}
 
-# Colours of text (held, missed, warning, secondary) on the light page (False) and the dark page (True).
+# Colours of text (held, missed, warning, secondary, third curve) on the light page (False) and the dark page (True).
 INKS: Final[dict[bool, dict[str, str]]] = {
-    False: {"good": "#007a69", "bad": "#c92a35", "warn": "#9a4c00", "dim": "#5f6b7a"},
-    True: {"good": "#2dd4b4", "bad": "#ff8a8a", "warn": "#ffa94d", "dim": "#a6b0bf"},
+    False: {"good": "#007a69", "bad": "#c92a35", "warn": "#9a4c00", "dim": "#5f6b7a", "blue": "#2f5bd0"},
+    True: {"good": "#2dd4b4", "bad": "#ff8a8a", "warn": "#ffa94d", "dim": "#a6b0bf", "blue": "#8fb4ff"},
 }
 
 PRIMARY: Final = "teal"  # colour of the one button of a tab that is filled; the rules below name it
@@ -27,7 +27,7 @@ LARGEST_FILE: Final = 2**28  # bytes of a file that a browser sends
 # Bytes per second, and in the first burst, of an upload: below the limits at which the server closes a connection.
 UPLOAD: Final = {"rate": 3 * 2**20, "burst": 8 * 2**20}
 
-GOOD, BAD, WARN, DIM = (f"var(--synovia-{name})" for name in INKS[False])
+GOOD, BAD, WARN, DIM, BLUE = (f"var(--synovia-{name})" for name in INKS[False])
 
 # Slider labels go below the track. The status line has a constant height, so that a message moves no control. A long
 # message unfolds over what is below until it can have been read, and then under the mouse; a click folds it. One button
@@ -66,6 +66,39 @@ _RULES: Final = (
     "background:var(--synovia-good);cursor:ew-resize;touch-action:none}"
     ".synovia-sheet i[data-to]::after{content:attr(data-to);position:absolute;bottom:.9em;left:.9em;"
     "transform:rotate(-45deg);transform-origin:0 100%;font-style:normal}"
+    ".synovia-sheet span::after,.synovia-line span::after{content:'';position:absolute;left:var(--synovia-at,0);"
+    "top:0;bottom:0;border-left:1.5px solid var(--mantine-color-text);pointer-events:none}"
+    ".synovia-line{padding:.2em .6em .6em;font-size:.8em}"
+    ".synovia-line>div{display:flex;align-items:center;gap:.4em;height:1.9em;cursor:pointer}"
+    ".synovia-line button{font:inherit;line-height:1;color:var(--synovia-good);background:none;border:0;padding:.3em;"
+    "cursor:pointer}.synovia-line .muted button{color:var(--synovia-dim)}"
+    ".synovia-line b{width:7em;font-weight:400;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
+    ".synovia-line .chosen b{font-weight:700;color:var(--synovia-good)}"
+    ".synovia-line .missed b{color:var(--synovia-bad)}"
+    ".synovia-line span{position:relative;flex:1;height:1.2em;border-radius:3px;touch-action:none;"
+    "background:var(--mantine-color-default-border)}"
+    ".synovia-line i{position:absolute;top:0;bottom:0;background:var(--synovia-good)}"
+    ".synovia-line .muted i{opacity:.35}.synovia-line .missed i{background:var(--synovia-bad)}"
+    ".synovia-line .bar{left:var(--a);right:calc(100% - var(--b));margin:0 -3px;border-radius:3px;cursor:grab}"
+    ".synovia-line .edge{width:8px;margin-left:-10px;background:none;cursor:ew-resize}"
+    ".synovia-line .edge[data-part=first]{left:var(--a)}"
+    ".synovia-line .edge[data-part=last]{left:var(--b);margin-left:2px}"
+    ".synovia-line .fade{opacity:.4;cursor:col-resize}"
+    ".synovia-line .fade[data-part=in]{left:var(--l);right:calc(100% - var(--a));"
+    "clip-path:polygon(100% 0,100% 100%,0 100%)}"
+    ".synovia-line .fade[data-part=out]{left:var(--b);right:calc(100% - var(--r));"
+    "clip-path:polygon(0 0,100% 100%,0 100%)}"
+    ".synovia-line span[data-told]::before{content:attr(data-told);position:absolute;bottom:100%;left:var(--a);"
+    "z-index:9;padding:.1em .5em;border-radius:3px;white-space:nowrap;background:var(--mantine-color-body);"
+    "border:1px solid var(--mantine-color-default-border)}.synovia-curves{padding:.2em .6em .6em;font-size:.8em}"
+    ".synovia-curves>div{position:relative}"
+    ".synovia-curves>div::after{content:'';position:absolute;left:var(--synovia-at,0);top:0;bottom:0;"
+    "border-left:1.5px solid var(--mantine-color-text);pointer-events:none}"
+    ".synovia-curves svg{display:block;width:100%;height:9em;cursor:pointer;border-radius:3px;"
+    "background:var(--mantine-color-default-hover)}"
+    ".synovia-curves p{margin:.2em 0;display:flex;flex-wrap:wrap;gap:.2em 1em}"
+    ".synovia-curves em{position:absolute;right:.2em;padding:0 .2em;border-radius:3px;font-style:normal;"
+    "color:var(--synovia-dim);background:var(--mantine-color-body)}"
     ".synovia-speed{padding:.2em .6em .6em;font-size:.8em;max-height:40vh;overflow-y:auto;scrollbar-width:thin}"
     ".synovia-speed>div{display:flex;align-items:center;gap:.6em;height:1.5em}"
     ".synovia-speed b{width:8.5em;font-weight:400;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"

@@ -21,9 +21,9 @@ def tabs(page: Page) -> list[tuple[str, Tab]]:
     return [
         ("Targets", GoalsTab(page, goals, body, hand)),
         ("Pose", BodyTab(page, actions, body, poses, hand)),
-        ("Animation", ClipTab(page, actions, animation, goals)),
+        ("Animation", ClipTab(page, actions, animation, session.layers, goals)),
         ("Solver", SolverTab(page, session.solving, body.given)),
         ("Why", Why(page, session.solving)),
         ("Export", Keep(page, Files(session.state, page.command), body)),
-        ("Open", Open(page, poses, animation)),
+        ("Open", Open(page, poses, session.layers, animation)),
     ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import Any, Final
 
-from synovia.viewer.editing.animation import Animation
+from synovia.viewer.editing.clip.animation import Animation
+from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.editor_values import free_label
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.goals import Goals
@@ -12,6 +14,8 @@ from synovia.viewer.page.actions import Actions
 from synovia.viewer.page.style import PRIMARY, WARN, note, safe
 from synovia.viewer.page.tab import Desk, Tab
 from synovia.viewer.panel.controls import Field, above_zero, whole
+from synovia.viewer.panel.curves import CurvesView
+from synovia.viewer.panel.layers import Layers
 from synovia.viewer.panel.sheet import Sheet
 from synovia.viewer.scene.ghosts import ONION
 
@@ -19,6 +23,7 @@ _NONE = "(none)"
 _BODY = "whole body"
 _KEY = ("Go to", "Move", "Copy", "Delete")
 _KEY_HINT = "Move and Copy bring the key to the present frame. Marks above can be dragged, with Ctrl to copy."
+_PATIENCE: Final = 1.0  # seconds of solving before the page says how far it is
 _SECONDS = 2.0  # length of a new clip
 _EMPTY = "This model has no clip. Drop one on the page, or begin one here: pose the body, key it, go to another frame."
 
@@ -30,13 +35,15 @@ class ClipTab(Tab):
         page: The page.
         actions: Actions that also have a key.
         animation: The clip.
+        layers: The layers between the clip and its keys.
         goals: The goals, whose limbs have keys of their own.
     """
 
-    def __init__(self, page: Desk, actions: Actions, animation: Animation, goals: Goals) -> None:
+    def __init__(self, page: Desk, actions: Actions, animation: Animation, layers: ClipLayers, goals: Goals) -> None:
         """Store what is edited."""
         super().__init__(page)
-        self._actions, self._animation, self._goals = actions, animation, goals
+        self._actions, self._animation, self._layers, self._goals = actions, animation, layers, goals
+        layers.progress = self._tell_progress
 
     def build(self) -> None:
         """Add the controls."""
@@ -46,6 +53,7 @@ class ClipTab(Tab):
         self._frames: tuple[int, ...] = ()  # those of the list
         self._length = _SECONDS
         self._told: tuple[str, ...] = ()  # the notes that are shown
+        self._solving_since = time.monotonic()
         self._empty = gui.add_html(note(_EMPTY), visible=not self._animation.clips)
         self._names = self._labels()
         self._pick = self.connect(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
@@ -76,6 +84,15 @@ class ClipTab(Tab):
                 "Keys of", (_BODY,), hint="The whole body, or the limb of a goal, whose keys move by themselves."
             )
             self.connect(self._part, lambda _: self.page.redraw())
+        self._stack = Layers(self, self._layers, self._animation, self._goals)
+        self._curves = self.connect(
+            gui.add_checkbox(
+                "Curves", False, hint="The values of the selected joint over the frames, with its limits."
+            ),
+            lambda _: self.page.redraw(),
+        )
+        self._drawn: tuple[Any, ...] | None = None  # what the curves show
+        self._view = CurvesView(self, lambda frame: self._go((float(frame),)))
         self._speed = self.connect(
             gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0),
             lambda speed: self._animation.set_play(speed=float(speed)),
@@ -88,6 +105,8 @@ class ClipTab(Tab):
         )
         path = gui.add_checkbox("Path", False, hint="Show where the selected joint goes in the clip, and its keys.")
         self._path = self.connect(path, self._show_path)
+        original = gui.add_checkbox("Original", False, hint="Show the clip without layers and keys, as a ghost.")
+        self._original = self.connect(original, self._show_original)
         self._onion: Any = gui.add_dropdown(
             "Onion skin", ONION, hint="Show two poses before (orange) and after (blue), some frames away or keyed (O)."
         )
@@ -129,6 +148,19 @@ class ClipTab(Tab):
         """Show or hide the path of the selected joint."""
         self.page.scene.path.shown = bool(on)
         self.page.redraw()
+
+    def _show_original(self, on: bool) -> None:
+        """Show or hide the ghost of the clip without layers and keys."""
+        self.page.scene.original.shown = bool(on)
+        self.page.redraw()
+
+    def _tell_progress(self, done: int, of: int) -> None:
+        """Say how far layers are solved, once that takes over a second."""
+        now = time.monotonic()
+        if done == 0 or done >= of:
+            self._solving_since = now
+        elif now - self._solving_since > _PATIENCE:
+            self.page.notify(f"Solving layers: {100 * done // of} %")
 
     def _set_onion(self, mode: str) -> None:
         """Choose the poses of the onion skin."""
@@ -202,6 +234,20 @@ class ClipTab(Tab):
         else:
             self._go((float(frame),))
 
+    def _show_curves(self) -> None:
+        """Show the curves of the selected joint, if they are wanted and have changed."""
+        play, joint = self._animation.play, self.page.joint
+        if not self._curves.value or play.motion is None:
+            self._view.hide()
+            self._drawn = None
+            return
+        state = (joint, play.motion, play.edited, play.layer, self._animation.rooted)
+        if state != self._drawn:
+            self._drawn = state
+            curves = None if joint is None else self._animation.curves(joint)
+            name = "" if joint is None else self._animation.given.joint_names[joint]
+            self._view.show(name, curves, max(len(play.motion) - 1, 1))
+
     def _tell(self, notes: tuple[str, ...]) -> None:
         """Show what of the clip was not kept."""
         if notes != self._told:
@@ -233,10 +279,14 @@ class ClipTab(Tab):
         self._every.show((float(onion.every),))
         self._every.visible = chosen and onion.mode == "frames"
         controls = (self._playing, self._time, self._speed, self._weight, self._key, self._auto, self._path)
-        for control in (*controls, self._onion, self._help, self._frame, self._span):
+        more = (self._onion, self._help, self._frame, self._span, self._curves, self._original)
+        for control in (*controls, *more):
             control.visible = chosen
         self._speed.value, self._weight.value = play.speed, play.weight
         self._frame.show((float(play.frame),))
         self._span.show((float(play.first), float(play.end)))
         self._show_keys()
+        self._stack.show()
+        self._show_curves()
+        self._original.value = self.page.scene.original.shown
         self._time.value = min(max(round(frame.time, 3), 0.0), self._time.max)

@@ -28,13 +28,14 @@ _DIGITS: Final = 16  # of the numbers that a browser sends
 _UUID: Final = attrgetter("_impl.uuid")  # of a control; viser has no public name for it
 
 
-def hidden_field(tab: Tab, label: str, action: Callable[[list[int]], Any]) -> str:
+def hidden_field(tab: Tab, label: str, action: Callable[[list[int]], Any], *, slow: bool = False) -> str:
     """Add a hidden text field for ``page/browser.js`` to write numbers to, and return its identifier.
 
     Args:
         tab: The tab of the field.
         label: Label.
         action: Function that gets the whole numbers. Other text is ignored.
+        slow: Whether the action is slow.
     """
 
     def read(text: str) -> None:
@@ -43,7 +44,7 @@ def hidden_field(tab: Tab, label: str, action: Callable[[list[int]], Any]) -> st
             action([int(word) for word in words])
 
     field: Any = tab.gui.add_text(label, "", visible=False)
-    tab.connect(field, read)
+    tab.connect(field, read, slow=slow)
     with suppress(AttributeError):
         return str(_UUID(field))
     return ""

@@ -47,7 +47,7 @@ class Keep(Tab):
         for title, name, content in (
             ("Save goals", "goals.toml", files.goal_file),
             ("Save pose", "pose.json", files.pose_file),
-            ("Save layer", "edit.toml", files.layer_file),
+            ("Save layers", "edit.toml", files.layer_file),
         ):
             self.connect(
                 gui.add_button(title),

@@ -13,7 +13,9 @@ from synovia.files.layers import is_layer_file, read_layers
 from synovia.files.poses import load_poses
 from synovia.io.bundled import bundled_names
 from synovia.io.load import format_of, formats
-from synovia.viewer.editing.animation import Animation
+from synovia.text import counted
+from synovia.viewer.editing.clip.animation import Animation
+from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.poses import Poses
 from synovia.viewer.page.style import LARGEST_FILE, PRIMARY, note, safe
@@ -32,13 +34,14 @@ class Open(Tab):
     Args:
         page: The page.
         poses: Whole poses of the body.
-        animation: The clip, which gets layers of keys.
+        layers: The layers on the clip.
+        animation: The clip.
     """
 
-    def __init__(self, page: Desk, poses: Poses, animation: Animation) -> None:
+    def __init__(self, page: Desk, poses: Poses, layers: ClipLayers, animation: Animation) -> None:
         """Store what is edited."""
         super().__init__(page)
-        self._poses, self._animation = poses, animation
+        self._poses, self._layers, self._animation = poses, layers, animation
 
     def build(self) -> None:
         """Add the controls."""
@@ -74,10 +77,8 @@ class Open(Tab):
         path.write_bytes(file.content)
         if path.suffix.lower() in (".toml", ".json") and is_layer_file(path):
             layers = read_layers(path, self._animation.rooted.skeleton)
-            if len(layers) != 1:
-                raise UnsupportedError("layers of a page", value=len(layers), expected="one, with keys")
-            self._animation.set_layer(layers[0])
-            self.page.notify(f"Put the keys of {path.name} on the clip.")
+            self._layers.open(layers)
+            self.page.notify(f"Put {counted(len(layers), 'layer')} of {path.name} on the clip.")
             return
         if path.suffix.lower() == ".json":
             poses = load_poses(path, self._poses.given)

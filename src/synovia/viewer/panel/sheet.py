@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from synovia.layers import Key
-from synovia.viewer.editing.animation import Animation
+from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.page.style import safe
 from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import hidden_field

@@ -17,7 +17,7 @@ from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.surface import Surface
 from synovia.text import counted
-from synovia.viewer.editing.clip import Play, sample
+from synovia.viewer.editing.clip.play import Play, sample
 from synovia.viewer.editing.worker import SESSION
 from synovia.viewer.page.control import Message
 from synovia.viewer.page.style import BAD as RED

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model.geometry import Array
-from synovia.viewer.editing.animation import Animation
+from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.scene.bodies import Build, rod
 from synovia.viewer.scene.canvas import Canvas
 
@@ -19,6 +19,8 @@ _Floats = NDArray[np.float32]
 _THIN: Final = 0.6  # thickness of a ghost's bones, share of the body's
 ONION: Final = ("off", "frames", "keys")  # which poses are shown around the present one
 _SIDES: Final = {"before": (214, 110, 46), "after": (46, 120, 214)}  # and their colours
+_ORIGINAL: Final = (96, 96, 120), 0.5  # colour and opacity of the ghost of the clip itself
+_APART: Final = 1e-3  # scene units by which joints must differ for that ghost to be seen
 _OPACITIES: Final = (0.4, 0.2)  # of the nearest ghost on each side, and of the next one
 
 
@@ -81,6 +83,41 @@ class Ghost:
         self._mesh.remove()
 
 
+class Original:
+    """The ghost of the clip itself, without layers and keys, where the body differs from it.
+
+    Args:
+        canvas: What it is drawn with.
+        animation: The clip.
+        build: The drawn bones.
+
+    Attributes:
+        shown: Whether a person wants to see it.
+    """
+
+    def __init__(self, canvas: Canvas, animation: Animation, build: Build) -> None:
+        """Start without a ghost."""
+        self.shown = False
+        self._client, self._scale, self._animation, self._build = canvas.client, canvas.scale, animation, build
+        self._ghost: Ghost | None = None
+        self._seen = False
+
+    def show(self, joints: Array) -> None:
+        """Show the ghost beside the joints of the body, (n, 3), scene units."""
+        pose = self._animation.original() if self.shown else None
+        places = None if pose is None else pose.positions * self._scale
+        if places is None or float(np.abs(places - joints).max(initial=0.0)) < _APART:
+            if self._ghost is not None and self._seen:
+                self._ghost.hide()
+            self._seen = False
+            return
+        self._seen = True
+        if self._ghost is None:
+            self._ghost = Ghost(self._client, "/original", self._build, places, *_ORIGINAL)
+        else:
+            self._ghost.move(places)
+
+
 class Onion:
     """The onion skin: two poses of the clip before the present one and two after it, while the clip stands still.
 
@@ -107,7 +144,17 @@ class Onion:
         with animation.lock:
             play = animation.play
             loose = None if play.loose is None else play.loose.tobytes()
-            state = (self.mode, self.every, play.time, play.playing, play.motion, play.keys, play.weight, loose)
+            state = (
+                self.mode,
+                self.every,
+                play.time,
+                play.playing,
+                play.motion,
+                play.edited,
+                play.keys,
+                play.weight,
+                loose,
+            )
             if state == self._drawn:
                 return
             self._drawn = state

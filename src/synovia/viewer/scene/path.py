@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.model.geometry import Array
-from synovia.viewer.editing.animation import Animation
+from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.lines import add_lines
 
@@ -39,7 +39,16 @@ class ClipPath:
         """Show the path of a joint, a row of the given skeleton; send it only if it is another one."""
         with self._animation.lock:
             play, row = self._animation.play, joint if self.shown else None
-            state = (row, play.motion, play.keys, play.weight, play.first, play.end, self._animation.rooted)
+            state = (
+                row,
+                play.motion,
+                play.edited,
+                play.keys,
+                play.weight,
+                play.first,
+                play.end,
+                self._animation.rooted,
+            )
             if row is None or play.motion is None:
                 self._line.visible = False
                 self._drawn = None

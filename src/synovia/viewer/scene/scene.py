@@ -19,7 +19,7 @@ from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.state import State
 from synovia.viewer.scene.bodies import BodyMeshes, Build, ahead_of, build
 from synovia.viewer.scene.canvas import Canvas
-from synovia.viewer.scene.ghosts import Ghost, Onion
+from synovia.viewer.scene.ghosts import Ghost, Onion, Original
 from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.lines import add_lines
 from synovia.viewer.scene.path import ClipPath
@@ -95,6 +95,7 @@ class Scene:
         self._joints.on_click(self._on_click)
         self.path = ClipPath(canvas, session.animation)
         self.onion = Onion(canvas, session.animation, self._build)
+        self.original = Original(canvas, session.animation, self._build)
         self._limits = add_lines(client, "/limits", _LIMIT, 1.5)
         self._aspect, self._viewpoint = 1.0, viewpoint(session.state, 1.0)
         client.camera.on_update(self._look)
@@ -170,6 +171,7 @@ class Scene:
             self._show_limits(world)
             self.path.show(self.joint)
             self.onion.show()
+            self.original.show(world[:, 9:] * self.scale)
         self.client.flush()
 
     def _show_limits(self, world: Array) -> None:

@@ -1,4 +1,4 @@
-"""The clip that plays under the goals: its state, its pose at a time, the keys on top of it, and blends of poses."""
+"""The clip that plays under the goals: its state, its pose at a time, and the layers and keys on top of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from synovia.clips.editing.keys import KeyCurves
+from synovia.clips.editing import Edited
+from synovia.clips.editing.keys import KeyCurves, changed_rows, with_changes
 from synovia.errors import InputError
 from synovia.layers import Key, Layer
 from synovia.model import Skeleton
@@ -19,7 +20,7 @@ from synovia.viewer.editing.editor_values import free_label
 
 _FPS: Final = 30.0  # frames per second of a clip that begins empty
 _LONGEST: Final = 600.0  # seconds of such a clip
-_NAME: Final = "keys"  # of the layer in files
+NAME: Final = "keys"  # of the layer of keys in files
 _NO_KEYS: Final = Layer(relative=True)
 FADE: Final = 0.5  # seconds over which the layer begins before its first key and ends after its last one
 
@@ -36,8 +37,10 @@ class Play:
         weight: Share of the clip in the blend with the pose without it, 0 to 1.
         first: First frame that plays.
         last: Last frame that plays; None for the last one of the clip.
-        layer: The layer on top of the clip: keys of joints of the solved skeleton, each a change of the clip.
-        loose: What a person has changed on top of clip and layer and not keyed yet, as a change; None for nothing.
+        layers: Layers on the clip, in order, below that of the keys.
+        edited: The clip with these layers; None without any that acts.
+        layer: The layer on top: keys of joints of the solved skeleton, each a change of the clip with its layers.
+        loose: What a person has changed on top of all layers and not keyed yet, as a change; None for nothing.
         paused: Keys of the goals that are off because a clip plays.
     """
 
@@ -48,15 +51,24 @@ class Play:
     weight: float = 1.0
     first: int = 0
     last: int | None = None
+    layers: tuple[Layer, ...] = ()
+    edited: Edited | None = None
     layer: Layer = _NO_KEYS
     loose: Array | None = None
     paused: frozenset[int] = frozenset()
-    _curves: tuple[Layer, Skeleton, KeyCurves] | None = None  # of the layer that was evaluated last
+    _curves: tuple[Layer, Skeleton, tuple[KeyCurves, tuple[int, ...]]] | None = (
+        None  # of the layer that was evaluated last
+    )
 
     @property
     def keys(self) -> tuple[Key, ...]:
         """Keys of the layer, by frame."""
         return self.layer.keys
+
+    @property
+    def below(self) -> Motion | None:
+        """The clip with its layers, below the keys; None without a clip."""
+        return self.motion if self.edited is None else self.edited.motion
 
     @property
     def span(self) -> tuple[float, float]:
@@ -87,19 +99,29 @@ class Play:
         if self.playing and last > first:
             self.time = first + (self.time + seconds * self.speed - first) % (last - first)
 
-    def change(self, skeleton: Skeleton, seconds: float) -> Array | None:
-        """Return what the keys change at a time, (nq,) of the solved skeleton; None for nothing.
+    def keyed(self, skeleton: Skeleton, frames: Array, below: Array) -> Array:
+        """Return joint values with what the keys change, (n, nq), within limits, as ``sy.edit`` does.
 
-        Between two keys the change goes smoothly from one to the other.
+        Args:
+            skeleton: The solved skeleton.
+            frames: Frames of the clip, (n,); they may lie between whole ones.
+            below: Joint values there, (n, nq).
         """
+        found = self._found(skeleton)
+        if found is None:
+            return below
+        return with_changes(skeleton, below, found[0].at(frames, below), found[1])[0]
+
+    def _found(self, skeleton: Skeleton) -> tuple[KeyCurves, tuple[int, ...]] | None:
+        """Return the curves of the keys, and the joints that these move; None without keys."""
         if not self.keys or self.motion is None:
             return None
         if self._curves is None or self._curves[0] is not self.layer or self._curves[1] is not skeleton:
             still = np.broadcast_to(no_change(skeleton), (len(self.motion), skeleton.nq))  # its keys are changes
-            self._curves = self.layer, skeleton, KeyCurves(skeleton, self.layer, still)
-        frame = np.array([seconds * self.motion.fps])
-        out: Array = self._curves[2].at(frame, no_change(skeleton)[None])[0]
-        return out if (out != no_change(skeleton)).any() else None
+            curves = KeyCurves(skeleton, self.layer, still)
+            moved = changed_rows(skeleton, curves.at(np.arange(len(self.motion), dtype=np.float64), still))
+            self._curves = self.layer, skeleton, (curves, moved)
+        return self._curves[2]
 
 
 def layer_of(motion: Motion, *, holds: bool = False) -> Layer:
@@ -111,8 +133,8 @@ def layer_of(motion: Motion, *, holds: bool = False) -> Layer:
             the layer fades within ``FADE`` seconds before its first key and after its last one.
     """
     if holds:
-        return Layer(relative=True, frames=(0, len(motion) - 1), name=_NAME)
-    return Layer(relative=True, blend=max(round(FADE * motion.fps), 1), name=_NAME)
+        return Layer(relative=True, frames=(0, len(motion) - 1), name=NAME)
+    return Layer(relative=True, blend=max(round(FADE * motion.fps), 1), name=NAME)
 
 
 def still_clip(skeleton: Skeleton, q: Array, seconds: float, taken: Sequence[str]) -> Motion:

@@ -17,7 +17,8 @@ from synovia.model.change import change_between, no_change
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
-from synovia.viewer.editing.clip import Play, layer_of, still_clip
+from synovia.viewer.editing.clip.curves import Curves, curves_of
+from synovia.viewer.editing.clip.play import Play, layer_of, sample, still_clip
 from synovia.viewer.editing.history import History
 from synovia.viewer.editing.root import Rooted, without_root_values
 from synovia.viewer.editing.state import State
@@ -59,6 +60,17 @@ class Animation:
     def start(self, seconds: float | None = None) -> Pose:
         """Return the pose that the solver starts from, see ``State.start``."""
         return self._state.start(seconds)
+
+    def curves(self, row: int) -> Curves | None:
+        """Return the curves of a joint, a row of the given skeleton, see ``curves_of``."""
+        with self._state.lock:
+            return curves_of(self._state, row)
+
+    def original(self) -> Pose | None:
+        """Return the pose of the clip at the present time, without layers and keys, on the given skeleton."""
+        with self._state.lock:
+            motion = self.play.motion
+            return None if motion is None else Pose.trusted(self.given, sample(motion, self.play.time))
 
     def set_clip(self, number: int | None) -> None:
         """Play another clip, or none.
@@ -113,7 +125,7 @@ class Animation:
             InputError: If the clip has no such frames.
         """
         with self._state.lock:
-            play, motion = self._clip()
+            play, motion = self.required()
             first, last = play.first if first is None else first, play.end if last is None else last
             if not 0 <= first < last < len(motion):
                 expected = f"two frames of 0 to {len(motion) - 1}"
@@ -147,20 +159,25 @@ class Animation:
             InputError: If no clip is chosen.
         """
         with self._state.lock:
-            play, motion = self._clip()
+            play, motion = self.required()
             if step:
                 self._history.remember()
             self._state.key_due = False
             to: Array = self._state.pose.q if q is None else inside_limits(self._state.skeleton, q[None])[0]
             play.playing = False
             play.time = play.frame / motion.fps
-            key = self._key_of(change_between(self._state.skeleton, self._state.clip_values(play.time), to))
+            key = self.key_of(to)
             self._put_keys(play.frame, key)
-            play.loose = None
+            self.let_go()
+            return key
+
+    def let_go(self) -> None:
+        """Drop what a person has changed and not keyed, and let the goals follow the clip again."""
+        with self._state.lock:
+            self.play.loose = None
             for editor in self._state.editors:
                 editor.follows = editor.enabled and editor.has_target
             self._state.touch()
-            return key
 
     def move_key(
         self, frame: int, to: int | None = None, *, copy: bool = False, part: frozenset[int] | None = None
@@ -177,7 +194,7 @@ class Animation:
             InputError: If there is no such key or no such frame.
         """
         with self._state.lock:
-            play, motion = self._clip()
+            play, motion = self.required()
             to = play.frame if to is None else to
             key = self._key_at(frame, part)
             if not 0 <= to < len(motion):
@@ -185,7 +202,7 @@ class Animation:
             if to == frame:
                 raise InputError("the key is at this frame", value=to, hint="go to the frame where it should be")
             self._history.remember()
-            moved, there = self._values(key, part), play.key_at(to)
+            moved, there = self.values_of(key, part), play.key_at(to)
             self._put_keys(to, Key(to, moved if there is None else {**there.values, **moved}))
             if not copy:
                 self._put_keys(frame, self._without(key, part))
@@ -210,9 +227,9 @@ class Animation:
 
     def keyed(self, key: Key, part: frozenset[int] | None) -> bool:
         """Return whether a key has values for a part of the body (see ``part_of``), None for the whole body."""
-        return bool(self._values(key, part))
+        return bool(self.values_of(key, part))
 
-    def _values(self, key: Key, part: frozenset[int] | None) -> Mapping[str | int, Array]:
+    def values_of(self, key: Key, part: frozenset[int] | None) -> Mapping[str | int, Array]:
         """Return the values of a key for a part of the body."""
         if part is None:
             return key.values
@@ -221,38 +238,40 @@ class Animation:
 
     def _without(self, key: Key, part: frozenset[int] | None) -> Key | None:
         """Return a key without a part of the body, None if nothing is left."""
-        own = self._values(key, part)
+        own = self.values_of(key, part)
         left = {joint: value for joint, value in key.values.items() if joint not in own}
         return Key(key.frame, left) if left else None
 
-    def _key_of(self, change: Array) -> Key:
-        """Return a key of the whole body at the present frame."""
+    def key_of(self, q: Array) -> Key:
+        """Return the key of the whole body at the present frame with which the clip has a pose, (nq,)."""
         skeleton = self._state.skeleton
+        change = change_between(skeleton, self._state.clip_values(self.play.time), q)
         slices = [(row, skeleton.q_slice(row)) for row in range(len(skeleton))]
         return Key(
             self.play.frame, {skeleton.address(row): change[at].copy() for row, at in slices if at.stop > at.start}
         )
 
-    def set_layer(self, layer: Layer) -> None:
-        """Put the keys of a layer, such as one of a file, on the clip, in place of those that it has.
+    def check_keys(self, layer: Layer) -> None:
+        """Check that a layer of keys fits the clip.
 
         Raises:
-            InputError: If no clip is chosen, or the layer has a key beyond it, goals, or values that are no changes.
+            InputError: If no clip is chosen, or the layer has a key beyond it.
             UnknownNameError: If the body lacks a joint.
         """
         with self._state.lock:
-            play, motion = self._clip()
-            if layer.goals or layer.targets or not layer.keys or not layer.relative or layer.muted:
-                hint = "sy.edit applies layers of goals, poses and targets"
-                raise InputError("layer", value=layer.label, expected="keys that are changes of the clip", hint=hint)
+            _, motion = self.required()
             still = np.broadcast_to(no_change(self._state.skeleton), (len(motion), self._state.skeleton.nq))
             KeyCurves(self._state.skeleton, layer, still)
-            self._history.remember()
-            self._state.key_due = False
-            play.layer, play.loose = layer, None
-            for editor in self._state.editors:
-                editor.follows = editor.enabled and editor.has_target
-            self._state.touch()
+
+    def keys_without(self, key: Key, part: frozenset[int] | None) -> tuple[Key, ...] | None:
+        """Return the keys without one of them, or without its values for a part of the body; None for no keys."""
+        left = self._without(key, part)
+        others = (other for other in self.play.keys if other is not key)
+        return (*others, *(() if left is None else (left,))) or None
+
+    def empty_keys(self) -> Layer:
+        """Return the layer of the keys without any."""
+        return self.play.layer.replace(pose=None)
 
     def _put_keys(self, frame: int, key: Key | None) -> None:
         """Replace what is keyed at a frame; None: nothing."""
@@ -262,7 +281,7 @@ class Animation:
         self.play.layer = self.play.layer.replace(pose=tuple(keys) or None)
         self._state.touch()
 
-    def _clip(self) -> tuple[Play, Motion]:
+    def required(self) -> tuple[Play, Motion]:
         """Return the state of the clip, and the clip.
 
         Raises:

@@ -1,0 +1,47 @@
+"""The progress of an edit, whose layers may pass over their frames several times."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from synovia.ik.parallel import Progress
+
+_SHARE: Final = 0.7  # of what is left of a layer, for one more pass: the first one is usually the last
+
+
+class Meter:
+    """Reports the progress of an edit, which never goes back.
+
+    Args:
+        progress: Called with (frames done, all); None: nobody looks.
+        frames: Number of frames in each layer.
+    """
+
+    def __init__(self, progress: Progress | None, frames: list[int]) -> None:
+        """Start with no frame done."""
+        self._progress, self._left, self._all = progress, frames[::-1], sum(frames)
+        self._before, self._own, self._done, self._step = 0, 0, 0.0, 0.0
+
+    def begin_layer(self) -> None:
+        """Note that all frames of the layer before are done, and the next one begins."""
+        self._before, self._own, self._done = self._before + self._own, self._left.pop(), 0.0
+        self._report()
+
+    def begin_pass(self, count: int) -> None:
+        """Note that one more pass over ``count`` frames of this layer begins."""
+        self._step = _SHARE * (self._own - self._done) / max(count, 1)
+
+    def frame(self) -> None:
+        """Note that a frame is done in this pass."""
+        self._done += self._step
+        self._report()
+
+    def end(self) -> None:
+        """Report that all is done."""
+        self._before, self._own, self._done = self._all, 0, 0.0
+        self._report()
+
+    def _report(self) -> None:
+        """Report what is done."""
+        if self._progress is not None:
+            self._progress(min(self._before + round(self._done), self._all), self._all)

@@ -1,0 +1,220 @@
+"""The answers that a servo goes to: one solve in each tick, from the answer before, and searches where that misses."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from synovia.facade import IK
+from synovia.ik import Status
+from synovia.ik.interrupts import clear, new_scratch, set_deadline
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    BLOCK,
+    BLOCK_Q,
+    COLD,
+    IS_ANGLE,
+    LEADER,
+    LOWER,
+    MAX_STEPS,
+    MISSED,
+    SCALAR,
+    SEED,
+    STATUS,
+    TOLERANCE,
+    TOLERANCE_ANGLE,
+    UPPER,
+)
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.pose import inside_limits
+from synovia.model.tables import Ints
+from synovia.servo.limits import Axes
+from synovia.servo.path import between
+
+_SEARCHES: Final = frozenset(4**k for k in range(16))  # missed ticks after which more is done to find an answer
+_BESIDE: Final = 12  # ticks of a search that begin beside the present pose, farther and farther away
+_NEAREST: Final = 0.1  # radians, length units: how far the first of them
+_WIDER: Final = 1.25  # factor from one to the next
+_FAR: Final = 1.0  # radians, length units: an answer that is farther from the last one may be on another branch
+_PRECISION: Final = 0.1  # part of the tolerance to which a tick is solved, so that slow targets are followed smoothly
+_PARTS: Final = 8  # of the way of the targets, solved one after the other
+_FEW_STEPS: Final = 20  # of a full body in a tick; the next one goes on
+
+
+class Answers:
+    """The answer of each tick.
+
+    Args:
+        ik: The problem.
+        axes: The axes of the body.
+        deadline: Seconds after which a solve ends with the best pose so far; None for no end.
+
+    Attributes:
+        q: Joint values of the answer, (nq,).
+        before: Those of the tick before, (nq,): what the answer moves from.
+        row: The row of results of the answer; None for targets without one.
+    """
+
+    def __init__(self, ik: IK, axes: Axes, deadline: float | None) -> None:
+        """Take the numbers of the problem, with a finer tolerance."""
+        self._ik, self._axes, self._deadline = ik, axes, deadline
+        self._scratch = new_scratch(ik.scratch_size)
+        self._strict = ik.solver.supports_priorities
+        self._floats = ik.floats.copy()
+        self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= _PRECISION if self._strict else _PRECISION**2
+        self._few, self._again = ik.one_attempt.copy(), ik.ints.copy()
+        self._again[ATTEMPTS] = min(2, int(self._again[ATTEMPTS]))  # the first, from an answer, ends at once
+        if self._strict:
+            self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
+        self._winding = winding(ik.skeleton)
+        self.reset(ik.default_start.q)
+
+    def reset(self, q: Array) -> None:
+        """Begin anew at joint values (nq,)."""
+        self.stay(q)
+        self._misses = self._searching = 0
+
+    def stay(self, q: Array) -> None:
+        """Take joint values (nq,) as the answer, without a row of results."""
+        self.q = self.before = q
+        self.row: Array | None = None
+        self._place: Array | None = None
+
+    def rest(self) -> None:
+        """Note that a tick has passed in which the answer did not move."""
+        self.before = self.q
+
+    def restart(self, q: Array) -> None:
+        """Let the next answer be one near joint values (nq,), to which the body goes instead of this one."""
+        self._place = q
+
+    def settled(self) -> bool:
+        """Return whether the answer stays as it is as long as the targets do."""
+        return self.row is not None and not self._misses
+
+    def load(self, q: Array, table: Array) -> None:
+        """Load what ticks need, so that none of them waits for it."""
+        self.classified(self._solve(table, q, self._few))
+
+    def take(self, table: Array, last: Array, q: Array) -> None:
+        """Solve the goals from the answer before.
+
+        Args:
+            table: Targets, (1, goals, 17).
+            last: Those of the tick before.
+            q: Joint values of the body, (nq,).
+        """
+        before, place, self._place = self.q, self._place, None
+        if place is not None:
+            near = self._solve(last, place, self._few)
+            if near[STATUS] == Status.REACHED:
+                before = self.q = near[self._ik.places]
+        row = self._solve(table, before, self._few)
+        if row[STATUS] != Status.REACHED:
+            self._misses += 1
+            row = self._searched(table, row, q)
+        if row[STATUS] == Status.REACHED:
+            self._misses = self._searching = 0
+            row = self._nearer(table, last, row)
+        self.row = row
+        self.before, self.q = before, row[self._ik.places]
+
+    def _searched(self, table: Array, row: Array, q: Array) -> Array:
+        """Return a better answer than a miss, a row of results, or the miss.
+
+        At first it is improved from where it is, as a straight limb needs. After some numbers of missed ticks, another
+        branch is looked for: the next ticks try one start each, so that none takes long. A jump of the answer is no
+        jump of the body.
+        """
+        if self._misses in _SEARCHES:
+            if self._strict:
+                self._ik.classify(self.q[None], row[None], self._scratch, False)
+            if row[STATUS] == Status.REACHED or self._misses == 1:
+                return row
+            other = self._solve(table, q, self._few, best=False)
+            self._searching = 0 if self._strict else int(self._ik.ints[ATTEMPTS])
+            if self._strict and other[STATUS] != Status.REACHED:  # few starts, with many steps each
+                other = self._solve(table, q, self._ik.ints)
+        elif self._searching:
+            tried = int(self._ik.ints[ATTEMPTS]) - self._searching
+            self._searching -= 1
+            if tried < _BESIDE:  # a near branch first, which is a short way
+                other = self._solve(table, self._beside(q, _NEAREST * _WIDER**tried), self._few, best=False)
+            else:
+                self._again[SEED] = self._misses
+                other = self._solve(table, row[self._ik.places], self._again, best=False)
+        else:
+            return row
+        return other if other[STATUS] == Status.REACHED else row
+
+    def _beside(self, q: Array, far: float) -> Array:
+        """Return random joint values (nq,) beside q, within the limits; far in radians, length units."""
+        offset = np.random.default_rng(self._misses).normal(scale=far, size=len(self._axes.joints))
+        return inside_limits(self._ik.skeleton, self._axes.shifted(q, offset)[None])[0]
+
+    def _nearer(self, table: Array, last: Array, row: Array) -> Array:
+        """Return an answer on the branch of the last one, if there is a nearer one than this row of results.
+
+        A solve that begins far from its target can end on another branch. One that follows the targets there does not.
+        """
+        far = float(np.abs(self._axes.way(self.q, row[self._ik.places])).max(initial=0.0))
+        if far <= _FAR:
+            return row
+        place, other = self.q, row
+        for k in range(_PARTS):
+            other = self._solve(between(last, table, (k + 1) / _PARTS), place, self._few)
+            place = other[self._ik.places]
+        reaches = other[STATUS] == Status.REACHED
+        return other if reaches and np.abs(self._axes.way(self.q, place)).max(initial=0.0) < far else row
+
+    def _solve(self, table: Array, start: Array, ints: Ints, *, best: bool = True) -> Array:
+        """Return the row of results for these targets from a start (nq,), with these packed integers.
+
+        A miss of a full body is left as it is: the next tick goes on from there; others go to the best miss, unless
+        only an answer that reaches is of use. Joints that can turn all around are left within half a turn of the last
+        answer, if their limits allow it.
+        """
+        ik, scratch = self._ik, self._scratch
+        first = start[None]
+        out = ik.new_rows(1)
+        if self._deadline is not None:
+            set_deadline(scratch, self._deadline)
+        try:
+            call = partial(ik.call, ints, self._floats, table, first, out, scratch, COLD, 0)
+            if ik.settled(call, table, None) & MISSED and best and not self._strict:
+                ik.classify(first, out, scratch, False)
+        finally:
+            if self._deadline is not None:
+                clear(scratch)
+        self._unwind(out[0, ik.places])
+        return out[0]
+
+    def _unwind(self, q: Array) -> None:
+        """Take whole turns off joint values (nq,) that are farther than half a turn from the last answer, in place."""
+        at = self._winding
+        if len(at):
+            turns = np.round((q[at] - self.q[at]) / (2.0 * math.pi))
+            if turns.any():
+                low, high = self._ik.skeleton.limits
+                near = q[at] - 2.0 * math.pi * turns
+                q[at] = np.where((near >= low[at]) & (near <= high[at]), near, q[at])
+
+    def classified(self, row: Array) -> Array:
+        """Return an answer, a row of results, with the reason why it misses its goals."""
+        if row[STATUS] == Status.REACHED or not self._strict:
+            return row
+        out = row[None].copy()
+        self._ik.classify(out[:, self._ik.places].copy(), out, self._scratch, False)
+        return out[0]
+
+
+def winding(skeleton: Skeleton) -> Ints:
+    """Return where the values of hinges are that can turn all around, and lead no other joint."""
+    t = skeleton.tables
+    hinges = (t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0)
+    at = t.variables[hinges & (t.limits[:, UPPER] - t.limits[:, LOWER] > 2.0 * math.pi), BLOCK_Q].astype(np.int64)
+    return at[~np.isin(at, t.followers[:, LEADER])]

@@ -1,0 +1,111 @@
+"""Curves of a joint over the frames of a clip, as people read its values, with its limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.angles import named_angles
+from synovia.model.geometry import Array
+from synovia.model.limits import SwingTwist
+from synovia.viewer.editing.clip.play import Play
+from synovia.viewer.editing.root import with_root_values
+from synovia.viewer.editing.state import State
+
+_MOST: Final = 240  # most points of a curve
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """One number of a joint over the frames of a clip: degrees, or length units.
+
+    Args:
+        name: Its name, such as ``"swing x"``; empty if the joint has no other.
+        values: Its values with layers and keys, (n,).
+        clip: Those of the clip itself, (n,).
+        low: Lower limit, None without one.
+        high: Upper limit, None without one.
+    """
+
+    name: str
+    values: Array
+    clip: Array
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """The curves of a joint.
+
+    Args:
+        frames: Frames of the values, (n,).
+        unit: ``"°"``, or empty for lengths.
+        curves: The curves.
+    """
+
+    frames: Array
+    unit: str
+    curves: tuple[Curve, ...]
+
+
+def curves_of(state: State, row: int) -> Curves | None:
+    """Return the curves of a joint, None without a clip or for a joint that does not move.
+
+    Args:
+        state: The state of a page; the caller holds its lock.
+        row: The joint, a row of the given skeleton.
+    """
+    play, skeleton = state.play, state.given
+    joint = skeleton.joints[row]
+    if play.motion is None or not joint.kind.v_size:
+        return None
+    frames = np.unique(np.linspace(0, len(play.motion) - 1, _MOST).round().astype(np.int64))
+    added = state.rooted.added
+    own = play.motion.q[frames]
+    edited = _edited(state, play, frames)
+    both = [
+        [_numbers(skeleton_, row_, q) for q in rows]
+        for skeleton_, row_, rows in ((state.skeleton, row + added, edited), (skeleton, row, own))
+    ]
+    lengths = joint.kind is Kind.SLIDE
+    out: list[Curve] = []
+    for name in both[0][0]:
+        new, old = (np.array([values[name] for values in rows]) for rows in both)
+        if not lengths:
+            new, old = (np.degrees(np.unwrap(np.radians(angles))) if name == "" else angles for angles in (new, old))
+        out.append(Curve(name, new, old, *_limits(skeleton, row, name)))
+    return Curves(frames.astype(np.float64), "" if lengths else "°", tuple(out))
+
+
+def _edited(state: State, play: Play, frames: NDArray[np.int64]) -> Array:
+    """Return joint values of the clip with its layers and keys, (n, nq) of the solved skeleton."""
+    below = play.below
+    rows = [] if below is None else [with_root_values(below.q[frame], state.rooted) for frame in frames.tolist()]
+    return play.keyed(state.skeleton, frames.astype(np.float64), np.array(rows))
+
+
+def _numbers(skeleton: Skeleton, row: int, q: Array) -> dict[str, float]:
+    """Return the numbers of a joint by name: degrees, or length units for a slide."""
+    if skeleton.joints[row].kind is Kind.SLIDE:
+        return {"": float(q[skeleton.q_slice(row)][0])}
+    return named_angles(Pose.trusted(skeleton, q), row)
+
+
+def _limits(skeleton: Skeleton, row: int, name: str) -> tuple[float | None, float | None]:
+    """Return the limits of a number of a joint, in its unit; None where there is none."""
+    limit, kind = skeleton.joints[row].limit, skeleton.joints[row].kind
+    if kind in (Kind.HINGE, Kind.SLIDE):
+        factor = 180.0 / math.pi if kind is Kind.HINGE else 1.0
+        low, high = (factor * value for value in skeleton.value_range(row))
+    elif isinstance(limit, SwingTwist):
+        below, above = {"swing x": limit.x, "swing y": limit.y, "twist": (-limit.twist[0], limit.twist[1])}[name]
+        low, high = -math.degrees(below), math.degrees(above)
+    else:
+        return None, None
+    return low if math.isfinite(low) else None, high if math.isfinite(high) else None

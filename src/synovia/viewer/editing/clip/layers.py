@@ -1,0 +1,276 @@
+"""The layers of a page: changes of a part of the clip, below the keys. ``sy.edit`` puts them on the clip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from synovia.clips.editing import Edited, EditFinding, edit
+from synovia.errors import InputError, UnsupportedError
+from synovia.layers import Key, Layer
+from synovia.model.change import no_change
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.viewer.editing.clip.animation import Animation
+from synovia.viewer.editing.clip.play import FADE, NAME
+from synovia.viewer.editing.editor_values import free_label
+from synovia.viewer.editing.goals import Goals
+from synovia.viewer.editing.history import History
+from synovia.viewer.editing.state import State
+
+_NOTHING: Final = 1e-6  # radians or length units: a smaller change of a joint is not kept in a layer
+_MOST: Final = 64  # layers
+Progress = Callable[[int, int], object]
+
+
+class ClipLayers:
+    """The layers on the clip of a page.
+
+    Args:
+        state: The state of the page.
+        history: Its history.
+        animation: The clip, and the keys on top.
+        goals: The goals, whose targets become layers.
+
+    Attributes:
+        progress: Called with (frames done, all) while layers are solved; None: nobody looks.
+    """
+
+    def __init__(self, state: State, history: History, animation: Animation, goals: Goals) -> None:
+        """Store what is edited."""
+        self._state, self._history, self._animation, self._goals = state, history, animation, goals
+        self.progress: Progress | None = None
+
+    @property
+    def all(self) -> tuple[Layer, ...]:
+        """The layers, in order."""
+        return self._state.play.layers
+
+    @property
+    def edited(self) -> Edited | None:
+        """What they make of the clip, None if none of them acts."""
+        return self._state.play.edited
+
+    def findings(self, number: int) -> tuple[EditFinding, ...]:
+        """Return what a person should know about a layer."""
+        edited, label = self.edited, self.all[number].label
+        return () if edited is None else tuple(one for one in edited.findings if one.layer == label)
+
+    def add_key(self, part: frozenset[int] | None = None) -> Layer:
+        """Make a layer of the key at the present frame, or of the pose if it is not keyed; it fades as the key did.
+
+        Args:
+            part: Part of the body that moves to the layer, see ``Goals.part_of``; None for the whole body.
+
+        Raises:
+            InputError: If no clip is chosen, or the pose is that of the clip.
+            UnsupportedError: If the pose moves a root that the clip does not have.
+        """
+        with self._state.lock:
+            play, motion = self._animation.required()
+            frame = play.frame
+            key = play.key_at(frame)
+            present = self._animation.key_of(self._state.pose.q) if key is None else key
+            moved = {
+                joint: value
+                for joint, value in self._animation.values_of(present, part).items()
+                if np.abs(value - self._still(joint)).max(initial=0.0) > _NOTHING
+            }
+            if not moved:
+                hint = "drag a target, or turn a joint"
+                raise InputError("the pose is that of the clip", value=f"frame {frame}", hint=hint)
+            layer = Layer(
+                pose=(Key(frame, self.own_values(moved)),),
+                relative=True,
+                frames=(frame, frame),
+                blend=max(round(FADE * motion.fps), 1),
+                name=self._free(f"pose at {frame}"),
+            )
+            top = play.layer if key is None else play.layer.replace(pose=self._animation.keys_without(key, part))
+        self._put((*self.all, layer), top)
+        return layer
+
+    def add_target(self, number: int | None) -> Layer:
+        """Make a layer of a goal with its present target, at the present frame.
+
+        Args:
+            number: Key of the goal's editor.
+
+        Raises:
+            InputError: If no clip is chosen, or there is no such goal.
+        """
+        with self._state.lock:
+            play, motion = self._animation.required()
+            editor = self._goals.editor(number)
+            goal = editor.goal(self._state.given.address, kept=True).at_priority(0)
+            layer = Layer(
+                goals=[goal],
+                frames=(play.frame, play.frame),
+                blend=max(round(FADE * motion.fps), 1),
+                name=self._free(editor.label),
+            )
+        self._put((*self.all, layer))
+        return layer
+
+    def change(
+        self,
+        number: int,
+        *,
+        frames: tuple[int, int] | None = None,
+        blend: int | None = None,
+        muted: bool | None = None,
+    ) -> None:
+        """Change a layer.
+
+        Args:
+            number: Its place.
+            frames: First and last frame, both included. Its keys go with it, and its targets if there is one a frame.
+            blend: Frames of its fades.
+            muted: Whether it does nothing.
+
+        Raises:
+            InputError: If a value does not fit.
+        """
+        layer = self._layer(number)
+        made = layer if frames is None else with_frames(layer, frames, self._count())
+        if blend is not None:
+            made = made.replace(blend=blend)
+        if muted is not None:
+            made = made.replace(muted=muted)
+        self._put((*self.all[:number], made, *self.all[number + 1 :]))
+
+    def remove(self, number: int) -> None:
+        """Remove a layer."""
+        self._layer(number)
+        self._put((*self.all[:number], *self.all[number + 1 :]))
+
+    def open(self, layers: Sequence[Layer]) -> None:
+        """Put the layers of a file on the clip, in place of those that it has.
+
+        The last one becomes the keys on top if it has the form of these, and their name or no layer below it.
+
+        Raises:
+            InputError: If no clip is chosen, or a layer does not fit it.
+            UnknownNameError: If the body lacks a joint.
+        """
+        *below, last = layers or (Layer(),)
+        top = is_keys(last) and (last.name == NAME or not below)
+        with self._state.lock:
+            empty = self._animation.empty_keys()
+        self._put(tuple(below) if top else tuple(layers), last if top else empty)
+
+    def own_values(self, values: Mapping[str | int, Array]) -> dict[str | int, Array]:
+        """Return values of joints without those of a root that the page has added.
+
+        Raises:
+            UnsupportedError: If these move it.
+        """
+        skeleton, added = self._state.skeleton, range(self._state.rooted.added)
+        return without_root(values, {skeleton.address(row) for row in added})
+
+    def _put(self, layers: tuple[Layer, ...], top: Layer | None = None) -> None:
+        """Solve layers on the clip and show them; other threads go on meanwhile.
+
+        Args:
+            layers: The layers.
+            top: The layer of the keys on top; None for that which is there.
+
+        Raises:
+            InputError: If a layer does not fit the clip, or somebody has changed the layers meanwhile.
+        """
+        if len(layers) > _MOST:
+            raise InputError("too many layers", value=len(layers), expected=f"at most {_MOST}")
+        with self._state.lock:
+            play, motion = self._animation.required()
+            before = play.layers
+            if top is not None:
+                self._animation.check_keys(top)
+        edited = self._solved(motion, layers)
+        with self._state.lock:
+            play = self._state.play
+            if play.motion is not motion or play.layers is not before:
+                raise InputError("the layers were changed meanwhile", hint="do it once more")
+            self._history.remember()
+            self._state.key_due = False
+            play.layers, play.edited = layers, edited
+            play.layer = play.layer if top is None else top
+            self._animation.let_go()
+
+    def _solved(self, motion: Motion, layers: tuple[Layer, ...]) -> Edited | None:
+        """Return what layers make of a clip, None if none of them acts."""
+        if all(layer.empty for layer in layers):
+            for layer in layers:
+                if layer.bounds(len(motion))[1] >= len(motion):
+                    raise InputError("frames", value=layer.frames, expected=f"frames of 0 to {len(motion) - 1}")
+            return None
+        return edit(motion, layers, progress=self.progress)
+
+    def _layer(self, number: int) -> Layer:
+        """Return a layer.
+
+        Raises:
+            InputError: If there is none at this place.
+        """
+        if not 0 <= number < len(self.all):
+            raise InputError("there is no such layer", value=number, expected=f"one of {len(self.all)}")
+        return self.all[number]
+
+    def _count(self) -> int:
+        """Return the number of frames of the clip."""
+        return len(self._animation.required()[1])
+
+    def _still(self, joint: str | int) -> Array:
+        """Return the values of no change of a joint."""
+        skeleton = self._state.skeleton
+        return no_change(skeleton)[skeleton.q_slice(joint)]
+
+    def _free(self, name: str) -> str:
+        """Return a name that no layer has."""
+        return free_label(name, [layer.label for layer in self.all])
+
+
+def is_keys(layer: Layer) -> bool:
+    """Return whether a layer has the form of the keys on top: changes of joints, and nothing else."""
+    return bool(layer.keys) and layer.relative and not (layer.goals or layer.targets or layer.muted)
+
+
+def with_frames(layer: Layer, frames: tuple[int, int], count: int) -> Layer:
+    """Return a layer in other frames. If it is moved as a whole, its keys go with it; else they stay within it.
+
+    Args:
+        layer: The layer.
+        frames: First and last frame, both included.
+        count: Number of frames of the clip.
+
+    Raises:
+        InputError: If the clip has no such frames.
+    """
+    first, last = frames
+    if not 0 <= first <= last < count:
+        raise InputError("frames of the layer", value=frames, expected=f"two frames of 0 to {count - 1}, in order")
+    start, end = layer.bounds(count)
+    way = first - start if last - first == end - start else 0
+    keys: dict[int | None, Key] = {}
+    for key in layer.keys:
+        at = None if key.frame is None else min(max(key.frame + way, first), last)
+        keys.setdefault(at, Key(at, key.values))
+    return layer.replace(frames=frames, pose=tuple(keys.values()) or None)
+
+
+def without_root(values: Mapping[str | int, Array], added: Collection[str | int]) -> dict[str | int, Array]:
+    """Return values of joints without those of added joints.
+
+    Args:
+        values: Changes by joint.
+        added: Names of the joints of a root that the page has added.
+
+    Raises:
+        UnsupportedError: If these joints move.
+    """
+    for joint, value in values.items():
+        moved = value if len(value) == 1 else value[:-1]  # the last number of a quaternion is that of no change
+        if joint in added and np.abs(moved).max(initial=0.0) > 0.0:
+            raise UnsupportedError("keys move a root that the clip does not have", hint="save the motion")
+    return {joint: value for joint, value in values.items() if joint not in added}

@@ -1,0 +1,155 @@
+"""The layers of the tab *Animation*: a time line, and fields for the layer that is selected."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from synovia.errors import InputError
+from synovia.viewer.editing.clip.animation import Animation
+from synovia.viewer.editing.clip.layers import ClipLayers
+from synovia.viewer.editing.goals import Goals
+from synovia.viewer.page.style import DIM, WARN, note, safe
+from synovia.viewer.page.tab import Tab
+from synovia.viewer.panel.controls import Field, whole
+from synovia.viewer.panel.timeline import Done, TimeLine, timeline_of
+
+_HELP: Final = (
+    "A layer changes some frames of the clip and keeps the others. <b>Layer of this key</b> holds the pose at this"
+    " frame; <b>Layer of this target</b> solves the selected goal. Then drag the bar, its ends, or its fades."
+)
+_TOLD: Final = 3  # findings that are shown
+
+
+class Layers:
+    """The folder of layers of one tab.
+
+    Args:
+        tab: The tab.
+        layers: The layers.
+        animation: The clip.
+        goals: The goals.
+    """
+
+    def __init__(self, tab: Tab, layers: ClipLayers, animation: Animation, goals: Goals) -> None:
+        """Add the controls."""
+        self._tab, self._layers, self._animation, self._goals = tab, layers, animation, goals
+        self._chosen = 0
+        self._state: tuple[Any, ...] | None = None  # what is shown
+        gui = tab.gui
+        self._folder: Any = gui.add_folder("Layers", expand_by_default=True)
+        with self._folder:
+            self._line = TimeLine(tab, Done(self._go, self._select, self._change, self._mute))
+            self._frames = Field(
+                tab,
+                "Held frames",
+                (0.0, 0.0),
+                self._set_frames,
+                digits=0,
+                hint="First and last, both included.",
+            )
+            self._fade = Field(
+                tab,
+                "Fade",
+                (0.0,),
+                self._set_fade,
+                digits=0,
+                hint="Frames before and after in which it fades in and out.",
+            )
+            self._muted: Any = gui.add_checkbox("Mute", False, hint="The layer does nothing.")
+            tab.connect(self._muted, lambda on: layers.change(self._chosen, muted=bool(on)), slow=True)
+            self._remove: Any = gui.add_button("Remove the layer")
+            tab.connect(self._remove, lambda _: layers.remove(self._chosen), click=True, slow=True)
+            self._told: Any = gui.add_html("")
+            self._of_key: Any = gui.add_button(
+                "Layer of this key", hint="The pose at this frame becomes a layer, which can hold for many frames."
+            )
+            tab.connect(self._of_key, lambda _: self._add_key(), click=True, slow=True)
+            self._of_target: Any = gui.add_button(
+                "Layer of this target",
+                hint="The selected goal holds in the frames of a layer; the others keep the clip.",
+            )
+            tab.connect(self._of_target, lambda _: self._add_target(), click=True, slow=True)
+
+    def _go(self, frame: int) -> None:
+        """Go to a frame."""
+        motion = self._animation.play.motion
+        if motion is not None:
+            self._animation.set_play(time=min(frame, len(motion) - 1) / motion.fps, playing=False)
+
+    def _select(self, number: int) -> None:
+        """Select a layer."""
+        self._chosen = number
+        self._tab.page.redraw()
+
+    def _change(self, number: int, first: int, last: int, blend: int) -> None:
+        """Change the frames of a layer; show those that it keeps if it refuses them."""
+        self._state = None
+        self._layers.change(number, frames=(first, last), blend=blend)
+
+    def _mute(self, number: int) -> None:
+        """Mute a layer, or let it act again."""
+        self._layers.change(number, muted=not self._layers.all[number].muted)
+
+    def _set_frames(self, values: tuple[float, ...]) -> None:
+        """Set the frames of the selected layer."""
+        first, last = (whole("frame", value) for value in values)
+        self._layers.change(self._chosen, frames=(first, last))
+
+    def _set_fade(self, values: tuple[float, ...]) -> None:
+        """Set the fades of the selected layer."""
+        self._layers.change(self._chosen, blend=whole("fade", values[0]))
+
+    def _add_key(self) -> None:
+        """Make a layer of the key, or the pose, at the present frame."""
+        self._layers.add_key()
+        self._added()
+
+    def _add_target(self) -> None:
+        """Make a layer of the selected goal.
+
+        Raises:
+            InputError: If none is selected.
+        """
+        if self._goals.find(self._tab.page.selected) is None:
+            raise InputError("no goal is selected", hint="a click on a target selects it")
+        self._layers.add_target(self._tab.page.selected)
+        self._added()
+
+    def _added(self) -> None:
+        """Select the last layer, and say what it does."""
+        self._chosen = len(self._layers.all) - 1
+        layer = self._layers.all[-1]
+        self._tab.page.notify(f"Added the layer {layer.label}. Drag its bar to make it longer.")
+
+    def show(self) -> None:
+        """Update the controls."""
+        motion, layers = self._animation.play.motion, self._layers.all
+        self._folder.visible = motion is not None
+        if motion is None:
+            return
+        self._chosen = min(self._chosen, max(len(layers) - 1, 0))
+        state = (layers, self._chosen, motion, self._layers.edited)
+        if layers:
+            layer = layers[self._chosen]
+            self._frames.show([float(frame) for frame in layer.bounds(len(motion))])
+            self._fade.show((float(layer.blend),))
+            self._muted.value = layer.muted
+        if state == self._state:
+            return
+        self._state = state
+        missed = [] if state[3] is None else [one.layer for one in state[3].findings if one.cause == "missed"]
+        self._line.show(timeline_of(layers, len(motion), missed), self._chosen, max(len(motion) - 1, 1))
+        for control in (self._line, self._frames, self._fade, self._muted, self._remove):
+            control.visible = bool(layers)
+        self._told.content = self._text()
+
+    def _text(self) -> str:
+        """Return what a person should know of the selected layer, as HTML."""
+        if not self._layers.all:
+            return note(_HELP)
+        label = self._layers.all[self._chosen].label
+        edited = self._layers.edited
+        lines = [] if edited is None else edited.moved(label)
+        found = [finding.text for finding in self._layers.findings(self._chosen)][:_TOLD]
+        out = note("<br>".join(map(safe, lines)), DIM) if lines else ""
+        return out + (note("<br>".join(map(safe, found)), WARN) if found else "")

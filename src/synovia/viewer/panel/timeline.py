@@ -1,0 +1,149 @@
+"""The time line of a clip's layers: a bar for each, with its fades, which the mouse moves and stretches.
+
+The time line is HTML. ``page/browser.js`` moves what is dragged, and then writes what was done into a hidden text field
+of viser's. Fields below the time line do the same from the keyboard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from synovia.layers import Layer
+from synovia.viewer.page.style import safe
+from synovia.viewer.page.tab import Tab
+from synovia.viewer.panel.controls import hidden_field
+
+_GO, _CHANGE, _MUTE = range(3)  # what was done
+_PARTS: Final = (  # those on top last
+    ("fade", "in"), ("fade", "out"), ("edge", "first"), ("edge", "last"), ("bar", "move"),
+)  # fmt: skip
+
+
+class Row(NamedTuple):
+    """A row of the time line.
+
+    Args:
+        label: Name of the layer.
+        first: Its first frame.
+        last: Its last frame.
+        blend: Frames of its fades.
+        muted: Whether it does nothing.
+        missed: Whether it misses a goal.
+    """
+
+    label: str
+    first: int
+    last: int
+    blend: int
+    muted: bool
+    missed: bool = False
+
+
+class Done(NamedTuple):
+    """What is called for what a person does on the time line.
+
+    Args:
+        go: Gets a frame.
+        select: Gets the row of a layer.
+        change: Gets the row of a layer, its new first and last frame and the frames of its fades.
+        mute: Gets the row of a layer.
+    """
+
+    go: Callable[[int], Any]
+    select: Callable[[int], Any]
+    change: Callable[[int, int, int, int], Any]
+    mute: Callable[[int], Any]
+
+
+class TimeLine:
+    """The time line of one tab.
+
+    Args:
+        tab: The tab.
+        done: What is called.
+    """
+
+    def __init__(self, tab: Tab, done: Done) -> None:
+        """Add the time line."""
+        self._done, self._rows, self._last = done, (), 1
+        self._uuid = hidden_field(tab, "Layer of the time line", self._used, slow=True)
+        self._html = tab.gui.add_html("")
+
+    @property
+    def visible(self) -> bool:
+        """Whether it is shown."""
+        return bool(self._html.visible)
+
+    @visible.setter
+    def visible(self, on: bool) -> None:
+        self._html.visible = on
+
+    def show(self, rows: Sequence[Row], chosen: int, last: int) -> None:
+        """Show layers.
+
+        Args:
+            rows: The layers.
+            chosen: The one that is selected.
+            last: Last frame of the clip.
+        """
+        self._rows, self._last = tuple(rows), last
+        self._html.content = timeline_html(rows, chosen, last, self._uuid)
+
+    def _used(self, numbers: list[int]) -> None:
+        """Do what a person has done with the mouse.
+
+        Args:
+            numbers: What was done, the row, the first and the last frame, the frames of the fades, and a number that
+                makes each use a change. To go to a frame, that is the first frame.
+        """
+        if len(numbers) != 6:
+            return
+        what, row, first, last, blend, _ = numbers
+        if what == _GO:
+            self._done.go(min(first, self._last))
+            return
+        if row >= len(self._rows):
+            return
+        self._done.select(row)
+        if what == _MUTE:
+            self._done.mute(row)
+        elif what == _CHANGE and self._rows[row][1:4] != (first, last, blend):
+            self._done.change(row, first, min(last, self._last), blend)
+
+
+def timeline_of(layers: Sequence[Layer], count: int, missed: Sequence[str]) -> list[Row]:
+    """Return the rows of layers on a clip of ``count`` frames; ``missed`` are labels of layers that miss goals."""
+    return [Row(one.label, *one.bounds(count), one.blend, one.muted, one.label in missed) for one in layers]
+
+
+def timeline_html(rows: Sequence[Row], chosen: int, last: int, uuid: str) -> str:
+    """Return the time line as HTML.
+
+    Args:
+        rows: The layers.
+        chosen: The one that is selected.
+        last: Last frame of the clip.
+        uuid: Identifier of the text field that gets what was done.
+    """
+    out: list[str] = []
+    for number, row in enumerate(rows):
+        state = " ".join(
+            word for word, on in (("chosen", number == chosen), ("muted", row.muted), ("missed", row.missed)) if on
+        )
+        spoken = f"frames {row.first} to {row.last}, fades of {row.blend} frames{', muted' if row.muted else ''}"
+        ends = f'data-first="{row.first}" data-last="{row.last}" data-blend="{row.blend}"'
+        parts = "".join(f'<i class="{kind}" data-part="{part}"></i>' for kind, part in _PARTS)
+        out.append(
+            f'<div class="{state}"><button aria-pressed="{str(row.muted).lower()}" title="Mute">'
+            f'{"◌" if row.muted else "●"}</button><b title="{safe(row.label)}">{safe(row.label)}</b>'
+            f'<span role="img" aria-label="{safe(row.label)}: {spoken}" title="{safe(spoken.capitalize())}" {ends}'
+            f' style="{places(row, last)}">{parts}</span></div>'
+        )
+    return f'<div class="synovia-line" data-uuid="{safe(uuid)}" data-last="{last}">{"".join(out)}</div>'
+
+
+def places(row: Row, last: int) -> str:
+    """Return where the parts of a bar are, as variables of CSS; ``page/browser.js`` sets them in the same way."""
+    ends = {"a": row.first, "b": row.last, "l": max(row.first - row.blend, 0), "r": min(row.last + row.blend, last)}
+    return ";".join(f"--{name}:{100.0 * frame / last:.3f}%" for name, frame in ends.items())
