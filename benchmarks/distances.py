@@ -19,7 +19,7 @@ import numpy as np
 
 import synovia as sy
 from synovia.kernels import layout
-from synovia.model.distances import contact_rows, pack_shapes
+from synovia.model.shapes.distances import contact_rows, pack_shapes
 from test_distances import PAIRS, WORDS, along, some
 
 SHAPES = 300  # of each kind

@@ -334,9 +334,10 @@ def test_meshes_that_cannot_be_opened_do_not_matter(tmp_path: Path, mesh: str, p
       <body name="c" pos="1 0 0"><joint name="l"/><inertial pos="0 0 1" mass="3" diaginertia="1 1 1"/>
       <geom type="box" mesh="t"/></body></body></body>"""
     s = told(write(folder, body, asset(mesh.format(place))))
-    assert len(s.notes) == 2
+    assert len(s.notes) == 3
     assert s.notes[0].endswith("Kinematics does not need them.")
     assert s.notes[1] == "The masses of these bodies depend on such shapes, and count as 0: 'b'."
+    assert s.notes[2] == "Shapes were not kept (mesh files are missing) of bodies 'a', 'b', 'c'."
     assert [joint.mass for joint in s.joints] == pytest.approx([0.0, 2.0, 0.0, 3.0])
     assert np.allclose([joint.com for joint in s.joints], [[0, 0, 0], [0.1, 0.2, 0.3], [0, 0, 0], [0, 0, 1]])
     assert s.rest_pose().position("c").tolist() == [2.0, 0.0, 0.0]
@@ -354,6 +355,7 @@ def test_pictures_fields_and_skins_that_cannot_be_opened_do_not_matter(tmp_path:
         "Files of shapes are missing or outside the model's folder: "
         + ", ".join(repr(name) for name in ("s.skn", "h.png", "d.png", "c.png"))
         + " and 2 more. Kinematics does not need them.",
+        "Shapes were not kept (height fields) of bodies 'world'.",
     )
     assert s.joint("j").mass == pytest.approx(2.0)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from synovia import batch as batch
     from synovia import jobs as jobs
-    from synovia.bodies import standing_goals, with_body_masses, with_human_limits
+    from synovia.bodies import standing_goals, with_body_masses, with_human_limits, with_shapes
     from synovia.clips import (
         EditChange,
         Edited,
@@ -66,10 +66,10 @@ if TYPE_CHECKING:
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.clip_tools.additive import Additive
     from synovia.model.clip_tools.concatenate import concatenate
-    from synovia.model.distances import Contact, distance
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import InPlace, Motion
-    from synovia.model.shapes import Box, Capsule, ConvexHull, Cylinder, HalfSpace, Solid, Sphere
+    from synovia.model.shapes.distances import Contact, distance
+    from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, Solid, Sphere
     from synovia.model.simulators import from_qpos, to_qpos
     from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.retargeting import (
@@ -104,7 +104,7 @@ if TYPE_CHECKING:
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
-    "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits"),
+    "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits", "with_shapes"),
     "synovia.clips": (
         "EditChange",
         "EditFinding",
@@ -140,8 +140,8 @@ _HOMES = {
     "synovia.io.toml": ("write_skeleton",),
     "synovia.io.verify": ("FileCheck",),
     "synovia.layers": ("Layer",),
-    "synovia.model.distances": ("Contact", "distance"),
-    "synovia.model.shapes": ("Box", "Capsule", "ConvexHull", "Cylinder", "HalfSpace", "Solid", "Sphere"),
+    "synovia.model.shapes.distances": ("Contact", "distance"),
+    "synovia.model.shapes.solids": ("Box", "Capsule", "ConvexHull", "Cylinder", "HalfSpace", "Solid", "Sphere"),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.clip_tools.additive": ("Additive",),
     "synovia.model.clip_tools.concatenate": ("concatenate",),
@@ -297,6 +297,7 @@ __all__ = [
     "view",
     "with_body_masses",
     "with_human_limits",
+    "with_shapes",
     "write_bvh",
     "write_goals",
     "write_layers",

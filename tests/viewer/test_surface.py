@@ -298,7 +298,7 @@ def test_spoilt_meshes_are_said(tmp_path: Path, name: str, content: bytes) -> No
 def test_collada_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where its reader is missing: one sentence for all files, and no error."""
     find = importlib.util.find_spec
-    monkeypatch.setattr("synovia.surface.shapes.find_spec", lambda name: None if name == "collada" else find(name))
+    monkeypatch.setattr("synovia.io.meshes.find_spec", lambda name: None if name == "collada" else find(name))
     for name in "abcdef":
         (tmp_path / f"{name}.dae").write_bytes(b"<COLLADA/>")
     path = robot(tmp_path / "r.urdf", *(f'<mesh filename="{name}.dae"/>' for name in "abcdef"))

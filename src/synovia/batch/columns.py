@@ -29,8 +29,7 @@ from synovia.errors import InputError
 from synovia.goals.base import POSITION, ROTATION
 from synovia.io.csvfile import JointColumns
 from synovia.model import Skeleton
-from synovia.model.geometry import ROUNDED, UNIT_SLACK, Array, quat_to_matrix
-from synovia.model.joint import LONGEST
+from synovia.model.geometry import LONGEST, ROUNDED, UNIT_SLACK, Array, quat_to_matrix
 from synovia.model.pose import checked_q
 
 STATUS, ERROR = "status", "error"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any, Final, cast
 
 from click import style
@@ -45,6 +46,8 @@ def model_object(skeleton: Skeleton, clips: Clips) -> dict[str, Any]:
             for row, joint in enumerate(skeleton.joints)
             for site in joint.sites
         ],
+        "shapes": {"count": sum(_shape_counts(skeleton).values()), "kinds": _shape_counts(skeleton)},
+        "excluded_pairs": [list(pair) for pair in skeleton.excluded_pairs],
         "notes": list(skeleton.notes),
         "joints": [_joint_object(skeleton, row) for row in range(len(skeleton))],
         "clips": [
@@ -148,6 +151,8 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
     mass = sum(joint.mass for joint in skeleton.joints)
     if mass > 0.0:
         facts[-2] += f", mass {mass:.4g} kg"
+    if skeleton.shapes:
+        facts.append(_shapes_text(skeleton))
     lines = [style(printable(skeleton.name), bold=True), *facts]
     lines += [*(style(printable(note), fg="yellow") for note in skeleton.notes), "", *_tree(skeleton, unit)]
     if clips.motions:
@@ -161,6 +166,22 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
         own = [note for note in motion.notes if note not in skeleton.notes]
         lines += [style(f"  {printable(note)}", fg="yellow") for note in own]
     return lines
+
+
+def _shape_counts(skeleton: Skeleton) -> dict[str, int]:
+    """Return the number of shapes of each kind, the most frequent kind first."""
+    return dict(Counter(shape.word for shapes in skeleton.shapes.values() for shape in shapes).most_common())
+
+
+def _shapes_text(skeleton: Skeleton) -> str:
+    """Return how many shapes a body has, of which kinds, and how many pairs of links are excluded."""
+    kinds = _shape_counts(skeleton)
+    several = {"box": "boxes"}
+    each = ", ".join(f"{n} {word if n == 1 else several.get(word, word + 's')}" for word, n in kinds.items())
+    pairs = len(skeleton.excluded_pairs)
+    excluded = f", {counted(pairs, 'excluded pair')}" if pairs else ""
+    links = counted(len(skeleton.shapes), "link")
+    return f"shapes {sum(kinds.values())} on {links}: {each}{excluded}"
 
 
 _DEEPEST: Final = 200  # levels of a drawn tree; a deeper one fits no screen

@@ -123,7 +123,8 @@ def measured(skeleton: Skeleton, marks: Landmarks) -> Measured:
         offset = joint.rest[:3, 3]
         transform = joint.rest.copy()
         transform[:3, 3] = along[row] * offset + (across[row] - along[row]) * np.dot(offset, left) * left
-        joints.append(replace(joint, rest=transform, com=ratio * joint.com))
+        shapes = tuple(shape.scaled(ratio) for shape in joint.shapes)
+        joints.append(replace(joint, rest=transform, com=ratio * joint.com, shapes=shapes))
     body = skeleton.with_joints(joints)
     return Measured(body, ratio, *_points(body, rows, axes, marks))
 

@@ -28,6 +28,7 @@ from synovia.goals.describe import (
 )
 from synovia.kernels.layout import POSITION, ROTATION
 from synovia.model.geometry import (
+    LONGEST,
     Array,
     as_matrix,
     as_numbers,
@@ -39,7 +40,6 @@ from synovia.model.geometry import (
     quat_to_matrix,
     rigid,
 )
-from synovia.model.joint import LONGEST
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton

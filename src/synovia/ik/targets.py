@@ -21,6 +21,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels.layout import GIVEN, REFUSED, TARGET_WIDTH, TRANSFORM_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import (
+    LONGEST,
     Array,
     Bools,
     all_finite,
@@ -31,7 +32,6 @@ from synovia.model.geometry import (
     frames_to_transforms,
     with_exact_rotations,
 )
-from synovia.model.joint import LONGEST
 from synovia.model.motion import Motion
 from synovia.text import listed
 

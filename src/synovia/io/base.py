@@ -19,6 +19,7 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.text import first_few, listed
 
+NO_SHAPES: Final = "Shapes were not kept"  # begins notes that do not warn, because kinematics does not need shapes
 SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
 FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory

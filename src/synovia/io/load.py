@@ -22,7 +22,7 @@ from synovia.errors import (
     did_you_mean,
     restated,
 )
-from synovia.io.base import Contents, Format, as_path, read_bytes
+from synovia.io.base import NO_SHAPES, Contents, Format, as_path, read_bytes
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
@@ -146,9 +146,10 @@ def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> 
     """
     where = as_path(path)
     skeleton = _contents(where).skeleton
-    if skeleton.notes:
-        more = len(skeleton.notes) - _SHOWN
-        text = " ".join([*skeleton.notes[:_SHOWN], *([f"And {more} more, see skeleton.notes."] if more > 0 else [])])
+    notes = [note for note in skeleton.notes if not note.startswith(NO_SHAPES)]
+    if notes:
+        more = len(notes) - _SHOWN
+        text = " ".join([*notes[:_SHOWN], *([f"And {more} more, see skeleton.notes."] if more > 0 else [])])
         warnings.warn(f"{where}: {text}", UserWarning, stacklevel=2)
     return skeleton if root is None else skeleton.with_root(root)
 

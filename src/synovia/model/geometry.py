@@ -16,6 +16,7 @@ from synovia.errors import InputError
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+LONGEST: Final = 1e15  # largest number of a joint or shape, in any unit; products of several do not overflow
 ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that counts as rounding (float32 files) and is removed
 EXACT: Final = 16 * float(np.finfo(np.float64).eps)  # above the rounding of quaternion to matrix
 ROUNDED: Final = 1e-3  # largest entry of RᵀR - 1 of a rotation that users type: four decimals change it by 2e-4

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 import numpy as np
 
 from synovia.arguments import ChecksArguments, as_call
 from synovia.errors import InputError, restated
 from synovia.model.geometry import (
+    LONGEST,
     ORTHONORMAL,
     Array,
     as_direction,
@@ -22,6 +23,9 @@ from synovia.model.geometry import (
     largest_number,
 )
 from synovia.model.limits import Interval, Limit, SwingTwist
+
+if TYPE_CHECKING:
+    from synovia.model.shapes.solids import Solid
 
 
 class Kind(IntEnum):
@@ -88,7 +92,6 @@ class Mimic(ChecksArguments):
     binds: bool = False
 
 
-LONGEST: Final = 1e15  # largest number of a joint, in any unit; products of several do not overflow
 _EYE: Final = np.eye(4)
 _EYE.setflags(write=False)  # all joints without a rest transform share it
 
@@ -165,6 +168,7 @@ class Joint(ChecksArguments):
         velocity: Highest velocity of a hinge or slide, radians or length units per second; None if it is not known.
             ``retarget`` keeps it.
         sites: Named frames on its body (MJCF sites).
+        shapes: Shapes of its body in this joint's frame, such as ``[Capsule(...)]``; half-spaces are refused.
 
     Raises:
         InputError: If a value cannot be used.
@@ -198,6 +202,7 @@ class Joint(ChecksArguments):
     bind: Array | None = None
     velocity: float | None = None
     sites: tuple[Site, ...] = ()
+    shapes: tuple[Solid, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the values of this joint; the skeleton checks relations to other joints."""
@@ -239,6 +244,10 @@ class Joint(ChecksArguments):
         if not isinstance(self.sites, Sequence) or not all(isinstance(site, Site) for site in sites):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("sites", value=sites, expected="a list of Site")
         object.__setattr__(self, "sites", tuple(sites))
+        if type(self.shapes) is not tuple or self.shapes:  # most joints have none, and do not load their module
+            from synovia.model.shapes.solids import check_solids
+
+            object.__setattr__(self, "shapes", check_solids(self.shapes, "shapes"))
         if self.velocity is not None and not (is_number(self.velocity) and 0.0 < self.velocity <= LONGEST):
             raise InputError("velocity", value=self.velocity, expected=f"above 0, at most {LONGEST:g}")
         numbers = [self.stiffness, self.mass, 0.0 if self.preferred is None else self.preferred]

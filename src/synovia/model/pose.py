@@ -11,8 +11,7 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, TURN, VARIABLE
 from synovia.model.degrees import FAR, Bounded, warn_of_degrees
-from synovia.model.geometry import UNIT_SLACK, Array, as_numbers, dimensions
-from synovia.model.joint import LONGEST
+from synovia.model.geometry import LONGEST, UNIT_SLACK, Array, as_numbers, dimensions
 
 _CLOSE = 1e-6  # largest error of a mimic joint's value
 _ROUNDING = 1e-15  # error of a normalized length

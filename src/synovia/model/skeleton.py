@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from synovia.errors import InputError, SynoviaError, UnknownNameError, unknown_name
 from synovia.kernels import layout
-from synovia.model.address import JOINT, LINK, AddressBook, Meaning
+from synovia.model.address import JOINT, LINK, AddressBook, Meaning, kind_and_name
 from synovia.model.anatomy.axes import faced_axis
 from synovia.model.anatomy.limbs import Shape
 from synovia.model.anatomy.names import ALIASES, ROLES
@@ -47,6 +47,8 @@ from synovia.text import counted
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
+    from synovia.model.shapes.solids import Solid
+
 MAX_JOINTS: Final = 20_000  # far above any body; protects against files that exhaust memory
 LONGEST_COUPLING: Final = 100  # mimic joints in a row
 Numbers = NDArray[Any] | Sequence[float]
@@ -70,9 +72,13 @@ class Skeleton(Pictured):
             axis, ``forward`` is that one.
         notes: Parts of the file that were not read, one sentence each.
         source: File that the skeleton was read from; pictures and the live page take the surface of the body from it.
+        excluded_pairs: Pairs of joints or links whose shapes may touch or overlap, by name (MJCF ``<exclude>`` and
+            contact masks).
 
     Raises:
-        InputError: If there is no joint, or parents or mimic joints are missing or form a cycle.
+        InputError: If there is no joint, parents or mimic joints are missing or form a cycle, or an excluded pair is
+            not one of two joints.
+        UnknownNameError: If an excluded pair names no joint or link.
 
     Example:
         >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])
@@ -86,6 +92,7 @@ class Skeleton(Pictured):
     _forward: str | None
     notes: tuple[str, ...]
     source: Path | None
+    excluded_pairs: tuple[tuple[str, str], ...]
     joints: tuple[Joint, ...]
     parents: tuple[int, ...]
     joint_names: tuple[str, ...]
@@ -103,6 +110,7 @@ class Skeleton(Pictured):
         forward: str | None = None,
         notes: Iterable[str] = (),
         source: Path | None = None,
+        excluded_pairs: Iterable[tuple[str, str]] = (),
     ) -> None:
         """Order, check and pack the joints."""
         given = list(joints)
@@ -134,6 +142,8 @@ class Skeleton(Pictured):
             nv=sum(joint.kind.v_size for joint in joints),
         )
         self.__dict__["tables"] = pack(joints, parents, self._leaders())
+        pairs = tuple(excluded_pairs)
+        self.__dict__["excluded_pairs"] = self._checked_pairs(pairs) if pairs else ()
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse to set an attribute: problems and poses of the skeleton have its values packed."""
@@ -189,7 +199,14 @@ class Skeleton(Pictured):
         return cls(joints, name=name, meters_per_unit=meters_per_unit)
 
     def with_joints(self, joints: Iterable[Joint]) -> Skeleton:
-        """Return a skeleton of other joints with the name, unit, axes, notes and source of this one."""
+        """Return a skeleton of other joints with the name, unit, axes, notes and source of this one.
+
+        Excluded pairs are kept as far as the other joints have their names.
+        """
+        joints, pairs = tuple(joints), self.excluded_pairs
+        if pairs:
+            known = {name for joint in joints for name in (joint.name, joint.body)}
+            pairs = tuple(pair for pair in pairs if all(kind_and_name(name)[1] in known for name in pair))
         return Skeleton(
             joints,
             name=self.name,
@@ -198,6 +215,7 @@ class Skeleton(Pictured):
             forward=self._forward,
             notes=self.notes,
             source=self.source,
+            excluded_pairs=pairs,
         )
 
     def with_limits(self, limits: Mapping[str | int, Limit | tuple[float, float] | None]) -> Skeleton:
@@ -793,6 +811,48 @@ class Skeleton(Pictured):
         variables, limits = (np.ascontiguousarray(part[moving]) for part in (t.variables, t.limits))
         random_rows(variables, limits, q, number, np.empty(1, np.uint64))
         return Pose(self, self.follow(q[0]))
+
+    @cached_property
+    def shapes(self) -> Mapping[str | int, tuple[Solid, ...]]:
+        """Shapes of the body by the name of the link, or of the joint without one; see ``Joint.shapes``.
+
+        Each shape is in the frame of its link: ``shape.moved(pose.transform(link))`` is in the world. A joint whose
+        name and link are shared is named by its row. Solvers do not use shapes yet.
+
+        Example:
+            >>> ball = __import__("synovia").Sphere(radius=0.1)
+            >>> Skeleton([Joint("hand", shapes=(ball,))]).shapes["hand"] == (ball,)
+            True
+        """
+        owners = [row for row, joint in enumerate(self.joints) if joint.shapes]
+        return MappingProxyType({self.link_key(row): self.joints[row].shapes for row in owners})
+
+    def link_key(self, row: int) -> str | int:
+        """Return the name of the link that a joint carries if it means the joint's frame, else as ``address``."""
+        body = self.joints[row].body
+        for name in (body, f"{LINK}:{body}") if body else ():
+            found = self._book.frames(name)
+            if len(found) == 1 and found[0].is_at(row, rigid()):
+                return name
+        return self.address(row)
+
+    def _checked_pairs(self, pairs: Sequence[object]) -> tuple[tuple[str, str], ...]:
+        """Return excluded pairs in the order of the rows, each once."""
+        rows: set[tuple[int, int]] = set()
+        names: dict[int, str] = {}
+        for i, pair in enumerate(pairs):
+            both = tuple(cast("Sequence[object]", pair)) if isinstance(pair, (tuple, list)) else (pair,)
+            if len(both) != 2 or not all(isinstance(name, str) for name in both):
+                expected = "the names of two joints or links"
+                raise InputError(f"excluded_pairs[{i}]", where=self.name, value=both, expected=expected)
+            first, second = (self.index(cast("str", name)) for name in both)
+            if first == second:
+                expected = "two different ones"
+                raise InputError(f"excluded_pairs[{i}]", where=self.name, value=both, expected=expected)
+            names.setdefault(first, cast("str", both[0]))
+            names.setdefault(second, cast("str", both[1]))
+            rows.add((min(first, second), max(first, second)))
+        return tuple((names[a], names[b]) for a, b in sorted(rows))
 
     def _leaders(self) -> dict[int, tuple[int, float, float]]:
         """Return the first leader of each mimic joint: row → (row of the leader, ratio, offset)."""

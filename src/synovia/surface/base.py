@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError
+from synovia.io.meshes import MOST_FACES, Faces
 from synovia.model.geometry import Array, frames_to_transforms
 
 Colour = tuple[int, int, int]
-Faces = NDArray[np.int64]
 
 PLAIN: Final[Colour] = (176, 186, 200)  # for files without a colour or with a texture
 _COVERS: Final = 0.5  # share of the bones, by length, whose joints carry the surface of a whole body
-MOST_FACES: Final = 2_000_000  # of one body; this many are a hundred megabytes to send
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,102 +1,14 @@
-"""Shapes of robots: mesh files, boxes, cylinders, ellipsoids and capsules."""
+"""Triangles of boxes, cylinders, ellipsoids and capsules."""
 
 from __future__ import annotations
 
 import math
 from functools import cache
-from importlib.util import find_spec
-from io import BytesIO
-from pathlib import Path
-from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError
-from synovia.io.base import optional_package, read_bytes
-from synovia.io.gltf.container import read_document
-from synovia.io.gltf.scene import parents_of
 from synovia.model.geometry import Array
-from synovia.surface.base import MOST_FACES, Colour, Faces, colour_of
-from synovia.text import counted
-
-_LARGEST: Final = 2**28  # bytes of a mesh file
-_PART: Final = 1000  # numbers as which each part of a GLB counts at least: trimesh takes as long for it
-_KINDS: Final = ("stl", "obj", "ply", "dae", "glb")
-
-
-def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
-    """Return vertices (v, 3), faces (f, 3) and the colour of a mesh file, None if it has no colour.
-
-    Only this file is opened. Materials and textures in other files are ignored.
-
-    Raises:
-        SynoviaError: If the file cannot be read.
-    """
-    kind = path.suffix.lower().lstrip(".")
-    if kind not in _KINDS:
-        raise UnsupportedError(
-            "cannot read meshes of this format", where=str(path), value=kind, expected="one of " + ", ".join(_KINDS)
-        )
-    data = read_bytes(path, most=_LARGEST)
-    if kind == "dae" and (b"<!DOCTYPE" in data or b"<!ENTITY" in data):
-        raise FormatError("mesh has a DOCTYPE or ENTITY declaration", where=str(path))
-    if kind == "dae" and find_spec("collada") is None:  # trimesh needs it for these files
-        raise MissingExtraError("needs pycollada: pip install pycollada", where=str(path))
-    if kind == "glb":
-        _check_size(path)
-    trimesh = optional_package("trimesh", "meshes of robots need trimesh", "view")
-    try:
-        loaded = trimesh.load_scene(BytesIO(data), file_type=kind, process=False)
-        mesh = loaded.to_mesh()
-        mesh.merge_vertices(merge_tex=True, merge_norm=True)
-        vertices = np.array(mesh.vertices, np.float64).reshape(-1, 3)
-        faces = np.array(mesh.faces, np.int64).reshape(-1, 3)
-        colour = _colour(mesh)
-    except SynoviaError:
-        raise
-    except Exception as error:
-        raise FormatError(f"mesh cannot be read ({error or type(error).__name__})", where=str(path)) from error
-    if not 0 < len(faces) <= MOST_FACES:
-        raise FormatError(f"mesh has {counted(len(faces), 'triangle')}", where=str(path), expected=f"1 to {MOST_FACES}")
-    if not np.isfinite(vertices).all():
-        raise FormatError("mesh has vertices that are not finite", where=str(path))
-    return vertices, faces, colour
-
-
-def _check_size(path: Path) -> None:
-    """Refuse a GLB that describes more numbers than a file of its size may, before trimesh unpacks all of it.
-
-    Raises:
-        SynoviaError: If it does, or is no GLB.
-    """
-    document = read_document(path)
-    nodes = document.root.items("nodes")
-    parents_of(document.root, nodes)
-    counts: list[int] = []
-    for accessor in document.root.items("accessors"):
-        counts.append(accessor.integer("count", least=1))
-        document.spend(4 * counts[-1], accessor)
-    sizes: list[int] = []
-    for mesh in document.root.items("meshes"):
-        parts = mesh.items("primitives")
-        owners = [(part.child("attributes") or part, "POSITION") for part in parts] + [
-            (part, "indices") for part in parts
-        ]
-        used = [owner.integer(key, most=len(counts) - 1) for owner, key in owners if owner.has(key)]
-        sizes.append(_PART * len(parts) + 4 * sum(counts[number] for number in used))
-    for node in nodes:
-        if node.has("mesh"):
-            document.spend(sizes[node.integer("mesh", most=len(sizes) - 1)], node)
-
-
-def _colour(mesh: Any) -> Colour | None:
-    """Return the mean colour of a mesh, None if it has no colour."""
-    visual = mesh.visual
-    if not visual.defined:
-        return None
-    if visual.kind == "texture":
-        visual = visual.to_color()
-    return colour_of((np.asarray(visual.main_color, np.float64) / 255.0).tolist())
+from synovia.surface.base import Faces
 
 
 def box(size: Array) -> tuple[Array, Faces]:

@@ -7,20 +7,20 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 import numpy as np
 
-from synovia.errors import FileError, SynoviaError
+from synovia.errors import SynoviaError
 from synovia.io.base import read_bytes
-from synovia.io.urdf import mesh_places, origin_of
+from synovia.io.meshes import read_mesh
+from synovia.io.urdf.shapes import mesh_file, origin_of
 from synovia.io.xmltree import Element, parse
 from synovia.model import MAX_JOINTS, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, rigid_part
-from synovia.surface.shapes import ball, box, capsule, cylinder, read_mesh
+from synovia.surface.shapes import ball, box, capsule, cylinder
 
 _NAMED: Final = 4  # missing files that a note names for each reason; it counts the others
 
@@ -108,9 +108,10 @@ class _Reader:
     def shape(self, shape: Element) -> tuple[Array, Faces, Colour | None] | None:
         """Return vertices, faces and colour of a shape, None for unknown elements."""
         if shape.tag == "mesh":
-            path = self.file(shape)
+            path = mesh_file(self.path, shape)
             if path not in self._meshes:
-                self._meshes[path] = read_mesh(path)
+                vertices, faces, rgba = read_mesh(path)
+                self._meshes[path] = vertices, faces, None if rgba is None else colour_of(rgba)
             vertices, faces, colour = self._meshes[path]
             scale = np.array(shape.numbers("scale", 3, default=(1.0, 1.0, 1.0)))
             return vertices * scale, faces[:, ::-1] if scale.prod() < 0.0 else faces, colour
@@ -122,20 +123,6 @@ class _Reader:
             make = cylinder if shape.tag == "cylinder" else capsule
             return *make(shape.numbers("radius", 1)[0], shape.numbers("length", 1)[0]), None
         return None
-
-    def file(self, shape: Element) -> Path:
-        """Return the file of a mesh, which must be inside the robot's folder (``mesh_places``).
-
-        Raises:
-            FileError: If the file is outside the folder or does not exist.
-        """
-        places = mesh_places(self.path, shape)
-        for place in places:
-            with suppress(OSError):  # a name that is too long
-                if place.is_file():
-                    return place
-        why = "not found" if places else "outside the robot's folder"
-        raise FileError(why, where=shape.place, value=shape.attributes["filename"])
 
 
 def _colour(material: Element) -> Colour | None:

@@ -14,6 +14,8 @@ constraints, which are not kept: closed loops (``connect``, ``weld``), couplings
 joints that cannot move, ranges that are no limits because they are reversed, and bodies of motion capture, which count
 as fixed.
 
+Geoms that collide become shapes of their bodies (``geoms.py``).
+
 A mass is 0 if MuJoCo would compute it from a missing shape. To find these bodies, the model is compiled with stand-ins
 of two sizes: if a mass or a centre of mass differs, it comes from a stand-in.
 
@@ -39,9 +41,11 @@ from numpy.typing import NDArray
 from synovia.errors import FormatError
 from synovia.io.base import immovable_note, optional_package
 from synovia.io.mjcf.files import Files, check_files
+from synovia.io.mjcf.geoms import Geoms
 from synovia.io.mjcf.stand_ins import Shape, stand_ins
 from synovia.io.xmltree import HUGE
 from synovia.model import Joint, Kind, Mimic, Site, Skeleton
+from synovia.model.address import LINK
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.limits import Interval, SwingTwist
 from synovia.model.simulators import mujoco_names
@@ -90,11 +94,13 @@ class _Compiled:
     Args:
         model: MuJoCo's model; geoms of missing shapes are in the last group, which is never shown.
         weighed: (bodies,) whether the mass and the centre of mass of each body are those of the file.
+        stood_in: (geoms,) whether each geom is a stand-in.
         notes: Sentences about what is missing.
     """
 
     model: _Mujoco
     weighed: NDArray[np.bool_]
+    stood_in: NDArray[np.bool_]
     notes: tuple[str, ...] = ()
 
 
@@ -119,9 +125,10 @@ def _with_stand_ins(
 ) -> _Compiled:
     """Return a model that has stand-ins for some shapes, and find the masses that they change."""
     if not missing:
-        return _Compiled(model, np.ones(int(model.nbody), np.bool_), files.notes)
+        return _Compiled(model, np.ones(int(model.nbody), np.bool_), np.zeros(int(model.ngeom), np.bool_), files.notes)
     other = _model(mujoco, path, missing, 2.0, several=files.several)
-    model.geom_group[np.any(model.geom_size != other.geom_size, axis=1)] = _HIDDEN
+    stood_in = np.array(np.any(model.geom_size != other.geom_size, axis=1), np.bool_)
+    model.geom_group[stood_in] = _HIDDEN
     weighed = np.array(
         (model.body_mass == other.body_mass) & np.all(model.body_ipos == other.body_ipos, axis=1), np.bool_
     )
@@ -130,7 +137,7 @@ def _with_stand_ins(
     unknown = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_BODY, b) or f"body{b}" for b in np.flatnonzero(~weighed)]
     if unknown:
         notes.append(f"The masses of these bodies depend on such shapes, and count as 0: {listed(unknown)}.")
-    return _Compiled(model, weighed, tuple(notes))
+    return _Compiled(model, weighed, stood_in, tuple(notes))
 
 
 def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *, several: bool) -> _Mujoco:
@@ -185,6 +192,7 @@ class _Reader:
         self.notes = [*compiled.notes]
         self.where = where
         self.row_of: list[int] = []  # of each body's frame
+        self.geoms = Geoms(mujoco, model, compiled.stood_in)
         self.bodies, self.joints = mujoco_names(model)
         self.sites = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_SITE, s) for s in range(model.nsite)]
         self.taken = {*self.bodies, *self.joints, *filter(None, self.sites)}
@@ -194,6 +202,7 @@ class _Reader:
         self.read_tendon_limits()
         self.drop_conflicting_ranges()
         self.note_joints()
+        self.notes += self.geoms.notes(self.bodies)
 
     def skeleton(self, path: Path) -> Skeleton:
         """Return the skeleton."""
@@ -202,7 +211,17 @@ class _Reader:
         for body in range(self.model.nbody):
             rows += self.rows(body, row_of[int(self.model.body_parentid[body])] if body else None, len(rows))
             row_of.append(len(rows) - 1)
-        return Skeleton(rows, name=path.name, meters_per_unit=1.0, up="z", forward="x", notes=self.notes, source=path)
+        pairs = [(f"{LINK}:{self.bodies[a]}", f"{LINK}:{self.bodies[b]}") for a, b in self.geoms.excluded]
+        return Skeleton(
+            rows,
+            name=path.name,
+            meters_per_unit=1.0,
+            up="z",
+            forward="x",
+            notes=self.notes,
+            source=path,
+            excluded_pairs=pairs,
+        )
 
     def rows(self, body: int, parent: int | None, at: int) -> list[Joint]:
         """Return the rows of a body; the first will be row ``at``, the last is the frame of the body.
@@ -241,7 +260,8 @@ class _Reader:
             mass = float(self.checked(m.body_mass[body], f"mass of {place}"))
             com = self.checked(m.body_ipos[body], f"centre of mass of {place}")
         sites = tuple(self.sites_of.get(body, ()))
-        rows[-1] = replace(rows[-1], mass=mass, com=com, body=self.bodies[body], sites=sites)
+        shapes = tuple(self.geoms.shapes.get(body, ()))
+        rows[-1] = replace(rows[-1], mass=mass, com=com, body=self.bodies[body], sites=sites, shapes=shapes)
         return rows
 
     @cached_property

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
@@ -18,14 +19,30 @@ from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.model.tree import parent_row, rows_by_name
 from synovia.text import parse_toml
 
+if TYPE_CHECKING:
+    from synovia.model.shapes.solids import Solid
+
 _LARGEST: Final = 2**25  # bytes: twice the size of a file with the most joints allowed; tomllib is slow
 _KINDS: Final = {kind.name.lower(): kind for kind in Kind}
-_TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "notes", "joint")
+_TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "notes", "excluded_pairs", "joint")
 _ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
 _SWING: Final = ("swing_x", "swing_y", "twist", "bone", "x_axis", "frame")
 _PLAIN: Final = (
     *("name", "parent", "kind", "position", "rotation_xyzw", "axis", "bone", "x_axis", "frame"),
-    *("stiffness", "mass", "com", "mimic", "body", "role", "tip", "channels", "bind_xyzw", "velocity", "sites"),
+    *(
+        "stiffness",
+        "mass",
+        "com",
+        "mimic",
+        "body",
+        "role",
+        "tip",
+        "channels",
+        "bind_xyzw",
+        "velocity",
+        "sites",
+        "shapes",
+    ),
 )
 _KEYS: Final = (*_PLAIN, *_ANGLES, *(f"{key}_deg" for key in _ANGLES))
 _TURN: Final = (-math.pi, math.pi)
@@ -78,6 +95,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
             forward=top.choice("forward", AXES),
             notes=top.words("notes") or (),
             source=path,
+            excluded_pairs=_pairs(top),
         )
     except (InputError, UnknownNameError) as error:
         raise top.at(error) from error
@@ -133,6 +151,7 @@ def _joint(table: Table) -> Joint:
             tip=table.flag("tip"),
             channels=table.words("channels"),
             sites=tuple(_sites(table)),
+            shapes=tuple(_shapes(table)) if "shapes" in table.values else (),
             bind=quat_to_matrix(as_unit_quat(bind, "bind_xyzw")) if (bind := table.numbers("bind_xyzw", 4)) else None,
         )
     except InputError as error:
@@ -196,18 +215,51 @@ def _mimic(table: Table) -> Mimic | None:
 
 def _sites(table: Table) -> list[Site]:
     """Return the sites of a joint."""
-    entries: Any = table.values.get("sites", [])
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", entries)):
-        raise table.error("sites has the wrong form", "sites", value=entries, expected='[{ name = "..." }, ...]')
     sites: list[Site] = []
-    for entry in cast("list[dict[str, Any]]", entries):
-        inner = table.inner("sites", entry)
+    for inner in table.tables("sites", '[{ name = "..." }, ...]'):
         inner.only(("name", "position", "rotation_xyzw", "rpy", "rpy_deg"))
         name = inner.text("name")
         if not name:
             raise inner.error("site has no name", expected='name = "..."')
         sites.append(Site(name, rigid(inner.numbers("position", 3) or (0.0, 0.0, 0.0), _rotation(inner))))
     return sites
+
+
+def _shapes(table: Table) -> list[Solid]:
+    """Return the shapes of a joint."""
+    from synovia.model.shapes.solids import KINDS  # for files that have shapes
+
+    kinds = {word: kind for word, kind in KINDS.items() if word != "half-space"}
+    shapes: list[Solid] = []
+    for inner in table.tables("shapes", '[{ kind = "sphere", radius = 0.1 }, ...]'):
+        kind = inner.choice("kind", kinds)
+        if kind is None:
+            raise inner.error("shape has no kind", expected="one of " + ", ".join(kinds))
+        names = [each.name for each in fields(cast("Any", kind))]
+        turns = ("rotation_xyzw", "rpy", "rpy_deg") if "rotation" in names else ()
+        inner.only(("kind", *(name for name in names if name != "rotation"), *turns))
+        values: dict[str, Any] = {}
+        for name in names:
+            if name == "rotation":
+                values[name] = _rotation(inner)
+            elif name == "points":
+                values[name] = inner.points(name)
+            elif name in inner.values:
+                values[name] = inner.number(name) if name in ("radius", "length") else inner.numbers(name, 3)
+            elif name != "center":
+                raise inner.error(f"{kind.word} has no {name}")
+        shapes.append(kind(**values))
+    return shapes
+
+
+def _pairs(top: Table) -> list[tuple[str, str]]:
+    """Return the excluded pairs."""
+    pairs: Any = top.values.get("excluded_pairs", [])
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) for pair in cast("list[Any]", pairs)):
+        raise top.error(
+            "excluded_pairs has the wrong form", "excluded_pairs", value=pairs, expected='[["a", "b"], ...]'
+        )
+    return [cast("tuple[str, str]", tuple(pair)) for pair in cast("list[list[str]]", pairs)]
 
 
 def looks_like(head: bytes) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any, cast
 
 import numpy as np
@@ -13,8 +14,9 @@ from synovia.arguments import check_kind
 from synovia.io.base import as_path, write_text
 from synovia.io.toml.table import SCHEMA
 from synovia.model import Joint, Mimic, Site, Skeleton
-from synovia.model.geometry import Array, matrix_to_quat
+from synovia.model.geometry import Array, matrix_to_quat, rigid
 from synovia.model.limits import Interval, SwingTwist
+from synovia.model.shapes.solids import Solid
 from synovia.text import toml_text
 
 
@@ -46,6 +48,7 @@ def skeleton_text(skeleton: Skeleton) -> str:
     """
     head: dict[str, Any] = {"schema": SCHEMA, "name": skeleton.name, "meters_per_unit": skeleton.meters_per_unit}
     head |= {"up": skeleton.up, "forward": skeleton.forward, "notes": list(skeleton.notes) or None}
+    head["excluded_pairs"] = [list(pair) for pair in skeleton.excluded_pairs] or None
     blocks = [_block(head)]
     names = Counter(skeleton.joint_names)
     for joint, row in zip(skeleton.joints, skeleton.parents, strict=True):
@@ -81,9 +84,24 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
         "role": joint.role,
         "tip": joint.tip or None,
         "sites": list(joint.sites) or None,
+        "shapes": [_shape(shape) for shape in joint.shapes] or None,
         "bind_xyzw": None if joint.bind is None else matrix_to_quat(joint.bind),
         "channels": None if joint.channels is None else list(joint.channels),
     }
+
+
+def _shape(shape: Solid) -> dict[str, Any]:
+    """Return the keys of a shape; without those that are at the origin, or not turned."""
+    keys: dict[str, Any] = {"kind": shape.word}
+    for each in fields(cast("Any", shape)):
+        value: Any = getattr(shape, each.name)
+        if each.name == "rotation":
+            keys |= _rest(rigid(rotation=value))
+        elif each.name == "points":
+            keys["points"] = [tuple(point) for point in value.tolist()]
+        elif each.name != "center" or value.any():
+            keys[each.name] = value
+    return {key: value for key, value in keys.items() if value is not None}
 
 
 def _rest(frame: Array) -> dict[str, Any]:
@@ -112,7 +130,9 @@ def _literal(value: object) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, Site):
-        keys = {"name": value.name, **_rest(value.rest)}
+        return _literal({"name": value.name, **_rest(value.rest)})
+    if isinstance(value, dict):
+        keys = cast("dict[str, Any]", value)
         return "{ " + ", ".join(f"{key} = {_literal(part)}" for key, part in keys.items() if part is not None) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(_literal(word) for word in cast("list[object]", value)) + "]"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from synovia.arguments import ChecksArguments
+from synovia.arguments import ChecksArguments, as_call
 from synovia.errors import InputError
 from synovia.kernels import layout
 from synovia.model.geometry import (
+    LONGEST,
     Array,
     align_z,
     as_direction,
@@ -25,7 +26,6 @@ from synovia.model.geometry import (
     largest_number,
     rigid,
 )
-from synovia.model.joint import LONGEST
 
 _ORIGIN: Final = np.zeros(3)
 _EYE: Final = np.eye(3)
@@ -381,6 +381,40 @@ class ConvexHull(Solid):
             raise InputError("ConvexHull.points", value=len(points), expected=f"1 to {MOST_POINTS} points")
         _keep(self, points=_outer(points))
 
+    @classmethod
+    def later(cls, read: Callable[[], ArrayLike], matrix: Array | None = None) -> Self:
+        """Return the hull of points that are read when they are first used, such as those of a mesh file.
+
+        Args:
+            read: Returns the points, (n, 3). It can be pickled.
+            matrix: Affine transform (4, 4) of these points; None for none.
+        """
+        shape = object.__new__(cls)
+        object.__setattr__(shape, "_source", (read, rigid() if matrix is None else matrix))
+        return shape
+
+    @property
+    def read(self) -> bool:
+        """Whether the points are in memory; False if their first use opens a file."""
+        return "points" in self.__dict__
+
+    def __getattr__(self, name: str) -> Any:
+        """Read the points at their first use."""
+        if name != "points" or "_source" not in self.__dict__:
+            raise AttributeError(f"ConvexHull has no attribute {name!r}")
+        read, matrix = self.__dict__["_source"]
+        made = type(self)(_applied(matrix, np.asarray(read(), np.float64)))
+        object.__setattr__(self, "points", made.points)
+        return self.points
+
+    def __repr__(self) -> str:
+        """Return the constructor call; it does not read the points."""
+        return as_call(self) if self.read else f"ConvexHull(<{self.__dict__['_source'][0]}>)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle without reading the points."""
+        return super().__reduce__() if self.read else (type(self).later, self.__dict__["_source"])
+
     def place(self) -> Array:
         """Return the transform from the shape's own frame: its origin is the middle of the points."""
         return rigid(0.5 * self.points.min(0) + 0.5 * self.points.max(0))
@@ -395,14 +429,18 @@ class ConvexHull(Solid):
 
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
-        return self._with(_applied(as_transform(transform), self.points))
+        return self._with(as_transform(transform))
 
     def scaled(self, factor: float) -> Self:
         """Return the shape with all lengths times a factor."""
-        return self._with(_positive(factor) * self.points)
+        return self._with(np.diag((*(3 * [_positive(factor)]), 1.0)))
 
-    def _with(self, points: Array) -> Self:
-        """Return a hull of corners, which stay corners."""
+    def _with(self, matrix: Array) -> Self:
+        """Return the hull after a transform (4, 4): corners stay corners."""
+        if not self.read:
+            read, before = self.__dict__["_source"]
+            return self.later(read, matrix @ before)
+        points = _applied(matrix, self.points)
         if largest_number(points) > LONGEST:
             raise InputError("ConvexHull.points", value=points, expected=f"numbers of at most {LONGEST:g}")
         return cast("Self", _restored(type(self), (points,)))

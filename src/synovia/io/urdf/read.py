@@ -4,7 +4,8 @@ The root link has a row of its own, and so has every joint, fixed joints include
 child link mean the same frame. Lengths are in metres, angles in radians. A planar joint becomes two slides and a hinge
 of one body: it moves along the two directions normal to its axis (x and y if the axis is z), then turns about the axis.
 
-Kinematics does not need meshes, so none is opened. Transmissions, sensors, inertia tensors, friction and damping are
+Shapes are those of <collision>. A mesh counts as its convex hull; its file is opened when the hull is first used, as
+kinematics does not need it. Transmissions, sensors, inertia tensors, friction and damping are
 skipped. The notes of the skeleton list what would bind the motion and is not kept: soft limits, closed loops and
 couplings of extensions, couplings without a leader, macros that were not expanded. As in Bullet, limits whose lower
 value is above the upper one are no limits, and joints of type spherical are balls.
@@ -18,25 +19,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote
 
 import numpy as np
 
-from synovia.errors import FileError, FormatError, SynoviaError, did_you_mean
-from synovia.io.base import Contents, Format, immovable_note, read_bytes
-from synovia.io.xmltree import XACRO_HINT, Element, parse, root_is
+from synovia.errors import FormatError, SynoviaError, did_you_mean
+from synovia.io.base import immovable_note, read_bytes
+from synovia.io.urdf.shapes import Collisions, mesh_places, origin_of
+from synovia.io.xmltree import XACRO_HINT, Element, parse
 from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
-from synovia.model.geometry import Array, align_z, as_direction, fixed_xyz, rigid
-from synovia.model.joint import LONGEST
+from synovia.model.geometry import LONGEST, Array, align_z, as_direction, rigid
 from synovia.model.limits import Interval
 from synovia.model.tree import unused_name
 from synovia.text import first_few
 
 LARGEST_FILE: Final = 2**27  # bytes; shapes are in separate files
-_HOMES: Final = ("urdf", "robots", "robot")  # folders whose parent holds the meshes
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
 _SOURCES: Final = ("xacro:include", "xacro:macro", "xacro:if", "xacro:unless")  # only a file of macros has these
 _SCALAR: Final = ("revolute", "continuous", "prismatic")  # types with one axis and one value
@@ -94,13 +93,16 @@ def read_skeleton(path: Path) -> Skeleton:
     names = {edge.name for edge in edges} | set(links)
     notes: list[str] = []
     mimics = _mimics(edges, notes)
+    collisions = Collisions(path)
     mass, com = _inertia(links[root])
-    rows = [Joint(name=root, body=root, mass=mass, com=com)]
+    rows = [Joint(name=root, body=root, mass=mass, com=com, shapes=collisions.of(links[root]))]
     row_of = {root: 0}
     waiting = below.get(root, [])[::-1]
     while waiting:  # depth first, in the order of the file
         edge = waiting.pop()
         rows += _rows(edge, row_of[edge.parent], len(rows), links[edge.child], names, mimics.get(edge.name))
+        if shapes := collisions.of(links[edge.child]):
+            rows[-1] = replace(rows[-1], shapes=shapes)
         row_of[edge.child] = len(rows) - 1
         waiting += below.get(edge.child, [])[::-1]
     lost = [edge for edge in edges if edge.child not in row_of]
@@ -114,6 +116,7 @@ def read_skeleton(path: Path) -> Skeleton:
         *_limit_notes(edges, mimics),
         *_extension_notes(robot, edges, mimics),
         *_macro_notes(macros),
+        *collisions.notes(),
         *robot.notes,
     ]
     return Skeleton(rows, name=path.name, meters_per_unit=1.0, up="z", forward="x", notes=notes, source=path)
@@ -331,15 +334,6 @@ def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str], mim
     return [*rows, last]
 
 
-def origin_of(element: Element) -> Array:
-    """Return the transform of an element's <origin>; rpy turns about the fixed x, then y, then z axis."""
-    origin = element.only("origin")
-    if origin is None:
-        return rigid()
-    turn = fixed_xyz(*origin.numbers("rpy", 3, default=(0.0, 0.0, 0.0)))
-    return rigid(origin.numbers("xyz", 3, default=(0.0, 0.0, 0.0)), turn)
-
-
 def _axis(element: Element) -> Array:
     """Return the unit axis of a joint; x if the file has none."""
     axis = element.only("axis")
@@ -425,45 +419,7 @@ def _inertia(link: Element) -> tuple[float, Array]:
     return mass, origin_of(inertial)[:3, 3]
 
 
-def mesh_places(path: Path, shape: Element) -> list[Path]:
-    """Return where the file of a mesh may be, the likeliest place first; all are inside the robot's folder.
-
-    For a robot in a folder named like ``urdf``, this is the parent of that folder. ``package://NAME/`` refers to the
-    nearest folder NAME that contains the robot, else to the robot's folder.
-
-    Args:
-        path: The robot.
-        shape: The element ``<mesh>``.
-
-    Raises:
-        FileError: If the element has no valid file name.
-        FormatError: If it has no file name at all.
-    """
-    named = unquote(shape.text("filename")).strip()
-    home = path.resolve().parent
-    package, rest = "", named
-    if "://" in named:
-        scheme, _, rest = named.partition("://")
-        if scheme not in ("package", "file", "model"):
-            raise FileError("not a file address", where=shape.place, value=named)
-        if scheme != "file":
-            package, _, rest = rest.partition("/")
-    roots = [home.parent, home] if home.name in _HOMES else [home]
-    if package:
-        roots = [above for above in (home, *home.parents[:4]) if above.name == package] + roots
-    if "\0" in rest or "\\" in rest:
-        raise FileError("not a valid file name", where=shape.place, value=named)
-    places: dict[Path, None] = {}
-    for root in dict.fromkeys(roots):
-        for start in (root, home):
-            with suppress(OSError, RuntimeError, ValueError):  # a loop of links, a name that is too long
-                target = (start / rest).resolve()
-                if target.is_relative_to(root):
-                    places[target] = None
-    return [*places]
-
-
-def _meshes(path: Path) -> Iterator[Path]:
+def meshes(path: Path) -> Iterator[Path]:
     """Yield the files of the meshes of a robot.
 
     Raises:
@@ -478,12 +434,3 @@ def _meshes(path: Path) -> Iterator[Path]:
             with suppress(SynoviaError):
                 places = mesh_places(path, element)
                 yield from [place for place in places if place.is_file()][:1] or places[:1]
-
-
-FORMAT: Final = Format(
-    "URDF",
-    (".urdf",),
-    lambda head: root_is("robot", head),
-    lambda path: Contents(read_skeleton(path)),
-    companions=_meshes,
-)

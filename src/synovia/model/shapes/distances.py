@@ -13,7 +13,7 @@ from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.kernels import layout
 from synovia.model.geometry import Array
-from synovia.model.shapes import HalfSpace, Solid
+from synovia.model.shapes.solids import HalfSpace, Solid
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,187 @@
+"""Shapes of a compiled MuJoCo model: the geoms that collide, and the pairs of bodies that do not.
+
+Two geoms collide if ``contype`` of one and ``conaffinity`` of the other have a bit in common, or if the file names them
+as a pair. Geoms that collide with no other geom are left out, such as those that are only seen. A mesh counts as its
+convex hull, as in MuJoCo. An ellipsoid becomes the hull of points around it, which contains it. Shapes of the world
+body belong to the skeleton's root. Planes and height fields, which no body can have, are left out with a note.
+
+References:
+    https://mujoco.readthedocs.io/en/stable/computation/index.html#collision-detection
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import SynoviaError
+from synovia.io.base import NO_SHAPES
+from synovia.model.geometry import Array, quat_to_matrix, rigid
+from synovia.text import counted, listed
+
+if TYPE_CHECKING:
+    from synovia.model.shapes.solids import Solid
+
+MOST_PAIRS: Final = 100_000  # of bodies that do not collide
+_PLANE, _FIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = range(8)  # numbers of mjtGeom
+_GOLDEN: Final = np.pi * (3.0 - np.sqrt(5.0))  # turn from one point of a spiral on a sphere to the next
+_AROUND: Final = 200  # points around an ellipsoid
+_REACH: Final = 1.02  # length of these points; the faces of their hull are then more than 1 from the origin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Points that are in memory, for ``ConvexHull.later``.
+
+    Args:
+        name: What they are of.
+        points: The points, (n, 3).
+    """
+
+    name: str
+    points: Array
+
+    def __call__(self) -> Array:
+        """Return the points."""
+        return self.points
+
+    def __str__(self) -> str:
+        """Return what they are of."""
+        return self.name
+
+
+class Geoms:
+    """The geoms of a model that collide.
+
+    Args:
+        mujoco: The package.
+        model: The compiled model.
+        stood_in: (geoms,) whether each geom replaces a missing mesh.
+    """
+
+    def __init__(self, mujoco: Any, model: Any, stood_in: NDArray[np.bool_]) -> None:
+        """Read the shapes of all bodies."""
+        self._mujoco, self._model = mujoco, model
+        self._bodies = np.array(model.geom_bodyid, np.int64)
+        self._types = np.array(model.geom_contype, np.int64) & 0xFFFFFFFF
+        self._others = np.array(model.geom_conaffinity, np.int64) & 0xFFFFFFFF
+        self._lost: dict[str, list[int]] = {}  # bodies by reason
+        self._round: list[int] = []  # bodies with ellipsoids
+        self.shapes: dict[int, list[Solid]] = {}
+        for geom in np.flatnonzero(self._collides).tolist():
+            body = int(self._bodies[geom])
+            if stood_in[geom]:
+                self._lost.setdefault("mesh files are missing", []).append(body)
+                continue
+            try:
+                shape = self._shape(geom)
+            except SynoviaError as error:
+                self._lost.setdefault(error.what, []).append(body)
+                continue
+            if shape is not None:
+                self.shapes.setdefault(body, []).append(shape)
+
+    def notes(self, bodies: list[str]) -> list[str]:
+        """Return notes about shapes that are not those of the file."""
+        notes = [
+            f"{NO_SHAPES} ({why}) of bodies {listed([bodies[body] for body in dict.fromkeys(rows)])}."
+            for why, rows in self._lost.items()
+        ]
+        if self._round:
+            names = listed([bodies[body] for body in dict.fromkeys(self._round)])
+            notes.append(f"{NO_SHAPES} as they are: ellipsoids are hulls around them, of bodies {names}.")
+        if len(self._excluded) > MOST_PAIRS:
+            notes.append(f"{NO_SHAPES} apart: {counted(len(self._excluded), 'pair')} of bodies never collide.")
+        return notes
+
+    @property
+    def excluded(self) -> list[tuple[int, int]]:
+        """Pairs of bodies that the file excludes, or whose geoms collide with others, but not with each other."""
+        return self._excluded if len(self._excluded) <= MOST_PAIRS else []
+
+    @cached_property
+    def _excluded(self) -> list[tuple[int, int]]:
+        """All pairs of ``excluded``."""
+        signature = np.array(self._model.exclude_signature, np.int64)
+        named = zip((signature >> 16).tolist(), (signature & 0xFFFF).tolist(), strict=True)
+        pairs = {(min(pair), max(pair)) for pair in named if pair[0] != pair[1]}
+        masks: dict[frozenset[tuple[int, int]], list[int]] = {}  # bodies by the masks of their geoms
+        for body in self.shapes:
+            own = (self._bodies == body) & self._collides
+            masks.setdefault(
+                frozenset(zip(self._types[own].tolist(), self._others[own].tolist(), strict=True)), []
+            ).append(body)
+        groups = [*masks.items()]
+        for i, (mask, some) in enumerate(groups):
+            for other, more in groups[i:]:
+                if len(pairs) > MOST_PAIRS:
+                    return [*pairs]
+                if not any(a & d or c & b for a, b in mask for c, d in other):
+                    pairs |= {(min(a, b), max(a, b)) for a in some for b in more if a != b}
+        return sorted(pairs - {(min(pair), max(pair)) for pair in self._bodies[self._pairs].tolist()})
+
+    @cached_property
+    def _collides(self) -> NDArray[np.bool_]:
+        """Whether each geom may collide with another one."""
+        types, others = self._types, self._others
+        masks = {*zip(types.tolist(), others.tolist(), strict=True)}
+        meets = {(a, b): any(a & d or c & b for c, d in masks) for a, b in masks}
+        found = np.array([meets[pair] for pair in zip(types.tolist(), others.tolist(), strict=True)], np.bool_)
+        found[self._pairs.ravel()] = True
+        return found
+
+    @property
+    def _pairs(self) -> NDArray[np.int64]:
+        """Pairs of geoms that the file names, (n, 2); neither masks nor exclusions apply to them."""
+        return np.stack([np.array(self._model.pair_geom1), np.array(self._model.pair_geom2)], 1).astype(np.int64)
+
+    def _shape(self, geom: int) -> Solid | None:
+        """Return the shape of a geom in the frame of its body; None with a reason for kinds that no body can have."""
+        from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, Sphere
+
+        m = self._model
+        kind, body = int(m.geom_type[geom]), int(self._bodies[geom])
+        size = np.array(m.geom_size[geom], np.float64)
+        center = np.array(m.geom_pos[geom], np.float64)
+        rotation = quat_to_matrix(np.roll(np.array(m.geom_quat[geom], np.float64), -1))  # wxyz there
+        radius, half = float(size[0]), float(size[1])
+        if kind == _SPHERE:
+            return Sphere(center=center, radius=radius)
+        if kind == _CAPSULE:
+            return Capsule(a=center - half * rotation[:, 2], b=center + half * rotation[:, 2], radius=radius)
+        if kind == _CYLINDER:
+            return Cylinder(center=center, radius=radius, length=2.0 * half, rotation=rotation)
+        if kind == _BOX:
+            return Box(center=center, size=2.0 * size, rotation=rotation)
+        if kind == _ELLIPSOID:
+            self._round.append(body)
+            return ConvexHull.later(Points("ellipsoid", _sphere() * size), rigid(center, rotation))
+        if kind == _MESH and int(m.geom_dataid[geom]) >= 0:
+            return ConvexHull.later(self._mesh(int(m.geom_dataid[geom])), rigid(center, rotation))
+        why = {_PLANE: "planes", _FIELD: "height fields"}.get(kind, "kinds without a hull")
+        self._lost.setdefault(why, []).append(body)
+        return None
+
+    def _mesh(self, mesh: int) -> Points:
+        """Return the corners of the hull of a mesh, as MuJoCo found them; all its vertices if it has no hull."""
+        m = self._model
+        first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
+        vertices = np.array(m.mesh_vert[first : first + count], np.float64)
+        graph = int(m.mesh_graphadr[mesh])
+        if graph >= 0:  # numbers of corners and faces, then edges and vertex of each corner
+            corners = int(m.mesh_graph[graph])
+            vertices = vertices[np.array(m.mesh_graph[graph + 2 + corners : graph + 2 + 2 * corners])]
+        name = self._mujoco.mj_id2name(m, self._mujoco.mjtObj.mjOBJ_MESH, mesh)
+        return Points(f"mesh {name}", vertices)
+
+
+def _sphere() -> Array:
+    """Return points on a spiral around the unit sphere, (n, 3), whose hull contains it."""
+    turn = _GOLDEN * np.arange(_AROUND)
+    z = 1.0 - 2.0 * (np.arange(_AROUND) + 0.5) / _AROUND
+    r = np.sqrt(1.0 - z * z)
+    return _REACH * np.stack([r * np.cos(turn), r * np.sin(turn), z], axis=1)

@@ -1,0 +1,17 @@
+"""URDF, the robot description of ROS."""
+
+from typing import Final
+
+from synovia.io.base import Contents, Format
+from synovia.io.urdf.read import meshes, read_skeleton
+from synovia.io.xmltree import root_is
+
+FORMAT: Final = Format(
+    "URDF",
+    (".urdf",),
+    lambda head: root_is("robot", head),
+    lambda path: Contents(read_skeleton(path)),
+    companions=meshes,
+)
+
+__all__ = ["FORMAT"]

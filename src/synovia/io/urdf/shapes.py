@@ -1,0 +1,171 @@
+"""Shapes of a URDF's links: those of <collision>, where meshes count as their convex hulls.
+
+A shape that cannot be read is named in a note.
+
+References:
+    https://wiki.ros.org/urdf/XML/link
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+import numpy as np
+
+from synovia.errors import FileError, SynoviaError
+from synovia.io.base import NO_SHAPES
+from synovia.io.xmltree import Element
+from synovia.model.geometry import Array, fixed_xyz, rigid
+from synovia.text import first_few
+
+if TYPE_CHECKING:
+    from synovia.model.shapes.solids import Solid
+
+_HOMES: Final = ("urdf", "robots", "robot")  # folders whose parent holds the meshes
+
+
+class Collisions:
+    """Reader of the collision shapes of one robot.
+
+    Args:
+        path: The robot.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Begin without a note."""
+        self._path = path
+        self._missing: dict[str, list[str]] = {}  # names by reason
+        self._files: dict[str, Path] = {}  # of meshes, by their names
+
+    def of(self, link: Element) -> tuple[Solid, ...]:
+        """Return the shapes of a link, in its frame."""
+        return tuple(self._shapes(link))
+
+    def notes(self) -> list[str]:
+        """Return a note about each reason for which shapes are missing."""
+        return [f"{NO_SHAPES} ({why}): {first_few([*dict.fromkeys(names)])}." for why, names in self._missing.items()]
+
+    def _shapes(self, link: Element) -> Iterator[Solid]:
+        """Yield the shapes of a link."""
+        for element in link.children:
+            if element.tag != "collision":
+                continue
+            try:
+                geometry = element.only("geometry")
+                parts = [] if geometry is None else geometry.children
+                place = origin_of(element) if parts else rigid()
+            except SynoviaError as error:
+                self._note(link.attributes.get("name", ""), error)
+                continue
+            for part in parts:
+                try:
+                    yield self._shape(part, place)
+                except SynoviaError as error:
+                    name = part.attributes.get("filename") or f"<{part.tag}> of {link.attributes.get('name', '')}"
+                    self._note(PurePosixPath(name.replace("\\", "/")).name, error)
+
+    def _note(self, name: str, error: SynoviaError) -> None:
+        """Keep the reason for which a shape is missing."""
+        self._missing.setdefault(error.what, []).append(repr(name))
+
+    def _shape(self, part: Element, place: Array) -> Solid:
+        """Return a shape of a link.
+
+        Raises:
+            SynoviaError: If it cannot be read.
+        """
+        from synovia.io.meshes import MeshFile
+        from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, Sphere
+
+        if part.tag == "mesh":
+            named = part.attributes.get("filename", "")
+            if named not in self._files:
+                self._files[named] = mesh_file(self._path, part)
+            file = MeshFile(self._files[named])
+            if why := file.why_not():
+                raise FileError(why, where=part.place, value=named)
+            scale = part.numbers("scale", 3, default=(1.0, 1.0, 1.0))
+            return ConvexHull.later(file, place @ np.diag((*scale, 1.0)))
+        center, rotation = place[:3, 3], place[:3, :3]
+        if part.tag == "box":
+            return Box(center=center, size=np.array(part.numbers("size", 3)), rotation=rotation)
+        if part.tag not in ("sphere", "cylinder", "capsule"):
+            raise FileError("unknown kind", where=part.place, value=part.tag)
+        (radius,) = part.numbers("radius", 1)
+        if part.tag == "sphere":
+            return Sphere(center=center, radius=radius)
+        (length,) = part.numbers("length", 1)
+        if part.tag == "cylinder":
+            return Cylinder(center=center, radius=radius, length=length, rotation=rotation)
+        half = 0.5 * length * rotation[:, 2]
+        return Capsule(a=center - half, b=center + half, radius=radius)
+
+
+def origin_of(element: Element) -> Array:
+    """Return the transform of an element's <origin>; rpy turns about the fixed x, then y, then z axis."""
+    origin = element.only("origin")
+    if origin is None:
+        return rigid()
+    turn = fixed_xyz(*origin.numbers("rpy", 3, default=(0.0, 0.0, 0.0)))
+    return rigid(origin.numbers("xyz", 3, default=(0.0, 0.0, 0.0)), turn)
+
+
+def mesh_file(path: Path, shape: Element) -> Path:
+    """Return the file of a mesh, which must be inside the robot's folder (``mesh_places``).
+
+    Args:
+        path: The robot.
+        shape: The element ``<mesh>``.
+
+    Raises:
+        FileError: If the file is outside the folder or does not exist.
+    """
+    places = mesh_places(path, shape)
+    for place in places:
+        with suppress(OSError):  # a name that is too long
+            if place.is_file():
+                return place
+    why = "not found" if places else "outside the robot's folder"
+    raise FileError(why, where=shape.place, value=shape.attributes["filename"])
+
+
+def mesh_places(path: Path, shape: Element) -> list[Path]:
+    """Return where the file of a mesh may be, the likeliest place first; all are inside the robot's folder.
+
+    For a robot in a folder named like ``urdf``, this is the parent of that folder. ``package://NAME/`` refers to the
+    nearest folder NAME that contains the robot, else to the robot's folder.
+
+    Args:
+        path: The robot.
+        shape: The element ``<mesh>``.
+
+    Raises:
+        FileError: If the element has no valid file name.
+        FormatError: If it has no file name at all.
+    """
+    named = unquote(shape.text("filename")).strip()
+    home = path.resolve().parent
+    package, rest = "", named
+    if "://" in named:
+        scheme, _, rest = named.partition("://")
+        if scheme not in ("package", "file", "model"):
+            raise FileError("not a file address", where=shape.place, value=named)
+        if scheme != "file":
+            package, _, rest = rest.partition("/")
+    roots = [home.parent, home] if home.name in _HOMES else [home]
+    if package:
+        roots = [above for above in (home, *home.parents[:4]) if above.name == package] + roots
+    if "\0" in rest or "\\" in rest:
+        raise FileError("not a valid file name", where=shape.place, value=named)
+    places: dict[Path, None] = {}
+    for root in dict.fromkeys(roots):
+        for start in (root, home):
+            with suppress(OSError, RuntimeError, ValueError):  # a loop of links, a name that is too long
+                target = (start / rest).resolve()
+                if target.is_relative_to(root):
+                    places[target] = None
+    return [*places]

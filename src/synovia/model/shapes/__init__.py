@@ -1,0 +1,1 @@
+"""Shapes of bodies and obstacles, and how far they are apart."""

@@ -1,0 +1,400 @@
+"""Shapes of bodies: they travel with their joints, and files keep them."""
+
+import copy
+import pickle
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import synovia as sy
+from synovia.cli.model_report import model_object, model_text
+from synovia.errors import FormatError, InputError, UnknownNameError
+from synovia.io.load import Clips
+
+TURN = Rotation.from_euler("xyz", (0.3, -0.7, 1.1))
+EACH = (
+    sy.Sphere(radius=0.1),
+    sy.Capsule(a=(0, 0, 0), b=(0.1, 0.2, -0.3), radius=0.05),
+    sy.Box(center=(1, 2, 3), size=(0.1, 0.2, 0.3), rotation=TURN),
+    sy.Cylinder(radius=0.1, length=0.4, rotation=TURN),
+    sy.ConvexHull(np.random.default_rng(0).normal(size=(20, 3))),
+)
+CORNERS = np.array([(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+
+
+def body(**options) -> sy.Skeleton:
+    """Return an arm whose links have shapes."""
+    lift = np.eye(4)
+    lift[:3, 3] = (0, 0, 1)
+    return sy.Skeleton(
+        [
+            sy.Joint("base", body="pedestal", shapes=EACH),
+            sy.Joint("elbow", "base", sy.Kind.HINGE, lift, axis=(0, 1, 0), body="forearm", shapes=[EACH[1]]),
+            sy.Joint("wrist", "elbow", sy.Kind.HINGE, lift, axis=(0, 1, 0), limit=sy.Interval(-1, 1)),
+            sy.Joint("tool", "wrist", rest=lift, shapes=[EACH[0]]),
+        ],
+        **options,
+    )
+
+
+def alike(a, b) -> bool:
+    """Return whether two shapes are the same to rounding: they are as far from probes, and along the same normals."""
+    probes = [sy.Sphere(center=c, radius=0.0) for c in np.random.default_rng(1).normal(size=(20, 3)) * 5]
+    return type(a) is type(b) and all(
+        abs(sy.distance(a, probe).distance - sy.distance(b, probe).distance) < 1e-12 for probe in probes
+    )
+
+
+def test_shapes_by_link():
+    found = body().shapes
+    assert list(found) == ["pedestal", "forearm", "tool"]
+    assert found["pedestal"] == EACH
+    assert found["tool"] == (EACH[0],)
+
+
+def test_shapes_travel_with_their_joints():
+    arm = body(excluded_pairs=[("tool", "pedestal"), ("base", "tool")])
+    assert arm.excluded_pairs == (("pedestal", "tool"),)
+    changed = [
+        arm.with_joints(arm.joints),
+        arm.with_limits({"wrist": (-0.5, 0.5)}),
+        arm.with_root("free"),
+        arm.with_root("x,yaw"),
+        arm.with_roles({"left_hand": "wrist"}),
+        copy.copy(arm),
+        copy.deepcopy(arm),
+        pickle.loads(pickle.dumps(arm)),
+    ]
+    for other in changed:
+        assert dict(other.shapes) == dict(arm.shapes)
+        assert other.excluded_pairs == arm.excluded_pairs
+
+
+def test_excluded_pairs_of_joints_that_are_gone():
+    arm = body(excluded_pairs=[("tool", "pedestal"), ("forearm", "pedestal")])
+    assert arm.with_joints(arm.joints[:2]).excluded_pairs == (("pedestal", "forearm"),)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "error"),
+    [
+        ([("tool", "nothing")], UnknownNameError),
+        ([("tool", "tool")], InputError),
+        ([("pedestal", "base")], InputError),
+        ([("tool",)], InputError),
+        ([("tool", 0)], InputError),
+        (["tool"], InputError),
+    ],
+)
+def test_excluded_pairs_are_checked(pairs, error):
+    with pytest.raises(error):
+        body(excluded_pairs=pairs)
+
+
+@pytest.mark.parametrize("shapes", [[sy.HalfSpace()], "box", 3, None, [0.1]])
+def test_shapes_of_a_joint_are_checked(shapes):
+    with pytest.raises(InputError, match="shapes"):
+        sy.Joint("hand", shapes=shapes)
+
+
+def test_toml_keeps_shapes(tmp_path):
+    arm = body(excluded_pairs=[("tool", "pedestal")])
+    sy.write_skeleton(arm, tmp_path / "arm.toml")
+    back = sy.load_skeleton(tmp_path / "arm.toml")
+    assert back.excluded_pairs == arm.excluded_pairs
+    assert list(back.shapes) == list(arm.shapes)
+    for name, shapes in arm.shapes.items():
+        assert all(alike(a, b) for a, b in zip(shapes, back.shapes[name], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('shapes = [{ kind = "ball", radius = 1 }]', "kind is not known"),
+        ('shapes = [{ kind = "half-space" }]', "kind is not known"),
+        ("shapes = [{ radius = 1 }]", "no kind"),
+        ('shapes = [{ kind = "sphere" }]', "sphere has no radius"),
+        ('shapes = [{ kind = "sphere", radius = -1 }]', "radius"),
+        ('shapes = [{ kind = "sphere", radius = 1, rpy = [0, 0, 1] }]', "unknown key 'rpy'"),
+        ('shapes = [{ kind = "hull", points = [[0, 0]] }]', "points has the wrong form"),
+        ('shapes = [{ kind = "hull" }]', "points"),
+        ("shapes = 3", "shapes has the wrong form"),
+    ],
+)
+def test_toml_names_mistakes(tmp_path, text, told):
+    (tmp_path / "arm.toml").write_text(
+        f'schema = "synovia.skeleton/1"\n[[joint]]\nname = "a"\nkind = "fixed"\n{text}\n'
+    )
+    with pytest.raises(FormatError, match=told) as error:
+        sy.load_skeleton(tmp_path / "arm.toml")
+    assert "line 5" in str(error.value) or "line 2" in str(error.value)
+
+
+def test_a_hull_is_read_at_its_first_use():
+    """Moves, scales, copies and pickles of a hull that is not in memory do not read it, and give the same hull."""
+    move = np.eye(4)
+    move[:3, :3], move[:3, 3] = TURN.as_matrix(), (1, 2, 3)
+    plain, later = sy.ConvexHull(CORNERS), sy.ConvexHull.later(partial(np.copy, CORNERS))
+    for change in (
+        lambda hull: hull,
+        lambda hull: hull.moved(move).scaled(2.0),
+        lambda hull: hull.scaled(0.5).moved(move),
+        copy.deepcopy,
+        lambda hull: pickle.loads(pickle.dumps(hull)),
+    ):
+        changed = change(later)
+        assert not changed.read
+        assert "copy" in repr(changed)
+        assert not changed.read
+        np.testing.assert_allclose(np.sort(changed.points, 0), np.sort(change(plain).points, 0), rtol=0, atol=1e-14)
+        assert changed.read
+        later = sy.ConvexHull.later(partial(np.copy, CORNERS))
+    assert later == plain
+    assert hash(later) == hash(plain)
+    assert not later.points.flags.writeable
+
+
+URDF = """<robot name="r">
+  <link name="base">
+    <collision><origin xyz="1 2 3" rpy="0.3 -0.7 1.1"/><geometry><box size="0.1 0.2 0.3"/></geometry></collision>
+    <collision><geometry><sphere radius="0.1"/></geometry></collision>
+    <visual><geometry><sphere radius="5"/></geometry></visual>
+  </link>
+  <link name="arm">
+    <collision><origin rpy="0.3 -0.7 1.1"/><geometry><cylinder radius="0.1" length="0.4"/></geometry></collision>
+    <collision><origin xyz="1 2 3" rpy="0.3 -0.7 1.1"/>
+      <geometry><capsule radius="0.1" length="0.4"/></geometry></collision>
+    <collision><origin xyz="1 2 3" rpy="0.3 -0.7 1.1"/>
+      <geometry><mesh filename="package://robot/meshes/part.obj" scale="0.1 0.2 -0.3"/></geometry></collision>
+    {extra}
+  </link>
+  <joint name="j" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/></joint>
+</robot>"""
+OBJ = """v 0 0 0
+v 1 0 0
+v 0 1 0
+v 0 0 1
+v 0.1 0.1 0.1
+f 1 3 2
+f 1 2 4
+f 1 4 3
+f 5 2 3
+"""
+
+
+def robot(tmp_path, extra="", mesh=True):
+    """Return the robot of ``URDF``."""
+    home = tmp_path / "robot"
+    (home / "urdf").mkdir(parents=True)
+    (home / "meshes").mkdir()
+    if mesh:
+        (home / "meshes" / "part.obj").write_text(OBJ)
+    (home / "urdf" / "r.urdf").write_text(URDF.replace("{extra}", extra))
+    return sy.load_skeleton(home / "urdf" / "r.urdf")
+
+
+def test_urdf_collision_shapes(tmp_path):
+    pytest.importorskip("trimesh")
+    found = robot(tmp_path)
+    assert found.notes == ()
+    place = np.eye(4)
+    place[:3, :3], place[:3, 3] = TURN.as_matrix(), (1, 2, 3)
+    base = (sy.Box(center=(1, 2, 3), size=(0.1, 0.2, 0.3), rotation=TURN), EACH[0])
+    corners = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]) * (0.1, 0.2, -0.3)
+    arm = (
+        EACH[3],
+        sy.Capsule(a=(0, 0, -0.2), b=(0, 0, 0.2), radius=0.1).moved(place),
+        sy.ConvexHull(corners).moved(place),
+    )
+    assert list(found.shapes) == ["base", "arm"]
+    assert all(map(alike, found.shapes["base"], base))
+    assert not found.shapes["arm"][2].read  # no file was opened yet
+    assert all(map(alike, found.shapes["arm"], arm))
+
+
+BROKEN = """<collision><geometry><sphere radius="-1"/></geometry></collision>
+  <collision><geometry><cylinder radius="1"/></geometry></collision>
+  <collision><geometry><torus/></geometry></collision>
+  <collision><origin xyz="0 0"/><geometry><sphere radius="1"/></geometry></collision><collision/>
+  <collision><geometry><mesh filename="a.blend"/></geometry></collision>
+  <collision><geometry><mesh/></geometry></collision>"""
+
+
+def test_urdf_shapes_that_cannot_be_read_are_notes(tmp_path):
+    found = robot(tmp_path, BROKEN, mesh=False)
+    assert [len(shapes) for shapes in found.shapes.values()] == [2, 2]
+    text = " ".join(found.notes)
+    for told in ("'part.obj'", "not found", "radius", "length", "torus", "xyz of <origin>", "'a.blend'"):
+        assert told in text
+
+
+def test_urdf_without_trimesh(tmp_path, monkeypatch):
+    monkeypatch.setattr("synovia.io.meshes._has", lambda package: False)
+    found = robot(tmp_path)
+    assert len(found.shapes["arm"]) == 2
+    assert "pip install trimesh): 'part.obj'" in " ".join(found.notes)
+
+
+def test_urdf_shapes_as_pinocchio_has_them(tmp_path):
+    pinocchio = pytest.importorskip("pinocchio")
+    coal = pytest.importorskip("coal")
+    pytest.importorskip("trimesh")
+    found = robot(tmp_path)
+    text = found.source.read_text()
+    begin, end = text.index('<collision><origin xyz="1 2 3" rpy="0.3 -0.7 1.1"/>\n'), text.index("<capsule")
+    end = text.index("</collision>", end) + len("</collision>")
+    found.source.write_text(text[:begin] + text[end:])  # not all versions of its parser know capsules
+    found = sy.load_skeleton(found.source)
+    path = str(found.source)
+    model = pinocchio.buildModelFromUrdf(path)
+    theirs = pinocchio.buildGeomFromUrdf(model, path, pinocchio.GeometryType.COLLISION, package_dirs=[str(tmp_path)])
+    shapes = [shape for link in ("base", "arm") for shape in found.shapes[link]]
+    assert len(theirs.geometryObjects) == len(shapes)
+    probe = coal.Sphere(0.01)
+    for place in np.random.default_rng(3).normal(size=(20, 3)) * 6:
+        spot = coal.Transform3s(np.eye(3), place)
+        ours = sorted(sy.distance(shape, sy.Sphere(center=place, radius=0.01)).distance for shape in shapes)
+        other = []
+        for thing in theirs.geometryObjects:
+            geometry = thing.geometry
+            if hasattr(geometry, "buildConvexRepresentation"):
+                geometry.buildConvexRepresentation(False)
+                geometry = geometry.convex
+            frame = coal.Transform3s(thing.placement.rotation, thing.placement.translation)
+            request, result = coal.DistanceRequest(), coal.DistanceResult()
+            other.append(coal.distance(geometry, frame, probe, spot, request, result))
+        np.testing.assert_allclose(ours, sorted(other), rtol=0, atol=1e-5)
+
+
+MJCF = """<mujoco><compiler angle="radian"/>
+  <default><default class="seen"><geom contype="0" conaffinity="0"/></default>
+    <default class="ground"><geom contype="0" conaffinity="1"/></default></default>
+  <asset><mesh name="part" scale="1 2 -3" vertex="0 0 0  0.1 0 0  0 0.1 0  0 0 0.1  0.01 0.01 0.01"/></asset>
+  <worldbody><geom type="plane" size="1 1 1"/>
+    <body name="a" pos="0 0 1"><freejoint/>
+      <geom size="0.1" pos="1 2 3"/><geom class="seen" size="5"/>
+      <geom type="capsule" size="0.1 0.2" pos="0.1 0.2 0.3" euler="0.3 -0.7 1.1"/>
+      <geom type="cylinder" size="0.1 0.2" pos="0.1 0.2 0.3" euler="0.3 -0.7 1.1"/>
+      <body name="b" pos="0 0 1"><joint name="j"/>
+        <geom class="ground" type="box" size="0.1 0.2 0.3" pos="0.1 0.2 0.3" euler="0.3 -0.7 1.1"/></body>
+      <body name="c" pos="0 0 2"><joint name="k" pos="0.1 0 0"/>
+        <geom class="ground" type="ellipsoid" size="0.1 0.2 0.3" pos="0.1 0.2 0.3" euler="0.3 -0.7 1.1"/></body>
+      <body name="d" pos="0 0 3"><joint name="l"/><geom type="mesh" mesh="part" euler="0.3 -0.7 1.1"/></body>
+    </body></worldbody>
+  <contact><exclude body1="a" body2="d"/></contact></mujoco>"""
+
+
+def test_inspect_counts_shapes():
+    arm = body(excluded_pairs=[("tool", "pedestal")])
+    told = "shapes 7 on 3 links: 2 spheres, 2 capsules, 1 box, 1 cylinder, 1 hull, 1 excluded pair"
+    assert told in model_text(arm, Clips([]))
+    found = model_object(arm, Clips([]))
+    assert found["shapes"] == {"count": 7, "kinds": {"sphere": 2, "capsule": 2, "box": 1, "cylinder": 1, "hull": 1}}
+    assert found["excluded_pairs"] == [["pedestal", "tool"]]
+
+
+def test_mjcf_geoms(tmp_path):
+    """Shapes are where MuJoCo has its geoms: as far from probes by its own distances."""
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "model.xml"
+    path.write_text(MJCF)
+    found = sy.load_skeleton(path)
+    assert {name: [type(shape).__name__ for shape in shapes] for name, shapes in found.shapes.items()} == {
+        "a": ["Sphere", "Capsule", "Cylinder"],
+        "b": ["Box"],
+        "c": ["ConvexHull"],
+        "d": ["ConvexHull"],
+    }
+    assert found.excluded_pairs == (("link:a", "link:d"), ("link:b", "link:c"))
+    told = " ".join(found.notes)
+    assert "planes" in told
+    assert "ellipsoids are hulls around them, of bodies 'c'" in told
+
+    probes = np.random.default_rng(5).normal(size=(10, 3)) * 3
+    for number, place in enumerate(probes):
+        pose = found.random_pose(number)
+        probe = f'<body><geom size="0.05" pos="{place[0]} {place[1]} {place[2]}"/></body></worldbody>'
+        model = mujoco.MjModel.from_xml_string(MJCF.replace("</worldbody>", probe))
+        data = mujoco.MjData(model)
+        data.qpos[:] = sy.to_qpos(pose, model)
+        mujoco.mj_forward(model, data)
+        ball = sy.Sphere(center=place, radius=0.05)
+        for name, shapes in found.shapes.items():
+            body_id = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, str(name))
+            geoms = [
+                g
+                for g in range(model.ngeom)
+                if model.geom_bodyid[g] == body_id and model.geom_contype[g] | model.geom_conaffinity[g]
+            ]
+            for geom, shape in zip(geoms, shapes, strict=True):
+                theirs = mujoco.mj_geomDistance(model, data, geom, model.ngeom - 1, 1e3, None)
+                ours = sy.distance(shape, ball, transform_a=pose.transform(name)).distance
+                slack = 0.02 * 0.3 + 1e-5 if name == "c" else 1e-5  # a hull around an ellipsoid
+                assert -slack - 1e-5 < ours - theirs < 1e-5, (name, ours, theirs)
+
+
+def test_mjcf_pairs_and_missing_meshes(tmp_path):
+    pytest.importorskip("mujoco")
+    text = MJCF.replace('vertex="0 0 0  0.1 0 0  0 0.1 0  0 0 0.1  0.01 0.01 0.01"', 'file="none.stl"')
+    text = text.replace('class="seen" size="5"', 'class="seen" size="5" name="s"').replace(
+        'type="box"', 'type="box" name="t"'
+    )
+    text = text.replace("<contact>", '<contact><pair geom1="s" geom2="t"/>')
+    (tmp_path / "model.xml").write_text(text)
+    with pytest.warns(UserWarning, match="none.stl"):
+        found = sy.load_skeleton(tmp_path / "model.xml")
+    assert "d" not in found.shapes
+    assert len(found.shapes["a"]) == 4
+    assert "mesh files are missing) of bodies 'd'" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("name", sy.bundled_names())
+def test_capsules_contain_their_bones(name):
+    bare = sy.bundled(name)
+    found = sy.with_shapes(sy.with_shapes(bare, dict.fromkeys(bare.shapes, ())))
+    for row, parent in enumerate(found.parents):
+        end = found.joints[row].rest[:3, 3]
+        if parent >= 0 and np.linalg.norm(end) > 2e-3 * found.size:
+            for share in (0.0, 0.5, 1.0):
+                point = sy.Sphere(center=share * end, radius=0.0)
+                assert min(sy.distance(point, shape).distance for shape in found.joints[parent].shapes) < 0.0
+    assert sy.with_shapes(found) is found
+
+
+def test_capsules_grow_with_the_body():
+    body = sy.bundled("humanoid")
+    joints = []
+    for joint, parent in zip(body.joints, body.parents, strict=True):
+        rest = joint.rest.copy()
+        rest[:3, 3] *= 3.0
+        joints.append(replace(joint, parent=parent if parent >= 0 else None, rest=rest, com=3.0 * joint.com, shapes=()))
+    large_body = body.with_joints(joints)
+    bare = sy.with_shapes(body, dict.fromkeys(body.shapes, ()))
+    small, large = sy.with_shapes(bare).shapes, sy.with_shapes(large_body).shapes
+    assert list(small) == list(large)
+    for name, shapes in small.items():
+        for a, b in zip(shapes, large[name], strict=True):
+            assert b.radius == pytest.approx(3.0 * a.radius, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"nothing": []}, UnknownNameError),
+        ({"tool": [sy.HalfSpace()]}, InputError),
+        ({"tool": 3}, InputError),
+        ({"base": [], "pedestal": []}, InputError),
+        ([], InputError),
+    ],
+)
+def test_shapes_set_by_hand_are_checked(given, error):
+    with pytest.raises(error):
+        sy.with_shapes(body(), given)
+
+
+def test_shapes_set_by_hand():
+    arm = sy.with_shapes(body(), {"forearm": EACH[0], "tool": [], "wrist": EACH[:2]})
+    assert dict(arm.shapes) == {"pedestal": EACH, "forearm": EACH[:1], "wrist": EACH[:2]}
