@@ -26,6 +26,7 @@ from synovia.kernels.layout import (
     STATUS,
     TOLERANCE,
     TOLERANCE_ANGLE,
+    TRANSFORM_WIDTH,
     UPPER,
 )
 from synovia.model import Skeleton
@@ -36,6 +37,7 @@ from synovia.servo.limits import Axes
 from synovia.servo.path import between
 
 _SEARCHES: Final = frozenset(4**k for k in range(16))  # missed ticks after which more is done to find an answer
+_ELSEWHERE: Final = 0.1  # reaches, and about radians: targets that are farther away are searched for anew
 _BESIDE: Final = 12  # ticks of a search that begin beside the present pose, farther and farther away
 _NEAREST: Final = 0.1  # radians, length units: how far the first of them
 _WIDER: Final = 1.25  # factor from one to the next
@@ -76,7 +78,9 @@ class Answers:
     def reset(self, q: Array) -> None:
         """Begin anew at joint values (nq,)."""
         self.stay(q)
+        self._good = q  # the last answer that reached its targets
         self._misses = self._searching = 0
+        self._missed = self._ik.writer.own  # targets at which the misses began
 
     def stay(self, q: Array) -> None:
         """Take joint values (nq,) as the answer, without a row of results."""
@@ -113,15 +117,26 @@ class Answers:
             near = self._solve(last, place, self._few)
             if near[STATUS] == Status.REACHED:
                 before = self.q = near[self._ik.places]
+        if self._misses and self._elsewhere(table):
+            self._misses = self._searching = 0
         row = self._solve(table, before, self._few)
         if row[STATUS] != Status.REACHED:
+            if not self._misses:
+                self._missed = table
             self._misses += 1
             row = self._searched(table, row, q)
         if row[STATUS] == Status.REACHED:
             self._misses = self._searching = 0
             row = self._nearer(table, last, row)
+            self._good = row[self._ik.places]
         self.row = row
         self.before, self.q = before, row[self._ik.places]
+
+    def _elsewhere(self, table: Array) -> bool:
+        """Return whether these targets (1, goals, 17) are far from those at which the misses began."""
+        way = np.abs(table - self._missed)[0, :, :TRANSFORM_WIDTH].reshape(-1, 4, 4)
+        way[:, :3, 3] /= self._ik.reach
+        return bool(way.max(initial=0.0) > _ELSEWHERE)
 
     def _searched(self, table: Array, row: Array, q: Array) -> Array:
         """Return a better answer than a miss, a row of results, or the miss.
@@ -131,6 +146,9 @@ class Answers:
         jump of the body.
         """
         if self._misses in _SEARCHES:
+            other = self._solve(table, self._good, self._few, best=False)  # targets may come back to where they were
+            if other[STATUS] == Status.REACHED:
+                return other
             if self._strict:
                 self._ik.classify(self.q[None], row[None], self._scratch, False)
             if row[STATUS] == Status.REACHED or self._misses == 1:
