@@ -69,6 +69,15 @@ def test_a_twist_out_of_reach_does_not_wind_up(late):
     assert worst(out + back, servo, 120.0 if late == "deviate" else None) <= 0.0
 
 
+@pytest.mark.parametrize("way", [(0.3, 0.0, 0.0), (0.0, 0.0, 0.3), (0.2, 0.2, -0.1)])
+def test_a_straight_arm_comes_back_when_its_twist_turns_around(way):
+    servo, way = arm(), np.array(way)
+    out = run(servo, 1000, sy.Twist(way))
+    back = run(servo, 200, sy.Twist(-way))
+    assert (place(out[-1]) - place(back[-1])) @ way / np.linalg.norm(way) > 0.1
+    assert worst(out + back, servo) <= 0.0
+
+
 def test_the_axes_of_a_twist_are_those_of_the_world_the_end_effector_or_a_joint():
     for frame in ("world", "local", "tool", "joint1"):
         servo = arm()

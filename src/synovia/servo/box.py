@@ -108,7 +108,7 @@ class Box:
         lengths = (solved[:, BLOCK] == SCALAR) & (self._led.ik.reduced.limits[:, IS_ANGLE] == 0.0)
         self._units = np.where(lengths, 1.0 / self._led.ik.reach, 1.0)
 
-    def refine(self, q: Array, wish: Array, table: Array, low: Array, high: Array) -> None:
+    def refine(self, q: Array, wish: Array, table: Array, low: Array, high: Array) -> bool:
         """Change ``wish`` so that the goals are met as well as a tick allows, by their priorities.
 
         Args:
@@ -117,6 +117,9 @@ class Box:
             table: Targets, (1, goals, 17).
             low: How far each axis has to go from q at least, (n,).
             high: And how far at most.
+
+        Returns:
+            Whether they are met.
         """
         led, axes = self._led, self._axes
         stopped = np.zeros(len(axes.firsts), bool)
@@ -141,3 +144,4 @@ class Box:
             inside[numbers] = middle[numbers]
             out = axes.shifted(q, inside)
         wish[:] = out
+        return not led.missed.any()

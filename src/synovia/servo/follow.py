@@ -28,6 +28,7 @@ _SLOWEST: Final = 0.1  # seconds from one move of targets to the next
 _PATIENCE: Final = 1.5  # times that, without a move: then they stand still
 _NEAR: Final = 0.1  # reaches, and half of the radians: a body that is farther behind goes by joints
 _NEARER: Final = 0.02  # one that is on its way begins to follow
+_FAST: Final = 0.2  # of the top speed of a joint, which the targets ask for; more slowly, joints keep up by themselves
 _DRIFT: Final = 0.2  # part of the speeds that leads to the posture
 _BEHIND: Final = 1e-9  # radians, length units: rounding
 _LEAST: Final = 1e-300  # instead of no way
@@ -42,7 +43,8 @@ class Follow:
         probe: The errors of its goals.
 
     Attributes:
-        place: Joint values to which the last tick led the body, (nq,); they meet the goals if limits allow it.
+        place: Joint values to which the last tick led the body, (nq,).
+        met: Whether they meet the goals.
     """
 
     def __init__(self, ik: IK, axes: Axes, probe: Probe) -> None:
@@ -65,19 +67,22 @@ class Follow:
     def reset(self) -> None:
         """Begin anew, with targets that do not move."""
         self._moved = self._moved_before = -np.inf
+        self._fast = False
         self._targets: Array | None = None
         self.applied = False
-        self.place = self._axes.skeleton.rest_pose().q
+        self.place, self.met = self._axes.skeleton.rest_pose().q, False
 
-    def move(self, targets: Array, time: float) -> None:
-        """Note that the targets (1, goals, 17) are left for others at this time."""
+    def move(self, targets: Array, time: float, way: Array) -> None:
+        """Note that the targets (1, goals, 17) are left for others at this time, and how far that moves the axes."""
         self._targets = targets
         self._moved_before, self._moved = self._moved, time
+        between = self._moved - self._moved_before
+        self._fast = bool((np.abs(way) > _FAST * between * self._axes.table[:, TOP_SPEED]).any())
 
     def applies(self, q: Array, table: Array, time: float) -> bool:
         """Return whether the targets (1, goals, 17) move, and are near joint values q (nq,)."""
         between = self._moved - self._moved_before
-        if not between <= _SLOWEST or time - self._moved > _PATIENCE * between:
+        if not self._fast or not between <= _SLOWEST or time - self._moved > _PATIENCE * between:
             self.applied = False
             return False
         errors, near = self._probe.errors(q, table), _NEAR if self.applied else _NEARER
@@ -116,11 +121,11 @@ class Follow:
             feedback: What the robot has reported.
         """
         axes = self._axes
-        self.place = feedback.body(there)
+        self.place, self.met = feedback.body(there), True
         self._write_stops(h)
         way, (stop, low, high) = axes.way(q, there), self._stops
         if (np.abs(way - stop) / self._units).max(initial=0.0) < _BEHIND:
             return
         self.place = feedback.body(axes.shifted(q, stop))
-        self._box.refine(feedback.body(q), self.place, table, low, high)
+        self.met = self._box.refine(feedback.body(q), self.place, table, low, high)
         self._choose(q, feedback.command(self.place), out, h)

@@ -62,7 +62,7 @@ class Servo(ChecksArguments):
 
     A tick solves the goals from the answer of the tick before. Then each joint moves towards its answer, as fast as its
     limits allow, and so that it can stop there. All joints arrive together. If targets move faster than a joint can
-    follow, the others make up for it, by the priorities of the goals. Whatever comes next,
+    follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
 
     Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
@@ -455,9 +455,10 @@ class Servo(ChecksArguments):
                 self.probe.row(self._q, table)  # refuses targets that cannot be used
             self._path.extend(table)
         else:
-            self._answers.take(table, self._live.table, self._q)
+            answers = self._answers
+            answers.take(table, self._live.table, self._q)
             if self._follow is not None and not same:
-                self._follow.move(self._live.table, self._time)
+                self._follow.move(self._live.table, self._time, self.axes.way(answers.before, answers.q))
 
     def classified(self, row: Array) -> Array:
         """Return an answer, a row of results, with the reason why it misses its goals."""
@@ -489,12 +490,14 @@ class Servo(ChecksArguments):
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
         if self._follow is not None and not stop and table[:, REASON].any() and self._follows():
             table[:] = kept
-            self._answers.restart(self._follow_targets(self._follow, self._live.table, there, before, out, h))
+            self._follow_targets(self._follow, self._live.table, there, before, out, h)
+            if self._follow.met:
+                self._answers.restart(self._follow.place)
 
     def _follows(self) -> bool:
         """Return whether the body follows targets that move and are near."""
         follow, q = self._follow, self._feedback.body(self._q)
-        return follow is not None and follow.applies(q, self._live.table, self._time)
+        return self._brakes_at_once and follow is not None and follow.applies(q, self._live.table, self._time)
 
     @property
     def _brakes_at_once(self) -> bool:
@@ -507,12 +510,11 @@ class Servo(ChecksArguments):
 
     def _follow_targets(
         self, follow: Follow, targets: Array, there: Array, before: Array, out: Array, h: float
-    ) -> Array:
-        """Take a tick in which joints make up for others that limits hold, to ``out`` (nq,); return where it leads."""
+    ) -> None:
+        """Take a tick in which joints make up for others that limits hold, to ``out`` (nq,)."""
         self._tick(self._q, there, before, out, h, PROPOSE)
         follow.refine(self._q, there, out, h, targets, self._feedback)
         self._tick(self._q, there, before, out, h, ADVANCE)
-        return follow.place
 
     def _go_ahead_anew(self, way: Way, h: float) -> None:
         """Let the body ahead begin anew where the real one is."""
