@@ -37,9 +37,10 @@ import threading
 import time
 import tomllib
 from collections import defaultdict
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count, zip_longest
+from itertools import count, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -395,15 +396,14 @@ def draw(wanted: int, seed: int, only: list[str]) -> list[Mutant]:
     rng = random.Random(seed)
     every = [(file, at, ways) for file in files for at, ways in sorted(sites(file).items())]
     rng.shuffle(every)
-    kinds = [[one for one in every if one[0].startswith("kernels/") is kernels] for kernels in (True, False)]
-    out: list[Mutant] = []
-    for place in (place for pair in zip_longest(*kinds) for place in pair):
-        if len(out) == wanted:
-            break
-        made = None if place is None else make(place[0], *rng.choice(place[2]))
-        if made is not None:
-            out.append(made)
-    return out
+
+    def of_kind(kernels: bool) -> Iterator[Mutant]:
+        places = ((file, ways) for file, _, ways in every if file.startswith("kernels/") is kernels)
+        made = (make(file, *rng.choice(ways)) for file, ways in places)
+        return (one for one in made if one is not None)
+
+    pairs = zip_longest(of_kind(True), of_kind(False))
+    return list(islice((one for pair in pairs for one in pair if one is not None), wanted))
 
 
 def every(places: list[str]) -> list[Mutant]:
