@@ -25,7 +25,7 @@ from synovia.problem import table_of
 from synovia.servo.limits import Axes
 from synovia.solver import FullBody
 
-_STEPS: Final = 12
+_STEPS: Final = 12  # of the solver: the way of a tick is short
 _ROUNDS: Final = 8  # of variables that stop at the edge of the box
 _EDGE: Final = 1e-12  # radians, length units: rounding
 _LAST_STEP: Final = 1e-7  # radians, reaches: then the posture has converged
@@ -89,7 +89,8 @@ class Led:
 class Box:
     """The goals of a tick inside the box of its steps.
 
-    They are solved without it first. Variables that leave it stop at its edge, and the others make up for them.
+    The solver bounds how far a number goes from its start, so numbers start in the middle of their intervals. Rotations
+    are solved without bounds. Those that leave the box stop at its edge, and the other variables make up for them.
 
     Args:
         ik: The problem.

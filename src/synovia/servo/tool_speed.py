@@ -104,7 +104,8 @@ class ToolSpeed:
         ways = np.linalg.norm(np.diff(p, axis=0), axis=-1)
         halves = np.linalg.norm(np.diff(R, axis=0), axis=(-2, -1)) / math.sqrt(8.0)  # sines of half the angles
         turns = 2.0 * np.arcsin(np.minimum(halves, 1.0))
-        return np.maximum(ways / self._limits[:, 0], turns / self._limits[:, 1])
+        linear, angular = self._limits.T
+        return np.maximum(ways / linear, turns / angular)
 
     def cruise(self, step: float, q: Array) -> float:
         """Return the highest speed on a way on which poses (T, nq) are a step apart, for what leads the body."""
