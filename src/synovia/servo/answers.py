@@ -103,6 +103,7 @@ class Answers:
     def load(self, q: Array, table: Array) -> None:
         """Load what ticks need, so that none of them waits for it."""
         self.classified(self._solve(table, q, self._few))
+        self._beside(q, 0.0)
 
     def take(self, table: Array, last: Array, q: Array) -> None:
         """Solve the goals from the answer before.

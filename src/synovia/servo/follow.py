@@ -9,7 +9,6 @@ overshoot; where limits do not bind, stops are at the targets, and so are the jo
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -17,11 +16,11 @@ import numpy as np
 from synovia.facade import IK
 from synovia.kernels.layout import TOP_SPEED
 from synovia.model.geometry import Array
-from synovia.model.tables import writable
 from synovia.servo.box import Box, Led
 from synovia.servo.limits import Axes
 from synovia.servo.measured import Feedback
 from synovia.servo.probe import Probe
+from synovia.servo.stops import Stops
 
 _PRECISION: Final = 0.1  # part of the tolerance
 _SLOWEST: Final = 0.1  # seconds from one move of targets to the next
@@ -41,27 +40,20 @@ class Follow:
         ik: The problem.
         axes: The axes of the body.
         probe: The errors of its goals.
+        stops: Where its axes stop after a tick.
 
     Attributes:
         place: Joint values to which the last tick led the body, (nq,).
         met: Whether they meet the goals.
     """
 
-    def __init__(self, ik: IK, axes: Axes, probe: Probe) -> None:
-        """Build the problem of a tick, and load the kernels."""
-        from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.tick import servo_choose, servo_stops
-
+    def __init__(self, ik: IK, axes: Axes, probe: Probe, stops: Stops) -> None:
+        """Build the problem of a tick."""
         tolerance = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
         self._axes, self._probe, self._reach = axes, probe, ik.reach
         self._box, self._ahead = Box(ik, tolerance, axes), Led(ik, tolerance)
         self._units = np.where(axes.lengths, ik.reach, 1.0)
-        t, none, q = axes.skeleton.tables, axes.table[:0], np.zeros(0)
-        tables = writable(t.variables, t.followers, t.coupling)
-        choose = ready(servo_choose, *(one[:0] for one in tables), none, q, q, q, 1.0)
-        self._choose = partial(choose, *tables, axes.table)
-        self._stops = np.zeros((3, len(axes.table)))
-        self._write_stops = partial(ready(servo_stops, none, none, 1.0), axes.table, self._stops)
+        self._stops = stops
         self.reset()
 
     def reset(self) -> None:
@@ -122,10 +114,9 @@ class Follow:
         """
         axes = self._axes
         self.place, self.met = feedback.body(there), True
-        self._write_stops(h)
-        way, (stop, low, high) = axes.way(q, there), self._stops
+        way, (stop, low, high) = axes.way(q, there), self._stops.ways(h)
         if (np.abs(way - stop) / self._units).max(initial=0.0) < _BEHIND:
             return
         self.place = feedback.body(axes.shifted(q, stop))
         self.met = self._box.refine(feedback.body(q), self.place, table, low, high)
-        self._choose(q, feedback.command(self.place), out, h)
+        self._stops.lead(q, feedback.command(self.place), out, h)

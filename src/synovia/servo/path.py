@@ -38,19 +38,16 @@ from synovia.kernels.layout import (
 )
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints
+from synovia.servo.ahead import ALONG, JERK, Ahead
+from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.pace import Pace
 from synovia.servo.tool_speed import ToolSpeed
 
-_AHEAD: Final = 10  # places of the path that are looked at in a tick
 _FARTHER: Final = 3.0  # times the stop, how far ahead
 _TICKS: Final = 4  # least time ahead, in ticks
 _NEAR: Final = 0.02  # reaches and radians: least length ahead
+_REACTION: Final = 2.0  # ticks until it brakes
 _PRECISION: Final = 1e-5  # part of the tolerance: differences of answers near each other have to be smooth
-_SHARE: Final = 0.85  # part of the speeds of joints that is used
-_ALONG: Final = 0.4  # part of their acceleration for gaining speed, and another one for bends of the path
-_JERK: Final = 0.25  # part of their jerk for each of its three causes
-_TINY: Final = 1e-12  # instead of a derivative of zero
-_MOST: Final = 1e6  # limit of the place on a path that moves no joint
 _SMALL: Final = 1e-9  # length of a path, reaches and radians, below which it is a place
 _LONGEST: Final = 4096  # targets that wait; of more, every other one is left out
 
@@ -75,7 +72,7 @@ class Path:
         tools: ToolSpeed | None,
     ) -> None:
         """Make an axis for the place on the path."""
-        self._joints, self._reach, self._way = table, ik.reach, way
+        self._joints, self._reach = table, ik.reach
         self._tools = tools
         precise = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
         self._ik = IK(ik.given, ik.goals, ik.solver, tolerance=precise, root=ik.root)
@@ -87,15 +84,19 @@ class Path:
         self._waypoints: deque[tuple[float, Array]] = deque()
         self._end = np.zeros(1)
         self._s = np.zeros(1)
+        self._ahead = Ahead(table, way, lambda s, q: self._solve(self.at(s), q)[1])
 
     def reset(self, table: Array, q: Array, h: float) -> None:
         """Begin anew at rest at these targets, with joint values q."""
         self._waypoints = deque([(0.0, table)])
         self._end, self._s = np.zeros(1), np.zeros(1)
         self._axis[0, [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]] = 1.0, 1.0, np.inf
+        times = self._joints[:, TOP_ACCELERATION] / self._joints[:, TOP_JERK]
+        self._mean = Mean(2.0 * ALONG / JERK * float(times.max(initial=0.0)), 0.0)
         self._begin(np.zeros(1), h)
         self.pace = Pace(self._joints)
         self.place = q.copy()
+        self._ahead.reset(0.0, self.place)
         self.row: Array | None = None
 
     def extend(self, table: Array) -> None:
@@ -117,9 +118,14 @@ class Path:
         self._waypoints = deque([pair for pair in self._waypoints if pair[0] < stop])
         self._waypoints.append((stop, table))
         self._end = np.array([stop])
+        self._ahead.cut(stop)
 
     def time_to_stop(self) -> float:
         """Return the seconds that the place on the path takes to stop."""
+        return self._stopping_time() + self._mean.time
+
+    def _stopping_time(self) -> float:
+        """Return the seconds that the place that goes ahead takes to stop."""
         return float(self._axis[0, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum())
 
     @property
@@ -130,7 +136,7 @@ class Path:
     def _stop(self) -> float:
         """Return how far the place on the path goes until it stops, about."""
         v = float(self._axis[0, AXIS_VELOCITY])
-        return min(max(v * self.time_to_stop(), 0.0), max(float(self._end[0] - self._s[0]), 0.0))
+        return min(max(v * self._stopping_time(), 0.0), max(float(self._end[0] - self._s[0]), 0.0))
 
     def _length(self, a: Array, b: Array) -> float:
         """Return the length of the path between two tables of targets: reaches or radians, the largest of all goals."""
@@ -153,20 +159,20 @@ class Path:
         """Take a tick of time h along the path, and return the joint values there, (nq,)."""
         h *= self.pace.share
         self._limit(h)
-        out = np.empty(1)
+        out, before = np.empty(1), self._mean.place
         self._tick(self._s, self._end, self._end, out, h, PROPOSE | ADVANCE | parts)
-        moved = out[0] != self._s[0]
         self._s = out
-        while len(self._waypoints) > 1 and self._waypoints[1][0] <= out[0]:
+        here = self._mean.add(float(out[0]), h)
+        while len(self._waypoints) > 1 and self._waypoints[1][0] <= here:
             self._waypoints.popleft()
-        if moved or self.row is None:
-            self.row, self.place = self._solve(self.at(float(out[0])), self.place)
+        if here != before or self.row is None:
+            self.row, self.place = self._solve(self.at(here), self.place)
         return self.place
 
     @property
     def arrived(self) -> bool:
         """Whether the place is at the end of the path."""
-        return bool(self._end[0] - self._s[0] <= _SMALL)
+        return bool(self._end[0] - self._mean.place <= _SMALL)
 
     def _solve(self, table: Array, start: Array) -> tuple[Array, Array]:
         """Return the row of results for these targets from a start (nq,), and its joint values."""
@@ -177,39 +183,54 @@ class Path:
         return row[0], row[0, ik.places]
 
     def _limit(self, h: float) -> None:
-        """Write the limits of the place on the path: those of all joints on the part ahead."""
-        left = float(self._end[0] - self._s[0])
-        if left <= _SMALL:
+        """Write the limits of the place that goes ahead: those of all joints from here to where it stops."""
+        s, end, axis = float(self._s[0]), float(self._end[0]), self._axis[0]
+        if end - s <= _SMALL:
             return
-        joints, axis = self._joints, self._axis[0]
         v = max(float(axis[AXIS_VELOCITY]), 0.0)
-        ahead = min(max(_FARTHER * self._stop(), _TICKS * v * h, _NEAR), left)
-        step = ahead / _AHEAD
-        q, ways = self.place, np.empty((_AHEAD, len(joints)))
-        poses = [q]
-        for k in range(_AHEAD):
-            _, other = self._solve(self.at(float(self._s[0]) + (k + 1) * step), q)
-            ways[k] = self._way(q, other)
-            q = other
-            poses.append(q)
-        first = np.abs(ways).max(0) / step + _TINY
-        second = np.abs(np.diff(ways, axis=0)).max(0) / step**2 + _TINY
-        third = np.abs(np.diff(ways, n=2, axis=0)).max(0) / step**3 + _TINY
-        A, J = joints[:, TOP_ACCELERATION], joints[:, TOP_JERK]
-        speed = min(
-            (_SHARE * joints[:, TOP_SPEED] / first).min(),
-            np.sqrt(_ALONG * A / second).min(),
-            np.cbrt(_JERK * J / third).min(),
-            _MOST,
+        here = self._mean.place
+        self._ahead.pass_by(here)
+        self._ahead.look(s + max(_FARTHER * self._stop(), _TICKS * v * h, _NEAR), end)
+        cruise = None if self._tools is None else self._tools.cruise
+        axis[TOP_SPEED], axis[TOP_ACCELERATION] = self._ahead.limits(
+            s + _REACTION * h * v, s - self._mean.place, cruise
         )
-        if self._tools is not None:
-            speed = min(speed, self._tools.cruise(step, np.array(poses)))
-        axis[TOP_SPEED] = speed
-        # It brakes here: the part ahead, where joints may turn faster, only limits its speed there.
-        here = np.abs(ways[:2]).max(0) / step + _TINY
-        bend = np.abs(ways[1] - ways[0]) / step**2 + _TINY
-        axis[TOP_ACCELERATION] = min((_ALONG * A / here).min(), (_JERK * J / (3.0 * bend * max(speed, v))).min(), _MOST)
-        axis[TOP_JERK] = (_JERK * J / here).min()
+
+
+class Mean:
+    """The mean of a place over the last part of the time: as it is limited in its acceleration, so is this in its jerk.
+
+    With the acceleration a at most, the mean over the time T has a jerk of at most 2 a / T.
+
+    Args:
+        time: Seconds; 0 for the place itself.
+        place: Where it stands.
+    """
+
+    def __init__(self, time: float, place: float) -> None:
+        """Begin at rest."""
+        self.time, self.place = time, place
+        self._now, self._sum = 0.0, 0.0
+        self._samples = deque([(-time, 0.0, place), (0.0, 0.0, place)])  # time, integral from the first place, place
+        self._from = place
+
+    def add(self, place: float, h: float) -> float:
+        """Return the mean after a time h in which the place has moved evenly to this one."""
+        last = self._samples[-1][2]
+        self._now += h
+        self._sum += h * (0.5 * (last + place) - self._from)
+        self._samples.append((self._now, self._sum, place))
+        begin = self._now - self.time
+        while len(self._samples) > 2 and self._samples[1][0] <= begin:
+            self._samples.popleft()
+        (t, total, a), (end, _, b) = self._samples[0], self._samples[1]
+        if self.time <= 0.0 or all(sample[2] == place for sample in self._samples):
+            self.place = place
+            return place
+        d = begin - t
+        total += d * (a - self._from + 0.5 * d * (b - a) / (end - t))
+        self.place = max(self.place, self._from + (self._sum - total) / self.time)
+        return self.place
 
 
 def between(a: Array, b: Array, share: float) -> Array:
@@ -225,7 +246,4 @@ def between(a: Array, b: Array, share: float) -> Array:
 
 def _turned(a: Array, b: Array, share: float) -> Array:
     """Return the rotation matrix between two others, on the shortest turn."""
-    from scipy.spatial.transform import Rotation
-
-    first = Rotation.from_matrix(a)
-    return (first * Rotation.from_rotvec(share * (first.inv() * Rotation.from_matrix(b)).as_rotvec())).as_matrix()
+    return a @ exp_turn(share * log_turn(a.T @ b))

@@ -43,6 +43,7 @@ from synovia.servo.live import LiveTargets
 from synovia.servo.measured import WINDOW, Feedback
 from synovia.servo.path import Path
 from synovia.servo.probe import Probe
+from synovia.servo.stops import Stops
 from synovia.servo.tool_speed import ToolSpeed
 from synovia.servo.twist import Twist
 from synovia.servo.way import Way
@@ -172,9 +173,10 @@ class Servo(ChecksArguments):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
         deviates = late == "deviate"
-        self._way = Way(self.ik, self.axes, self._kernels) if deviates and len(self.ik.goals) > 1 else None
+        stops = Stops(self.axes)
+        self._way = Way(self.ik, self.axes, stops, self._kernels) if deviates and len(self.ik.goals) > 1 else None
         follows = deviates and tool_speed is None
-        self._follow = Follow(self.ik, self.axes, self.probe) if follows else None
+        self._follow = Follow(self.ik, self.axes, self.probe, stops) if follows else None
         self._path = None
         if late == "slow":
             self._path = Path(self.ik, self.axes.table, self._path_kernels, self.axes.way, self._tools)
@@ -538,12 +540,10 @@ class Servo(ChecksArguments):
         there = feedback.command(there)
         self._tick(self._q, there, before, out, h, PROPOSE)
         if self._brakes_at_once and np.abs(self.axes.way(out, there)).max(initial=0.0) > _BEHIND:
-            wish = feedback.body(out)
-            way.refine(feedback.body(self._q), wish, h, self._met())
-            out[:] = feedback.command(wish)
+            way.refine(self._q, out, h, self._met(), feedback)
         self._tick(self._q, there, before, out, h, ADVANCE)
         most = np.inf if self._tools is None else self._tools.cruise(h, np.array([before, there]))
-        way.pace.adapt(self.axes.way(out, there), h, most)
+        way.pace.adapt(self.axes.way(out, there), h, most, self.axes.way(before, there))
         self._q = out
         if not way.holds.all():
             way.holds |= self._met()

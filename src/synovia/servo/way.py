@@ -18,8 +18,6 @@ from synovia.facade import IK
 from synovia.kernels.layout import (
     ADVANCE,
     GIVEN,
-    NEXT_LOWER,
-    NEXT_UPPER,
     PLAN_FIRST,
     PLAN_LAST,
     PLAN_MIDDLE,
@@ -34,7 +32,9 @@ from synovia.model.geometry import Array, Bools
 from synovia.model.pose import inside_limits
 from synovia.servo.box import Box, Led
 from synovia.servo.limits import Axes
+from synovia.servo.measured import Feedback
 from synovia.servo.pace import Pace
+from synovia.servo.stops import Stops
 
 _PRECISION: Final = 0.1  # part of the tolerance to which goals hold on the way
 _RESTS: Final = 1e-12  # change of joint values in a tick
@@ -49,6 +49,7 @@ class Way:
     Args:
         ik: The problem.
         axes: Those of the real body.
+        stops: Where they stop after a tick.
         kernels: Returns the kernels of a tick, of a reset and of the place where it stops, for another table of axes.
 
     Attributes:
@@ -59,7 +60,7 @@ class Way:
         arrived: Whether these do not change any more.
     """
 
-    def __init__(self, ik: IK, axes: Axes, kernels: Callable[[Array], tuple[Any, Any, Any]]) -> None:
+    def __init__(self, ik: IK, axes: Axes, stops: Stops, kernels: Callable[[Array], tuple[Any, Any, Any]]) -> None:
         """Build the problem of a tick."""
         tolerance = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
         self._led = Led(ik, tolerance)
@@ -68,7 +69,7 @@ class Way:
         levels = [goal.priority for goal in ik.goals]
         self._first = np.array(levels) == min(levels)  # goals that no other one pushes away
         self._skeleton, self._chart = ik.skeleton, Chart.of(ik.skeleton)
-        self._axes, self._away = axes, 0
+        self._axes, self._stops, self._away = axes, stops, 0
         self._real, self._table = axes.table, axes.table.copy()
         self._tick, self._begin, self.rest = kernels(self._table)
         self.q = self.place = ik.default_start.values
@@ -122,21 +123,31 @@ class Way:
         step = self._chart.between(self.q[None], q[None])
         return inside_limits(self._skeleton, self._skeleton.follow(self._chart.stepped(self.place[None], step)))[0]
 
-    def refine(self, q: Array, wish: Array, h: float, met: Bools) -> None:
-        """Keep the goals of a tick in which the real body cannot follow, as ``Box.refine`` does.
+    def refine(self, q: Array, out: Array, h: float, met: Bools, feedback: Feedback) -> None:
+        """Change where a tick leads in which the real body cannot follow, so that goals keep their priorities.
 
-        Goals that hold go to where the body is led, which is their target unless goals contradict each other.
+        They are solved in the box of its stops, see ``follow``. Goals that hold go to where the body is led, which is
+        their target unless goals contradict each other, and the others to where they would come.
+
+        Args:
+            q: Joint values now, (nq,).
+            out: Those after the tick as each joint would go, (nq,); changed in place.
+            h: Seconds.
+            met: Which goals are met at q.
+            feedback: What the robot has reported.
         """
         table, places = self._given
         holds = self.holds & (self._first | met)
+        stop, low, high = self._stops.ways(h)
+        begin, wish = feedback.body(q), feedback.body(self._axes.shifted(q, stop))
         table = self._leading(wish, ~holds, table, places)
-        out = wish.copy()
-        low, high = h * self._real[:, NEXT_LOWER], h * self._real[:, NEXT_UPPER]
-        self._box.refine(q, out, self._leading(self.place, holds, table, places), low, high)
-        away = self._behind(out) > self._behind(q)
+        end = wish.copy()
+        self._box.refine(begin, end, self._leading(self.place, holds, table, places), low, high)
+        away = self._behind(end) > self._behind(begin)
         self._away = max(self._away + (1 if away else -1), 0)
         share = 1.0 if not away else max(1.0 - self._away / _AWAY, 0.0)
-        wish[:] = self._axes.shifted(wish, share * self._axes.way(wish, out))
+        end = self._axes.shifted(wish, share * self._axes.way(wish, end))
+        self._stops.lead(q, feedback.command(end), out, h)
 
     def _behind(self, q: Array) -> float:
         """Return how many seconds joint values q (nq,) are behind the place, at top speed."""
