@@ -386,6 +386,7 @@ BAD_CHUNKS = {
     "order": ({"tool": np.array([NEAR, NEAR])}, (0.2, 0.1), 0.1, "times: expected times that increase"),
     "count": ({"tool": np.array([NEAR, NEAR])}, (0.2,), 0.1, r"times: expected \(2,\)"),
     "nan": ({"tool": np.array([NEAR])}, (np.nan,), 0.1, "times: expected finite"),
+    "clock": ({"tool": np.array([NEAR])}, (1.7e9,), 0.1, r"times: expected a time on the clock .* Servo.reset\(time="),
     "one": ({"tool": NEAR}, (0.1,), 0.1, "targets of 'tool'"),
     "blend": ({"tool": np.array([NEAR])}, (0.1,), -1.0, "blend: expected seconds, 0 or more"),
     "target": ({"tool": np.full((1, 4, 4), np.nan)}, (0.1,), 0.1, "target"),

@@ -246,7 +246,7 @@ class Servo(ChecksArguments):
         self._last = self._command()
 
     def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
-        """Change limits from the next tick on; those that are left out stay as they are.
+        """Change limits from the next tick on; those that are left out stay as they are, and so do joints.
 
         If the body is faster than a new limit, it slows down as fast as the others allow: a recovery.
 
@@ -254,9 +254,8 @@ class Servo(ChecksArguments):
             InputError: If a limit cannot be used.
         """
         new = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
-        given = self._given_limits | {name: value for name, value in new.items() if value is not None}
-        self.axes.set_limits(**given)
-        self._given_limits = given
+        self.axes.change_limits(**new)
+        self._given_limits |= {name: value for name, value in new.items() if value is not None}
 
     @property
     def time(self) -> float:
