@@ -368,6 +368,8 @@ def test_a_joint_that_no_goal_moves_is_not_limited():
     commands = run(servo, 30, {"tool": away})
     assert any(command.limited for command in commands)
     assert not any("finger" in command.limited for command in commands)
+    servo.reset({"finger": 0.02}, {"finger": 1.5})
+    assert servo.step().limited["finger"] == "recovering"
 
 
 BAD = {

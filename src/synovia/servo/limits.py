@@ -17,6 +17,7 @@ from synovia.kernels.layout import (
     BLOCK_Q,
     FIRST_Q,
     IS_ANGLE,
+    RECOVERING,
     SCALAR,
     TOP_ACCELERATION,
     TOP_JERK,
@@ -206,10 +207,13 @@ class Axes:
         return self.skeleton.follow(out)
 
     def by_joint(self, values: Array) -> dict[str, int]:
-        """Return values by axis as values by joint that the solver moves, the largest of its axes, without zeros."""
+        """Return reasons by axis as reasons by joint, the largest of its axes, without zeros.
+
+        Joints that the solver does not move rest, unless a reset gave them a velocity: then they recover.
+        """
         keys = self.skeleton.joint_keys
         out: dict[str, int] = {}
-        for i in np.flatnonzero(values * self._moves).tolist():
+        for i in np.flatnonzero(values * (self._moves | (values >= RECOVERING))).tolist():
             key = keys[int(self.joints[i])]
             out[key] = max(out.get(key, 0), int(values[i]))
         return out
