@@ -32,6 +32,20 @@ def test_a_robot_that_sags_is_brought_to_its_target(late):
     assert np.ptp(still, axis=0).max() < 1e-3
 
 
+def test_a_robot_that_sags_more_than_is_corrected_does_not_reach_its_target_and_is_named():
+    sag = np.array([0.0, 0.17, 0.0, 0.0, 0.01, 0.0, 0.0])
+    servo = arm(jerk=80.0)
+    last = drive(servo, lambda q: q + sag, 700, NEAR)[-1]
+    found = sy.Pose(servo.skeleton, last.q + sag).position("tool")
+    assert np.linalg.norm(last.velocity) < 1e-9
+    assert last.status is not sy.Status.REACHED
+    np.testing.assert_allclose(last.errors[0].position, np.linalg.norm(found - NEAR[:3, 3]), atol=1e-3)
+    assert "The robot is 0.17 rad beside its command at joint 'joint2'; 0.1 of that is corrected" in last.explain()[-2]
+    back = drive(servo, lambda q: q, 700, NEAR)[-1]
+    assert back.status is sy.Status.REACHED
+    assert not any("beside" in line for line in back.explain())
+
+
 @given(seed=st.integers(0, 2**31))
 @settings(max_examples=10, deadline=None)
 def test_no_measurement_breaks_a_limit(seed):
