@@ -138,8 +138,9 @@ class Axes:
         out = rows[self.joints, self.lengths.astype(np.int64)]
         out[np.isnan(out)] = _UNUSED
         for row, axis, ratio in self._followers:
-            if ratio != 0.0 and not np.isnan(rows[row, 0]):
-                out[axis] = min(out[axis], rows[row, 0] / abs(ratio))
+            limit = rows[row, int(self.skeleton.joints[row].kind is Kind.SLIDE)]
+            if ratio != 0.0 and not np.isnan(limit):
+                out[axis] = min(out[axis], limit / abs(ratio))
         return np.where(self._norm, _INSCRIBED * out, out)
 
     def pairs(self, name: str, given: Any, before: Array | None = None) -> Array:
@@ -155,15 +156,13 @@ class Axes:
             UnknownNameError: If a joint does not exist.
         """
         skeleton = self.skeleton
-        rows = np.full((len(skeleton), 2), np.nan)
+        rows = np.full((len(skeleton), 2), np.nan) if before is None or given is None else before.copy()
         scales = np.array([(1.0, self._reach if joint.kind is Kind.FREE else 1.0) for joint in skeleton.joints])
         if given is None or isinstance(given, Mapping | str):
             share = 1.0 if not isinstance(given, str) else _share(name, given)
-            if before is not None and isinstance(given, Mapping):
-                rows = before.copy()
-            elif name == "velocity":
+            if name == "velocity" and (before is None or isinstance(given, str)):
                 for row, joint in enumerate(skeleton.joints):
-                    rows[row] = np.nan if joint.velocity is None else share * joint.velocity
+                    rows[row] = rows[row] if joint.velocity is None else share * joint.velocity
             given = {} if given is None or isinstance(given, str) else cast("Mapping[Any, Any]", given)
             for row, value in skeleton.by_row(given, name).items():
                 rows[row] = scales[row] * _pair(value, name, f"{name} of {skeleton.joint_names[row]!r}")
@@ -181,10 +180,11 @@ class Axes:
         missing = [self.skeleton.joint_names[row] for row in there if np.isnan(rows[row]).any()]
         if missing:
             shown = ", ".join(repr(joint) for joint in missing[:_SHOWN]) + ", …" * (len(missing) > _SHOWN)
-            where = "the file has none for" if name == "velocity" else "there is none for"
-            raise InputError(
-                name, expected=f"a limit for every joint that moves; {where} {shown}", hint=f"pass {name}=number"
-            )
+            where, hint = "there is none for", f"pass {name}=number"
+            if name == "velocity":
+                where = "the file has none for"
+                hint += f", or {name}={{{missing[0]!r}: number}}, which leaves those of the file to the others"
+            raise InputError(name, expected=f"a limit for every joint that moves; {where} {shown}", hint=hint)
 
     def way(self, q: Array, to: Array) -> Array:
         """Return how far each axis goes from joint values q to others, radians or length units, (n,)."""
