@@ -47,6 +47,14 @@ def test_a_twist_moves_the_end_effector_and_zero_stops_it_without_a_way_back(lat
     assert worst(moving + stopping, servo) <= 0.0
 
 
+def test_a_twist_along_the_axes_of_a_joint_does_not_depend_on_what_becomes_of_a_command():
+    servo, other = arm(), arm()
+    for k in range(20):
+        command, same = (one.step(sy.Twist((0.0, 0.1, 0.0), frame="joint4")) for one in (servo, other))
+        np.testing.assert_array_equal(command.q, same.q, err_msg=str(k))
+        command.q[:] = np.degrees(command.q)  # it belongs to the user
+
+
 def test_a_twist_goes_on_for_the_timeout_and_then_the_body_stops():
     servo = arm(timeout=0.2)
     moving = run(servo, 50, sy.Twist((0.0, 0.1, 0.0)))

@@ -28,7 +28,7 @@ from synovia.kernels.layout import (
     TOP_SPEED,
     TRANSFORM_WIDTH,
 )
-from synovia.model import Skeleton
+from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, is_number
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
@@ -428,7 +428,7 @@ class Servo(ChecksArguments):
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
-        return self._last.pose.matrix(frame)
+        return Pose.trusted(self.skeleton, self._q.copy()).matrix(frame)
 
     def lead_time(self) -> float:
         """Return the seconds that a twist may be ahead of the body: those in which every joint can stop."""
