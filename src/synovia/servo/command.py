@@ -211,7 +211,7 @@ class Command:
         """Return status and lag on one line."""
         away = length_text(self.lag.position, self.skeleton.meters_per_unit)
         status = self.status.name.lower()
-        return f"<Command {status}; {away}, {math.degrees(self.lag.angle):.3g} deg behind at {self.time:.6g} s>"
+        return f"<Command {status}; {away}, {math.degrees(self.lag.angle):.3g} deg behind at {self.time:.10g} s>"
 
 
 def _sentence(limit: str, joints: Sequence[str]) -> str:

@@ -362,7 +362,7 @@ def _check_clock(name: str, time: float, now: float) -> None:
     """
     if time > now + _FARTHEST:
         raise InputError(
-            name, value=time, expected=f"a time on the clock of the servo, which stands at {now:.6g} s",
+            name, value=time, expected=f"a time on the clock of the servo, which stands at {now:.10g} s",
             hint="Servo.reset(time=...) sets it",
         )  # fmt: skip
 
