@@ -100,6 +100,8 @@ def test_beyond_the_bound_the_body_holds_says_so_and_goes_on_when_the_robot_is_b
     assert "'joint2' is measured at" in words
     assert f"commanded {commands[-1].pose['joint2']:.4g}" in words
     assert "0.05" in words
+    with pytest.raises(sy.InputError, match="target of 'tool': expected finite numbers"):
+        servo.step({"tool": np.full((4, 4), np.nan)})
     servo.measured(held[-1].q)
     assert servo.step(None).status is sy.Status.HOLDING  # it waits for a target
     back = run(servo, 300, {"tool": NEAR})
@@ -136,7 +138,7 @@ def test_a_whole_body_is_measured_too():
 
 
 BAD = {
-    "shape": (np.zeros(3), r"measured: expected \(7,\)"),
+    "shape": (np.zeros(3), r"measured: expected \(7,\), got \(3,\). These are the values of 'joint1', .*, 'joint7';"),
     "nan": (np.full(7, np.nan), "measured: expected finite numbers"),
     "text": ("rest", "measured: expected a pose, joint values"),
     "joint": ({"finger": 0.0}, "no joint named 'finger'"),

@@ -17,7 +17,8 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.kernels.layout import AXIS_VELOCITY, TOP_SPEED
 from synovia.model import Pose
-from synovia.model.geometry import Array, as_numbers
+from synovia.model.geometry import Array
+from synovia.model.pose import as_values
 from synovia.model.tables import Ints
 from synovia.servo.limits import Axes
 
@@ -83,7 +84,7 @@ class Feedback:
         if isinstance(given, Pose | Mapping):
             found = as_pose(given)
         else:
-            found = as_pose(as_numbers(given, (self._skeleton.nq,), "measured"))
+            found = as_pose(as_values(self._skeleton, given, "measured"))
         if not isinstance(given, Mapping):
             return found.q.copy()
         out = self.body(q).copy()

@@ -282,7 +282,11 @@ class Servo(ChecksArguments):
         if h <= 0.0:
             return self._last
         try:
-            table, fresh = (None, None) if self._feedback.far else self._inputs.take(news, now, h)
+            table, fresh = None, None
+            if not self._feedback.far:
+                table, fresh = self._inputs.take(news, now, h)
+            elif news is not None:
+                self.check_targets(news.table)
             if table is not None and fresh is not None:
                 self._answer(table)
                 if self._way is not None:
