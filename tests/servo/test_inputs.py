@@ -47,6 +47,14 @@ def test_a_twist_moves_the_end_effector_and_zero_stops_it_without_a_way_back(lat
     assert worst(moving + stopping, servo) <= 0.0
 
 
+def test_a_twist_along_the_axes_of_a_joint_does_not_depend_on_what_becomes_of_a_command():
+    servo, other = arm(), arm()
+    for k in range(20):
+        command, same = (one.step(sy.Twist((0.0, 0.1, 0.0), frame="joint4")) for one in (servo, other))
+        np.testing.assert_array_equal(command.q, same.q, err_msg=str(k))
+        command.q[:] = np.degrees(command.q)  # it belongs to the user
+
+
 def test_a_twist_goes_on_for_the_timeout_and_then_the_body_stops():
     servo = arm(timeout=0.2)
     moving = run(servo, 50, sy.Twist((0.0, 0.1, 0.0)))
@@ -386,6 +394,7 @@ BAD_CHUNKS = {
     "order": ({"tool": np.array([NEAR, NEAR])}, (0.2, 0.1), 0.1, "times: expected times that increase"),
     "count": ({"tool": np.array([NEAR, NEAR])}, (0.2,), 0.1, r"times: expected \(2,\)"),
     "nan": ({"tool": np.array([NEAR])}, (np.nan,), 0.1, "times: expected finite"),
+    "clock": ({"tool": np.array([NEAR])}, (1.7e9,), 0.1, r"times: expected a time on the clock .* Servo.reset\(time="),
     "one": ({"tool": NEAR}, (0.1,), 0.1, "targets of 'tool'"),
     "blend": ({"tool": np.array([NEAR])}, (0.1,), -1.0, "blend: expected seconds, 0 or more"),
     "target": ({"tool": np.full((1, 4, 4), np.nan)}, (0.1,), 0.1, "target"),

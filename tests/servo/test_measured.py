@@ -32,6 +32,20 @@ def test_a_robot_that_sags_is_brought_to_its_target(late):
     assert np.ptp(still, axis=0).max() < 1e-3
 
 
+def test_a_robot_that_sags_more_than_is_corrected_does_not_reach_its_target_and_is_named():
+    sag = np.array([0.0, 0.17, 0.0, 0.0, 0.01, 0.0, 0.0])
+    servo = arm(jerk=80.0)
+    last = drive(servo, lambda q: q + sag, 700, NEAR)[-1]
+    found = sy.Pose(servo.skeleton, last.q + sag).position("tool")
+    assert np.linalg.norm(last.velocity) < 1e-9
+    assert last.status is not sy.Status.REACHED
+    np.testing.assert_allclose(last.errors[0].position, np.linalg.norm(found - NEAR[:3, 3]), atol=1e-3)
+    assert "The robot is 0.17 rad beside its command at joint 'joint2'; 0.1 of that is corrected" in last.explain()[-2]
+    back = drive(servo, lambda q: q, 700, NEAR)[-1]
+    assert back.status is sy.Status.REACHED
+    assert not any("beside" in line for line in back.explain())
+
+
 @given(seed=st.integers(0, 2**31))
 @settings(max_examples=10, deadline=None)
 def test_no_measurement_breaks_a_limit(seed):
@@ -86,6 +100,8 @@ def test_beyond_the_bound_the_body_holds_says_so_and_goes_on_when_the_robot_is_b
     assert "'joint2' is measured at" in words
     assert f"commanded {commands[-1].pose['joint2']:.4g}" in words
     assert "0.05" in words
+    with pytest.raises(sy.InputError, match="target of 'tool': expected finite numbers"):
+        servo.step({"tool": np.full((4, 4), np.nan)})
     servo.measured(held[-1].q)
     assert servo.step(None).status is sy.Status.HOLDING  # it waits for a target
     back = run(servo, 300, {"tool": NEAR})
@@ -122,7 +138,7 @@ def test_a_whole_body_is_measured_too():
 
 
 BAD = {
-    "shape": (np.zeros(3), r"measured: expected \(7,\)"),
+    "shape": (np.zeros(3), r"measured: expected \(7,\), got \(3,\). These are the values of 'joint1', .*, 'joint7';"),
     "nan": (np.full(7, np.nan), "measured: expected finite numbers"),
     "text": ("rest", "measured: expected a pose, joint values"),
     "joint": ({"finger": 0.0}, "no joint named 'finger'"),

@@ -342,10 +342,73 @@ def test_limits_of_the_file_are_used_and_missing_ones_named():
         )  # the slowest joint
 
 
+def test_a_new_limit_of_some_joints_leaves_those_of_the_others():
+    quick = sy.bundled("arm7")
+    quick = quick.with_joints([dataclasses.replace(joint, velocity=4.0) for joint in quick.joints])
+    servo = sy.Servo(quick, sy.PositionGoal("tool"), rate=100, velocity="10%", acceleration=100.0)
+    servo.limit(velocity={"joint1": 0.1}, acceleration={"joint2": 50.0})
+    q = np.array([command.q for command in run(servo, 100, (-0.4, 0.1, 0.5))])
+    speed = np.abs(np.diff(q, axis=0) * 100.0).max(0)
+    np.testing.assert_allclose(speed[0], 0.1, rtol=1e-9)
+    np.testing.assert_allclose(speed[1:].max(), 0.4, rtol=1e-9)
+    with pytest.raises(sy.InputError, match="velocity of 'joint1': expected above 0"):
+        servo.limit(velocity={"joint1": 0.0})
+    servo.limit(velocity=0.2)
+    q = np.array([command.q for command in run(servo, 100, (0.4, -0.3, 0.5))][20:])
+    assert np.abs(np.diff(q, axis=0) * 100.0).max() <= 0.2 * (1 + 1e-9)
+
+
+def test_a_share_of_the_file_leaves_a_free_root_its_limit():
+    body = sy.bundled("arm7")
+    body = body.with_joints([dataclasses.replace(joint, velocity=4.0) for joint in body.joints])
+    limits = {"rate": 100, "acceleration": 100.0, "root": "free"}
+    with pytest.raises(sy.InputError, match=r"none for 'root'\. Pass .*velocity={'root': number}"):
+        sy.Servo(body, sy.PositionGoal("tool"), velocity="10%", **limits)
+    servo = sy.Servo(body, sy.PositionGoal("tool"), velocity={"root": (0.1, 0.2)}, **limits)
+    servo.limit(velocity="10%")
+    moves = np.array([command.velocity for command in run(servo, 300, (4.0, 0.1, 0.5))])
+    np.testing.assert_allclose(np.abs(moves[:, 6:]).max(), 0.4, rtol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(moves[:, :3], axis=1).max(), 0.2 * servo.ik.reach, rtol=0.5)
+    assert np.linalg.norm(moves[:, :3], axis=1).max() <= 0.2 * servo.ik.reach * (1 + 1e-9)
+    assert np.linalg.norm(moves[:, 3:6], axis=1).max() <= 0.1 * (1 + 1e-9)
+
+
+def test_a_pair_of_limits_holds_for_followers_of_both_kinds():
+    at = np.eye(4)
+    at[2, 3] = 0.3
+    body = sy.Skeleton(
+        [
+            sy.Joint("turn", kind=sy.Kind.HINGE, rest=at, axis=(0, 1, 0)),
+            sy.Joint("lift", "turn", sy.Kind.SLIDE, rest=at, axis=(0, 0, 1), limit=sy.Interval(-0.5, 0.5)),
+            sy.Joint("follower", "lift", sy.Kind.SLIDE, axis=(0, 0, 1), mimic=sy.Mimic("lift", ratio=3.0)),
+            sy.Joint("tip", "follower", rest=at, tip=True),
+        ]
+    )
+    servo = sy.Servo(body, sy.PositionGoal("tip"), rate=100, velocity=(2.0, 0.3), acceleration=20.0)
+    q = np.array([command.q for command in run(servo, 100, (0.0, 0.0, 1.8))])
+    np.testing.assert_allclose(np.abs(np.diff(q, axis=0)).max(0)[2] * 100, 0.3, rtol=1e-6)
+
+
+def test_a_joint_that_no_goal_moves_is_not_limited():
+    finger = sy.Joint("finger", "tool", sy.Kind.SLIDE, axis=(0, 1, 0), limit=sy.Interval(0.0, 0.04))
+    hand = sy.bundled("arm7").with_joints([*sy.bundled("arm7").joints, finger])
+    servo = sy.Servo(hand, sy.PoseGoal("tool"), rate=100, velocity=1.0, acceleration=5.0, jerk=50.0)
+    servo.reset({"joint2": 0.6, "joint4": -1.2})
+    away = servo.step(dt=0.0).pose.transform("tool").copy()
+    away[0, 3] += 0.05
+    commands = run(servo, 30, {"tool": away})
+    assert any(command.limited for command in commands)
+    assert not any("finger" in command.limited for command in commands)
+    servo.reset({"finger": 0.02}, {"finger": 1.5})
+    assert servo.step().limited["finger"] == "recovering"
+
+
 BAD = {
     "rate": ({"rate": 0.0}, "rate: expected a number above 0"),
     "rate nan": ({"rate": math.nan}, "rate: expected a number above 0"),
     "velocity": ({"velocity": -1.0}, "velocity: expected above 0"),
+    "velocity negative": ({"velocity": -2.0}, "per s, got -2.0"),
+    "velocities": ({"velocity": [1.0] * 7}, "or a pair: of turns and of lengths, .* Numbers by joint are a dict"),
     "velocity text": ({"velocity": "fast"}, "velocity: expected a number, numbers by joint, or a share"),
     "share": ({"acceleration": "30%"}, "acceleration: expected a number, or numbers by joint"),
     "acceleration": ({"acceleration": math.inf}, "acceleration"),

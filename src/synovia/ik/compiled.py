@@ -37,7 +37,7 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions, rotation_between
-from synovia.model.pose import checked_q, inside_limits, refused_rows
+from synovia.model.pose import as_values, checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
 from synovia.model.skeleton import JointValues, Numbers
 from synovia.model.tables import Ints, writable
@@ -421,7 +421,7 @@ class CompiledProblem(ChecksArguments):
             return Pose(skeleton, self._without_followers(cast("JointValues", start)))
         if shape_of(start) == (given.nq,) and given is not skeleton:
             start = with_root_at_rest(as_numbers(start, (given.nq,), "start"), skeleton.nq - given.nq)
-        return Pose.trusted(skeleton, self._led(as_numbers(start, (skeleton.nq,), "start", finite=False), "start"))
+        return Pose.trusted(skeleton, self._led(as_values(skeleton, start, "start", finite=False), "start"))
 
     def as_near_start(self, start: Any) -> Pose:
         """Return a start as ``as_start`` does.

@@ -15,6 +15,7 @@ from synovia.model.geometry import LONGEST, UNIT_SLACK, Array, as_numbers, dimen
 
 _CLOSE = 1e-6  # largest error of a mimic joint's value
 _ROUNDING = 1e-15  # error of a normalized length
+_SHOWN = 12  # most joints that a message names
 
 
 class Posable(Bounded, Protocol):
@@ -61,6 +62,31 @@ def inside_limits(skeleton: Posable, q: Array) -> Array:
     return q if np.array_equal(inside, q) else skeleton.follow(inside)
 
 
+def as_values(skeleton: Posable, q: Any, what: str, *, many: int = 0, finite: bool = True) -> Array:
+    """Return joint values (..., nq) as a new float64 array, with ``many`` leading axes.
+
+    Raises:
+        InputError: If the shape is wrong, which names the joints, or a number is not finite.
+    """
+    shape = (-1,) * many + (skeleton.nq,)
+    try:
+        return as_numbers(q, shape, what, finite=finite)
+    except InputError as error:
+        given: tuple[int, ...] = np.shape(q) if dimensions(q) == many + 1 else ()
+        if not given or given[-1] == skeleton.nq:
+            raise
+        firsts = [*skeleton.tables.ints[:, FIRST_Q].tolist(), skeleton.nq]
+        names = [
+            name for name, first, end in zip(skeleton.joint_names, firsts, firsts[1:], strict=False) if end > first
+        ]
+        listed = ", ".join(repr(name) for name in names[:_SHOWN])
+        rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        raise InputError(
+            f"shape of {what}", value=given, expected=str(shape).replace("-1", "n"),
+            hint=f"these are the values of {listed}{rest}; values by joint are a dict",
+        ) from error  # fmt: skip
+
+
 def checked_q(skeleton: Posable, q: Any, what: str = "q") -> Array:
     """Return joint values (..., nq) as a new float64 array with exact quaternions and couplings.
 
@@ -70,8 +96,7 @@ def checked_q(skeleton: Posable, q: Any, what: str = "q") -> Array:
         InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, or a mimic joint
             contradicts its leader.
     """
-    shape = (-1,) * (dimensions(q) - 1) + (skeleton.nq,)
-    out = as_numbers(q, shape, what)
+    out = as_values(skeleton, q, what, many=dimensions(q) - 1)
     largest = float(np.abs(out).max(initial=0.0))
     if largest > LONGEST:
         raise InputError(

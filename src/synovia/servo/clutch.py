@@ -47,6 +47,10 @@ class Clutch:
         self._begin: tuple[Array, Array] | None = None
         self._turn = np.zeros(3)
 
+    def __repr__(self) -> str:
+        """Return whether it is engaged, and the factors."""
+        return f"<Clutch {'engaged' if self.engaged else 'released'}, scale={self.scale}>"
+
     def engage(self) -> None:
         """Couple: the next target of the goal is where the controller is now. If it is engaged already, do nothing."""
         if not self.engaged:

@@ -74,8 +74,8 @@ class Command:
     """
 
     __slots__ = (
-        "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_tools", "_wanted", "acceleration",
-        "holding", "q", "skeleton", "stamps", "time", "velocity",
+        "_beside", "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_tools", "_wanted",
+        "acceleration", "holding", "q", "skeleton", "stamps", "time", "velocity",
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +90,7 @@ class Command:
         row: Array | None,
         wanted: Array,
         offset: Array | None = None,
+        beside: str = "",
         holding: str,
         stamps: dict[str, str],
         tools: dict[str, str],
@@ -97,14 +98,14 @@ class Command:
     ) -> None:
         """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds.
 
-        ``offset`` is how far the robot is beside its commands, by axis.
+        ``offset`` is how far the robot is beside its commands, by axis, and ``beside`` a sentence about it.
         """
         self._servo, self._table, self._row, self._wanted, self._reasons = servo, table, row, wanted, reasons
         self.skeleton: Skeleton = servo.skeleton
         self.q, self.velocity, self.acceleration = q, velocity, acceleration
         self.holding, self.stamps = holding, stamps
         self._tools = tools
-        self.time, self._offset = time, offset
+        self.time, self._offset, self._beside = time, offset, beside
         self._pose: Pose | None = None
         self._errors: tuple[GoalError, ...] | None = None
 
@@ -199,6 +200,7 @@ class Command:
             if joints:
                 lines.append(_sentence(limit, joints))
         lines += [_STAMPS[told].format(goal) for goal, told in self.stamps.items() if told in _STAMPS]
+        lines += [self._beside] if self._beside else []
         lag = self.lag
         if status is Status.LATE:
             away = length_text(lag.position, self.skeleton.meters_per_unit)
@@ -209,7 +211,7 @@ class Command:
         """Return status and lag on one line."""
         away = length_text(self.lag.position, self.skeleton.meters_per_unit)
         status = self.status.name.lower()
-        return f"<Command {status}; {away}, {math.degrees(self.lag.angle):.3g} deg behind at {self.time:.6g} s>"
+        return f"<Command {status}; {away}, {math.degrees(self.lag.angle):.3g} deg behind at {self.time:.10g} s>"
 
 
 def _sentence(limit: str, joints: Sequence[str]) -> str:

@@ -159,11 +159,7 @@ class Inputs:
         """
         if at is not None:
             at = seconds("at", at)
-            if at > now + _FARTHEST:
-                raise InputError(
-                    "at", value=at, expected=f"a time on the clock of the servo, which stands at {now:.6g} s",
-                    hint="Servo.reset(time=...) sets it",
-                )  # fmt: skip
+            _check_clock("at", at, now)
         if targets is None:
             return None
         twists: dict[int, Twist] = {}
@@ -218,6 +214,8 @@ class Inputs:
         times = as_numbers(times, (len(tables),), "times")
         if not (np.diff(times) > 0.0).all():
             raise InputError("times", value=times.tolist(), expected="times that increase")
+        if len(times):
+            _check_clock("times", float(times[0]), now)
         if not is_number(blend) or not 0.0 <= blend < math.inf:
             raise InputError("blend", value=blend, expected="seconds, 0 or more")
         for g in np.flatnonzero(given).tolist():
@@ -354,6 +352,19 @@ class Inputs:
             for g, drift in drifts.items():
                 drift.advance(self._frame(table, g), h, lead, stops[g].reshape(4, 4))
         return table
+
+
+def _check_clock(name: str, time: float, now: float) -> None:
+    """Check that a time may be one on the clock of the servo.
+
+    Raises:
+        InputError: If it is too far ahead.
+    """
+    if time > now + _FARTHEST:
+        raise InputError(
+            name, value=time, expected=f"a time on the clock of the servo, which stands at {now:.10g} s",
+            hint="Servo.reset(time=...) sets it",
+        )  # fmt: skip
 
 
 def seconds(name: str, value: Any) -> float:

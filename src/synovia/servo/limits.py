@@ -17,6 +17,7 @@ from synovia.kernels.layout import (
     BLOCK_Q,
     FIRST_Q,
     IS_ANGLE,
+    RECOVERING,
     SCALAR,
     TOP_ACCELERATION,
     TOP_JERK,
@@ -31,6 +32,7 @@ _INSCRIBED: Final = 3.0**-0.5  # half an edge of the cube in the unit ball: then
 _MOST: Final = 1e12  # largest limit
 _SHOWN: Final = 6  # most joints that a message names
 _UNUSED: Final = 1.0  # of a joint that the solver does not move
+_COLUMNS: Final = {"velocity": TOP_SPEED, "acceleration": TOP_ACCELERATION, "jerk": TOP_JERK}
 _UNITS: Final = {
     "velocity": "per s", "acceleration": "per s²", "jerk": "per s³", "following_error": "radians or length units",
 }  # fmt: skip
@@ -62,6 +64,8 @@ class Axes:
         sizes = np.where(t.variables[:, BLOCK] == SCALAR, 1, 3)
         self.variable = np.repeat(np.arange(len(sizes)), sizes)
         self.joints: Ints = t.owner[self.variable]
+        self._moves: Bools = np.isin(self.joints, list(self._moving))
+        self._rows: dict[str, Array] = {}  # limits of all joints
         self.table = np.zeros((len(self.joints), AXIS_WIDTH))
         self.firsts: NDArray[np.int64] = np.cumsum([0, *sizes])[:-1]
         firsts = self.firsts
@@ -96,42 +100,69 @@ class Axes:
             InputError: If a limit cannot be used, or a joint that moves has none.
             UnknownNameError: If a joint does not exist.
         """
-        table = self.table.copy()
-        table[:, TOP_SPEED] = self._limit("velocity", velocity)
-        table[:, TOP_ACCELERATION] = self._limit("acceleration", acceleration)
-        table[:, TOP_JERK] = np.inf if jerk is None else self._limit("jerk", jerk)
-        self.table[:] = table
+        rows = {"velocity": self.pairs("velocity", velocity), "acceleration": self.pairs("acceleration", acceleration)}
+        if jerk is not None:
+            rows["jerk"] = self.pairs("jerk", jerk)
+        self._write(rows)
 
-    def _limit(self, name: str, given: Any) -> Array:
-        """Return a limit of all axes.
+    def change_limits(self, **given: Any) -> None:
+        """Write other limits into the table, those that are not None; joints that are left out keep theirs.
 
         Raises:
-            InputError: If it cannot be used, or is missing for a joint that moves.
+            InputError: If a limit cannot be used, or a joint that moves has none.
+            UnknownNameError: If a joint does not exist.
         """
-        rows = self.pairs(name, given)
+        new = {
+            name: self.pairs(name, value, self._rows.get(name)) for name, value in given.items() if value is not None
+        }
+        self._write(self._rows | new)
+
+    def _write(self, rows: dict[str, Array]) -> None:
+        """Write limits of all joints, by name, into the table.
+
+        Raises:
+            InputError: If one is missing for a joint that moves.
+        """
+        columns = {name: self._limit(name, pairs) for name, pairs in rows.items()}
+        for name, column in _COLUMNS.items():
+            self.table[:, column] = columns.get(name, np.inf)
+        self._rows = rows
+
+    def _limit(self, name: str, rows: Array) -> Array:
+        """Return a limit of all axes, from that of all joints, (joints, 2).
+
+        Raises:
+            InputError: If it is missing for a joint that moves.
+        """
         self._check_complete(name, rows)
         out = rows[self.joints, self.lengths.astype(np.int64)]
         out[np.isnan(out)] = _UNUSED
         for row, axis, ratio in self._followers:
-            if ratio != 0.0 and not np.isnan(rows[row, 0]):
-                out[axis] = min(out[axis], rows[row, 0] / abs(ratio))
+            limit = rows[row, int(self.skeleton.joints[row].kind is Kind.SLIDE)]
+            if ratio != 0.0 and not np.isnan(limit):
+                out[axis] = min(out[axis], limit / abs(ratio))
         return np.where(self._norm, _INSCRIBED * out, out)
 
-    def pairs(self, name: str, given: Any) -> Array:
+    def pairs(self, name: str, given: Any, before: Array | None = None) -> Array:
         """Return a limit of all joints, (joints, 2): of turns and of lengths, NaN where there is none.
+
+        Args:
+            name: Which limit.
+            given: What the user passed.
+            before: The limits so far, which joints keep that are left out.
 
         Raises:
             InputError: If it cannot be used.
             UnknownNameError: If a joint does not exist.
         """
         skeleton = self.skeleton
-        rows = np.full((len(skeleton), 2), np.nan)
+        rows = np.full((len(skeleton), 2), np.nan) if before is None or given is None else before.copy()
         scales = np.array([(1.0, self._reach if joint.kind is Kind.FREE else 1.0) for joint in skeleton.joints])
         if given is None or isinstance(given, Mapping | str):
             share = 1.0 if not isinstance(given, str) else _share(name, given)
-            if name == "velocity":
+            if name == "velocity" and (before is None or isinstance(given, str)):
                 for row, joint in enumerate(skeleton.joints):
-                    rows[row] = np.nan if joint.velocity is None else share * joint.velocity
+                    rows[row] = rows[row] if joint.velocity is None else share * joint.velocity
             given = {} if given is None or isinstance(given, str) else cast("Mapping[Any, Any]", given)
             for row, value in skeleton.by_row(given, name).items():
                 rows[row] = scales[row] * _pair(value, name, f"{name} of {skeleton.joint_names[row]!r}")
@@ -149,10 +180,11 @@ class Axes:
         missing = [self.skeleton.joint_names[row] for row in there if np.isnan(rows[row]).any()]
         if missing:
             shown = ", ".join(repr(joint) for joint in missing[:_SHOWN]) + ", …" * (len(missing) > _SHOWN)
-            where = "the file has none for" if name == "velocity" else "there is none for"
-            raise InputError(
-                name, expected=f"a limit for every joint that moves; {where} {shown}", hint=f"pass {name}=number"
-            )
+            where, hint = "there is none for", f"pass {name}=number"
+            if name == "velocity":
+                where = "the file has none for"
+                hint += f", or {name}={{{missing[0]!r}: number}}, which leaves those of the file to the others"
+            raise InputError(name, expected=f"a limit for every joint that moves; {where} {shown}", hint=hint)
 
     def way(self, q: Array, to: Array) -> Array:
         """Return how far each axis goes from joint values q to others, radians or length units, (n,)."""
@@ -175,10 +207,13 @@ class Axes:
         return self.skeleton.follow(out)
 
     def by_joint(self, values: Array) -> dict[str, int]:
-        """Return values by axis as values by joint, the largest of its axes, without zeros."""
+        """Return reasons by axis as reasons by joint, the largest of its axes, without zeros.
+
+        Joints that the solver does not move rest, unless a reset gave them a velocity: then they recover.
+        """
         keys = self.skeleton.joint_keys
         out: dict[str, int] = {}
-        for i in np.flatnonzero(values).tolist():
+        for i in np.flatnonzero(values * (self._moves | (values >= RECOVERING))).tolist():
             key = keys[int(self.joints[i])]
             out[key] = max(out.get(key, 0), int(values[i]))
         return out
@@ -219,7 +254,9 @@ def _share(name: str, given: str) -> float:
     if match is None or not 0.0 < float(match[1]) <= 100.0:
         raise InputError(name, value=given, expected="a number, numbers by joint, or a share such as '30%'")
     if name != "velocity":
-        raise InputError(name, value=given, expected="a number, or numbers by joint", hint="files have velocities only")
+        raise InputError(
+            name, value=given, expected="a number, or numbers by joint", hint="files have limits of velocities only"
+        )
     return float(match[1]) / 100.0
 
 
@@ -229,13 +266,16 @@ def _pair(value: Any, name: str, what: str) -> Array:
     Raises:
         InputError: If it is not positive.
     """
-    unit = _UNITS[name]
-    if is_number(value):
-        value = (value, value)
-    elif not isinstance(value, list | tuple | np.ndarray):
+    unit, both = _UNITS[name], [value, value] if is_number(value) else value
+    if not isinstance(both, list | tuple | np.ndarray):
         raise InputError(what, value=value, expected=f"a number above 0, {unit}")
-    value = cast("Any", value)
-    pair = as_numbers(value, (2,), what)
+    both = cast("Any", both)
+    if len(both) != 2:
+        raise InputError(
+            what, value=both, expected=f"a number above 0, {unit}, or a pair: of turns and of lengths",
+            hint="numbers by joint are a dict, such as {'joint1': 2.0}",
+        )  # fmt: skip
+    pair = as_numbers(both, (2,), what)
     if not ((pair > 0.0) & (pair <= _MOST)).all():
         raise InputError(what, value=value, expected=f"above 0 and at most {_MOST:g}, {unit}")
     return pair

@@ -17,7 +17,8 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.kernels.layout import AXIS_VELOCITY, TOP_SPEED
 from synovia.model import Pose
-from synovia.model.geometry import Array, as_numbers
+from synovia.model.geometry import Array
+from synovia.model.pose import as_values
 from synovia.model.tables import Ints
 from synovia.servo.limits import Axes
 
@@ -44,6 +45,7 @@ class Feedback:
     Attributes:
         far: A sentence about a joint that is too far from its command, or "".
         offset: What is corrected, by axis; None for nothing.
+        beside: A sentence about a joint whose difference is corrected in part only, or "".
     """
 
     def __init__(self, axes: Axes, reach: float, window: Any, *, winding: Ints) -> None:
@@ -60,9 +62,9 @@ class Feedback:
 
     def reset(self) -> None:
         """Forget all measurements."""
-        self.far = ""
+        self.far = self.beside = ""
         self.offset: Array | None = None
-        self._smooth = np.zeros(len(self._window))
+        self._smooth, self._left = np.zeros((2, len(self._window)))
         self._time: float | None = None
 
     def of(self, given: Any, q: Array, as_pose: Callable[[Any], Pose]) -> Array:
@@ -82,7 +84,7 @@ class Feedback:
         if isinstance(given, Pose | Mapping):
             found = as_pose(given)
         else:
-            found = as_pose(as_numbers(given, (self._skeleton.nq,), "measured"))
+            found = as_pose(as_values(self._skeleton, given, "measured"))
         if not isinstance(given, Mapping):
             return found.q.copy()
         out = self.body(q).copy()
@@ -109,11 +111,33 @@ class Feedback:
         dt = 0.0 if before is None else time - before
         most = _SHARE * self._window
         factor = np.minimum(1.0, most / np.maximum(sizes, 1e-300))
-        self._smooth += (1.0 - math.exp(-dt / _SECONDS)) * (factor * apart - self._smooth)
+        rate = 1.0 - math.exp(-dt / _SECONDS)
+        self._smooth += rate * (factor * apart - self._smooth)
+        self._left += rate * ((1.0 - factor) * apart - self._left)
         old = np.zeros(len(most)) if self.offset is None else self.offset
         new = np.abs(self._smooth - old) > self._dead
         if new.any():
             self.offset = np.where(new, self._smooth, old)
+        self.beside = self._sentence_of_rest()
+
+    @property
+    def found(self) -> Array | None:
+        """How far the robot is beside its commands, by axis, also where that is more than what is corrected."""
+        return self.offset if not self.beside or self.offset is None else self.offset + self._left
+
+    def _sentence_of_rest(self) -> str:
+        """Return a sentence about the joint that is corrected least, or "" if all are corrected."""
+        left = np.where(np.abs(self._left) > self._dead, np.abs(self._left), 0.0)
+        if not left.any():
+            return ""
+        worst = int(np.argmax(left / self._window))
+        unit = "length units" if self._axes.lengths[worst] else "rad"
+        apart, most = abs(float(self._smooth[worst] + self._left[worst])), _SHARE * float(self._window[worst])
+        return (
+            f"The robot is {apart:.3g} {unit} beside its command at joint"
+            f" {self._skeleton.joint_names[int(self._axes.joints[worst])]!r}; {most:.3g} of that is corrected, half of"
+            " the following error."
+        )
 
     def _sentence(self, axis: int, q: Array, measured: Array, apart: float) -> str:
         """Return a sentence about the joint of an axis, which is too far from its command."""

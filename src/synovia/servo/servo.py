@@ -28,7 +28,7 @@ from synovia.kernels.layout import (
     TOP_SPEED,
     TRANSFORM_WIDTH,
 )
-from synovia.model import Skeleton
+from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, is_number
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
@@ -248,7 +248,7 @@ class Servo(ChecksArguments):
         self._last = self._command()
 
     def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
-        """Change limits from the next tick on; those that are left out stay as they are.
+        """Change limits from the next tick on; those that are left out stay as they are, and so do joints.
 
         If the body is faster than a new limit, it slows down as fast as the others allow: a recovery.
 
@@ -256,9 +256,8 @@ class Servo(ChecksArguments):
             InputError: If a limit cannot be used.
         """
         new = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
-        given = self._given_limits | {name: value for name, value in new.items() if value is not None}
-        self.axes.set_limits(**given)
-        self._given_limits = given
+        self.axes.change_limits(**new)
+        self._given_limits |= {name: value for name, value in new.items() if value is not None}
 
     @property
     def time(self) -> float:
@@ -285,7 +284,11 @@ class Servo(ChecksArguments):
         if h <= 0.0:
             return self._last
         try:
-            table, fresh = (None, None) if self._feedback.far else self._inputs.take(news, now, h)
+            table, fresh = None, None
+            if not self._feedback.far:
+                table, fresh = self._inputs.take(news, now, h)
+            elif news is not None:
+                self.check_targets(news.table)
             if table is not None and fresh is not None:
                 self._answer(table)
                 if self._way is not None:
@@ -431,7 +434,7 @@ class Servo(ChecksArguments):
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
-        return self._last.pose.matrix(frame)
+        return Pose.trusted(self.skeleton, self._q.copy()).matrix(frame)
 
     def lead_time(self) -> float:
         """Return the seconds that a twist may be ahead of the body: those in which every joint can stop."""
@@ -580,7 +583,8 @@ class Servo(ChecksArguments):
             table=self._live.table,
             row=self._answers.row,
             wanted=self._feedback.command(self._answers.q),
-            offset=self._feedback.offset,
+            offset=self._feedback.found,
+            beside=self._feedback.beside,
             holding=self._held,
             stamps=self._inputs.told,
             tools={} if self._tools is None else self._tools.told,
