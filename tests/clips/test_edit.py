@@ -1,6 +1,7 @@
 """Edits: frames of no layer keep every bit, goals hold in the frames of a layer, fades are smooth, feet stand."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -439,3 +440,32 @@ def test_progress_goes_up_to_all_frames_of_all_layers(clip):
     assert done[-1] == 25
     assert len(set(done)) > 15
     assert np.array_equal(edited.motion.q, sy.edit(clip, layers).motion.q)
+
+
+WALK = Path(__file__).resolve().parents[2] / "examples" / "walk.bvh"
+
+
+@pytest.mark.parametrize(("height", "frames"), [(0.5, (30, 60)), (0.6, (40, 50)), (0.7, (30, 60))])
+def test_a_hand_raised_over_the_shoulder_moves_the_arm_alone(height, frames):
+    """On the way, the hand passes near the shoulder, where an arm has to fold."""
+    walk = sy.load_motion(WALK)
+    edited = sy.edit(walk, sy.Layer({LEFT: (0.0, height, 0.0)}, frames=frames, blend=8, relative=True))
+    assert edited.reached.all()
+    assert not [finding for finding in edited.findings if finding.cause == "body"]
+    for joint in ("hips", "head", RIGHT, "left_foot"):
+        assert np.array_equal(places(edited.motion, joint), places(walk, joint))
+    assert sy.judge(edited.motion).verdict == "good"
+
+
+def test_a_limb_that_does_not_reach_alone_is_helped_by_the_body_and_a_finding_says_how_far(clip):
+    edited = sy.edit(clip, raised(0.75, frames=(30, 40)))
+    (finding,) = (one for one in edited.findings if one.cause == "body")
+    away = np.linalg.norm(places(edited.motion, "head") - places(clip, "head"), axis=1)
+    assert away.max() > 0.01
+    assert set(np.flatnonzero(away > 0.01)) <= set(finding.frames)
+    assert finding.text in edited.report()
+
+
+def test_a_goal_of_the_trunk_tells_nothing_of_the_body(clip):
+    lower = sy.Layer({"hips": (0.0, -0.05, 0.0)}, frames=(30, 40), blend=8, relative=True)
+    assert not [one for one in sy.edit(clip, lower).findings if one.cause == "body"]

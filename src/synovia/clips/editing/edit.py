@@ -25,14 +25,16 @@ from synovia.model.anatomy.feet import frames_text
 from synovia.model.geometry import Array, matrix_to_quat, rotation_between
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
+from synovia.model.tree import ancestors
 from synovia.text import counted, first_few, unit_name
 
 Bools = NDArray[np.bool_]
-CAUSES: Final = ("missed", "limits", "feet", "stretch", "room", "unit")
+CAUSES: Final = ("missed", "body", "limits", "feet", "stretch", "room", "unit")
 _MOVED: Final = 1e-3  # of the body's size: a foot that moves farther has left its place
 _ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
 _SHOWN: Final = 3  # joints of a layer whose changes are told one by one
+_TOLD: Final = 2  # parts of the body that are told to help a limb
 _NOTHING: Final = 1e-9  # radians, and of the body's size: less than a joint moves
 _TINY: Final = 1e-3  # of the body's size: a shorter offset is probably in another unit
 
@@ -43,9 +45,9 @@ class EditFinding:
 
     Args:
         layer: Label of the layer, empty for the whole clip.
-        cause: ``"missed"`` (a goal), ``"limits"``, ``"feet"`` (one that stands has moved), ``"stretch"`` (animated
-            scale), ``"room"`` (a fade is longer than the clip), or ``"unit"`` (an offset that seems to be in another
-            unit).
+        cause: ``"missed"`` (a goal), ``"body"`` (a limb alone does not reach, and the rest of the body moves too),
+            ``"limits"``, ``"feet"`` (one that stands has moved), ``"stretch"`` (animated scale), ``"room"`` (a fade is
+            longer than the clip), or ``"unit"`` (an offset that seems to be in another unit).
         frames: The frames in which it shows.
         text: A sentence with the figures.
 
@@ -130,9 +132,9 @@ class Edited:
         lines = [
             f"{counted(acting, 'frame')} of {total} changed; {counted(total - acting, 'frame')} as before, bit for bit"
         ]
-        lines.append(
-            "all goals are met" if self.reached.all() else f"{counted(len(self.missed_frames), 'frame')} miss a goal"
-        )
+        missed = len(self.missed_frames)
+        verb = "misses" if missed == 1 else "miss"
+        lines.append(f"{counted(missed, 'frame')} {verb} a goal" if missed else "all goals are met")
         lines += self.moved()
         for finding in self.findings:
             place = f"{finding.layer}: " if finding.layer else ""
@@ -217,6 +219,7 @@ def edit(
         return Edited(motion, np.ones(count, bool), np.zeros(count, bool), ())
     body = Body(motion, feet, up)
     q, results, changes = motion.q.copy(), list[tuple[Layer, LayerResult]](), list[EditChange]()
+    told = list[list[EditFinding]]()
     for i, layer in acting:
         meter.begin_layer()
         try:
@@ -224,17 +227,19 @@ def edit(
             result = LayerOnClip(body, q, layer, earlier, options).apply()
         except SynoviaError as error:
             raise restated(error, type(error), ": ".join(filter(None, (_place(i, layer), error.where)))) from error
-        changes += _changes(body, q, layer, result)
+        before, after = (world_frames(body.skeleton, values[result.frames]) for values in (q, result.q))
+        changes += _changes(body, before, after, layer, result)
+        told.append(_helping(body, before, after, layer, result))
         q = result.q
         results.append((layer, result))
     acts, reached = np.zeros(count, bool), np.ones(count, bool)
     findings: list[EditFinding] = []
-    for layer, result in results:
+    for (layer, result), helping in zip(results, told, strict=True):
         acts[result.frames] = True
         later = (result.q[result.frames] != q[result.frames]).any()
         if result.asked and (later or result.missed.any()):
             findings += _misses(body, q, layer, result, tolerance, reached)
-        findings += _findings(body, motion, layer, result)
+        findings += [*helping, *_findings(body, motion, layer, result)]
     findings += _about_the_clip(motion, body, acts)
     meter.end()
     edited = Motion(motion.skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
@@ -264,21 +269,19 @@ def _place(i: int, layer: Layer) -> str:
     return f"layers[{i}]" if layer.name is None else f"layers[{i}] ({layer.name})"
 
 
-def _changes(body: Body, below: Array, layer: Layer, result: LayerResult) -> list[EditChange]:
+def _changes(body: Body, before: Array, after: Array, layer: Layer, result: LayerResult) -> list[EditChange]:
     """Return how far a layer moves the joints of its goals and keys.
 
     Args:
         body: The body of the clip.
-        below: The clip below the layer, (T, nq).
+        before: World frames of all joints below the layer, in the frames in which it acts, (n, joints, 12).
+        after: Those of the result.
         layer: The layer.
         result: What it has changed.
     """
     skeleton = body.given
     rows = [one.end for one in result.asked if one.end >= 0 and not one.stays]
     rows += [row for key in layer.keys for row in skeleton.by_row(key.values, "pose")]
-    if not rows:
-        return []
-    before, after = (world_frames(body.skeleton, q[result.frames]) for q in (below, result.q))
     out: list[EditChange] = []
     for row in dict.fromkeys(rows):
         ways = np.linalg.norm(after[:, row, 9:] - before[:, row, 9:], axis=1)
@@ -288,6 +291,30 @@ def _changes(body: Body, below: Array, layer: Layer, result: LayerResult) -> lis
         name = skeleton.joint_names[row]
         out.append(EditChange(layer.label, name, float(ways.max()), float(turns.max()), int(result.frames[worst])))
     return out
+
+
+def _helping(body: Body, before: Array, after: Array, layer: Layer, result: LayerResult) -> list[EditFinding]:
+    """Return a finding if a layer that is only about limbs moves the rest of the body; arguments as in ``_changes``."""
+    skeleton = body.given
+    tops = [body.limb(one.end)[-1:] if one.end >= 0 else () for one in result.asked if not one.stays]
+    if not tops or not all(tops):
+        return []
+    own = {row for top in tops for row in top} | {
+        row for key in layer.keys for row in skeleton.by_row(key.values, "pose")
+    }
+    others = [row for row in range(len(skeleton)) if own.isdisjoint(ancestors(skeleton.parents, row))]
+    ways = np.linalg.norm(after[:, others, 9:] - before[:, others, 9:], axis=2)
+    moved = ways.max(axis=1, initial=0.0) > _MOVED * skeleton.size
+    if not moved.any():
+        return []
+    far = dict(zip(others, ways.max(axis=0).tolist(), strict=True))
+    parts = set(skeleton.role_rows.values()) & far.keys() or far.keys()
+    names = [
+        f"{skeleton.joint_names[row]} by up to {length_text(far[row], skeleton.meters_per_unit)}"
+        for row in sorted(parts, key=lambda row: -far[row])[:_TOLD]
+    ]
+    text = f"the rest of the body moves too, as the limb alone does not reach: {' and '.join(names)}"
+    return [EditFinding(layer.label, "body", tuple(result.frames[moved].tolist()), text)]
 
 
 def _change_text(change: EditChange, skeleton: Skeleton) -> str:
