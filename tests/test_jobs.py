@@ -473,6 +473,14 @@ def test_edits_of_the_command_are_those_of_python(desk):
         assert made.fps == want.fps
 
 
+def test_an_edit_tells_what_its_tools_note(desk):
+    """Which frames a loop keeps, and where none fit, is not in the verdict."""
+    answer = run("edit", "walk.bvh", "--loop", "-o", "loop.bvh")
+    notes = sy.load_motion("walk.bvh").looped().notes
+    assert notes
+    assert all(note in answer.err for note in notes)
+
+
 @pytest.mark.parametrize("given", [{"offset": ["hips=0,-0.05,0"]}, {"loop": True, "foot_lock": True}])
 def test_an_edit_reports_its_progress(desk, given):
     seen = []

@@ -1,6 +1,7 @@
 """Clip tools: cut, join, loop, resample, smooth, move; what each one promises."""
 
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -702,3 +703,20 @@ def test_a_loop_has_whole_strides_wherever_it_begins(first):
     short = walk[:24].looped()  # less than a stride
     assert len(short) == 24
     assert any("not the phase" in note for note in short.notes)
+
+
+def test_a_loop_that_fits_badly_names_a_part_that_fits():
+    walk = sy.load_motion(Path(__file__).parents[2] / "examples" / "walk.bvh")
+    for clip in (walk[7:64], walk[5:90]):
+        found = [re.search(r"\[(\d+):(\d+)\]", note) for note in clip.looped().notes if "not the phase" in note]
+        (first, end) = (int(text) for text in found[0].groups())
+        loop = clip[first:end].looped()
+        assert not [note for note in loop.notes if "not the phase" in note]
+
+
+def test_a_fast_cycle_with_few_frames_is_a_loop_without_a_note():
+    """From frame to frame, such joints move and turn by much: the phase of the end is known no better."""
+    walk = sy.load_motion(Path(__file__).parents[2] / "examples" / "walk.bvh")
+    stride = walk[10:].looped()[::4]
+    assert len(stride) < 20
+    assert not [note for note in stride.looped().notes if "not the phase" in note]

@@ -262,6 +262,7 @@ class Edit(Verified, Roles, ClipJob):
             check_target(output, force=host.force)
         motion, _ = self.read(item.path, host)
         made = self._made(motion.on(with_roles(motion.skeleton, self.roles)), host)
+        host.note([note for note in made.motion.notes if note not in motion.notes], motion.name)
         check = None if output is None else self.save(made.motion, output, self.copied(item.path), host)
         judgement = judge(made.motion, missed=made.missed)
         figures = {"frames": len(made.motion), **_figures(made), **judged(judgement)}
