@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation, RotationSpline
 import synovia as sy
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Mimic, Skeleton
+from synovia.model.geometry import rotation_between
 from synovia.model.limits import Interval, SwingTwist
 from synovia.model.pose import inside_limits
 
@@ -720,3 +721,28 @@ def test_a_fast_cycle_with_few_frames_is_a_loop_without_a_note():
     stride = walk[10:].looped()[::4]
     assert len(stride) < 20
     assert not [note for note in stride.looped().notes if "not the phase" in note]
+
+
+@given(st.floats(-0.9, 0.9), st.integers(4, 30), seeds)
+def test_a_blend_of_poses_half_a_turn_apart_does_not_jump(lean, frames, seed):
+    """In the overlap, the rotation between both clips goes through half a turn: the shorter way changes its side."""
+    rod = Skeleton.chain([(0, 0, 0), (0, 1, 0)])
+    rng = np.random.default_rng(seed)
+    base, (axis,) = Rotation.random(rng=rng), rng.normal(size=(1, 3))
+    axis /= np.linalg.norm(axis)
+    turn = np.pi + np.linspace(-0.4, 0.4, frames) + lean
+    still = sy.Motion(rod, np.tile(base.as_quat(), (frames, 1)), 30.0)
+    other = sy.Motion(rod, (base * Rotation.from_rotvec(turn[:, None] * axis)).as_quat(), 30.0)
+    joined = sy.concatenate([still, other], blend=frames).q
+    steps = np.linalg.norm(rotation_between(joined[:-1], joined[1:]), axis=-1)
+    assert steps.max() < 2.2 * (np.pi + 1.4) / frames  # a smoothstep is 1.5 times as fast as its mean
+    half = still.with_added(other.additive(still[0]), 0.5).q
+    assert np.linalg.norm(rotation_between(half[:-1], half[1:]), axis=-1).max() < 0.5 * 0.8 / (frames - 1) + 1e-6
+
+
+def test_a_blend_of_endless_hinges_half_a_turn_apart_does_not_jump():
+    wheel = Skeleton([Joint("wheel", kind=Kind.HINGE, axis=(1, 0, 0))])
+    frames, turn = 20, np.pi + np.linspace(-0.4, 0.4, 20)
+    clips = [sy.Motion(wheel, values[:, None], 30.0) for values in (np.zeros(frames), turn)]
+    steps = np.diff(sy.concatenate(clips, blend=frames).q[:, 0])
+    assert np.abs((steps + np.pi) % (2 * np.pi) - np.pi).max() < 2.2 * (np.pi + 0.4) / frames

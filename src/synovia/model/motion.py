@@ -554,7 +554,7 @@ class Motion:
         check_alike("base", base.skeleton, len(rows), self)
         if isinstance(base, Motion) and len(rows) > 1 and not same_rate(base.fps, self.fps):
             raise InputError("fps of base", where=self.name, value=base.fps, expected=f"{self.fps:g}, as the clip")
-        return Additive(self.skeleton, Chart.of(self.skeleton).between(rows, self._q), self.fps, self.name)
+        return Additive(self.skeleton, Chart.of(self.skeleton).course(rows, self._q), self.fps, self.name)
 
     def with_added(self, additive: Additive, weight: float | ArrayLike = 1.0, *, lock_feet: bool = False) -> Motion:
         """Return the clip with the difference of another clip from its base added to it.

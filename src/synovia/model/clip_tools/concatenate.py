@@ -110,7 +110,7 @@ def _joined(skeleton: Skeleton, a: Array, b: Array, overlap: int, ground: Ground
         return np.concatenate([a, b])
     chart = Chart.of(skeleton)
     weight = _weights(overlap)[:, None]
-    middle = chart.stepped(a[-overlap:], weight * chart.between(a[-overlap:], b[:overlap]))
+    middle = chart.stepped(a[-overlap:], weight * chart.course(a[-overlap:], b[:overlap]))
     return np.concatenate([a[:-overlap], skeleton.follow(middle), chart.signed_like(b, a[-overlap])[overlap:]])
 
 
