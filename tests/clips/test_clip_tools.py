@@ -746,3 +746,13 @@ def test_a_blend_of_endless_hinges_half_a_turn_apart_does_not_jump():
     clips = [sy.Motion(wheel, values[:, None], 30.0) for values in (np.zeros(frames), turn)]
     steps = np.diff(sy.concatenate(clips, blend=frames).q[:, 0])
     assert np.abs((steps + np.pi) % (2 * np.pi) - np.pi).max() < 2.2 * (np.pi + 0.4) / frames
+
+
+def test_clips_longer_than_memory_and_headings_upwards_are_refused():
+    clip = wavy(LEG)
+    for call in (lambda: clip.resample(1e12), lambda: clip.retimed(1e-12), lambda: clip.retimed([(0, 0), (1e12, 1)])):
+        with pytest.raises(InputError, match="expected a clip of fewer than 10,000,000 frames"):
+            call()
+    body = sy.bundled("humanoid").with_root("free")
+    with pytest.raises(InputError, match="heading: expected a direction over the ground"):
+        sy.Motion(body, [body.rest_q] * 3, 30.0).moved(heading=(0.0, 2.0, 0.0))

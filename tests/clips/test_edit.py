@@ -469,3 +469,35 @@ def test_a_limb_that_does_not_reach_alone_is_helped_by_the_body_and_a_finding_sa
 def test_a_goal_of_the_trunk_tells_nothing_of_the_body(clip):
     lower = sy.Layer({"hips": (0.0, -0.05, 0.0)}, frames=(30, 40), blend=8, relative=True)
     assert not [one for one in sy.edit(clip, lower).findings if one.cause == "body"]
+
+
+def test_a_fade_whose_goal_is_out_of_reach_stays_between_the_clip_and_the_layer(clip):
+    """With planted feet and ankles at their limits, the hips cannot be lowered so far in every frame."""
+    lower = sy.Layer({"hips": (0.0, -0.06, 0.0)}, frames=(30, 50), blend=10, relative=True)
+    edited = sy.edit(clip, lower)
+    assert not edited.reached.all()
+    way = places(edited.motion, "hips") - places(clip, "hips")
+    assert np.linalg.norm(way, axis=1).max() < 0.065
+    fading = way[20:31, 1]
+    assert (np.diff(fading) < 0.005).all()  # down, without a detour
+    assert "turned by" in edited.report()  # the goal of a place turns the hips, too
+    told = [finding for finding in edited.findings if finding.cause == "jerk"]
+    assert told
+    assert set(told[0].frames) <= {*range(20, 31), *range(50, 61)}
+
+
+def test_a_smooth_fade_is_not_told_to_jerk(clip):
+    looks = sy.Layer(goals=[sy.AimGoal("head", (1.0, 1.5, 2.0))], frames=(30, 50), blend=10)
+    for layer in (raised(), looks):
+        assert not [one for one in sy.edit(clip, layer).findings if one.cause == "jerk"]
+
+
+def test_goals_take_the_upward_axis_that_the_clip_shows(clip):
+    """BVH files do not say which axis points up."""
+    body = sy.Skeleton(clip.skeleton.joints, name="bvh")
+    plain = sy.Motion(body, clip.q, FPS)
+    floor = sy.Layer(goals=[sy.PlaneGoal("left_foot", (0.0, 0.16, 0.0))], frames=(30, 40), blend=6)
+    edited = sy.edit(plain, floor)
+    assert edited.up == "y"
+    assert edited.reached.all()
+    assert places(edited.motion, "left_foot")[30:41, 1].min() > 0.16 - 2e-4

@@ -32,6 +32,7 @@ from synovia.model.change import blend, change_between, changed, no_change, smoo
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
+from synovia.text import counted
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -93,7 +94,9 @@ class LayerOnClip:
         self._skeleton, self._fps = body.skeleton, body.fps
         self._first, self._last = layer.bounds(len(q))
         if self._last >= len(q):
-            raise InputError("frames", value=(self._first, self._last), expected=f"frames of 0 to {len(q) - 1}")
+            hint = f"the clip is {body.name!r}, with {counted(len(q), 'frame')}"
+            expected = f"frames of 0 to {len(q) - 1}"
+            raise InputError("frames", value=(self._first, self._last), expected=expected, hint=hint)
         low, high = layer.span(len(q))
         self._frames: Ints = np.arange(low, high + 1)
         self._inner = np.flatnonzero((self._frames >= self._first) & (self._frames <= self._last))
@@ -149,7 +152,7 @@ class LayerOnClip:
             target: Its target in the layer, if any.
             frames: World frames of all joints in the frames of the layer, (n, joints, 12).
         """
-        goal, rows = goal.resolved(self._skeleton).located(self._skeleton)
+        goal, rows = goal.resolved(self._body.upright).located(self._skeleton)
         now, others = self._frames_of(goal, rows, frames)
         wanted = self._full_targets(goal, target, now, others)
         weights: Array = self._layer.weight * self._shares
@@ -298,12 +301,14 @@ class LayerOnClip:
             )
             kept = [k for k, one in enumerate(asked) if one.stays or (one.between and not between)]
             strict = np.ones(len(side), bool)
-            done = problems.follow(side, displaced, (keyed[edge], out[edge]), kept=kept, must=problems.needed(strict))
+            full = (out[edge], out[edge])  # the displaced clip beside the first frame of the side, and its answer
+            done = problems.follow(side, displaced, full, kept=kept, must=problems.needed(strict))
             if done is None:
                 return None
             trial = out.copy()
             trial[side] = done[0]
-            if not between or missed[side].any() or self._jerk(trial, side) < self._jerk(out, side):
+            jerks = self._jerk(trial, side), self._jerk(out, side)
+            if not between or jerks[0] < jerks[1] or (missed[side].any() and jerks[0] <= _JERK):
                 out, missed[side], aimed[side] = trial, done[1], False
         return out, missed, aimed
 
