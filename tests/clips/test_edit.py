@@ -480,7 +480,7 @@ def test_a_fade_whose_goal_is_out_of_reach_stays_between_the_clip_and_the_layer(
     assert np.linalg.norm(way, axis=1).max() < 0.065
     fading = way[20:31, 1]
     assert (np.diff(fading) < 0.005).all()  # down, without a detour
-    assert "turned by" in edited.report()  # the goal of a place turns the hips, too
+    assert turned(clip, edited.motion, "hips").max() < 20.0  # and not upside down, which would reach
     told = [finding for finding in edited.findings if finding.cause == "jerk"]
     assert told
     assert set(told[0].frames) <= {*range(20, 31), *range(50, 61)}
@@ -501,3 +501,20 @@ def test_goals_take_the_upward_axis_that_the_clip_shows(clip):
     assert edited.up == "y"
     assert edited.reached.all()
     assert places(edited.motion, "left_foot")[30:41, 1].min() > 0.16 - 2e-4
+
+
+@pytest.mark.parametrize("joint", [LEFT, "right_foot"])
+def test_a_hand_or_foot_that_is_turned_stays_in_its_place(clip, joint):
+    turn = sy.Rotation.from_euler("y", 12, degrees=True)
+    edited = sy.edit(clip, sy.Layer({joint: turn}, frames=(30, 40), blend=8, relative=True))
+    assert edited.reached.all()
+    assert np.abs(places(edited.motion, joint) - places(clip, joint)).max() < 5e-4
+    assert turned(clip, edited.motion, joint)[30:41] == pytest.approx(12.0, abs=0.1)
+    assert "turned by at most 12 deg" in edited.report()
+
+
+def test_hips_that_are_moved_do_not_turn(clip):
+    lower = sy.Layer({"hips": (0.01, 0.005, 0.0)}, frames=(30, 50), blend=10, relative=True)
+    edited = sy.edit(clip, lower)
+    assert edited.reached.all()
+    assert turned(clip, edited.motion, "hips").max() < 0.1
