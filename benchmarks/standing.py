@@ -4,7 +4,8 @@
 
 A point is in front, at 0.5 to 1.25 arms' lengths from the shoulder; for a hand without an arm, within 0.15 sizes of the
 body from the hand; for an animal, within a tenth of its size from the head. A reach is good if the trunk leans below
-30 degrees, the centre of mass is above the feet, and the feet stay, or if the status says that it missed.
+30 degrees or the explanation says by how much, the centre of mass is above the feet, and the feet stay, or if the
+status says that it missed.
 """
 
 import argparse
@@ -62,7 +63,8 @@ def measure(name, body, count, limits, seed):
         out = solution.errors[balance].position
         slide = max(solution.errors[k].position for k in feet)
         reached += solution.reached
-        bad += bool(solution.reached and (lean >= 30.0 or max(out, slide) > ik.tolerance[0]))
+        wrong = lean >= 30.0 and not any("leans by" in line for line in solution.explain())
+        bad += bool(solution.reached and (wrong or max(out, slide) > ik.tolerance[0]))
         leans.append(lean)
         outside.append(out)
         slides.append(slide)

@@ -85,6 +85,21 @@ def test_film_beside_another_with_targets_and_strip(swing, tracked, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["both.mp4"]
 
 
+def test_two_clips_of_one_body_are_drawn_at_one_scale(tmp_path):
+    """Hands that are higher in one of them do not make the other parts smaller; neither does another place."""
+    body = sy.bundled("humanoid").with_root("free")
+    still = sy.Motion(body, [body.rest_q] * 2, 4.0)
+    high = np.array(still.q)
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        high[:, body.q_slice(f"{side}_upper_arm")] = sy.Rotation.from_rotvec((0.0, 0.0, 1.4 * sign)).as_quat()
+    for other in (sy.Motion(body, high, 4.0), still.moved(origin=(3.0, 0.0, 1.0))):
+        path, size = tmp_path / "a.png", (240, 120)
+        sy.render(other, path, beside=still, titles=("x", "x"), captions=False, floor=False, size=size, force=True)
+        with Image.open(path) as sheet:
+            left, right = (np.asarray(sheet.convert("RGB").crop((x, 80, x + 120, 120)), float) for x in (0, 120))
+        assert np.abs(left - right).mean() < 2.0  # of 255: the legs are at the same pixels
+
+
 def test_a_film_that_ffmpeg_does_not_write_is_an_error(swing, tmp_path, monkeypatch):
     def write_nothing(*_, **__):
         while True:

@@ -18,6 +18,7 @@ from synovia.batch.work import work_on
 from synovia.cli.declare import command_of
 from synovia.errors import InputError
 from synovia.jobs import Running, UsageError, options, verb, verb_names
+from synovia.jobs.base import Host
 from synovia.jobs.job import running_options
 
 EXAMPLES = REPO / "examples"
@@ -159,6 +160,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "smooth": Case("--smooth 4"),
         "mirror": Case("--mirror"),
         "append": Case("--append other.bvh"),
+        "append_clip": Case("--append other.bvh --append-clip 0"),
         "align": Case("--append other.bvh --align", rest="edit {} --format {format}"),
         "loop": Case("--loop"),
         "seam": Case("--loop --seam 2"),
@@ -437,6 +439,7 @@ def test_edits_of_the_command_are_those_of_python(desk):
     """Every option does what the function or the method of its name does, in the order of the help."""
     walk, other = sy.load_motion("walk.bvh"), sy.load_motion("other.bvh")
     (desk / "layers.toml").write_text(LAYERS)
+    sy.save_motion(other.resample(60), "quick.npz")
     layers = sy.read_layers("layers.toml")
     pin = sy.Layer(goals=[sy.PoseGoal("right_hand")], frames=(2, 5), blend=3)
     lower = sy.Layer({"hips": (0.0, -0.05, 0.0)}, frames=(4, 9), blend=3, relative=True)
@@ -456,6 +459,7 @@ def test_edits_of_the_command_are_those_of_python(desk):
         (["mirror"], walk.mirrored()),
         (["append other.bvh"], sy.concatenate([walk, other])),
         (["append other.bvh", "seam 3", "align"], sy.concatenate([walk, other], blend=3, align=True)),
+        (["append quick.npz"], sy.concatenate([walk, other.resample(60).resample(walk.fps)])),
         (["append other.bvh", "append walk.bvh"], sy.concatenate([walk, other, walk])),
         (["loop"], walk.looped()),
         (["loop", "seam 2", "foot-lock"], walk.looped(2, lock_feet=True)),
@@ -471,6 +475,31 @@ def test_edits_of_the_command_are_those_of_python(desk):
         made = sy.load_motion(f"{number}.npz")
         np.testing.assert_array_equal(made.q, want.q, err_msg=str(given))
         assert made.fps == want.fps
+
+
+def test_a_clip_of_a_file_with_several_is_chosen_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    body = sy.load_skeleton(EXAMPLES / "character.glb")
+    still = sy.Motion(body, [body.rest_q] * 4, 30.0, name="still")
+    q = np.array(still.q)
+    q[:, body.q_slice("head")] = sy.Rotation.from_rotvec((0.4, 0.0, 0.0)).as_quat()
+    nods = sy.Motion(body, q, 30.0, name="nods")
+    sy.save_motion(still, "one.glb", into=EXAMPLES / "character.glb")
+    sy.save_motion(nods, "both.glb", into="one.glb")
+    assert run("edit", "one.glb", "--append", "both.glb", "--append-clip", "nods", "-o", "two.npz").code == 0
+    joined = sy.load_motion("two.npz")
+    assert np.abs(joined.positions() - sy.concatenate([still, nods]).positions()).max() < 1e-5
+    reader, host = sy.jobs.Render(), Host()
+    shown, beside = reader.read_pair("one.glb", "both.glb", host)
+    assert (shown.name, beside.name) == ("still", "still")  # though "nods" was written last
+
+
+def test_an_edit_tells_what_its_tools_note(desk):
+    """Which frames a loop keeps, and where none fit, is not in the verdict."""
+    answer = run("edit", "walk.bvh", "--loop", "-o", "loop.bvh")
+    notes = sy.load_motion("walk.bvh").looped().notes
+    assert notes
+    assert all(note in answer.err for note in notes)
 
 
 @pytest.mark.parametrize("given", [{"offset": ["hips=0,-0.05,0"]}, {"loop": True, "foot_lock": True}])

@@ -178,3 +178,11 @@ def test_a_pin_in_short_is_the_goal_in_a_layer():
     long = sy.edit(clip, sy.Layer(goals=[sy.PoseGoal("left_hand")], frames=(5, 12), blend=3))
     assert np.array_equal(short.motion.q, long.motion.q)
     assert short.reached.all()
+
+
+@pytest.mark.parametrize("frames", ["-10:-1", "30-60", "3.5:9", "30:", ""])
+def test_frames_of_another_form_are_not_part_of_a_name(frames):
+    for make, text in ((pin_layer, f"left_hand@{frames}"), (offset_layer, f"left_hand=0,1,0@{frames}")):
+        with pytest.raises(sy.InputError, match="expected the first and the last frame, counted from 0"):
+            make(text)
+    assert pin_layer("hand@left").goals[0].joint == "hand@left"

@@ -1,6 +1,7 @@
 """A body that stands: its goals by role, what they keep in reaches, and what is missing where it cannot stand."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -220,3 +221,19 @@ def _at(x, y):
     place = np.eye(4)
     place[:2, 3] = x, y
     return place
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("target", "leans"), [((0.3, 1.1, 0.5), False), ((0.2, 0.1, 0.5), True)])
+def test_an_explanation_says_how_far_a_standing_body_leans(target, leans):
+    body = sy.bundled("humanoid")
+    solution = sy.solve(
+        body, [*sy.standing_goals(body), sy.PositionGoal("left_hand", target, priority=1)], "full-body", root="free"
+    )
+    assert solution.reached
+    line = solution.pose.position("neck") - solution.pose.position("hips")
+    angle = np.degrees(np.arccos(line[1] / np.linalg.norm(line)))
+    told = [text for text in solution.explain() if "leans by" in text]
+    assert bool(told) == leans
+    if leans:
+        assert abs(float(re.findall(r"by (\d+) deg", told[0])[0]) - angle) < 5.0  # at rest, the line leans too

@@ -55,6 +55,11 @@ class LayerTarget:
         """POSITION, ROTATION or both."""
         return POSITION * (self.position is not None) | ROTATION * (self.rotation is not None)
 
+    @property
+    def parts_of(self) -> tuple[Array | None, Array | None]:
+        """Its positions and its rotations."""
+        return self.position, self.rotation
+
     def at(self, frames: NDArray[np.int64], first: int, last: int) -> Array:
         """Return the targets (n, 4, 4) at some frames of a clip, (n,).
 
@@ -275,6 +280,51 @@ class Layer(ChecksArguments):
         values |= {"name": self.name, "muted": self.muted, "goals": self.goals or None, "pose": self.keys or None}
         values["targets"] = dict.fromkeys(self.targets, "...") or None
         return as_call(self, values)
+
+
+def is_movable(layer: Layer) -> bool:
+    """Return whether the targets of a layer can be changes of the clip, or places in the world: see ``moved_along``."""
+    pairs = () if layer.keys else layer.all_goals()
+    return bool(pairs) and all(
+        type(goal) in _KINDS.values()
+        and np.array_equal(goal.frame, np.eye(4))
+        and all(part is None or len(part) == 1 for part in (target or LayerTarget()).parts_of)
+        for goal, target in pairs
+    )
+
+
+def moved_along(layer: Layer, pose: Pose, relative: bool) -> Layer:
+    """Return a layer whose targets are changes of the clip, or places in the world, and the same ones at a pose.
+
+    Args:
+        layer: The layer. ``is_movable`` says whether it has such targets.
+        pose: The pose of the clip at the frame at which the targets do not change.
+        relative: Whether the new targets are changes of the clip.
+
+    Raises:
+        InputError: If the layer has other targets or keys.
+    """
+    if not is_movable(layer):
+        raise InputError("relative", value=layer, expected="a layer with one place or rotation for each joint")
+    if layer.relative == relative:
+        return layer
+    targets: dict[Name, LayerTarget] = {}
+    for goal, target in layer.all_goals():
+        joint = cast("Name", goal.joint)
+        own = pose.transform(joint)
+        parts = goal.constrained_parts if target is None else target.parts
+        wanted = own if goal.target is None else goal.target
+        if target is not None:
+            wanted = target.at(np.zeros(1, np.int64), 0, 0)[0]
+        place, turn = wanted[:3, 3], wanted[:3, :3]
+        if relative:
+            place, turn = place - own[:3, 3], turn @ own[:3, :3].T
+        else:
+            place, turn = own[:3, 3] + place, turn @ own[:3, :3]
+        targets[joint] = LayerTarget(
+            place[None] if parts & POSITION else None, turn[None] if parts & ROTATION else None
+        )
+    return layer.replace(targets=targets, goals=None, relative=relative)
 
 
 def _any(value: Any) -> Any:

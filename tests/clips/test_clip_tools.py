@@ -1,6 +1,7 @@
 """Clip tools: cut, join, loop, resample, smooth, move; what each one promises."""
 
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.spatial.transform import Rotation, RotationSpline
 import synovia as sy
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Mimic, Skeleton
+from synovia.model.geometry import rotation_between
 from synovia.model.limits import Interval, SwingTwist
 from synovia.model.pose import inside_limits
 
@@ -702,3 +704,55 @@ def test_a_loop_has_whole_strides_wherever_it_begins(first):
     short = walk[:24].looped()  # less than a stride
     assert len(short) == 24
     assert any("not the phase" in note for note in short.notes)
+
+
+def test_a_loop_that_fits_badly_names_a_part_that_fits():
+    walk = sy.load_motion(Path(__file__).parents[2] / "examples" / "walk.bvh")
+    for clip in (walk[7:64], walk[5:90]):
+        found = [re.search(r"\[(\d+):(\d+)\]", note) for note in clip.looped().notes if "not the phase" in note]
+        (first, end) = (int(text) for text in found[0].groups())
+        loop = clip[first:end].looped()
+        assert not [note for note in loop.notes if "not the phase" in note]
+
+
+def test_a_fast_cycle_with_few_frames_is_a_loop_without_a_note():
+    """From frame to frame, such joints move and turn by much: the phase of the end is known no better."""
+    walk = sy.load_motion(Path(__file__).parents[2] / "examples" / "walk.bvh")
+    stride = walk[10:].looped()[::4]
+    assert len(stride) < 20
+    assert not [note for note in stride.looped().notes if "not the phase" in note]
+
+
+@given(st.floats(-0.9, 0.9), st.integers(4, 30), seeds)
+def test_a_blend_of_poses_half_a_turn_apart_does_not_jump(lean, frames, seed):
+    """In the overlap, the rotation between both clips goes through half a turn: the shorter way changes its side."""
+    rod = Skeleton.chain([(0, 0, 0), (0, 1, 0)])
+    rng = np.random.default_rng(seed)
+    base, (axis,) = Rotation.from_quat(rng.normal(size=4)), rng.normal(size=(1, 3))
+    axis /= np.linalg.norm(axis)
+    turn = np.pi + np.linspace(-0.4, 0.4, frames) + lean
+    still = sy.Motion(rod, np.tile(base.as_quat(), (frames, 1)), 30.0)
+    other = sy.Motion(rod, (base * Rotation.from_rotvec(turn[:, None] * axis)).as_quat(), 30.0)
+    joined = sy.concatenate([still, other], blend=frames).q
+    steps = np.linalg.norm(rotation_between(joined[:-1], joined[1:]), axis=-1)
+    assert steps.max() < 2.2 * (np.pi + 1.4) / frames  # a smoothstep is 1.5 times as fast as its mean
+    half = still.with_added(other.additive(still[0]), 0.5).q
+    assert np.linalg.norm(rotation_between(half[:-1], half[1:]), axis=-1).max() < 0.5 * 0.8 / (frames - 1) + 1e-6
+
+
+def test_a_blend_of_endless_hinges_half_a_turn_apart_does_not_jump():
+    wheel = Skeleton([Joint("wheel", kind=Kind.HINGE, axis=(1, 0, 0))])
+    frames, turn = 20, np.pi + np.linspace(-0.4, 0.4, 20)
+    clips = [sy.Motion(wheel, values[:, None], 30.0) for values in (np.zeros(frames), turn)]
+    steps = np.diff(sy.concatenate(clips, blend=frames).q[:, 0])
+    assert np.abs((steps + np.pi) % (2 * np.pi) - np.pi).max() < 2.2 * (np.pi + 0.4) / frames
+
+
+def test_clips_longer_than_memory_and_headings_upwards_are_refused():
+    clip = wavy(LEG)
+    for call in (lambda: clip.resample(1e12), lambda: clip.retimed(1e-12), lambda: clip.retimed([(0, 0), (1e12, 1)])):
+        with pytest.raises(InputError, match="expected a clip of fewer than 10,000,000 frames"):
+            call()
+    body = sy.bundled("humanoid").with_root("free")
+    with pytest.raises(InputError, match="heading: expected a direction over the ground"):
+        sy.Motion(body, [body.rest_q] * 3, 30.0).moved(heading=(0.0, 2.0, 0.0))

@@ -1,6 +1,7 @@
 """Edits: frames of no layer keep every bit, goals hold in the frames of a layer, fades are smooth, feet stand."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -439,3 +440,81 @@ def test_progress_goes_up_to_all_frames_of_all_layers(clip):
     assert done[-1] == 25
     assert len(set(done)) > 15
     assert np.array_equal(edited.motion.q, sy.edit(clip, layers).motion.q)
+
+
+WALK = Path(__file__).resolve().parents[2] / "examples" / "walk.bvh"
+
+
+@pytest.mark.parametrize(("height", "frames"), [(0.5, (30, 60)), (0.6, (40, 50)), (0.7, (30, 60))])
+def test_a_hand_raised_over_the_shoulder_moves_the_arm_alone(height, frames):
+    """On the way, the hand passes near the shoulder, where an arm has to fold."""
+    walk = sy.load_motion(WALK)
+    edited = sy.edit(walk, sy.Layer({LEFT: (0.0, height, 0.0)}, frames=frames, blend=8, relative=True))
+    assert edited.reached.all()
+    assert not [finding for finding in edited.findings if finding.cause == "body"]
+    for joint in ("hips", "head", RIGHT, "left_foot"):
+        assert np.array_equal(places(edited.motion, joint), places(walk, joint))
+    assert sy.judge(edited.motion).verdict == "good"
+
+
+def test_a_limb_that_does_not_reach_alone_is_helped_by_the_body_and_a_finding_says_how_far(clip):
+    edited = sy.edit(clip, raised(0.75, frames=(30, 40)))
+    (finding,) = (one for one in edited.findings if one.cause == "body")
+    away = np.linalg.norm(places(edited.motion, "head") - places(clip, "head"), axis=1)
+    assert away.max() > 0.01
+    assert set(np.flatnonzero(away > 0.01)) <= set(finding.frames)
+    assert finding.text in edited.report()
+
+
+def test_a_goal_of_the_trunk_tells_nothing_of_the_body(clip):
+    lower = sy.Layer({"hips": (0.0, -0.05, 0.0)}, frames=(30, 40), blend=8, relative=True)
+    assert not [one for one in sy.edit(clip, lower).findings if one.cause == "body"]
+
+
+def test_a_fade_whose_goal_is_out_of_reach_stays_between_the_clip_and_the_layer(clip):
+    """With planted feet and ankles at their limits, the hips cannot be lowered so far in every frame."""
+    lower = sy.Layer({"hips": (0.0, -0.06, 0.0)}, frames=(30, 50), blend=10, relative=True)
+    edited = sy.edit(clip, lower)
+    assert not edited.reached.all()
+    way = places(edited.motion, "hips") - places(clip, "hips")
+    assert np.linalg.norm(way, axis=1).max() < 0.065
+    fading = way[20:31, 1]
+    assert (np.diff(fading) < 0.005).all()  # down, without a detour
+    assert turned(clip, edited.motion, "hips").max() < 20.0  # and not upside down, which would reach
+    told = [finding for finding in edited.findings if finding.cause == "jerk"]
+    assert told
+    assert set(told[0].frames) <= {*range(20, 31), *range(50, 61)}
+
+
+def test_a_smooth_fade_is_not_told_to_jerk(clip):
+    looks = sy.Layer(goals=[sy.AimGoal("head", (1.0, 1.5, 2.0))], frames=(30, 50), blend=10)
+    for layer in (raised(), looks):
+        assert not [one for one in sy.edit(clip, layer).findings if one.cause == "jerk"]
+
+
+def test_goals_take_the_upward_axis_that_the_clip_shows(clip):
+    """BVH files do not say which axis points up."""
+    body = sy.Skeleton(clip.skeleton.joints, name="bvh")
+    plain = sy.Motion(body, clip.q, FPS)
+    floor = sy.Layer(goals=[sy.PlaneGoal("left_foot", (0.0, 0.16, 0.0))], frames=(30, 40), blend=6)
+    edited = sy.edit(plain, floor)
+    assert edited.up == "y"
+    assert edited.reached.all()
+    assert places(edited.motion, "left_foot")[30:41, 1].min() > 0.16 - 2e-4
+
+
+@pytest.mark.parametrize("joint", [LEFT, "right_foot"])
+def test_a_hand_or_foot_that_is_turned_stays_in_its_place(clip, joint):
+    turn = sy.Rotation.from_euler("y", 12, degrees=True)
+    edited = sy.edit(clip, sy.Layer({joint: turn}, frames=(30, 40), blend=8, relative=True))
+    assert edited.reached.all()
+    assert np.abs(places(edited.motion, joint) - places(clip, joint)).max() < 5e-4
+    assert turned(clip, edited.motion, joint)[30:41] == pytest.approx(12.0, abs=0.1)
+    assert "turned by at most 12 deg" in edited.report()
+
+
+def test_hips_that_are_moved_do_not_turn(clip):
+    lower = sy.Layer({"hips": (0.01, 0.005, 0.0)}, frames=(30, 50), blend=10, relative=True)
+    edited = sy.edit(clip, lower)
+    assert edited.reached.all()
+    assert turned(clip, edited.motion, "hips").max() < 0.1

@@ -10,6 +10,7 @@ import synovia as sy
 from cli_runs import run
 from panels import make_page, settled
 from synovia.draw.theme import THEMES
+from synovia.errors import InputError
 from synovia.model.change import change_between, no_change
 from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session
@@ -222,6 +223,33 @@ def test_a_layer_of_the_target_holds_it_and_keeps_the_rest(session):
     np.testing.assert_array_equal(q[:16], clip.q[:16])
     np.testing.assert_array_equal(q[25:], clip.q[25:])
     assert session.layers.edited.changes[0].joint == "left_hand"
+
+
+def test_a_target_goes_along_with_the_clip_on_demand(session, monkeypatch):
+    """The body glides ahead, and the hand keeps its distance from where the clip has it."""
+    _, at, step = make_page(session, monkeypatch)
+    clip, row = session.animation.clips[0], session.animation.clips[0].skeleton.index("left_hand")
+    hand, way = _moved_hand(session, 20, (0.0, 0.0, 0.0)), np.array((-0.25, 0.1, 0.1))
+    session.goals.move(hand.key, clip.pose(20).positions[row] + way)
+    session.layers.add_target(hand.key)
+    in_world = session.layers.all[0]
+    step()
+    at["Goes along"].type(True)
+    session.layers.change(0, frames=(15, 30), blend=3)
+    made = np.array([sy.Pose(clip.skeleton, values).positions[row] for values in _shown(session)])
+    np.testing.assert_allclose((made - clip.positions()[:, row])[15:31], np.tile(way, (16, 1)), atol=1e-3)
+    for other in ("head", "left_foot"):
+        moved = [sy.Pose(clip.skeleton, values).position(other) for values in _shown(session)]
+        np.testing.assert_allclose(moved, clip.positions()[:, clip.skeleton.index(other)], atol=1e-6)
+    session.layers.move_along(0, False)
+    session.layers.change(0, frames=(20, 20))
+    (target,) = session.layers.all[0].targets.values()
+    np.testing.assert_allclose(target.position[0], in_world.goals[0].target[:3, 3], atol=1e-9)
+    session.layers.open([sy.Layer(goals=[sy.AimGoal("head", (1.0, 1.5, 9.0))], frames=(15, 20))])
+    step()
+    assert not at["Goes along"].visible
+    with pytest.raises(InputError, match="one place or rotation for each joint"):
+        session.layers.move_along(0, True)
 
 
 def test_a_layer_of_a_key_is_the_key_until_it_is_stretched(session):

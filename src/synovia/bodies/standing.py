@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from synovia.arguments import check_kind
 from synovia.bodies.support import soles, standing_feet, up_of
 from synovia.errors import InputError
@@ -28,6 +30,8 @@ def standing_goals(
     everything else, the head looks at a point, and all joints and the root stay near ``pose``; those of the trunk more
     than those of the limbs. Priorities from 1 are for your own goals. Solve them by ``"full-body"``, with
     ``root="free"``.
+
+    Goals of your own may make the trunk lean. If it leans by 25 degrees or more, ``Solution.explain`` says by how much.
 
     The goals are named after the joints of the feet, ``"balance"``, ``"gaze"`` and ``"posture"``, so ``targets=`` can
     move them.
@@ -99,3 +103,39 @@ def posture_of(skeleton: Skeleton) -> dict[str | int, float]:
         if joint.kind not in (Kind.FIXED, Kind.FREE):
             out[row] = _TRUNK if row in trunk else 1.0
     return out
+
+
+def lean_of(pose: Pose, reference: Pose) -> float | None:
+    """Return the angle between the trunk of a body in two poses, radians; None if it has no feet and no trunk.
+
+    The trunk is the line from the hips to the neck. On a body without a neck, it is the line from what carries its top
+    to this top.
+
+    Args:
+        pose: A pose.
+        reference: The posture with which it is compared; its skeleton may have no root that moves.
+    """
+    lines = [_trunk(pose), _trunk(reference)]
+    if lines[0] is None or lines[1] is None:
+        return None
+    one, other = lines[0], lines[1]
+    return float(np.arctan2(np.linalg.norm(np.cross(one, other)), one @ other))
+
+
+def _trunk(pose: Pose) -> Array | None:
+    """Return the line along the trunk, (3,); None if it is not known."""
+    skeleton = pose.skeleton
+    found, places = skeleton.role_rows, skeleton.rest_pose().positions
+    hips, neck = found.get("hips"), found.get("neck")
+    if hips is None:
+        return None
+    if neck is not None:
+        return pose.position(neck) - pose.position(hips)
+    try:
+        up = up_of(skeleton, standing_feet(skeleton))
+    except InputError:
+        return None
+    line = ancestors(skeleton.parents, int(np.argmax(places @ up)))
+    if hips not in line[2:]:
+        return None
+    return pose.position(line[0]) - pose.position(line[line.index(hips) - 1])

@@ -9,14 +9,17 @@ from typing import Any, Final, cast
 from click import style
 
 from synovia.clips import find_ends
+from synovia.errors import SynoviaError
 from synovia.ik.compiled import checked_tolerance, reach_of_tips
 from synovia.io.load import Clips
 from synovia.jobs.words import number
 from synovia.model import Joint, Kind, Skeleton
+from synovia.model.anatomy.feet import feet_of, up_axis
 from synovia.model.limits import Interval, SwingTwist
 from synovia.text import counted, listed, printable, unit_name
 
 SCHEMA: Final = "synovia.inspect/1"
+_LOOKED_AT = 50  # frames of a clip that show which axis is up
 
 
 def _degrees_of_freedom(skeleton: Skeleton) -> int:
@@ -144,7 +147,7 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
     freedom = f"degrees of freedom {_degrees_of_freedom(skeleton)}" + (f" ({locked} locked)" if locked else "")
     facts = [
         f"joints {len(skeleton)}, {freedom}, tips {len(skeleton.tips)}",
-        f"unit {known}, up {skeleton.up or 'unknown'}, forward {skeleton.forward or 'unknown'}",
+        f"unit {known}, up {_up_text(skeleton, clips)}, forward {skeleton.forward or 'unknown'}",
         f"longest chain {number(skeleton.size)} {unit}, tolerance of a goal {number(tolerance)} {unit}",
     ]
     facts.append(f"roles {len(skeleton.roles)}" + ("" if skeleton.roles else ": no part of a body is recognised"))
@@ -166,6 +169,18 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
         own = [note for note in motion.notes if note not in skeleton.notes]
         lines += [style(f"  {printable(note)}", fg="yellow") for note in own]
     return lines
+
+
+def _up_text(skeleton: Skeleton, clips: Clips) -> str:
+    """Return the upward axis: that of the file, or the one that its first clip shows."""
+    if skeleton.up is not None or not clips.motions:
+        return skeleton.up or "unknown"
+    clip = clips.motions[0]
+    few = clip[:: max(len(clip) // _LOOKED_AT, 1)]
+    try:
+        return "xyz"[up_axis(skeleton, few.positions(), feet_of(skeleton))] + " (by the feet in the clip)"
+    except SynoviaError:
+        return "unknown"
 
 
 def _shape_counts(skeleton: Skeleton) -> dict[str, int]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from synovia.bodies.standing import lean_of
 from synovia.diagnosis.units import unit_hint
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
@@ -16,7 +17,7 @@ from synovia.ik.compiled import CompiledProblem
 from synovia.ik.solution import Reason, Relief, Solution, length_text
 from synovia.ik.status import Status
 from synovia.kernels.layout import COLUMN, GOAL_ROW, PARENT, TRANSLATION_COLUMN
-from synovia.model import Kind
+from synovia.model import Kind, Pose
 from synovia.model.geometry import Array
 from synovia.model.limits import Interval
 from synovia.model.tree import ancestors
@@ -24,6 +25,7 @@ from synovia.problem.structure import freedoms
 from synovia.text import counted
 
 _MOST_JOINTS = 6  # names in one sentence
+_LEANS = math.radians(25.0)  # a trunk that leans less looks usual
 _POSITION_ROWS = 3  # residual rows of a position
 _STALLED = "Stalled: no small step lowers the error."
 _SPENT = "Out of steps: the error was still decreasing. To continue, solve again from this pose."
@@ -68,6 +70,7 @@ def explain(solution: Solution) -> list[str]:
     lines += causes
     lines += _reason_sentences(solution, reasons)
     lines += solution.notes
+    lines += _leaning(solution)
     if clamped := solution.start_clamped:
         lines.append(f"The start was outside the limits of {_listed(clamped)}; it was moved to the limits first.")
     if not solution.reached and solution.attempts > 1:
@@ -80,6 +83,19 @@ def explain(solution: Solution) -> list[str]:
     elif taken and ik.solver.follow_finish:
         lines.append(f"Newton's method took the last {taken} steps, so that the pose follows the one before.")
     return lines
+
+
+def _leaning(solution: Solution) -> list[str]:
+    """Return a sentence about a standing body whose goals make its trunk lean far from its posture."""
+    for goal in solution.goals:
+        if not getattr(goal, "root", 0.0) > 0.0:
+            continue
+        given = getattr(goal, "pose", None)
+        reference = given if isinstance(given, Pose) else solution.ik.skeleton.rest_pose()
+        lean = lean_of(solution.pose, reference)
+        if lean is not None and lean >= _LEANS:
+            return [f"The trunk leans by {math.degrees(lean):.0f} deg from its posture, as the other goals need it."]
+    return []
 
 
 def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str], locked: Sequence[str]) -> list[str]:

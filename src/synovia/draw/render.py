@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from synovia.draw.scene import Scene, build_scene, up_of, upward
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
 from synovia.io.base import as_path
+from synovia.model import Skeleton
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
 from synovia.tracking import Tracked
@@ -61,7 +62,8 @@ def render(
         clip: A motion, or the result of ``IK.track``. For the latter, targets are rings (green if reached, red and
             joined to their joint if missed), and a strip at the bottom shows the errors of all frames.
         path: ``.gif``, ``.mp4`` or ``.png``.
-        beside: Another clip, shown at the left: for example, the original of a solved clip.
+        beside: Another clip, shown at the left: for example, the original of a solved clip. Two clips of one body are
+            drawn at one scale, on one floor.
         titles: Lines of text at the top, one for each clip, the left one first; with ``beside``, the names of the
             clips and their skeletons by default.
         size: Width and height of the film, pixels; made even for MP4.
@@ -117,7 +119,12 @@ def render(
     named = [main.skeleton.value_index(joint) for joint in angles]
     times = [k / main.fps for k in shown]
     paper = Paper(box, colours, samples=2)
-    panels = [(name, _shots(each, times, paper, view, look, name)) for each, name in zip(clips, names, strict=False)]
+    contents = [_Content.of(each, times, paper.theme, look) for each in clips]
+    shared = _are_one_body(motions)
+    panels = [
+        (name, own.shots(paper, view, name, contents if shared else [own]))
+        for own, name in zip(contents, names, strict=False)
+    ]
 
     def paint(k: int) -> Image.Image:
         """Return one frame of the film."""
@@ -166,38 +173,68 @@ def _drawn(
             yield image
 
 
-def _shots(
-    clip: Clip,
-    times: Sequence[float],
-    paper: Paper,
-    view: str | tuple[float, float],
-    look: str,
-    title: str | None,
-) -> list[tuple[Scene, Camera]]:
-    """Return the scene and the camera of a clip at some times, seconds."""
-    motion = _motion(clip)
-    frames = [min(round(time * motion.fps), len(motion) - 1) for time in times]
-    skins = skins_of([motion.skeleton], look)
-    scenes: list[Scene] = []
-    for k in frames:
-        marks = marks_of(clip[k]) if isinstance(clip, Tracked) else []
-        unnamed = [replace(mark, label="") for mark in marks]  # labels would jump from frame to frame
-        scenes.append(build_scene([motion.pose(k)], unnamed, paper.theme, look=look, skins=skins))
-    ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
-    extent = max(scene.extent for scene in scenes)
-    scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
-    skeleton = motion.skeleton
-    path = _path(motion)[frames]
-    if float(np.ptp(path, axis=0).max()) < _STAYS * extent:
-        path = np.zeros_like(path)
-    content = [scene.content for scene in scenes]
-    points = np.concatenate([places - shift for (places, _), shift in zip(content, path, strict=True)])
-    radii = np.concatenate([sizes for _, sizes in content])
-    camera = fit(
-        axes_of(view, up_of(skeleton), skeleton.forward), points, radii, content_window(paper.size, scenes[0], title)
+def _are_one_body(motions: Sequence[Motion]) -> bool:
+    """Return whether clips have bodies of the same joints and lengths, which are compared at one scale."""
+    first = motions[0].skeleton
+    return all(
+        body.joint_names == first.joint_names and np.allclose(body.lengths, first.lengths, rtol=1e-3)
+        for body in (motion.skeleton for motion in motions[1:])
     )
-    cameras = [replace(camera, position=camera.position + shift) for shift in path]
-    return list(zip(scenes, cameras, strict=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Content:
+    """What a film shows of a clip.
+
+    Args:
+        skeleton: The body.
+        scenes: A scene for each frame of the film.
+        path: How far the camera goes along with the body, (T, 3).
+        points: Centres of all balls beside this path, (n, 3).
+        radii: Their radii, (n,).
+    """
+
+    skeleton: Skeleton
+    scenes: list[Scene]
+    path: Array
+    points: Array
+    radii: Array
+
+    @classmethod
+    def of(cls, clip: Clip, times: Sequence[float], theme: Theme, look: str) -> _Content:
+        """Return what a film shows of a clip at some times, seconds."""
+        motion = _motion(clip)
+        frames = [min(round(time * motion.fps), len(motion) - 1) for time in times]
+        skins = skins_of([motion.skeleton], look)
+        scenes: list[Scene] = []
+        for k in frames:
+            marks = marks_of(clip[k]) if isinstance(clip, Tracked) else []
+            unnamed = [replace(mark, label="") for mark in marks]  # labels would jump from frame to frame
+            scenes.append(build_scene([motion.pose(k)], unnamed, theme, look=look, skins=skins))
+        ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
+        extent = max(scene.extent for scene in scenes)
+        scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
+        path = _path(motion)[frames]
+        if float(np.ptp(path, axis=0).max()) < _STAYS * extent:
+            path = np.repeat(path.mean(axis=0, keepdims=True), len(path), axis=0)
+        content = [scene.content for scene in scenes]
+        points = np.concatenate([places - shift for (places, _), shift in zip(content, path, strict=True)])
+        return cls(motion.skeleton, scenes, path, points, np.concatenate([sizes for _, sizes in content]))
+
+    def shots(
+        self, paper: Paper, view: str | tuple[float, float], title: str | None, beside: Sequence[_Content]
+    ) -> list[tuple[Scene, Camera]]:
+        """Return the scene and the camera of each frame; the clips beside it have the same scale and floor."""
+        first = [one.scenes[0] for one in beside]
+        extent, ground = max(scene.extent for scene in first), min(scene.ground for scene in first)
+        scenes = [replace(scene, ground=ground, extent=extent) for scene in self.scenes]
+        axes = axes_of(view, up_of(self.skeleton), self.skeleton.forward)
+        points, radii = (
+            np.concatenate(parts) for parts in zip(*((one.points, one.radii) for one in beside), strict=True)
+        )
+        camera = fit(axes, points, radii, content_window(paper.size, scenes[0], title))
+        cameras = [replace(camera, position=camera.position + shift) for shift in self.path]
+        return list(zip(scenes, cameras, strict=True))
 
 
 def _path(motion: Motion) -> Array:

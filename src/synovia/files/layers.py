@@ -298,10 +298,13 @@ def _at_frames(text: str, what: str) -> tuple[str, tuple[int, int] | None]:
     """Return a text without the frames at its end, and the frames; a name may contain an ``@`` of its own.
 
     Raises:
-        InputError: If the last frame comes before the first one.
+        InputError: If the last frame comes before the first one, or the frames have another form.
     """
     before, _, after = text.rpartition("@")
     found = re.fullmatch(r"(\d{1,9})(?::(\d{1,9}))?", after) if before else None
+    if found is None and before and re.fullmatch(r"[-+\d:.,;\s]*", after):
+        expected = f"the first and the last frame, counted from 0, such as {before}@30:60"
+        raise InputError(f"frames of {what}", value=after, expected=expected)
     if found is None:
         return text, None
     first, last = int(found[1]), int(found[2] or found[1])

@@ -82,11 +82,15 @@ class ClipReader:
         return (ends.of(motion) if self.trim else motion), ends
 
     def read_pair(self, path: str | Path, beside: str | Path, host: Host) -> tuple[Motion, Motion]:
-        """Return the clip of a file and the one shown beside it, both from the same frame on; see ``read``."""
+        """Return the clip of a file and the one shown beside it, both from the same frame on; see ``read``.
+
+        Of several clips beside it, it is the one of the same name, if there is one.
+        """
         from synovia.clips import find_shared_ends
 
+        own = self._read(path, host, INSTEAD)
         other = ClipReader(model=self.model if needs_model(beside) else None)
-        pair = self._read(path, host, INSTEAD), other._read(beside, host, INSTEAD)
+        pair = own, other._read(beside, host, INSTEAD, like=own.name)
         first, second = find_shared_ends(*pair, trim=self.trim)
         for motion, own in zip(pair, (first, second), strict=True):
             cut = own.end - own.first < len(motion)
@@ -96,16 +100,19 @@ class ClipReader:
                 host.say(f"frames {own.first} to {own.end - 1} are taken, as of the clip beside it", motion.name)
         return first.of(pair[0]), second.of(pair[1])
 
-    def _read(self, path: str | Path, host: Host, instead: str) -> Motion:
-        """Return the clip of a file, with its calibration frames."""
-        from synovia.io.load import format_of, is_bundled, load_motion
+    def _read(self, path: str | Path, host: Host, instead: str, like: str | None = None) -> Motion:
+        """Return the clip of a file, with its calibration frames; the one of a given name, if there is one."""
+        from synovia.io.load import format_of, is_bundled, load_motion, load_motions
 
         name = str(path)
         if is_bundled(name):
             raise UnsupportedError("a bundled model has no motion", where=name, hint=instead)
         self.open_model(host)
         try:
-            motion = load_motion(path, self.number, skeleton=self._own_body)
+            number = self.number
+            if number is None and like is not None and not needs_model(path):
+                number = next((motion.name for motion in load_motions(path) if motion.name == like), None)
+            motion = load_motion(path, number, skeleton=self._own_body)
         except UnsupportedError as error:
             if format_of(Path(path)).holds_motions:
                 raise

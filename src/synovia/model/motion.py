@@ -33,6 +33,8 @@ _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)  # glTF files of one body dif
 _ALIKE: Final = 0.01  # difference of two rest rotations, or axes, that counts as rounding
 _EPS: Final = 1e-9  # seconds, and of a time: rounding
 _ROUNDED: Final = 0.05  # frames that a clip may be too short for its last one: files round 120 fps to 120.005
+_LONGEST: Final = 10_000_000  # frames: a clip of a body with more does not fit in the memory of most machines
+_UPWARD: Final = 1e-6  # sine of the angle from the vertical below which a direction has no heading
 _OBLIQUE: Final = "Animated scale was mirrored approximately: axes of the left and the right side differ."
 _SIZES: Final = 1.5  # ratio of the sizes of two skeletons that still are of one body in one unit
 
@@ -266,9 +268,20 @@ class Motion:
         rate = self._above_zero(fps, "fps")
         if abs(self.duration * rate - max(len(self) - 1, 0)) < _ROUNDED:
             return self._with(self._q, self.stretch, fps=rate)
-        count = math.floor(self.duration * rate + _ROUNDED) + 1
+        count = self._as_count(self.duration * rate, "fps", fps)
         times = np.minimum(np.arange(count) / rate, self.duration)
         return self._retimed(times, rate)
+
+    def _as_count(self, steps: float, what: str, value: Any) -> int:
+        """Return the number of frames of a clip with some steps.
+
+        Raises:
+            InputError: If there are more than a clip can have.
+        """
+        if not steps < _LONGEST:
+            expected = f"a clip of fewer than {_LONGEST:,} frames"
+            raise InputError(what, where=self.name, value=value, expected=expected)
+        return math.floor(steps + _ROUNDED) + 1
 
     def retimed(self, curve: float | ArrayLike, *, lock_feet: bool = False) -> Motion:
         """Return the clip at another speed, constant or changing, at the same frame rate.
@@ -300,7 +313,7 @@ class Motion:
             if len(keys) < 2 or keys[0, 0] != 0.0 or bool((keys[1:, 0] <= keys[:-1, 0]).any()):
                 expected = "a speed, or two or more keys (new time, old time) whose new times increase from 0"
                 raise InputError("curve", where=self.name, value=keys.tolist(), expected=expected)
-        count = math.floor(keys[-1, 0] * self.fps + _ROUNDED) + 1
+        count = self._as_count(keys[-1, 0] * self.fps, "curve", curve)
         times = np.arange(count, dtype=np.float64) / self.fps
         times[-1] = min(float(times[-1]), float(keys[-1, 0]))
         self._check_times(keys[:, 1], "old times of curve")
@@ -497,7 +510,10 @@ class Motion:
             if is_number(heading):
                 faced = float(as_numbers(heading, (), "heading"))
             else:
-                faced = ground.facing(as_direction(heading, "heading"))
+                ahead = as_direction(heading, "heading")
+                if np.linalg.norm(np.cross(ahead, ground.up)) < _UPWARD:
+                    raise InputError("heading", where=self.name, value=heading, expected="a direction over the ground")
+                faced = ground.facing(ahead)
         at = place
         if origin is not None:
             point = as_numbers(origin, (3,), "origin")
@@ -554,7 +570,7 @@ class Motion:
         check_alike("base", base.skeleton, len(rows), self)
         if isinstance(base, Motion) and len(rows) > 1 and not same_rate(base.fps, self.fps):
             raise InputError("fps of base", where=self.name, value=base.fps, expected=f"{self.fps:g}, as the clip")
-        return Additive(self.skeleton, Chart.of(self.skeleton).between(rows, self._q), self.fps, self.name)
+        return Additive(self.skeleton, Chart.of(self.skeleton).course(rows, self._q), self.fps, self.name)
 
     def with_added(self, additive: Additive, weight: float | ArrayLike = 1.0, *, lock_feet: bool = False) -> Motion:
         """Return the clip with the difference of another clip from its base added to it.

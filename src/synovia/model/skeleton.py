@@ -361,7 +361,7 @@ class Skeleton(Pictured):
             InputError: If the upward direction is unknown.
         """
         if self.up is None:
-            expected = f"a skeleton with up, or {instead}"
+            expected = f"a skeleton that says which axis is up, or {instead}"
             raise InputError("up", where=self.name, expected=expected)
         return axis_vector(self.up)
 

@@ -59,8 +59,8 @@ class Around:
             table: Targets, (n, goals, 17).
             watch: When to stop.
             before: Pose of the clip and answer, (nq,) each, of the frame before the first one.
-            must: Frames that must reach their goals, (n,): after the first one that misses, return None; other misses
-                are not improved. None: each miss is improved as far as possible.
+            must: Frames that must reach their goals, (n,): a miss of one of them is improved as far as possible, and if
+                it remains, return None; other misses are not improved. None: each miss is improved.
             frame_done: Called after each frame.
         """
         ik, rows = self.ik, self.ik.new_rows(len(table))
@@ -87,10 +87,9 @@ class Around:
                 self._references.put(tables[k])
                 row = rows[k : k + 1]
                 code = ik.call(ik.ints, floats, table[k : k + 1], first, row, self._scratch, COLD, 0)
-                if code & MISSED:
-                    if must is None:
-                        ik.classify(first, row, self._scratch, False, floats)
-                    elif must[k]:
+                if code & MISSED and (must is None or must[k]):
+                    ik.classify(first, row, self._scratch, False, floats)
+                    if must is not None and row[0, STATUS] != Status.REACHED:
                         return None
                 answer = row[0, ik.places]
                 if frame_done is not None:

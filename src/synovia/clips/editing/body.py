@@ -55,7 +55,7 @@ class Body:
 
     def __init__(self, motion: Motion, feet: Sequence[str | int] | None, up: str | None) -> None:
         """Find limits that the clip leaves."""
-        self.given, self.fps = motion.skeleton, motion.fps
+        self.given, self.fps, self.name = motion.skeleton, motion.fps, motion.name
         self.outside = _outside(motion)
         self.skeleton = _with_wider_limits(motion, self.outside)
         self.top = free_root(self.given.joints, self.given.parents)  # row of the free joint at the root, if any
@@ -78,6 +78,14 @@ class Body:
             return "xyz"[up_axis(skeleton, self._motion.positions(), feet_of(skeleton), self._up)]
         except (UnsupportedError, InputError):
             return self._up or skeleton.up
+
+    @cached_property
+    def upright(self) -> Skeleton:
+        """The skeleton with the upward axis of the clip, which files such as BVH do not have: goals may need it."""
+        body = self.skeleton
+        if body.up is not None or self.up is None:
+            return body
+        return Skeleton(body.joints, name=body.name, meters_per_unit=body.meters_per_unit, up=self.up)
 
     @cached_property
     def trunk(self) -> frozenset[int]:

@@ -15,6 +15,7 @@ from synovia.clips.editing.body import Body, size_of
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
 from synovia.clips.editing.meter import Meter
 from synovia.clips.editing.problems import Options, errors_of
+from synovia.clips.editing.smoothness import Moved
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.parallel import Progress
@@ -25,15 +26,20 @@ from synovia.model.anatomy.feet import frames_text
 from synovia.model.geometry import Array, matrix_to_quat, rotation_between
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
+from synovia.model.tree import ancestors
 from synovia.text import counted, first_few, unit_name
 
 Bools = NDArray[np.bool_]
-CAUSES: Final = ("missed", "limits", "feet", "stretch", "room", "unit")
+CAUSES: Final = ("missed", "body", "jerk", "limits", "feet", "stretch", "room", "unit")
 _MOVED: Final = 1e-3  # of the body's size: a foot that moves farther has left its place
 _ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
 _SHOWN: Final = 3  # joints of a layer whose changes are told one by one
+_FADES: Final = 4  # frames: a shorter fade is as sudden as it is short
+_SUDDEN: Final = 2.0  # times the acceleration of a smooth fade, and of the clip
+_TOLD: Final = 2  # parts of the body that are told to help a limb
 _NOTHING: Final = 1e-9  # radians, and of the body's size: less than a joint moves
+_TURNED: Final = float(np.radians(1.0))  # radians: a joint that is moved and turns less is told to be moved
 _TINY: Final = 1e-3  # of the body's size: a shorter offset is probably in another unit
 
 
@@ -43,9 +49,10 @@ class EditFinding:
 
     Args:
         layer: Label of the layer, empty for the whole clip.
-        cause: ``"missed"`` (a goal), ``"limits"``, ``"feet"`` (one that stands has moved), ``"stretch"`` (animated
-            scale), ``"room"`` (a fade is longer than the clip), or ``"unit"`` (an offset that seems to be in another
-            unit).
+        cause: ``"missed"`` (a goal), ``"body"`` (a limb alone does not reach, and the rest of the body moves too),
+            ``"jerk"`` (a joint accelerates suddenly in a fade), ``"limits"``, ``"feet"`` (one that stands has moved),
+            ``"stretch"`` (animated scale), ``"room"`` (a fade is longer than the clip), or ``"unit"`` (an offset that
+            seems to be in another unit).
         frames: The frames in which it shows.
         text: A sentence with the figures.
 
@@ -130,9 +137,9 @@ class Edited:
         lines = [
             f"{counted(acting, 'frame')} of {total} changed; {counted(total - acting, 'frame')} as before, bit for bit"
         ]
-        lines.append(
-            "all goals are met" if self.reached.all() else f"{counted(len(self.missed_frames), 'frame')} miss a goal"
-        )
+        missed = len(self.missed_frames)
+        verb = "misses" if missed == 1 else "miss"
+        lines.append(f"{counted(missed, 'frame')} {verb} a goal" if missed else "all goals are met")
         lines += self.moved()
         for finding in self.findings:
             place = f"{finding.layer}: " if finding.layer else ""
@@ -217,6 +224,7 @@ def edit(
         return Edited(motion, np.ones(count, bool), np.zeros(count, bool), ())
     body = Body(motion, feet, up)
     q, results, changes = motion.q.copy(), list[tuple[Layer, LayerResult]](), list[EditChange]()
+    told = list[list[EditFinding]]()  # of each layer, beside the layer below it
     for i, layer in acting:
         meter.begin_layer()
         try:
@@ -224,17 +232,19 @@ def edit(
             result = LayerOnClip(body, q, layer, earlier, options).apply()
         except SynoviaError as error:
             raise restated(error, type(error), ": ".join(filter(None, (_place(i, layer), error.where)))) from error
-        changes += _changes(body, q, layer, result)
+        before, after = (world_frames(body.skeleton, values[result.frames]) for values in (q, result.q))
+        changes += _changes(body, before, after, layer, result)
+        told.append([*_helping(body, before, after, layer, result), *_jerking(body, q, layer, result)])
         q = result.q
         results.append((layer, result))
     acts, reached = np.zeros(count, bool), np.ones(count, bool)
     findings: list[EditFinding] = []
-    for layer, result in results:
+    for (layer, result), found in zip(results, told, strict=True):
         acts[result.frames] = True
         later = (result.q[result.frames] != q[result.frames]).any()
         if result.asked and (later or result.missed.any()):
             findings += _misses(body, q, layer, result, tolerance, reached)
-        findings += _findings(body, motion, layer, result)
+        findings += [*found, *_findings(body, motion, layer, result)]
     findings += _about_the_clip(motion, body, acts)
     meter.end()
     edited = Motion(motion.skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
@@ -264,21 +274,19 @@ def _place(i: int, layer: Layer) -> str:
     return f"layers[{i}]" if layer.name is None else f"layers[{i}] ({layer.name})"
 
 
-def _changes(body: Body, below: Array, layer: Layer, result: LayerResult) -> list[EditChange]:
+def _changes(body: Body, before: Array, after: Array, layer: Layer, result: LayerResult) -> list[EditChange]:
     """Return how far a layer moves the joints of its goals and keys.
 
     Args:
         body: The body of the clip.
-        below: The clip below the layer, (T, nq).
+        before: World frames of all joints below the layer, in the frames in which it acts, (n, joints, 12).
+        after: Those of the result.
         layer: The layer.
         result: What it has changed.
     """
     skeleton = body.given
     rows = [one.end for one in result.asked if one.end >= 0 and not one.stays]
     rows += [row for key in layer.keys for row in skeleton.by_row(key.values, "pose")]
-    if not rows:
-        return []
-    before, after = (world_frames(body.skeleton, q[result.frames]) for q in (below, result.q))
     out: list[EditChange] = []
     for row in dict.fromkeys(rows):
         ways = np.linalg.norm(after[:, row, 9:] - before[:, row, 9:], axis=1)
@@ -290,12 +298,63 @@ def _changes(body: Body, below: Array, layer: Layer, result: LayerResult) -> lis
     return out
 
 
+def _helping(body: Body, before: Array, after: Array, layer: Layer, result: LayerResult) -> list[EditFinding]:
+    """Return a finding if a layer that is only about limbs moves the rest of the body; arguments as in ``_changes``."""
+    skeleton = body.given
+    tops = [body.limb(one.end)[-1:] if one.end >= 0 else () for one in result.asked if not one.stays]
+    if not tops or not all(tops):
+        return []
+    own = {row for top in tops for row in top} | {
+        row for key in layer.keys for row in skeleton.by_row(key.values, "pose")
+    }
+    others = [row for row in range(len(skeleton)) if own.isdisjoint(ancestors(skeleton.parents, row))]
+    ways = np.linalg.norm(after[:, others, 9:] - before[:, others, 9:], axis=2)
+    moved = ways.max(axis=1, initial=0.0) > _MOVED * skeleton.size
+    if not moved.any():
+        return []
+    far = dict(zip(others, ways.max(axis=0).tolist(), strict=True))
+    parts = set(skeleton.role_rows.values()) & far.keys() or far.keys()
+    names = [
+        f"{skeleton.joint_names[row]} by up to {length_text(far[row], skeleton.meters_per_unit)}"
+        for row in sorted(parts, key=lambda row: -far[row])[:_TOLD]
+    ]
+    text = f"the rest of the body moves too, as the limb alone does not reach: {' and '.join(names)}"
+    return [EditFinding(layer.label, "body", tuple(result.frames[moved].tolist()), text)]
+
+
+def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> list[EditFinding]:
+    """Return a finding if joints accelerate in a fade more than smooth fades do, and than they do in the clip.
+
+    Args:
+        body: The body of the clip.
+        below: Joint values of the clip below the layer, (T, nq).
+        layer: The layer.
+        result: What it has changed.
+    """
+    first, last = layer.bounds(len(below))
+    fades = [*range(first - layer.blend, first + 1), *range(last, last + layer.blend + 1)]
+    inner = np.array([frame for frame in fades if 0 < frame < len(below) - 1], np.int64)
+    if not result.asked or layer.blend < _FADES or not len(inner):
+        return []
+    moved = Moved(body.skeleton, below, result.q)
+    jerks = moved.jerks(below, result.q, layer.blend)[inner - 1]
+    if jerks.max(initial=0.0) <= _SUDDEN:
+        return []
+    name = body.given.joint_names[int(moved.rows[int(np.argmax(jerks.max(axis=0)))])]
+    text = (
+        f"{name} jerks in the fade: it accelerates {jerks.max():.3g} times as much as in a smooth one and in the clip;"
+        " a longer blend, or a clip that does not jump there, helps"
+    )
+    return [EditFinding(layer.label, "jerk", tuple(inner[(jerks > _SUDDEN).any(axis=1)].tolist()), text)]
+
+
 def _change_text(change: EditChange, skeleton: Skeleton) -> str:
     """Return how far a joint is moved, in the unit of the file, and in metres or beside the size of the body."""
     angle = f"turned by at most {np.degrees(change.angle):.2g} deg"
     if change.length <= _NOTHING * skeleton.size:
         return f"{change.joint} {angle}" if change.angle > _NOTHING else f"{change.joint} stays as it is"
-    return f"{change.joint} moved by at most {_in_file_units(change.length, skeleton)}"
+    also = f", {angle}" if change.angle >= _TURNED else ""
+    return f"{change.joint} moved by at most {_in_file_units(change.length, skeleton)}{also}"
 
 
 def _in_file_units(length: float, skeleton: Skeleton) -> str:

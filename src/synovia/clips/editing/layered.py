@@ -24,7 +24,7 @@ from synovia.clips.editing.keys import KeyCurves, changed_rows, with_changes
 from synovia.clips.editing.problems import Asked, Options, Problems, Stage
 from synovia.clips.editing.smoothness import Moved, without_fast_parts
 from synovia.errors import InputError
-from synovia.goals import Goal, PoseGoal
+from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.layers import Layer, LayerTarget
 from synovia.model import Skeleton
@@ -32,9 +32,11 @@ from synovia.model.change import blend, change_between, changed, no_change, smoo
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
+from synovia.text import counted
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+_TIPS: Final = float(np.radians(20.0))  # radians by which hips may turn so that they come to a place
 _LEAD: Final = 8  # steps from the clip to targets that the first frame has at once
 _JERK: Final = 1.8  # times the acceleration of a smooth fade, or of the clip, from which joints jerk
 _WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds over which changes that jerk are smoothed, one after the other
@@ -93,7 +95,9 @@ class LayerOnClip:
         self._skeleton, self._fps = body.skeleton, body.fps
         self._first, self._last = layer.bounds(len(q))
         if self._last >= len(q):
-            raise InputError("frames", value=(self._first, self._last), expected=f"frames of 0 to {len(q) - 1}")
+            hint = f"the clip is {body.name!r}, with {counted(len(q), 'frame')}"
+            expected = f"frames of 0 to {len(q) - 1}"
+            raise InputError("frames", value=(self._first, self._last), expected=expected, hint=hint)
         low, high = layer.span(len(q))
         self._frames: Ints = np.arange(low, high + 1)
         self._inner = np.flatnonzero((self._frames >= self._first) & (self._frames <= self._last))
@@ -109,14 +113,52 @@ class LayerOnClip:
             q[self._frames] = self._keyed
             none = np.zeros(len(self._frames), bool)
             return LayerResult(q, self._frames, (), none, none, (), self._cut)
-        every = [*asked, *self._kept(asked)]
-        for stage in self._stages(asked, every):
-            goals = [every[k] for k in stage.goals]
+        every, wishes = [*asked, *self._kept(asked)], self._wished(asked)
+        for stage in self._stages(asked, every, len(wishes)):
+            goals = [[*every, *wishes][k] for k in stage.goals]
             problems = Problems(self._body, self._below, self._frames, goals, stage, self._options)
-            if (solved := self._solved(problems, goals)) is not None:
+            solved = self._solved(problems, goals)
+            if solved is not None and (len(goals) > len(every) or not self._tips(solved[0], wishes)):
                 q[self._frames], missed, aimed = solved
                 return LayerResult(q, self._frames, tuple(asked), missed, aimed, stage.feet, self._cut)
         raise AssertionError  # the last stage always has an answer
+
+    def _wished(self, asked: Sequence[Asked]) -> list[Asked]:
+        """Return goals that keep the other part of a pose: hips that are moved stay upright, hands that turn in place.
+
+        The hips turn only if the legs do not reach otherwise, and a hand or foot leaves its place only if it has to.
+        """
+        roles = self._skeleton.role_rows
+        hips = ancestors(self._skeleton.parents, roles["hips"]) if "hips" in roles else ()
+        ends = {row for role, row in roles.items() if role.endswith(("_hand", "_foot"))}
+        parts: dict[int, list[int]] = {}
+        for one in asked:
+            parts.setdefault(one.end, []).append(-1 if one.goal.terms else one.goal.constrained_parts)
+        frames, out = world_frames(self._skeleton, self._keyed), list[Asked]()
+        priority = max(one.goal.priority for one in asked)
+        for end, found in sorted(parts.items()):
+            if end in hips and set(found) == {POSITION}:
+                goal, rows = RotationGoal(end, priority=priority).located(self._skeleton)
+            elif end in ends and set(found) == {ROTATION}:
+                goal, rows = PositionGoal(end, priority=priority).located(self._skeleton)
+            else:
+                continue
+            places = frames_to_transforms(frames[:, end])
+            out.append(Asked(goal, rows, places, places[:1].repeat(len(asked[0].lead), axis=0), True, True))
+        return out
+
+    def _tips(self, poses: Array, wishes: Sequence[Asked]) -> bool:
+        """Return whether poses (n, nq) turn the hips far, to bring them to a place that legs do not reach."""
+        upright = [one for one in wishes if one.goal.constrained_parts == ROTATION]
+        if not upright:
+            return False
+        frames = world_frames(self._skeleton, poses)
+        for one in upright:
+            turned = frames_to_transforms(frames[:, one.end])[:, :3, :3]
+            traces = np.einsum("nij,nij->n", turned, one.wanted[:, :3, :3])  # 1 + 2 cos of the angle
+            if (traces < 1.0 + 2.0 * np.cos(_TIPS)).any():
+                return True
+        return False
 
     def _moved_by_keys(self) -> tuple[Array, tuple[int, ...]]:
         """Return the clip with the keys of the layer, (n, nq), and the joints that these move outside their limits."""
@@ -149,7 +191,7 @@ class LayerOnClip:
             target: Its target in the layer, if any.
             frames: World frames of all joints in the frames of the layer, (n, joints, 12).
         """
-        goal, rows = goal.resolved(self._skeleton).located(self._skeleton)
+        goal, rows = goal.resolved(self._body.upright).located(self._skeleton)
         now, others = self._frames_of(goal, rows, frames)
         wanted = self._full_targets(goal, target, now, others)
         weights: Array = self._layer.weight * self._shares
@@ -236,21 +278,29 @@ class LayerOnClip:
                     out.append(Asked(goal, one.rows, own, own[:1].repeat(len(asked[0].lead), axis=0), True, True))
         return out
 
-    def _stages(self, asked: Sequence[Asked], every: Sequence[Asked]) -> Iterator[Stage]:
+    def _stages(self, asked: Sequence[Asked], every: Sequence[Asked], wishes: int) -> Iterator[Stage]:
         """Yield the stages of a solve, of which the first that reaches all goals is the answer.
 
         First, limbs with goals move alone. Then the whole body moves, with feet where the clip has them. If goals of
-        the trunk are missed so, they may lift feet that do not stand. Joints that the clip never moves come last.
+        the trunk are missed so, they may lift feet that do not stand. Joints that the clip never moves come last, but
+        those that a goal turns.
 
         Args:
             asked: The goals of the layer.
             every: These and goals that are kept.
+            wishes: Number of goals after these, see ``_wished``. Each stage comes with them first, and they are in the
+                last one of all, which has an answer where the hips would tip over without them.
         """
-        parents, still = self._skeleton.parents, self._body.still
+        parents = self._skeleton.parents
+        turned = {one.end for one in asked if one.goal.terms or one.goal.constrained_parts & ROTATION}
+        still = self._body.still - turned
+        more = tuple(range(len(every) + wishes))
         limbs = [self._body.limb(one.end)[one.idle :] if one.end >= 0 else () for one in asked]
         parts = frozenset(row for limb in limbs for row in limb)
         if all(limbs) and parts - still:
             moved = tuple(k for k, one in enumerate(every) if not parts.isdisjoint(ancestors(parents, one.end)))
+            if wishes:
+                yield Stage((*moved, *more[len(every) :]), limbs=parts, only=parts - still)
             yield Stage(moved, limbs=parts, only=parts - still)
         feet = self._feet_kept(every)
         parts |= {row for one in every if one.end >= 0 for row in self._body.limb(one.end)}
@@ -260,8 +310,14 @@ class LayerOnClip:
         if still:
             most = frozenset(range(len(parents))) - still
             body = [*(replace(stage, only=most) for stage in body), body[-1]]
-        yield from body[:-1]
-        yield replace(body[-1], last=True)
+        if not wishes:
+            yield from body[:-1]
+            yield replace(body[-1], last=True)
+            return
+        for stage in body:
+            yield replace(stage, goals=more)
+            yield replace(stage, last=stage is body[-1])
+        yield replace(body[-1], goals=more, last=True)
 
     def _feet_kept(self, asked: Sequence[Asked]) -> tuple[PlantedFoot, ...]:
         """Return the feet that keep their places: those that the goals may move, and that no goal is about."""
@@ -298,12 +354,14 @@ class LayerOnClip:
             )
             kept = [k for k, one in enumerate(asked) if one.stays or (one.between and not between)]
             strict = np.ones(len(side), bool)
-            done = problems.follow(side, displaced, (keyed[edge], out[edge]), kept=kept, must=problems.needed(strict))
+            full = (out[edge], out[edge])  # the displaced clip beside the first frame of the side, and its answer
+            done = problems.follow(side, displaced, full, kept=kept, must=problems.needed(strict))
             if done is None:
                 return None
             trial = out.copy()
             trial[side] = done[0]
-            if not between or missed[side].any() or self._jerk(trial, side) < self._jerk(out, side):
+            jerks = self._jerk(trial, side), self._jerk(out, side)
+            if not between or jerks[0] < jerks[1] or (missed[side].any() and jerks[0] <= _JERK):
                 out, missed[side], aimed[side] = trial, done[1], False
         return out, missed, aimed
 

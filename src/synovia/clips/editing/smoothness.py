@@ -26,6 +26,7 @@ class Moved:
         """Find the values that change, and by how much at most."""
         off = (own != new).any(axis=0)
         at = turns(skeleton)
+        self._owner = np.repeat(np.arange(len(skeleton)), [joint.kind.q_size for joint in skeleton.joints])
         self._at = at[off[at].any(axis=1)]
         self._numbers = np.flatnonzero(_numbers(skeleton) & off)
         lengths = np.abs(new - own)[:, self._numbers]
@@ -40,9 +41,18 @@ class Moved:
             new: Joint values of the edited clip, (m, nq).
             blend: Frames of a fade.
         """
+        return float(self.jerks(own, new, blend).max(initial=0.0))
+
+    def jerks(self, own: Array, new: Array, blend: int) -> Array:
+        """Return these ratios for each frame but the first and the last, and each value, (m - 2, values)."""
         smoothest = 6.0 / blend**2 * self._size  # the largest acceleration of 3 p² - 2 p³
-        before, after = (self._accelerations(q).max(axis=0, initial=0.0) for q in (own, new))
-        return float(np.max(after / (np.maximum(before, smoothest) + _SMALL), initial=0.0))
+        before = self._accelerations(own).max(axis=0, initial=0.0)
+        return self._accelerations(new) / (np.maximum(before, smoothest) + _SMALL)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Row of the joint of each value, (values,)."""
+        return np.concatenate([self._owner[self._numbers], self._owner[self._at[:, 0]]])
 
     def _accelerations(self, q: Array) -> Array:
         """Return the second differences of the values over time, (m - 2, values): numbers, then rotations."""

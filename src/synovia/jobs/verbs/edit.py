@@ -12,6 +12,7 @@ from synovia.jobs.base import Host, Outcome, UsageError
 from synovia.jobs.clips import (
     NO_FILE,
     ClipJob,
+    ClipReader,
     Roles,
     Verified,
     drawn,
@@ -55,6 +56,7 @@ _OWN: Final = (
     "blend",
     "seam",
     "align",
+    "append_clip",
     "verify",
 )  # these change nothing by themselves
 _FADES: Final = ("pin", "offset")
@@ -175,6 +177,10 @@ class Edit(Verified, Roles, ClipJob):
         default=(), help="Join another clip of this body at the end. Repeat for more.", kind=File(), metavar="CLIP",
         repeats=True,
     )  # fmt: skip
+    append_clip: str | int | None = option(
+        default=None, help="Name or number of the clip in the files of --append.", metavar="NAME|N",
+        shown="that of --clip",
+    )  # fmt: skip
     align: bool = option(default=False, help="Appended clips go on where the clip before ends.")
     loop: bool = option(default=False, help="Make a loop: the last frame goes over into the first one.")
     seam: int | None = option(
@@ -231,8 +237,9 @@ class Edit(Verified, Roles, ClipJob):
             raise UsageError("expected a change, such as --layers, --pin, --slice or --loop, got none.")
         if "blend" in given and not given & set(_FADES):
             raise UsageError("expected --pin or --offset with this option: a file of layers has its own.", "--blend")
-        if "align" in given and not self.append:
-            raise UsageError("expected --append with this option.", "--align")
+        for name in {"align", "append_clip"} & given:
+            if not self.append:
+                raise UsageError("expected --append with this option.", f"--{name.replace('_', '-')}")
         if "seam" in given and not (self.append or self.loop):
             raise UsageError("expected --append or --loop with this option.", "--seam")
         if self.loop and self.seam == 0:
@@ -262,6 +269,7 @@ class Edit(Verified, Roles, ClipJob):
             check_target(output, force=host.force)
         motion, _ = self.read(item.path, host)
         made = self._made(motion.on(with_roles(motion.skeleton, self.roles)), host)
+        host.note([note for note in made.motion.notes if note not in motion.notes], motion.name)
         check = None if output is None else self.save(made.motion, output, self.copied(item.path), host)
         judgement = judge(made.motion, missed=made.missed)
         figures = {"frames": len(made.motion), **_figures(made), **judged(judgement)}
@@ -331,7 +339,11 @@ class Edit(Verified, Roles, ClipJob):
         from synovia.model.clip_tools.concatenate import concatenate
 
         if self.append:
-            others = [self.read(path, host)[0].on(motion.skeleton) for path in self.append]
+            clip = self.clip if self.append_clip is None else self.append_clip
+            reader = ClipReader(clip=clip, model=self.model, trim=self.trim)
+            others = [
+                _at_rate(reader.read(path, host)[0].on(motion.skeleton), motion.fps, host) for path in self.append
+            ]
             motion = concatenate([motion, *others], blend=self.seam or 0, align=self.align)
         if not self.loop:
             return motion
@@ -341,6 +353,16 @@ class Edit(Verified, Roles, ClipJob):
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output that holds its skeleton, beside its input."""
         return None if output.suffix.lower() == ".csv" else drawn(last_clip(output), self.original(source))
+
+
+def _at_rate(motion: Motion, fps: float, host: Host) -> Motion:
+    """Return a clip at the frame rate of another."""
+    from synovia.model.clip_tools.additive import same_rate
+
+    if same_rate(motion.fps, fps):
+        return motion
+    host.say(f"resampled from {motion.fps:g} to {fps:g} fps, to join it", motion.name)
+    return motion.resample(fps)
 
 
 def _figures(made: Made) -> dict[str, Any]:

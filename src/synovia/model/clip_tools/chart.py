@@ -14,6 +14,8 @@ from synovia.model.geometry import Array, Bools, rotation_between, same_side, ti
 
 Ints = NDArray[np.int64]
 _TURN: Final = 2.0 * np.pi
+_FAR: Final = 0.5 * np.pi  # radians: a rotation that is never farther away has one shorter way, which does not jump
+_SMALL: Final = 1e-9  # radians: a smaller rotation has no axis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +57,29 @@ class Chart:
         moved[..., self.endless] -= _TURN * np.round(moved[..., self.endless] / _TURN)
         return np.concatenate([moved, turned.reshape(*turned.shape[:-2], -1)], axis=-1)
 
+    def course(self, a: Array, b: Array) -> Array:
+        """Return the steps (T, m + 3 k) from joint values a to b in consecutive frames, (T, nq) each, without jumps.
+
+        Where the shorter way of a rotation or of an endless hinge changes its side, the step goes on the way on which
+        it has come, beyond half a turn. The way is the shorter one in the frame in which this is shortest.
+        """
+        out = self.between(a, b)
+        size = len(self.numbers)
+        if len(out) < 2:
+            return out
+        for column in np.flatnonzero(self.endless):
+            nearest = int(np.argmin(np.abs(out[:, column])))
+            values = np.unwrap(out[:, column])
+            out[:, column] = values - _TURN * np.round((values[nearest] - out[nearest, column]) / _TURN)
+        ways = out[:, size:].reshape(len(out), -1, 3)  # a view
+        for k in np.flatnonzero(np.linalg.norm(ways, axis=-1).max(axis=0, initial=0.0) > _FAR):
+            nearest = int(np.argmin(np.linalg.norm(ways[:, k], axis=-1)))
+            for frames in (range(nearest + 1, len(out)), range(nearest - 1, -1, -1)):
+                before = ways[nearest, k]
+                for frame in frames:
+                    before = ways[frame, k] = _near(ways[frame, k], before)
+        return out
+
     def stepped(self, q: Array, steps: Array) -> Array:
         """Return joint values (T, nq) after steps (T, m + 3 k)."""
         out = np.array(np.broadcast_to(q, (*steps.shape[:-1], q.shape[-1])))
@@ -84,6 +109,13 @@ class Chart:
             if len(q) and q[0, columns] @ near[columns] < 0.0:
                 out[:, columns] *= -1.0
         return out
+
+
+def _near(way: Array, other: Array) -> Array:
+    """Return the rotation vector of the same rotation as another, (3,), that is nearest to a third one."""
+    angle = float(np.linalg.norm(way))
+    axis = way / angle if angle > _SMALL else other / max(float(np.linalg.norm(other)), _SMALL)
+    return (angle + _TURN * round((float(other @ axis) - angle) / _TURN)) * axis
 
 
 def smoothstep(x: Array) -> Array:

@@ -61,10 +61,10 @@ def concatenate(motions: Iterable[Motion], *, blend: int = 0, align: bool = Fals
         raise InputError("root", where=first.name, value=skeleton.name, expected="a free root, or none", hint=hint)
     kept, notes = kept_limits(skeleton, q), list(first.notes)
     for k, clip in enumerate(rest, 1):
+        clip = _on(clip, skeleton, k)
         if not same_rate(clip.fps, first.fps):
             hint = f"motions[{k}].resample({first.fps:g}) changes it"
             raise InputError(f"fps of motions[{k}]", value=clip.fps, expected=f"{first.fps:g}, as the first", hint=hint)
-        clip = _on(clip, skeleton, k)
         for part, one in (("what comes before", q), ("the clip", clip.q)):
             if len(one) < overlap:
                 expected = f"at most the {len(one)} frames of {part}"
@@ -110,7 +110,7 @@ def _joined(skeleton: Skeleton, a: Array, b: Array, overlap: int, ground: Ground
         return np.concatenate([a, b])
     chart = Chart.of(skeleton)
     weight = _weights(overlap)[:, None]
-    middle = chart.stepped(a[-overlap:], weight * chart.between(a[-overlap:], b[:overlap]))
+    middle = chart.stepped(a[-overlap:], weight * chart.course(a[-overlap:], b[:overlap]))
     return np.concatenate([a[:-overlap], skeleton.follow(middle), chart.signed_like(b, a[-overlap])[overlap:]])
 
 

@@ -20,6 +20,8 @@ _PHASE: Final = 0.05  # seconds; contacts are known no better
 _NEAR: Final = 0.12  # of the body's size; a pose that is farther from the first one is not the same phase of a motion
 _SEEN: Final = 0.05  # of the body's size: over a larger difference, a blend is seen
 _ALMOST: Final = 1.2  # cuts whose poses are about as near as the nearest one; the latest of them is taken
+_PART: Final = 0.2  # of a clip: the shortest part that is advised
+_MOST: Final = 1000  # frames that are compared with each other
 _TURNING: Final = float(np.radians(10.0))  # radians per second; a body that turns more slowly in all only drifts
 _WALKING: Final = 0.03  # sizes of the body per second, likewise
 _FASTEST: Final = 1.5  # times the usual step of the clip: the largest step over the seam
@@ -51,13 +53,48 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[s
     notes: list[str] = []
     if best < count:
         notes.append(f"loop: frames 0 to {best - 1} of {count} are kept, as the feet are in the same phase there")
-    if off[best - 1] > _SEEN:
+    if off[best - 1] > max(_SEEN, _between_frames(places, fps) / skeleton.size):
         much = f"{100.0 * off[best - 1]:.0f} % of the body's size"
+        first, end, least = _best_part(places, fps, skeleton.size)
+        advice = "no other part fits much better"
+        if least < _BETTER * off[best - 1]:
+            advice = f"of these {count} frames, [{first}:{end}] differ by {100.0 * least:.0f} %"
         notes.append(
             f"loop: the end is not the phase in which the clip begins: joints differ by {much}, with what they move in"
-            " a tenth of a second, and a blend over that is seen; let it begin at another frame, or slice whole strides"
+            f" a tenth of a second, and a blend over that is seen; {advice}"
         )
     return best, tuple(notes)
+
+
+def _between_frames(places: Array, fps: float) -> float:
+    """Return how far a frame usually is from the one before it, as ``_differences``: a phase is known no better."""
+    steps = np.diff(places, axis=0)
+    return float(np.median(_size(steps[1:]) + _PACE * fps * _size(np.diff(steps, axis=0))))
+
+
+def _best_part(places: Array, fps: float, size: float) -> tuple[int, int, float]:
+    """Return the part of a clip that is the best loop, and how far the frame after it is from its first one.
+
+    Args:
+        places: Places of all joints (T, n, 3), regardless of the way over the ground.
+        fps: Frames per second.
+        size: Size of the body, in which the distance is.
+    """
+    steps, part = np.diff(places, axis=0), slice(None, None, -(-len(places) // _MOST))
+    ways = _distances(places[:-1][part], (places[1:] + steps)[part])  # to where the body would be after the end
+    off = (ways + _PACE * fps * _distances(steps[part], steps[part])) / size
+    firsts = np.arange(len(steps))[part]
+    length = (firsts[None, :] + 2) - firsts[:, None]
+    off[length < max(_SHORTEST * fps, _PART * len(places), 4.0)] = np.inf
+    first, end = np.unravel_index(int(np.argmin(off)), off.shape)
+    return int(firsts[first]), int(firsts[end]) + 2, float(off[first, end])
+
+
+def _distances(a: Array, b: Array) -> Array:
+    """Return the root of the mean square distance of joints between frames a (T, n, 3) and b (U, n, 3), (T, U)."""
+    one, other = a.reshape(len(a), -1), b.reshape(len(b), -1)
+    squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1)[None, :] - 2.0 * one @ other.T
+    return np.sqrt(np.maximum(squares, 0.0) / a.shape[1])
 
 
 def _differences(places: Array, fps: float) -> Array:
@@ -91,7 +128,9 @@ def _best_cut(skeleton: Skeleton, q: Array, fps: float, off: Array, ground: Grou
         feet = feet_of(skeleton)
     except UnsupportedError:
         return count
-    standing = contacts(world_frames(skeleton, q)[:, [row for foot in feet for row in foot.joints], 9:], ground.up, fps)
+    places = world_frames(skeleton, q)[..., 9:]
+    stands = [contacts(places[:, list(foot.joints)], ground.up, fps).any(axis=1) for foot in feet]
+    standing = np.stack(stands, axis=1)
     same, around = (standing == standing[0]).all(1), max(1, round(_PHASE * fps))
     same = np.array([same[max(0, k - around) : k + around + 1].any() for k in range(count)])
     most = min(_BETTER * float(off[-1]), _NEAR)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from synovia.errors import InputError
+from synovia.layers import is_movable
 from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.editing.clip.layers import ClipLayers
 from synovia.viewer.editing.goals import Goals
@@ -55,6 +56,12 @@ class Layers:
                 digits=0,
                 hint="Frames before and after in which it fades in and out.",
             )
+            self._relative: Any = gui.add_checkbox(
+                "Goes along",
+                False,
+                hint="The target goes along with the clip, as a hand raised in a walk does; else it is a place.",
+            )
+            tab.connect(self._relative, lambda on: layers.move_along(self._chosen, bool(on)), slow=True)
             self._muted: Any = gui.add_checkbox("Mute", False, hint="The layer does nothing.")
             tab.connect(self._muted, lambda on: layers.change(self._chosen, muted=bool(on)), slow=True)
             self._remove: Any = gui.add_button("Remove the layer")
@@ -119,7 +126,8 @@ class Layers:
         """Select the last layer, and say what it does."""
         self._chosen = len(self._layers.all) - 1
         layer = self._layers.all[-1]
-        self._tab.page.notify(f"Added the layer {layer.label}. Drag its bar to make it longer.")
+        along = "; Goes along moves its target with the clip" if is_movable(layer) else ""
+        self._tab.page.notify(f"Added the layer {layer.label}. Drag its bar to make it longer{along}.")
 
     def show(self) -> None:
         """Update the controls."""
@@ -133,7 +141,7 @@ class Layers:
             layer = layers[self._chosen]
             self._frames.show([float(frame) for frame in layer.bounds(len(motion))])
             self._fade.show((float(layer.blend),))
-            self._muted.value = layer.muted
+            self._relative.value, self._muted.value = layer.relative, layer.muted
         if state == self._state:
             return
         self._state = state
@@ -141,6 +149,7 @@ class Layers:
         self._line.show(timeline_of(layers, len(motion), missed), self._chosen, max(len(motion) - 1, 1))
         for control in (self._line, self._frames, self._fade, self._muted, self._remove):
             control.visible = bool(layers)
+        self._relative.visible = bool(layers) and is_movable(layers[self._chosen])
         self._told.content = self._text()
 
     def _text(self) -> str:

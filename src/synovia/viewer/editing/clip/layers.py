@@ -9,7 +9,7 @@ import numpy as np
 
 from synovia.clips.editing import Edited, EditFinding, edit
 from synovia.errors import InputError, UnsupportedError
-from synovia.layers import Key, Layer
+from synovia.layers import Key, Layer, moved_along
 from synovia.model.change import no_change
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -139,6 +139,26 @@ class ClipLayers:
             made = made.replace(blend=blend)
         if muted is not None:
             made = made.replace(muted=muted)
+        self._put((*self.all[:number], made, *self.all[number + 1 :]))
+
+    def move_along(self, number: int, relative: bool) -> None:
+        """Let the targets of a layer move along with the clip, or stay in the world; they are the same at this frame.
+
+        Args:
+            number: Its place.
+            relative: Whether they move along.
+
+        Raises:
+            InputError: If they cannot.
+        """
+        layer = self._layer(number)
+        with self._state.lock:
+            play, motion = self._animation.required()
+            first, last = layer.bounds(len(motion))
+            frame = min(max(play.frame, first), last)
+        below = self._solved(motion, self.all[:number])
+        pose = (motion if below is None else below.motion).pose(frame)
+        made = moved_along(layer, pose, relative)
         self._put((*self.all[:number], made, *self.all[number + 1 :]))
 
     def remove(self, number: int) -> None:
