@@ -353,8 +353,7 @@ def test_mjcf_pairs_and_missing_meshes(tmp_path):
 
 @pytest.mark.parametrize("name", sy.bundled_names())
 def test_capsules_contain_their_bones(name):
-    bare = sy.bundled(name)
-    found = sy.with_shapes(sy.with_shapes(bare, dict.fromkeys(bare.shapes, ())))
+    found = sy.with_shapes(sy.bundled(name), "bones")
     for row, parent in enumerate(found.parents):
         end = found.joints[row].rest[:3, 3]
         if parent >= 0 and np.linalg.norm(end) > 2e-3 * found.size:
@@ -372,12 +371,44 @@ def test_capsules_grow_with_the_body():
         rest[:3, 3] *= 3.0
         joints.append(replace(joint, parent=parent if parent >= 0 else None, rest=rest, com=3.0 * joint.com, shapes=()))
     large_body = body.with_joints(joints)
-    bare = sy.with_shapes(body, dict.fromkeys(body.shapes, ()))
-    small, large = sy.with_shapes(bare).shapes, sy.with_shapes(large_body).shapes
+    small, large = sy.with_shapes(body, "bones").shapes, sy.with_shapes(large_body, "bones").shapes
     assert list(small) == list(large)
     for name, shapes in small.items():
         for a, b in zip(shapes, large[name], strict=True):
             assert b.radius == pytest.approx(3.0 * a.radius, rel=1e-12)
+
+
+def test_bones_are_as_thick_as_those_of_an_adult():
+    """The bundled person is 1.75 m tall: radii are those of the survey's circumferences, which the test repeats."""
+    body = sy.with_shapes(sy.bundled("humanoid"), "bones")
+    stature = 1.756  # men of the survey, metres
+    circumferences = {"left_upper_arm": 0.358, "right_lower_arm": 0.310, "left_lower_leg": 0.392, "neck": 0.398}
+    for name, around in circumferences.items():
+        for shape in body.shapes[name]:
+            assert shape.radius == pytest.approx(around / (2 * np.pi) / stature * 1.75, rel=0.15), name
+
+
+def test_last_parts_without_ends_have_capsules():
+    """A head and a hand that end a limb, without joints beyond and without masses, are neither missing nor balls."""
+    body = sy.bundled("humanoid")
+    ends = {"head": body.index("head"), "left_hand": body.index("left_hand")}
+    below = {row for row, parent in enumerate(body.parents) if parent in ends.values()}
+    joints = [
+        replace(
+            joint,
+            com=np.zeros(3),
+            mass=0.0,
+            shapes=(),
+            parent=None if body.parents[row] < 0 else body.joint_names[body.parents[row]],
+        )
+        for row, joint in enumerate(body.joints)
+        if row not in below
+    ]
+    found = sy.with_shapes(body.with_joints(joints), "bones")
+    place = found.rest_pose()
+    head, hand = (found.shapes[name][0].moved(place.transform(name)) for name in ends)
+    assert max(head.a[1], head.b[1]) > place.position("head")[1]  # upwards
+    assert max(hand.a[0], hand.b[0]) > place.position("left_hand")[0] + 0.1  # outwards
 
 
 @pytest.mark.parametrize(
@@ -388,6 +419,8 @@ def test_capsules_grow_with_the_body():
         ({"tool": 3}, InputError),
         ({"base": [], "pedestal": []}, InputError),
         ([], InputError),
+        ("skin", InputError),
+        ("surface", InputError),
     ],
 )
 def test_shapes_set_by_hand_are_checked(given, error):

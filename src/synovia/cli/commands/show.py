@@ -19,12 +19,15 @@ class Inspect(Roles):
 
     file: str = argument(like=MODEL)
     model: str | None = option(default=None, like=said_of(ClipReader, "model"), rank=-1)
+    shapes: bool = option(
+        default=False, help="Measure how well the shapes fit the surface; without shapes, fit capsules to it first."
+    )
     as_json: bool = option(default=False, like=JSON)
 
 
 @with_options(Inspect)
 def inspect(given: Inspect) -> None:
-    """Show a model: joints, kinds, limits, units, roles, tips and clips."""
+    """Show a model: joints, kinds, limits, units, roles, tips, shapes and clips."""
     from synovia.cli.model_report import model_object, model_text
     from synovia.io.load import Clips, is_bundled, load_clips, load_model
 
@@ -34,10 +37,16 @@ def inspect(given: Inspect) -> None:
     if model is not None and clips.motions:
         skeleton = clips.motions[0].skeleton
     skeleton = with_roles(skeleton, given.roles)
+    fit = None
+    if given.shapes:
+        from synovia.covers import shape_fit, with_shapes
+
+        skeleton = with_shapes(skeleton)
+        fit = shape_fit(skeleton) if skeleton.shapes else None
     if given.as_json:
-        emit_json(model_object(skeleton, clips))
+        emit_json(model_object(skeleton, clips, fit))
     else:
-        emit_lines(model_text(skeleton, clips))
+        emit_lines(model_text(skeleton, clips, fit))
 
 
 @click.command(cls=Command)
