@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -10,9 +11,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from cli_runs import run
 from synovia.cli.model_report import model_object, model_text
 from synovia.errors import FormatError, InputError, UnknownNameError
-from synovia.io.load import Clips
+from synovia.io.load import Clips, companions_of
 
 TURN = Rotation.from_euler("xyz", (0.3, -0.7, 1.1))
 EACH = (
@@ -431,3 +433,75 @@ def test_shapes_set_by_hand_are_checked(given, error):
 def test_shapes_set_by_hand():
     arm = sy.with_shapes(body(), {"forearm": EACH[0], "tool": [], "wrist": EACH[:2]})
     assert dict(arm.shapes) == {"pedestal": EACH, "forearm": EACH[:1], "wrist": EACH[:2]}
+
+
+SRDF = """<?xml version="1.0"?><robot name="r">
+  <group name="all"><chain base_link="base" tip_link="tip"/></group><group_state name="home" group="all"/>
+  <end_effector name="e" parent_link="tip" group="all"/>
+  <disable_collisions link1="fore" link2="base" reason="Adjacent"/>
+  <disable_collisions link1="base" link2="fore" reason="Adjacent"/>
+  <disable_collisions link1="base" link2="tip" reason="Never"/>
+  <disable_collisions link1="base" link2="gone" reason="Never"/></robot>"""
+LINKS = """<robot name="r"><link name="base"/><link name="fore"/><link name="tip"/>
+  <joint name="a" type="continuous"><parent link="base"/><child link="fore"/></joint>
+  <joint name="fore" type="continuous"><parent link="fore"/><child link="tip"/></joint></robot>"""
+
+
+def excluded(skeleton) -> set[frozenset[int]]:
+    """Return the excluded pairs as rows."""
+    return {frozenset(map(skeleton.index, pair)) for pair in skeleton.excluded_pairs}
+
+
+def test_srdf_beside_a_urdf(tmp_path, recwarn):
+    """Pairs of the file of the same name are excluded, by link where a joint has the same name; the rest is noted."""
+    (tmp_path / "r.urdf").write_text(LINKS)
+    assert sy.load_skeleton(tmp_path / "r.urdf").excluded_pairs == ()
+    (tmp_path / "r.srdf").write_text(SRDF)
+    arm = sy.load_skeleton(tmp_path / "r.urdf")
+    base, fore, tip = (arm.index(f"link:{name}") for name in ("base", "fore", "tip"))
+    assert excluded(arm) == {frozenset((base, fore)), frozenset((base, tip))}
+    told = " ".join(arm.notes)
+    assert "not used: 1 group, 1 group state, 1 end effector" in told
+    assert "'gone'" in told
+    assert not recwarn.list
+    assert tmp_path / "r.srdf" in companions_of(tmp_path / "r.urdf")
+
+
+def test_srdf_that_is_given(tmp_path):
+    """It counts in place of the one beside the robot, and may disable links by default."""
+    (tmp_path / "r.urdf").write_text(LINKS)
+    (tmp_path / "r.srdf").write_text(SRDF)
+    other = tmp_path / "other.srdf"
+    other.write_text(
+        '<robot name="r"><disable_default_collisions link="tip"/><disable_collisions link1="base" link2="fore"/>'
+        '<enable_collisions link1="tip" link2="base"/></robot>'
+    )
+    arm = sy.load_skeleton(tmp_path / "r.urdf", srdf=other)
+    base, fore, tip = (arm.index(f"link:{name}") for name in ("base", "fore", "tip"))
+    assert excluded(arm) == {frozenset((fore, tip)), frozenset((base, fore))}
+    assert not arm.notes
+    found = run("inspect", tmp_path / "r.urdf", "--srdf", other, "--json").data["excluded_pairs"]
+    assert {frozenset(pair) for pair in found} == {frozenset(pair) for pair in arm.excluded_pairs}
+    with pytest.raises(sy.FileError, match=r"none\.srdf"):
+        sy.load_skeleton(tmp_path / "r.urdf", srdf=tmp_path / "none.srdf")
+    sy.write_skeleton(arm, tmp_path / "arm.toml")
+    with pytest.raises(sy.UnsupportedError, match="SRDF"):
+        sy.load_skeleton(tmp_path / "arm.toml", srdf=other)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("<robot", "no element|XML|unclosed|not well"),
+        ("<srdf/>", "robot"),
+        ('<robot><disable_collisions link1="base"/></robot>', "link2"),
+    ],
+)
+def test_a_broken_srdf_beside_a_urdf_is_a_note(tmp_path, text, told):
+    (tmp_path / "r.urdf").write_text(LINKS)
+    (tmp_path / "r.srdf").write_text(text)
+    arm = sy.load_skeleton(tmp_path / "r.urdf")
+    assert arm.excluded_pairs == ()
+    assert re.search(told, " ".join(arm.notes))
+    with pytest.raises(FormatError, match=r"r\.srdf"):
+        sy.load_skeleton(tmp_path / "r.urdf", srdf=tmp_path / "r.srdf")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from synovia.cli.command import Argument, Command
@@ -9,7 +11,7 @@ from synovia.cli.declare import with_options
 from synovia.cli.output import emit, emit_json, emit_lines
 from synovia.cli.values import typed
 from synovia.jobs.clips import ClipReader, Roles, with_roles
-from synovia.jobs.options import Word, argument, described, option, said_of
+from synovia.jobs.options import File, Word, argument, described, option, said_of
 from synovia.jobs.shared import JSON, MODEL
 
 
@@ -19,6 +21,10 @@ class Inspect(Roles):
 
     file: str = argument(like=MODEL)
     model: str | None = option(default=None, like=said_of(ClipReader, "model"), rank=-1)
+    srdf: Path | None = option(
+        default=None, kind=File(), metavar="FILE",
+        help="SRDF file of a URDF with the pairs of links that may touch; by default the one beside it.",
+    )  # fmt: skip
     shapes: bool = option(
         default=False, help="Measure how well the shapes fit the surface; without shapes, fit capsules to it first."
     )
@@ -32,7 +38,7 @@ def inspect(given: Inspect) -> None:
     from synovia.io.load import Clips, is_bundled, load_clips, load_model
 
     file, model = given.file, given.model
-    skeleton = load_model(file) if model is None else load_model(model, file)
+    skeleton = load_model(file, srdf=given.srdf) if model is None else load_model(model, file, srdf=given.srdf)
     clips = Clips([]) if is_bundled(file) else load_clips(file, None if model is None else skeleton)
     if model is not None and clips.motions:
         skeleton = clips.motions[0].skeleton
