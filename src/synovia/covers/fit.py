@@ -86,7 +86,7 @@ def _halves(skin: Skin, piece: _Piece, beside: Beside, others: list[Pill]) -> li
     middles = skin.corners[piece.faces].mean(axis=1)
     rel = middles - middles.mean(axis=0)
     best: list[NDArray[np.int64]] = []
-    least = np.inf, np.inf
+    least = np.inf
     for axis in np.linalg.eigh(rel.T @ rel)[1].T:
         along = middles @ axis
         low, high = float(along.min()), float(along.max())
@@ -95,7 +95,8 @@ def _halves(skin: Skin, piece: _Piece, beside: Beside, others: list[Pill]) -> li
             if first.all() or not first.any():
                 continue
             halves = [_around(skin, piece.faces[side], fine=False) for side in (first, ~first)]
-            found = max(_overhangs(halves, others, beside)), sum(half.pill.volume for half in halves)
+            outs = _overhangs(halves, others, beside)
+            found = max(outs) + sum(outs)
             if found < least:
                 best, least = [half.faces for half in halves], found
     return [_around(skin, half) for half in best]

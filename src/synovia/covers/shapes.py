@@ -100,7 +100,7 @@ def _with_capsules(skeleton: Skeleton, what: str | None, overhang: float | None)
         around = [shape.moved(frames[row]) for row, shapes in found.items() for shape in shapes]
         for row, shapes in bone_capsules(skeleton).items():
             moved = [shape.moved(frames[row]) for shape in shapes]
-            if row not in found and not all(_is_inside(shape.place()[:3, 3], around) for shape in moved):
+            if row not in found and not any(_is_inside(shape.place()[:3, 3], around) for shape in moved):
                 found[row] = shapes
     joints = [replace(joint, shapes=tuple(found.get(row, ()))) for row, joint in enumerate(skeleton.joints)]
     return skeleton.with_joints(joints)

@@ -14,7 +14,7 @@ from synovia.model.geometry import Array, frames_to_transforms
 from synovia.surface import Part, Surface
 
 _ALIKE: Final = 1e-4  # of the body's size: bind frames of one joint that differ less are the same
-_EDGE: Final = 0.015  # of the extent of the surface: longer edges are divided, so that a part can take half a triangle
+_EDGE: Final = 0.03  # of the extent of the surface: longer edges are divided, so that a part can take half a triangle
 _INSIDE: Final = 0.5  # windings around a point that count as inside
 _WOUND: Final = 8_000  # samples for these
 _MOST: Final = 400_000  # triangles after that

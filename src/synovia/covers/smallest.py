@@ -80,8 +80,8 @@ def smallest_pill(points: Array, *, fine: bool = True) -> Pill:
 
 def _farthest(points: Array) -> Array:
     """Return the points that are farthest along some direction of a fixed set."""
-    along = points @ _hemisphere(_OUTER).T
-    outer: Array = points[np.unique([along.argmax(axis=0), along.argmin(axis=0)])]
+    along = _hemisphere(_OUTER) @ points.T
+    outer: Array = points[np.unique([along.argmax(axis=1), along.argmin(axis=1)])]
     return outer
 
 
