@@ -70,7 +70,7 @@ misses *ARGS:
 against OLD NEW *ARGS:
     .venv/bin/python benchmarks/against.py {{ OLD }} {{ NEW }} {{ ARGS }}
 
-# The surfaces of the bundled models, made anew: just bodies [NAME ...]
+# The surfaces and shapes of the bundled models, made anew: just bodies [NAME ...] [--shapes]
 bodies *ARGS:
     .venv/bin/python packaging/bodies {{ ARGS }}
 

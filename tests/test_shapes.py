@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -10,9 +11,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from cli_runs import run
 from synovia.cli.model_report import model_object, model_text
 from synovia.errors import FormatError, InputError, UnknownNameError
-from synovia.io.load import Clips
+from synovia.io.load import Clips, companions_of
 
 TURN = Rotation.from_euler("xyz", (0.3, -0.7, 1.1))
 EACH = (
@@ -353,8 +355,7 @@ def test_mjcf_pairs_and_missing_meshes(tmp_path):
 
 @pytest.mark.parametrize("name", sy.bundled_names())
 def test_capsules_contain_their_bones(name):
-    bare = sy.bundled(name)
-    found = sy.with_shapes(sy.with_shapes(bare, dict.fromkeys(bare.shapes, ())))
+    found = sy.with_shapes(sy.bundled(name), "bones")
     for row, parent in enumerate(found.parents):
         end = found.joints[row].rest[:3, 3]
         if parent >= 0 and np.linalg.norm(end) > 2e-3 * found.size:
@@ -372,12 +373,44 @@ def test_capsules_grow_with_the_body():
         rest[:3, 3] *= 3.0
         joints.append(replace(joint, parent=parent if parent >= 0 else None, rest=rest, com=3.0 * joint.com, shapes=()))
     large_body = body.with_joints(joints)
-    bare = sy.with_shapes(body, dict.fromkeys(body.shapes, ()))
-    small, large = sy.with_shapes(bare).shapes, sy.with_shapes(large_body).shapes
+    small, large = sy.with_shapes(body, "bones").shapes, sy.with_shapes(large_body, "bones").shapes
     assert list(small) == list(large)
     for name, shapes in small.items():
         for a, b in zip(shapes, large[name], strict=True):
             assert b.radius == pytest.approx(3.0 * a.radius, rel=1e-12)
+
+
+def test_bones_are_as_thick_as_those_of_an_adult():
+    """The bundled person is 1.75 m tall: radii are those of the survey's circumferences, which the test repeats."""
+    body = sy.with_shapes(sy.bundled("humanoid"), "bones")
+    stature = 1.756  # men of the survey, metres
+    circumferences = {"left_upper_arm": 0.358, "right_lower_arm": 0.310, "left_lower_leg": 0.392, "neck": 0.398}
+    for name, around in circumferences.items():
+        for shape in body.shapes[name]:
+            assert shape.radius == pytest.approx(around / (2 * np.pi) / stature * 1.75, rel=0.15), name
+
+
+def test_last_parts_without_ends_have_capsules():
+    """A head and a hand that end a limb, without joints beyond and without masses, are neither missing nor balls."""
+    body = sy.bundled("humanoid")
+    ends = {"head": body.index("head"), "left_hand": body.index("left_hand")}
+    below = {row for row, parent in enumerate(body.parents) if parent in ends.values()}
+    joints = [
+        replace(
+            joint,
+            com=np.zeros(3),
+            mass=0.0,
+            shapes=(),
+            parent=None if body.parents[row] < 0 else body.joint_names[body.parents[row]],
+        )
+        for row, joint in enumerate(body.joints)
+        if row not in below
+    ]
+    found = sy.with_shapes(body.with_joints(joints), "bones")
+    place = found.rest_pose()
+    head, hand = (found.shapes[name][0].moved(place.transform(name)) for name in ends)
+    assert max(head.a[1], head.b[1]) > place.position("head")[1]  # upwards
+    assert max(hand.a[0], hand.b[0]) > place.position("left_hand")[0] + 0.1  # outwards
 
 
 @pytest.mark.parametrize(
@@ -388,6 +421,8 @@ def test_capsules_grow_with_the_body():
         ({"tool": 3}, InputError),
         ({"base": [], "pedestal": []}, InputError),
         ([], InputError),
+        ("skin", InputError),
+        ("surface", InputError),
     ],
 )
 def test_shapes_set_by_hand_are_checked(given, error):
@@ -398,3 +433,75 @@ def test_shapes_set_by_hand_are_checked(given, error):
 def test_shapes_set_by_hand():
     arm = sy.with_shapes(body(), {"forearm": EACH[0], "tool": [], "wrist": EACH[:2]})
     assert dict(arm.shapes) == {"pedestal": EACH, "forearm": EACH[:1], "wrist": EACH[:2]}
+
+
+SRDF = """<?xml version="1.0"?><robot name="r">
+  <group name="all"><chain base_link="base" tip_link="tip"/></group><group_state name="home" group="all"/>
+  <end_effector name="e" parent_link="tip" group="all"/>
+  <disable_collisions link1="fore" link2="base" reason="Adjacent"/>
+  <disable_collisions link1="base" link2="fore" reason="Adjacent"/>
+  <disable_collisions link1="base" link2="tip" reason="Never"/>
+  <disable_collisions link1="base" link2="gone" reason="Never"/></robot>"""
+LINKS = """<robot name="r"><link name="base"/><link name="fore"/><link name="tip"/>
+  <joint name="a" type="continuous"><parent link="base"/><child link="fore"/></joint>
+  <joint name="fore" type="continuous"><parent link="fore"/><child link="tip"/></joint></robot>"""
+
+
+def excluded(skeleton) -> set[frozenset[int]]:
+    """Return the excluded pairs as rows."""
+    return {frozenset(map(skeleton.index, pair)) for pair in skeleton.excluded_pairs}
+
+
+def test_srdf_beside_a_urdf(tmp_path, recwarn):
+    """Pairs of the file of the same name are excluded, by link where a joint has the same name; the rest is noted."""
+    (tmp_path / "r.urdf").write_text(LINKS)
+    assert sy.load_skeleton(tmp_path / "r.urdf").excluded_pairs == ()
+    (tmp_path / "r.srdf").write_text(SRDF)
+    arm = sy.load_skeleton(tmp_path / "r.urdf")
+    base, fore, tip = (arm.index(f"link:{name}") for name in ("base", "fore", "tip"))
+    assert excluded(arm) == {frozenset((base, fore)), frozenset((base, tip))}
+    told = " ".join(arm.notes)
+    assert "not used: 1 group, 1 group state, 1 end effector" in told
+    assert "'gone'" in told
+    assert not recwarn.list
+    assert tmp_path / "r.srdf" in companions_of(tmp_path / "r.urdf")
+
+
+def test_srdf_that_is_given(tmp_path):
+    """It counts in place of the one beside the robot, and may disable links by default."""
+    (tmp_path / "r.urdf").write_text(LINKS)
+    (tmp_path / "r.srdf").write_text(SRDF)
+    other = tmp_path / "other.srdf"
+    other.write_text(
+        '<robot name="r"><disable_default_collisions link="tip"/><disable_collisions link1="base" link2="fore"/>'
+        '<enable_collisions link1="tip" link2="base"/></robot>'
+    )
+    arm = sy.load_skeleton(tmp_path / "r.urdf", srdf=other)
+    base, fore, tip = (arm.index(f"link:{name}") for name in ("base", "fore", "tip"))
+    assert excluded(arm) == {frozenset((fore, tip)), frozenset((base, fore))}
+    assert not arm.notes
+    found = run("inspect", tmp_path / "r.urdf", "--srdf", other, "--json").data["excluded_pairs"]
+    assert {frozenset(pair) for pair in found} == {frozenset(pair) for pair in arm.excluded_pairs}
+    with pytest.raises(sy.FileError, match=r"none\.srdf"):
+        sy.load_skeleton(tmp_path / "r.urdf", srdf=tmp_path / "none.srdf")
+    sy.write_skeleton(arm, tmp_path / "arm.toml")
+    with pytest.raises(sy.UnsupportedError, match="SRDF"):
+        sy.load_skeleton(tmp_path / "arm.toml", srdf=other)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("<robot", "no element|XML|unclosed|not well"),
+        ("<srdf/>", "robot"),
+        ('<robot><disable_collisions link1="base"/></robot>', "link2"),
+    ],
+)
+def test_a_broken_srdf_beside_a_urdf_is_a_note(tmp_path, text, told):
+    (tmp_path / "r.urdf").write_text(LINKS)
+    (tmp_path / "r.srdf").write_text(text)
+    arm = sy.load_skeleton(tmp_path / "r.urdf")
+    assert arm.excluded_pairs == ()
+    assert re.search(told, " ".join(arm.notes))
+    with pytest.raises(FormatError, match=r"r\.srdf"):
+        sy.load_skeleton(tmp_path / "r.urdf", srdf=tmp_path / "r.srdf")

@@ -1,7 +1,8 @@
 """Make the surfaces of the bundled models: ``just bodies [NAME ...]`` writes src/synovia/models/NAME.glb.
 
-The joints come from NAME.toml, the shapes from NAME.py in this folder. humanoid_hands.toml is made here too, from
-humanoid.toml and hands.py. Equal inputs give equal bytes on one machine.
+The joints come from NAME.toml, the forms from NAME.py in this folder. humanoid_hands.toml is made here too, from
+humanoid.toml and hands.py. Then capsules around the surface are written into NAME.toml (capsules.py); with ``--shapes``
+that alone is done. Equal inputs give equal bytes on one machine.
 """
 
 import json
@@ -11,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+from capsules import write_capsules
 from field import Mesh, meshes_of
 from hands import joints_text
 from scipy.spatial.transform import Rotation
@@ -121,8 +123,9 @@ def with_fingers() -> str:
     return f"{head}{text}\n" + joints_text({side: places[f"{side}_hand"] for side in ("left", "right")})
 
 
-def main(names: list[str]) -> None:
-    for name in names or NAMES:
+def main(arguments: list[str]) -> None:
+    names = [argument for argument in arguments if argument != "--shapes"] or NAMES
+    for name in names if "--shapes" not in arguments else ():
         if name == "humanoid_hands":
             (MODELS / f"{name}.toml").write_text(with_fingers(), encoding="utf-8")
         skeleton = sy.load_skeleton(MODELS / f"{name}.toml")
@@ -134,6 +137,11 @@ def main(names: list[str]) -> None:
         print(f"{name}.glb: {len(data) / 1000:.0f} kB, {faces} triangles")
         for mesh in meshes:
             print(f"  {mesh.name:12} {len(mesh.vertices):6} vertices")
+    for name in names:
+        body = write_capsules(MODELS / f"{name}.toml")
+        fit = sy.shape_fit(body)
+        count = sum(map(len, body.shapes.values()))
+        print(f"{name}.toml: {count} capsules, largest gap {fit.gap:.4f}, largest overhang {fit.overhang:.4f}")
 
 
 if __name__ == "__main__":

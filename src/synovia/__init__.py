@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from synovia import batch as batch
     from synovia import jobs as jobs
-    from synovia.bodies import standing_goals, with_body_masses, with_human_limits, with_shapes
+    from synovia.bodies import standing_goals, with_body_masses, with_human_limits
     from synovia.clips import (
         EditChange,
         Edited,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         foot_lock,
     )
     from synovia.comparison import Comparison, Problems, compare, make_problems
+    from synovia.covers import LinkFit, ShapeFit, shape_fit, with_shapes
     from synovia.draw import picture, render
     from synovia.errors import (
         FileError,
@@ -104,7 +105,7 @@ if TYPE_CHECKING:
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
-    "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits", "with_shapes"),
+    "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits"),
     "synovia.clips": (
         "EditChange",
         "EditFinding",
@@ -117,6 +118,7 @@ _HOMES = {
         "foot_lock",
     ),
     "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
+    "synovia.covers": ("LinkFit", "ShapeFit", "shape_fit", "with_shapes"),
     "synovia.draw": ("picture", "render"),
     "synovia.errors": (
         "FileError",
@@ -225,6 +227,7 @@ __all__ = [
     "Layer",
     "LevenbergMarquardt",
     "Limit",
+    "LinkFit",
     "Mimic",
     "MissingExtraError",
     "Motion",
@@ -241,6 +244,7 @@ __all__ = [
     "Segments",
     "SelectivelyDamped",
     "Servo",
+    "ShapeFit",
     "Site",
     "Skeleton",
     "Solid",
@@ -288,6 +292,7 @@ __all__ = [
     "retarget",
     "save_motion",
     "save_pose",
+    "shape_fit",
     "solve",
     "solvers",
     "standing_goals",

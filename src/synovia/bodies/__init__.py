@@ -2,7 +2,6 @@
 
 from synovia.bodies.limits import with_human_limits
 from synovia.bodies.masses import with_body_masses
-from synovia.bodies.shapes import with_shapes
 from synovia.bodies.standing import standing_goals
 
-__all__ = ["standing_goals", "with_body_masses", "with_human_limits", "with_shapes"]
+__all__ = ["standing_goals", "with_body_masses", "with_human_limits"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from click import style
 
@@ -18,6 +18,9 @@ from synovia.model.anatomy.feet import feet_of, up_axis
 from synovia.model.limits import Interval, SwingTwist
 from synovia.text import counted, listed, printable, unit_name
 
+if TYPE_CHECKING:
+    from synovia.covers import ShapeFit
+
 SCHEMA: Final = "synovia.inspect/1"
 _LOOKED_AT = 50  # frames of a clip that show which axis is up
 
@@ -27,8 +30,14 @@ def _degrees_of_freedom(skeleton: Skeleton) -> int:
     return sum(joint.kind.v_size for joint in skeleton.joints if joint.mimic is None)
 
 
-def model_object(skeleton: Skeleton, clips: Clips) -> dict[str, Any]:
-    """Return the model as plain values: radians and length units of the file, None for missing values."""
+def model_object(skeleton: Skeleton, clips: Clips, fit: ShapeFit | None = None) -> dict[str, Any]:
+    """Return the model as plain values: radians and length units of the file, None for missing values.
+
+    Args:
+        skeleton: The model.
+        clips: Its clips.
+        fit: How well its shapes fit, if that was measured.
+    """
     return {
         "schema": SCHEMA,
         "model": skeleton.name,
@@ -50,6 +59,7 @@ def model_object(skeleton: Skeleton, clips: Clips) -> dict[str, Any]:
             for site in joint.sites
         ],
         "shapes": {"count": sum(_shape_counts(skeleton).values()), "kinds": _shape_counts(skeleton)},
+        "shape_fit": None if fit is None else _fit_object(fit),
         "excluded_pairs": [list(pair) for pair in skeleton.excluded_pairs],
         "notes": list(skeleton.notes),
         "joints": [_joint_object(skeleton, row) for row in range(len(skeleton))],
@@ -66,6 +76,15 @@ def model_object(skeleton: Skeleton, clips: Clips) -> dict[str, Any]:
             for number, motion in enumerate(clips.motions)
         ],
     }
+
+
+def _fit_object(fit: ShapeFit) -> dict[str, Any]:
+    """Return how well shapes fit as plain values, length units of the file."""
+    links = [
+        {"link": name, "shapes": link.shapes, "gap": link.gap, "overhang": link.overhang}
+        for name, link in fit.links.items()
+    ]
+    return {"gap": fit.gap, "overhang": fit.overhang, "points": fit.points, "links": links}
 
 
 def _joint_object(skeleton: Skeleton, row: int) -> dict[str, Any]:
@@ -137,8 +156,8 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
-    """Return the lines to print: heading, facts, tree and clips."""
+def model_text(skeleton: Skeleton, clips: Clips, fit: ShapeFit | None = None) -> list[str]:
+    """Return the lines to print: heading, facts, tree, how well the shapes fit if that was measured, and clips."""
     unit = unit_name(skeleton.meters_per_unit)
     known = unit if skeleton.meters_per_unit is not None else "unknown"
     tolerance, _ = checked_tolerance(None, reach_of_tips(skeleton))
@@ -158,6 +177,8 @@ def model_text(skeleton: Skeleton, clips: Clips) -> list[str]:
         facts.append(_shapes_text(skeleton))
     lines = [style(printable(skeleton.name), bold=True), *facts]
     lines += [*(style(printable(note), fg="yellow") for note in skeleton.notes), "", *_tree(skeleton, unit)]
+    if fit is not None:
+        lines += ["", style("shapes", dim=True), *map(printable, fit.report().splitlines())]
     if clips.motions:
         lines += ["", style("clips", dim=True)]
     for place, motion in enumerate(clips.motions):

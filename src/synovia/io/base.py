@@ -19,7 +19,9 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.text import first_few, listed
 
-NO_SHAPES: Final = "Shapes were not kept"  # begins notes that do not warn, because kinematics does not need shapes
+# What begins notes that do not warn, because kinematics does not need shapes:
+NO_SHAPES: Final = "Shapes were not kept"
+OF_SRDF: Final = "Of the SRDF file"
 SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
 FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
@@ -84,6 +86,8 @@ class Format:
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
         read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
             the files hold their skeletons.
+        read_with: Reads a file with another one that says which links may touch: ``read_with(path, pairs)``. None if
+            files of this format cannot have one.
         companions: Returns the other files that a file refers to, such as included models, buffers, images and meshes:
             where each is, or where it would be looked for first if it is missing. None if files stand alone.
         lacks: Returns sentences about what of a motion a file cannot hold.
@@ -103,6 +107,7 @@ class Format:
     holds_motions: bool = False
     copies: bool = False
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
+    read_with: Callable[[Path, Path], Contents] | None = None
     companions: Callable[[Path], Iterable[Path]] | None = None
     lacks: Callable[[Motion], Sequence[str]] = _nothing
     shown: Callable[[Path, Motion], Shown] | None = None

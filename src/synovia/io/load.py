@@ -22,7 +22,7 @@ from synovia.errors import (
     did_you_mean,
     restated,
 )
-from synovia.io.base import NO_SHAPES, Contents, Format, as_path, read_bytes
+from synovia.io.base import NO_SHAPES, OF_SRDF, Contents, Format, as_path, read_bytes
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
@@ -124,7 +124,9 @@ def endings(some: Iterable[Format]) -> str:
     return ", ".join(ending for fmt in some for ending in fmt.extensions)
 
 
-def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> Skeleton:
+def load_skeleton(
+    path: str | os.PathLike[str], *, root: Root | None = None, srdf: str | os.PathLike[str] | None = None
+) -> Skeleton:
     """Read the skeleton of a URDF, MJCF, glTF/GLB, BVH, Synovia TOML or npz file.
 
     A ``UserWarning`` lists the parts of the file that were not kept, such as constraints that close a loop.
@@ -133,10 +135,13 @@ def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> 
     Args:
         path: The file. Its content decides the format, or else its extension.
         root: How the root may move, as ``Skeleton.with_root`` takes it; None for the root of the file.
+        srdf: SRDF file of a URDF with the pairs of links that may touch (``Skeleton.excluded_pairs``). None for the
+            file of the same name that ends in ``.srdf``, if there is one.
 
     Raises:
         FileError: If the file cannot be read.
         FormatError: If its content is malformed; the message names the line or the element.
+        UnsupportedError: If an SRDF file is given for a file that is not URDF.
         MissingExtraError: If the format needs a package that is not installed (MJCF).
 
     Example:
@@ -145,8 +150,8 @@ def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> 
         >>> arm.joint_names, arm.notes  # doctest: +SKIP
     """
     where = as_path(path)
-    skeleton = _contents(where).skeleton
-    notes = [note for note in skeleton.notes if not note.startswith(NO_SHAPES)]
+    skeleton = _contents(where, srdf).skeleton
+    notes = [note for note in skeleton.notes if not note.startswith((NO_SHAPES, OF_SRDF))]
     if notes:
         more = len(notes) - _SHOWN
         text = " ".join([*notes[:_SHOWN], *([f"And {more} more, see skeleton.notes."] if more > 0 else [])])
@@ -154,9 +159,15 @@ def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> 
     return skeleton if root is None else skeleton.with_root(root)
 
 
-def _contents(where: Path) -> Contents:
-    """Read a file."""
-    return _guarded(where, lambda: format_of(where).read(where))
+def _contents(where: Path, srdf: str | os.PathLike[str] | None = None) -> Contents:
+    """Read a file, with the SRDF file of a URDF if one is given."""
+    if srdf is None:
+        return _guarded(where, lambda: format_of(where).read(where))
+    pairs, fmt = as_path(srdf), format_of(where)
+    read_with = fmt.read_with
+    if read_with is None:
+        raise UnsupportedError(f"{fmt.name} files have no SRDF file", where=str(where), expected="a URDF file")
+    return _guarded(where, lambda: read_with(where, pairs))
 
 
 def is_bundled(name: str) -> bool:
@@ -164,13 +175,19 @@ def is_bundled(name: str) -> bool:
     return name in bundled_names() and not Path(name).exists()
 
 
-def load_model(name: str | os.PathLike[str], clip: str | os.PathLike[str] | None = None) -> Skeleton:
+def load_model(
+    name: str | os.PathLike[str],
+    clip: str | os.PathLike[str] | None = None,
+    *,
+    srdf: str | os.PathLike[str] | None = None,
+) -> Skeleton:
     """Read the skeleton of a file, or of a bundled model if there is no such file; never warns.
 
     Args:
         name: The file or the bundled model.
         clip: File of a motion for which a model of many shapes (SMPL) takes the shape of that body; None for the shape
             of the model's rest.
+        srdf: As in ``load_skeleton``.
 
     Raises:
         FileError: If there is neither, or the file cannot be read.
@@ -178,10 +195,10 @@ def load_model(name: str | os.PathLike[str], clip: str | os.PathLike[str] | None
         InputError: If ``name`` is neither text nor a path.
     """
     where = as_path(name)
-    if is_bundled(os.fspath(name)):
+    if srdf is None and is_bundled(os.fspath(name)):
         return bundled(os.fspath(name))
     try:
-        contents = _contents(where)
+        contents = _contents(where, srdf)
     except FileError as error:
         if error.hint is not None or not isinstance(error.__cause__, FileNotFoundError):
             raise

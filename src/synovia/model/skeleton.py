@@ -73,7 +73,7 @@ class Skeleton(Pictured):
         notes: Parts of the file that were not read, one sentence each.
         source: File that the skeleton was read from; pictures and the live page take the surface of the body from it.
         excluded_pairs: Pairs of joints or links whose shapes may touch or overlap, by name (MJCF ``<exclude>`` and
-            contact masks).
+            contact masks, SRDF ``<disable_collisions>``).
 
     Raises:
         InputError: If there is no joint, parents or mimic joints are missing or form a cycle, or an excluded pair is

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from synovia.cli.command import Argument, Command
@@ -9,7 +11,7 @@ from synovia.cli.declare import with_options
 from synovia.cli.output import emit, emit_json, emit_lines
 from synovia.cli.values import typed
 from synovia.jobs.clips import ClipReader, Roles, with_roles
-from synovia.jobs.options import Word, argument, described, option, said_of
+from synovia.jobs.options import File, Word, argument, described, option, said_of
 from synovia.jobs.shared import JSON, MODEL
 
 
@@ -19,25 +21,38 @@ class Inspect(Roles):
 
     file: str = argument(like=MODEL)
     model: str | None = option(default=None, like=said_of(ClipReader, "model"), rank=-1)
+    srdf: Path | None = option(
+        default=None, kind=File(), metavar="FILE",
+        help="SRDF file of a URDF with the pairs of links that may touch; by default the one beside it.",
+    )  # fmt: skip
+    shapes: bool = option(
+        default=False, help="Measure how well the shapes fit the surface; without shapes, fit capsules to it first."
+    )
     as_json: bool = option(default=False, like=JSON)
 
 
 @with_options(Inspect)
 def inspect(given: Inspect) -> None:
-    """Show a model: joints, kinds, limits, units, roles, tips and clips."""
+    """Show a model: joints, kinds, limits, units, roles, tips, shapes and clips."""
     from synovia.cli.model_report import model_object, model_text
     from synovia.io.load import Clips, is_bundled, load_clips, load_model
 
     file, model = given.file, given.model
-    skeleton = load_model(file) if model is None else load_model(model, file)
+    skeleton = load_model(file, srdf=given.srdf) if model is None else load_model(model, file, srdf=given.srdf)
     clips = Clips([]) if is_bundled(file) else load_clips(file, None if model is None else skeleton)
     if model is not None and clips.motions:
         skeleton = clips.motions[0].skeleton
     skeleton = with_roles(skeleton, given.roles)
+    fit = None
+    if given.shapes:
+        from synovia.covers import shape_fit, with_shapes
+
+        skeleton = with_shapes(skeleton)
+        fit = shape_fit(skeleton) if skeleton.shapes else None
     if given.as_json:
-        emit_json(model_object(skeleton, clips))
+        emit_json(model_object(skeleton, clips, fit))
     else:
-        emit_lines(model_text(skeleton, clips))
+        emit_lines(model_text(skeleton, clips, fit))
 
 
 @click.command(cls=Command)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from synovia.io.base import Contents, Format
-from synovia.io.urdf.read import meshes, read_skeleton
+from synovia.io.urdf.read import companions, read_skeleton
 from synovia.io.xmltree import root_is
 
 FORMAT: Final = Format(
@@ -11,7 +11,8 @@ FORMAT: Final = Format(
     (".urdf",),
     lambda head: root_is("robot", head),
     lambda path: Contents(read_skeleton(path)),
-    companions=meshes,
+    read_with=lambda path, pairs: Contents(read_skeleton(path, pairs)),
+    companions=companions,
 )
 
 __all__ = ["FORMAT"]

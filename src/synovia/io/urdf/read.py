@@ -5,10 +5,10 @@ child link mean the same frame. Lengths are in metres, angles in radians. A plan
 of one body: it moves along the two directions normal to its axis (x and y if the axis is z), then turns about the axis.
 
 Shapes are those of <collision>. A mesh counts as its convex hull; its file is opened when the hull is first used, as
-kinematics does not need it. Transmissions, sensors, inertia tensors, friction and damping are
-skipped. The notes of the skeleton list what would bind the motion and is not kept: soft limits, closed loops and
-couplings of extensions, couplings without a leader, macros that were not expanded. As in Bullet, limits whose lower
-value is above the upper one are no limits, and joints of type spherical are balls.
+kinematics does not need it. Pairs of links that may touch come from an SRDF file (``srdf.py``). Transmissions, sensors,
+inertia tensors, friction and damping are skipped. The notes of the skeleton list what would bind the motion and is not
+kept: soft limits, closed loops and couplings of extensions, couplings without a leader, macros that were not expanded.
+As in Bullet, limits whose lower value is above the upper one are no limits, and joints of type spherical are balls.
 
 References:
     https://wiki.ros.org/urdf/XML/link and https://wiki.ros.org/urdf/XML/joint
@@ -28,8 +28,10 @@ import numpy as np
 from synovia.errors import FormatError, SynoviaError, did_you_mean
 from synovia.io.base import immovable_note, read_bytes
 from synovia.io.urdf.shapes import Collisions, mesh_places, origin_of
+from synovia.io.urdf.srdf import beside, read_pairs
 from synovia.io.xmltree import XACRO_HINT, Element, parse
 from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
+from synovia.model.address import LINK
 from synovia.model.geometry import LONGEST, Array, align_z, as_direction, rigid
 from synovia.model.limits import Interval
 from synovia.model.tree import unused_name
@@ -62,11 +64,12 @@ class _Edge:
     child: str
 
 
-def read_skeleton(path: Path) -> Skeleton:
+def read_skeleton(path: Path, srdf: Path | None = None) -> Skeleton:
     """Read the skeleton of a URDF file.
 
     Args:
         path: The file.
+        srdf: SRDF file with the pairs of links that may touch; None for the one beside the file, if there is one.
 
     Raises:
         FileError: If it cannot be read.
@@ -112,14 +115,25 @@ def read_skeleton(path: Path) -> Skeleton:
             value=[edge.name for edge in lost[:6]],
             expected=f"a tree from the root link {root!r}",
         )
+    pairs, unused = read_pairs(path, srdf, links)
     notes += [
         *_limit_notes(edges, mimics),
         *_extension_notes(robot, edges, mimics),
         *_macro_notes(macros),
         *collisions.notes(),
+        *unused,
         *robot.notes,
     ]
-    return Skeleton(rows, name=path.name, meters_per_unit=1.0, up="z", forward="x", notes=notes, source=path)
+    return Skeleton(
+        rows,
+        name=path.name,
+        meters_per_unit=1.0,
+        up="z",
+        forward="x",
+        notes=notes,
+        source=path,
+        excluded_pairs=[(f"{LINK}:{first}", f"{LINK}:{second}") for first, second in pairs],
+    )
 
 
 def _macros(robot: Element) -> list[Element]:
@@ -419,12 +433,13 @@ def _inertia(link: Element) -> tuple[float, Array]:
     return mass, origin_of(inertial)[:3, 3]
 
 
-def meshes(path: Path) -> Iterator[Path]:
-    """Yield the files of the meshes of a robot.
+def companions(path: Path) -> Iterator[Path]:
+    """Yield the SRDF file beside a robot, and the files of its meshes.
 
     Raises:
         SynoviaError: If the robot cannot be read.
     """
+    yield beside(path)
     most = {"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS}
     waiting = [parse(read_bytes(path, most=LARGEST_FILE), str(path), root="robot", most=most)]
     while waiting:

@@ -1,0 +1,100 @@
+"""Capsules along the bones of a body of which no surface is known: as thick as those of an adult of the same height.
+
+Thickness is that of the circle with the mean circumference in the survey, as a part of the stature, the mean of the
+shares of men and women. A body with legs has the stature of an adult whose legs are as long: from hip (trochanterion)
+to ankle (lateral malleolus) they are 0.476 of it.
+
+References:
+    C. Gordon et al., *2012 Anthropometric Survey of U.S. Army Personnel: Methods and Summary Statistics*, Natick
+    TR-15/007, 2014: 4,082 men and 1,986 women.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from synovia.model import Skeleton
+from synovia.model.anatomy.names import FINGERS, SIDES
+from synovia.model.geometry import Array
+from synovia.model.shapes.solids import Capsule, Solid, Sphere
+
+_LEG: Final = 0.476  # from hip to ankle, as a part of the stature
+_RADII: Final = {  # by role, without its side, as a part of the stature, with the circumference that it comes from
+    "hips": 0.0961,  # buttock
+    "spine": 0.0847,  # waist
+    "chest": 0.0942,  # chest
+    "upper_chest": 0.0942,
+    "neck": 0.0341,  # neck
+    "head": 0.0534,  # head
+    "shoulder": 0.0312,  # as the upper arm
+    "upper_arm": 0.0312,  # biceps, flexed
+    "lower_arm": 0.0270,  # forearm, flexed
+    "hand": 0.0187,  # hand
+    "upper_leg": 0.0584,  # thigh
+    "lower_leg": 0.0360,  # calf
+    "foot": 0.0226,  # ball of the foot
+    "toes": 0.0226,
+}
+_FINGER: Final = 0.0061  # an eighth of the breadth of a hand
+_LENGTHS: Final = {"head": 0.0746, "hand": 0.1106}  # of a last part beyond its joint: tragion to top of head, hand
+_SLENDER: Final = 0.15  # radius of a bone of another body as a part of its length
+_SHORT: Final = 1e-3  # part of the body's size below which a bone has no capsule
+
+
+def bone_capsules(skeleton: Skeleton) -> dict[int, list[Solid]]:
+    """Return a capsule along each bone, and a sphere at the end of limbs, by the row of the joint, in its frame."""
+    roles = {row: role for role, row in skeleton.role_rows.items()}
+    stature = stature_of(skeleton)
+    found: dict[int, list[Solid]] = {}
+    for row, joint in enumerate(skeleton.joints):
+        part = _part(roles.get(row, ""))
+        own = _radius(part) * stature
+        shapes: list[Solid] = []
+        for child in skeleton.children[row]:
+            end = skeleton.joints[child].rest[:3, 3]
+            length = float(np.linalg.norm(end))
+            if length > _SHORT * skeleton.size:
+                shapes.append(Capsule(a=np.zeros(3), b=end, radius=own if own > 0.0 else _SLENDER * length))
+        if not shapes and own > 0.0 and joint.com.any():
+            shapes.append(Sphere(center=joint.com, radius=own))
+        elif not shapes and own > 0.0 and part in _LENGTHS:
+            end = (_LENGTHS[part] * stature - own) * _onward(skeleton, row)
+            shapes.append(Capsule(a=np.zeros(3), b=end, radius=own))
+        if shapes:
+            found[row] = shapes
+    return found
+
+
+def stature_of(skeleton: Skeleton) -> float:
+    """Return the height of an adult whose legs are as long as those of a body at rest; 0 if it has none."""
+    rows, lengths = skeleton.role_rows, list[float]()
+    places = skeleton.rest_pose().positions
+    for side in SIDES:
+        parts = [f"{side}_{part}" for part in ("upper_leg", "lower_leg", "foot")]
+        if all(part in rows for part in parts):
+            hip, knee, ankle = (places[rows[part]] for part in parts)
+            lengths.append(float(np.linalg.norm(knee - hip) + np.linalg.norm(ankle - knee)))
+    return sum(lengths) / len(lengths) / _LEG if lengths else 0.0
+
+
+def _onward(skeleton: Skeleton, row: int) -> Array:
+    """Return the direction from the parent of a joint to the joint at rest, in the frame of the joint."""
+    bone = skeleton.joints[row].rest
+    length = float(np.linalg.norm(bone[:3, 3]))
+    return bone[:3, :3].T @ bone[:3, 3] / length if length > 0.0 else np.array((0.0, 0.0, 1.0))
+
+
+def _part(role: str) -> str:
+    """Return a role without its side."""
+    for side in SIDES:
+        role = role.removeprefix(f"{side}_")
+    return role
+
+
+def _radius(part: str) -> float:
+    """Return the radius of a part as a share of the stature; 0 if it is unknown."""
+    if part.partition("_")[0] in FINGERS.values():
+        return _FINGER
+    return _RADII.get(part, 0.0)

@@ -1,0 +1,134 @@
+"""Capsules that contain the surface of a body: of each joint, one or more around the triangles that it carries.
+
+A capsule is convex. So one that contains the corners of triangles contains all of them, and the cover has no gap: every
+triangle is in a capsule of the joint that carries it. A joint begins with one capsule. Where a capsule stands out from
+the surface by more than is wanted, its triangles are divided in two, and each half gets a capsule of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.covers.skin import Beside, Skin
+from synovia.covers.smallest import Pill, smallest_pill
+from synovia.model.geometry import Array
+from synovia.model.shapes.solids import Capsule
+
+OVERHANG: Final = 0.012  # of the extent of the surface: capsules that stand out more are divided
+MOST: Final = 4  # capsules of a joint
+_PROBES: Final = 200  # points on a capsule that show how far it stands out
+_SAMPLES: Final = 30_000  # points of the surface, for that
+_CUTS: Final = (0.35, 0.5, 0.65)  # where triangles may be divided, as a part of their extent
+_BETTER: Final = 0.95  # of how far capsules stand out: more of them have to stand out less
+
+
+class _Piece(NamedTuple):
+    """Triangles of a joint, with the capsule around them."""
+
+    faces: NDArray[np.int64]
+    pill: Pill
+
+
+def fit_capsules(skin: Skin, overhang: float, most: int = MOST) -> dict[int, list[Capsule]]:
+    """Return capsules that contain a surface, by the row of their joint, in its frame.
+
+    Args:
+        skin: The surface.
+        overhang: How far a capsule may stand out from the surface before it is divided, length units.
+        most: Capsules of a joint.
+    """
+    beside = Beside(skin, _SAMPLES, np.random.default_rng(0))
+    found: dict[int, list[_Piece]] = {}
+    for row in np.unique(skin.rows).tolist():
+        found[row] = [_around(skin, np.flatnonzero(skin.rows == row))]
+
+    def others(row: int) -> list[Pill]:
+        return [piece.pill for other, pieces in found.items() if other != row for piece in pieces]
+
+    outs = {row: _overhang(pieces[0].pill, others(row), beside) for row, pieces in found.items()}
+    for row in sorted(outs, key=lambda row: -outs[row]):
+        found[row] = _divided(skin, found[row][0], beside, others(row), overhang, most)
+    inverse = np.linalg.inv(skin.frames).astype(np.float64)
+    shapes: dict[int, list[Capsule]] = {}
+    for row, pieces in found.items():
+        pills = [piece.pill for piece in pieces]
+        shapes[row] = [Capsule(a=pill.a, b=pill.b, radius=pill.radius).moved(inverse[row]) for pill in pills]
+    return shapes
+
+
+def _around(skin: Skin, faces: NDArray[np.int64], *, fine: bool = True) -> _Piece:
+    """Return triangles with the capsule around them."""
+    return _Piece(faces, smallest_pill(skin.corners[faces].reshape(-1, 3), fine=fine))
+
+
+def _divided(skin: Skin, piece: _Piece, beside: Beside, others: list[Pill], overhang: float, most: int) -> list[_Piece]:
+    """Return the pieces of a joint: divided until none stands out too far, or as often as it helps."""
+    pieces, best, least = [piece], [piece], np.inf
+    while True:
+        outs = _overhangs(pieces, others, beside)
+        if max(outs) < _BETTER * least:
+            best, least = pieces, max(outs)
+        if least <= overhang or len(pieces) == most:
+            return best
+        worst = int(np.argmax(outs))
+        rest = [pieces[k] for k in range(len(pieces)) if k != worst]
+        halves = _halves(skin, pieces[worst], beside, [*others, *(other.pill for other in rest)])
+        if not halves:
+            return best
+        pieces = [*rest, *halves]
+
+
+def _halves(skin: Skin, piece: _Piece, beside: Beside, others: list[Pill]) -> list[_Piece]:
+    """Return the two halves of a piece whose capsules stand out least; none if it cannot be divided."""
+    middles = skin.corners[piece.faces].mean(axis=1)
+    rel = middles - middles.mean(axis=0)
+    best: list[NDArray[np.int64]] = []
+    least = np.inf
+    for axis in np.linalg.eigh(rel.T @ rel)[1].T:
+        along = middles @ axis
+        low, high = float(along.min()), float(along.max())
+        for cut in _CUTS:
+            first = along < low + cut * (high - low)
+            if first.all() or not first.any():
+                continue
+            halves = [_around(skin, piece.faces[side], fine=False) for side in (first, ~first)]
+            outs = _overhangs(halves, others, beside)
+            found = max(outs) + sum(outs)
+            if found < least:
+                best, least = [half.faces for half in halves], found
+    return [_around(skin, half) for half in best]
+
+
+def _overhangs(pieces: list[_Piece], others: list[Pill], beside: Beside) -> list[float]:
+    """Return how far each of several pieces stands out from the surface, from the others and from further capsules."""
+    pills = [piece.pill for piece in pieces]
+    return [_overhang(pill, [*others, *pills[:k], *pills[k + 1 :]], beside) for k, pill in enumerate(pills)]
+
+
+def _overhang(pill: Pill, others: list[Pill], beside: Beside) -> float:
+    """Return how far a capsule stands out from the surface and from other capsules."""
+    probes = on_pill(pill)
+    for other in others:
+        if other.touches(pill):
+            probes = probes[other.distances(probes) > 0.0]
+    return beside.farthest(probes)
+
+
+def on_pill(pill: Pill) -> Array:
+    """Return points that are spread over a capsule, (n, 3)."""
+    k = np.arange(_PROBES) + 0.5
+    way = pill.b - pill.a
+    length = float(np.linalg.norm(way))
+    d = way / length if length > 0.0 else np.array((0.0, 0.0, 1.0))
+    u = np.cross(d, np.eye(3)[np.abs(d).argmin()])
+    u /= np.linalg.norm(u)
+    v = np.cross(d, u)
+    r = pill.radius
+    z = (k / _PROBES) * (length + 2.0 * r) - r  # equal steps of height have equal areas
+    beyond = np.where(z < 0.0, z, np.where(z > length, z - length, 0.0))
+    across = np.sqrt(np.maximum(r * r - beyond * beyond, 0.0))
+    angle = np.pi * (1.0 + np.sqrt(5.0)) * k
+    return pill.a + z[:, None] * d + across[:, None] * (np.cos(angle)[:, None] * u + np.sin(angle)[:, None] * v)

@@ -1,0 +1,193 @@
+"""How well the shapes of a body fit its surface: the largest gap and the largest overhang."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.arguments import check_kind
+from synovia.covers.points import area_of, distances_to, in_triangles, points_on
+from synovia.covers.skin import Beside, Skin, skin_of
+from synovia.errors import InputError
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.shapes.solids import Solid
+from synovia.surface import surface_of_skeleton
+
+_ROUNDING: Final = 1e-9  # of the extent of the surface: gaps that are smaller are rounding
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFit:
+    """How well the shapes of one link fit.
+
+    Args:
+        shapes: How many shapes it has.
+        gap: How far the surface that it carries is outside of all shapes of the body, at most; length units.
+        overhang: How far its shapes stand out from the surface of the body, at most; length units.
+
+    Example:
+        >>> import synovia as sy
+        >>> isinstance(sy.shape_fit(sy.bundled("humanoid"), points=1000).links["head"], sy.LinkFit)
+        True
+    """
+
+    shapes: int
+    gap: float
+    overhang: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFit:
+    """How well the shapes of a body fit its surface, found by random points.
+
+    Args:
+        gap: How far the surface is outside of all shapes, at most; 0 if they contain it. Length units.
+        overhang: How far shapes stand out from the surface, at most; length units.
+        points: How many points of the surface, and of the shapes, were tested.
+        links: The same for each link with shapes or surface, by its name as in ``Skeleton.shapes``.
+
+    Example:
+        >>> import synovia as sy
+        >>> fit = sy.shape_fit(sy.bundled("humanoid"), points=1000)
+        >>> isinstance(fit, sy.ShapeFit), fit.gap
+        (True, 0.0)
+    """
+
+    gap: float
+    overhang: float
+    points: int
+    links: Mapping[str | int, LinkFit]
+
+    def report(self) -> str:
+        """Return a table of the links, those whose shapes stand out most first."""
+        names = {str(name): link for name, link in self.links.items()}
+        width = max(map(len, names), default=4)
+        lines = [f"{'link':{width}}  shapes       gap  overhang"]
+        order = sorted(names, key=lambda name: (-names[name].gap, -names[name].overhang))
+        for name in order:
+            link = names[name]
+            lines.append(f"{name:{width}}  {link.shapes:6d}  {link.gap:8.4g}  {link.overhang:8.4g}")
+        lines.append(f"largest gap {self.gap:.4g}, largest overhang {self.overhang:.4g}, by {self.points} points")
+        return "\n".join(lines)
+
+
+def shape_fit(skeleton: Skeleton, *, points: int = 100_000, pose: Pose | None = None, seed: int = 0) -> ShapeFit | None:
+    """Measure how well the shapes of a body fit its surface: the skin of a character, or the meshes of a robot.
+
+    Random points of the surface are tested for being in a shape, and random points of the shapes for how far they
+    stand out from the surface. Points of a shape that are inside another one do not stand out.
+
+    Args:
+        skeleton: The skeleton, with shapes.
+        points: How many points of the surface, and of the shapes, are tested.
+        pose: A pose of it; None for the one in which the joints were bound to the surface.
+        seed: Seed of the random points.
+
+    Returns:
+        The fit; None if the file of the skeleton has no surface.
+
+    Raises:
+        InputError: If the body has no shapes, or an argument cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid")
+        >>> sy.shape_fit(body, points=1000).overhang < 0.05
+        True
+        >>> bare = sy.with_shapes(body, {"left_hand": []})
+        >>> sy.shape_fit(bare, points=1000).gap > 0.1
+        True
+    """
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+    for name, value, least in (("points", points, 1), ("seed", seed, 0)):
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(name, value=value, expected=f"a whole number from {least}")
+    if pose is not None:
+        check_kind("pose", pose, Pose, "a pose of this skeleton")
+        if pose.skeleton.joint_names != skeleton.joint_names:
+            raise InputError("pose", where=skeleton.name, expected="a pose of this skeleton")
+    if not skeleton.shapes:
+        raise InputError("skeleton", where=skeleton.name, expected="a body with shapes", hint="with_shapes adds them")
+    skin = skin_of(surface_of_skeleton(skeleton), skeleton, pose)
+    return None if skin is None else measured(skin, skeleton, int(points), int(seed))
+
+
+def measured(skin: Skin, skeleton: Skeleton, count: int, seed: int) -> ShapeFit:
+    """Return how well the shapes of a skeleton fit its surface.
+
+    Args:
+        skin: The surface.
+        skeleton: The skeleton.
+        count: Points of the surface, and of the shapes.
+        seed: Seed of the random points.
+    """
+    rng = np.random.default_rng(seed)
+    rows = [row for row, joint in enumerate(skeleton.joints) for _ in joint.shapes]
+    each = [shape.moved(skin.frames[row]) for row, joint in enumerate(skeleton.joints) for shape in joint.shapes]
+    samples, face = in_triangles(skin.corners, count, rng)
+    carriers = skin.rows[face]
+    out = _outside(samples, carriers, rows, each)
+    gaps = np.where(out > _ROUNDING * skin.extent, out, 0.0)
+    overhangs = _overhangs(skin, each, count, rng)
+    links: dict[str | int, LinkFit] = {}
+    for row in sorted({*rows, *carriers.tolist()}):
+        own = [overhang for at, overhang in zip(rows, overhangs, strict=True) if at == row]
+        gap = float(gaps[carriers == row].max(initial=0.0))
+        links[skeleton.link_key(row)] = LinkFit(len(own), gap, max(own, default=0.0))
+    return ShapeFit(float(gaps.max()), max(overhangs), count, MappingProxyType(links))
+
+
+def _outside(samples: Array, carriers: NDArray[np.int64], rows: list[int], shapes: list[Solid]) -> Array:
+    """Return the signed distances of points from the union of shapes; inside, some negative number.
+
+    Args:
+        samples: The points, (n, 3).
+        carriers: The joints that carry them, (n,).
+        rows: The joints of the shapes.
+        shapes: The shapes, in the world.
+    """
+    out = np.full(len(samples), np.inf)
+    for row, shape in zip(rows, shapes, strict=True):
+        own = np.flatnonzero(carriers == row)
+        out[own] = np.minimum(out[own], distances_to(shape, samples[own]))
+    for shape in shapes:
+        left = np.flatnonzero(out > 0.0)
+        out[left] = np.minimum(out[left], distances_to(shape, samples[left]))
+    return out
+
+
+def _overhangs(skin: Skin, shapes: list[Solid], count: int, rng: np.random.Generator) -> list[float]:
+    """Return how far each shape stands out from the surface and from the other shapes.
+
+    Args:
+        skin: The surface.
+        shapes: The shapes, in the world.
+        count: Points of all shapes together, nearly.
+        rng: Draws them.
+    """
+    areas = np.array([area_of(shape) for shape in shapes])
+    shares = areas / areas.sum() if areas.sum() > 0.0 else np.full(len(areas), 1.0 / len(areas))
+    balls = [_ball(shape) for shape in shapes]
+    beside = Beside(skin, count, rng)
+    found: list[float] = []
+    for k, shape in enumerate(shapes):
+        probes = points_on(shape, max(1, round(count * float(shares[k]))), rng)
+        for other, (middle, radius) in zip(shapes, balls, strict=True):
+            if other is not shape and np.linalg.norm(middle - balls[k][0]) < radius + balls[k][1]:
+                probes = probes[distances_to(other, probes) > 0.0]
+        found.append(beside.farthest(probes))
+    return found
+
+
+def _ball(shape: Solid) -> tuple[Array, float]:
+    """Return the middle and the radius of a ball around a shape."""
+    x, y, z, r = shape.sizes()
+    corners = shape.corners()
+    core = float(np.linalg.norm(corners, axis=1).max()) if len(corners) else float(np.linalg.norm((x, y, z)))
+    return shape.place()[:3, 3], core + r

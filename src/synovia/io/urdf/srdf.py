@@ -1,0 +1,112 @@
+"""SRDF, the semantic description of a robot by MoveIt: the pairs of links whose collisions are not checked.
+
+``<disable_default_collisions>`` disables all pairs of a link, ``<disable_collisions>`` disables a pair, and
+``<enable_collisions>`` enables one again. Groups, their states and end effectors are notes: they are not used.
+
+References:
+    https://wiki.ros.org/srdf
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from synovia.errors import SynoviaError
+from synovia.io.base import OF_SRDF, read_bytes
+from synovia.io.xmltree import Element, parse
+from synovia.text import counted, first_few
+
+Pair = tuple[str, str]
+
+_LARGEST: Final = 2**26  # bytes
+_MOST: Final = 200_000  # pairs; a line of the file may stand for a pair with each other link
+_UNUSED: Final = {  # elements that are not used, and what they are called
+    "group": "group",
+    "group_state": "group state",
+    "end_effector": "end effector",
+    "virtual_joint": "virtual joint",
+    "passive_joint": "passive joint",
+    "link_sphere_approximation": "sphere approximation",
+}
+
+
+def beside(robot: Path) -> Path:
+    """Return the SRDF file that is read with a robot if it exists: that of the same name in the same folder."""
+    return robot.with_suffix(".srdf")
+
+
+def read_pairs(robot: Path, given: Path | None, links: Iterable[str]) -> tuple[list[Pair], list[str]]:
+    """Return the pairs of links that may touch, and notes about what is not used.
+
+    Args:
+        robot: The URDF file.
+        given: The SRDF file; None for the one beside the robot, if there is one. That one only gets a note if it cannot
+            be read.
+        links: The links of the robot.
+
+    Raises:
+        SynoviaError: If the given file cannot be read.
+    """
+    if given is not None:
+        return _read(given, [*links])
+    path = beside(robot)
+    if not path.is_file():
+        return [], []
+    try:
+        return _read(path, [*links])
+    except SynoviaError as error:
+        return [], [f"{OF_SRDF} {path.name} nothing is used, because it cannot be read: {error}"]
+
+
+def _read(path: Path, links: list[str]) -> tuple[list[Pair], list[str]]:
+    """Return the pairs of a file, each once, and its notes."""
+    root = parse(read_bytes(path, most=_LARGEST), str(path), root="robot", most={})
+    known, unknown = set(links), dict[str, None]()
+    pairs: dict[Pair, None] = {}
+    for element in root.children:
+        if element.tag == "disable_default_collisions":
+            link = element.text("link")
+            if link not in known:
+                unknown[link] = None
+                continue
+            pairs.update(dict.fromkeys(_ordered(link, other) for other in links if other != link))
+            if len(pairs) > _MOST:
+                raise element.error("disables too many pairs of links", value=len(pairs), expected=f"at most {_MOST}")
+    for tag in ("enable_collisions", "disable_collisions"):
+        for first, second in _pairs(root, tag):
+            missing = [link for link in (first, second) if link not in known]
+            unknown.update(dict.fromkeys(missing))
+            if missing or first == second:
+                continue
+            if tag == "disable_collisions":
+                pairs[_ordered(first, second)] = None
+            else:
+                pairs.pop(_ordered(first, second), None)
+    return [*pairs], [*_notes(root, path.name, unknown)]
+
+
+def _pairs(root: Element, tag: str) -> Iterator[Pair]:
+    """Yield the pairs of links of all elements with a tag."""
+    for element in root.children:
+        if element.tag == tag:
+            yield element.text("link1"), element.text("link2")
+
+
+def _ordered(first: str, second: str) -> Pair:
+    """Return a pair with its names in order."""
+    return (first, second) if first <= second else (second, first)
+
+
+def _notes(root: Element, name: str, unknown: Iterable[str]) -> Iterator[str]:
+    """Yield notes about what of a file is not used."""
+    counts: dict[str, int] = {}
+    for element in root.children:
+        if element.tag in _UNUSED:
+            counts[element.tag] = counts.get(element.tag, 0) + 1
+    if counts:
+        parts = ", ".join(counted(count, _UNUSED[tag]) for tag, count in counts.items())
+        yield f"{OF_SRDF} {name} only pairs of links are used; not used: {parts}."
+    if missing := [repr(link) for link in unknown]:
+        yield f"{OF_SRDF} {name} pairs with links that the robot does not have are not used: {first_few(missing)}."
