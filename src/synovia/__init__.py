@@ -69,7 +69,8 @@ if TYPE_CHECKING:
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import InPlace, Motion
     from synovia.model.shapes.distances import Contact, distance
-    from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, Solid, Sphere
+    from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, PointCloud, Solid, Sphere
+    from synovia.model.shapes.world import Obstacle, World
     from synovia.model.simulators import from_qpos, to_qpos
     from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.retargeting import (
@@ -141,7 +142,17 @@ _HOMES = {
     "synovia.io.verify": ("FileCheck",),
     "synovia.layers": ("Layer",),
     "synovia.model.shapes.distances": ("Contact", "distance"),
-    "synovia.model.shapes.solids": ("Box", "Capsule", "ConvexHull", "Cylinder", "HalfSpace", "Solid", "Sphere"),
+    "synovia.model.shapes.solids": (
+        "Box",
+        "Capsule",
+        "ConvexHull",
+        "Cylinder",
+        "HalfSpace",
+        "PointCloud",
+        "Solid",
+        "Sphere",
+    ),
+    "synovia.model.shapes.world": ("Obstacle", "World"),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.clip_tools.additive": ("Additive",),
     "synovia.model.clip_tools.concatenate": ("concatenate",),
@@ -229,8 +240,10 @@ __all__ = [
     "MissingExtraError",
     "Motion",
     "NullSpace",
+    "Obstacle",
     "OneEuro",
     "Particles",
+    "PointCloud",
     "Pose",
     "Problems",
     "PseudoInverse",
@@ -258,6 +271,7 @@ __all__ = [
     "UnsolvedError",
     "UnsupportedError",
     "View",
+    "World",
     "bundled",
     "bundled_names",
     "compare",

@@ -33,30 +33,21 @@ _Z: Final = np.array((0.0, 0.0, 1.0))
 for _array in (_ORIGIN, _EYE, _Z):
     _array.setflags(write=False)
 MOST_POINTS: Final = 100_000  # of a hull as it is given
+MOST_CLOUD: Final = 1_000_000  # points of a cloud
 
 
-class Solid(ChecksArguments, ABC):
-    """A convex shape: of a body, in the frame of its link, or an obstacle in the world.
+class Shape(ChecksArguments, ABC):
+    """Something in space: one solid, or many of one size.
 
     Shapes are immutable. Two shapes are equal if they are of one kind and have the same numbers.
-
-    Example:
-        >>> import synovia as sy
-        >>> isinstance(sy.Sphere(radius=0.1), sy.Solid)
-        True
     """
 
     __slots__ = ()
-    code: int  # the number of the kind in kernels
     word: str  # the name of the kind in files and messages
 
     @abstractmethod
-    def place(self) -> Array:
-        """Return the transform (4, 4) from the shape's own frame to the frame that it is given in."""
-
-    @abstractmethod
-    def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read after the frame: three half sizes and a radius."""
+    def solids(self) -> tuple[Solid, ...]:
+        """Return the solids that the shape consists of."""
 
     @abstractmethod
     def moved(self, transform: ArrayLike) -> Self:
@@ -70,10 +61,6 @@ class Solid(ChecksArguments, ABC):
     def scaled(self, factor: float) -> Self:
         """Return the shape with all lengths times a factor above 0, about the origin of its frame."""
 
-    def corners(self) -> Array:
-        """Return the points (n, 3) of a hull in its own frame; none for the other kinds."""
-        return np.empty((0, 3))
-
     def __eq__(self, other: object) -> bool:
         """Return whether another shape is the same."""
         if type(other) is not type(self):
@@ -82,11 +69,42 @@ class Solid(ChecksArguments, ABC):
 
     def __hash__(self) -> int:
         """Return a hash of the numbers."""
-        return hash((self.code, *(value.tobytes() for value in map(np.asarray, _values(self)))))
+        return hash((self.word, *(value.tobytes() for value in map(np.asarray, _values(self)))))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the values, so that arrays stay read-only."""
         return _restored, (type(self), _values(self))
+
+
+class Solid(Shape):
+    """A convex shape: of a body, in the frame of its link, or an obstacle in the world.
+
+    Shapes are immutable. Two shapes are equal if they are of one kind and have the same numbers.
+
+    Example:
+        >>> import synovia as sy
+        >>> isinstance(sy.Sphere(radius=0.1), sy.Solid)
+        True
+    """
+
+    __slots__ = ()
+    code: int  # the number of the kind in kernels
+
+    @abstractmethod
+    def place(self) -> Array:
+        """Return the transform (4, 4) from the shape's own frame to the frame that it is given in."""
+
+    @abstractmethod
+    def sizes(self) -> tuple[float, float, float, float]:
+        """Return the numbers that kernels read after the frame: three half sizes and a radius."""
+
+    def corners(self) -> Array:
+        """Return the points (n, 3) of a hull in its own frame; none for the other kinds."""
+        return np.empty((0, 3))
+
+    def solids(self) -> tuple[Solid, ...]:
+        """Return the solid itself."""
+        return (self,)
 
 
 def _values(shape: object) -> tuple[Any, ...]:
@@ -94,7 +112,7 @@ def _values(shape: object) -> tuple[Any, ...]:
     return tuple(getattr(shape, each.name) for each in fields(cast("Any", shape)))
 
 
-def _restored(kind: type[Solid], values: Sequence[Any]) -> Solid:
+def _restored(kind: type[Shape], values: Sequence[Any]) -> Shape:
     """Return a copied shape; its values were checked before."""
     shape = object.__new__(kind)
     for each, value in zip(fields(cast("Any", kind)), values, strict=True):
@@ -104,7 +122,7 @@ def _restored(kind: type[Solid], values: Sequence[Any]) -> Solid:
     return shape
 
 
-def _keep(shape: Solid, **arrays: Array) -> None:
+def _keep(shape: Shape, **arrays: Array) -> None:
     """Store arrays in a frozen shape, read-only."""
     for name, array in arrays.items():
         own = np.array(array, dtype=np.float64)
@@ -114,7 +132,7 @@ def _keep(shape: Solid, **arrays: Array) -> None:
         object.__setattr__(shape, name, own)
 
 
-def _length(shape: Solid, name: str) -> None:
+def _length(shape: Shape, name: str) -> None:
     """Check a length, and store it as a float."""
     value = getattr(shape, name)
     if not (is_number(value) and 0.0 <= value <= LONGEST):
@@ -122,7 +140,7 @@ def _length(shape: Solid, name: str) -> None:
     object.__setattr__(shape, name, float(value))
 
 
-def _point(shape: Solid, name: str) -> Array:
+def _point(shape: Shape, name: str) -> Array:
     """Return a point that was given."""
     return as_numbers(getattr(shape, name), (3,), f"{type(shape).__name__}.{name}")
 
@@ -489,6 +507,56 @@ class HalfSpace(Solid):
     def scaled(self, factor: float) -> Self:
         """Return the shape with all lengths times a factor."""
         return type(self)(point=_positive(factor) * self.point, normal=self.normal)
+
+
+@dataclass(frozen=True, eq=False)
+class PointCloud(Shape):
+    """Points with a radius, such as those of a depth camera: many spheres of one size.
+
+    A point cloud can be an obstacle. It is no solid, and a body cannot have one.
+
+    Args:
+        points: The points, (n, 3), length units; at least one.
+        radius: Radius of the sphere about each point, length units. Half the spacing of the points leaves no gaps
+            along a line of neighbours.
+
+    Raises:
+        InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> cloud = sy.PointCloud([(0, 0, 0), (0, 0, 0.1)], radius=0.05)
+        >>> len(cloud.points), cloud.solids()[1]
+        (2, Sphere(center=(0, 0, 0.1), radius=0.05))
+    """
+
+    word = "cloud"
+    points: Array
+    radius: float = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        points = as_numbers(cast("ArrayLike", self.points), (-1, 3), "PointCloud.points")
+        if not 0 < len(points) <= MOST_CLOUD:
+            raise InputError("PointCloud.points", value=len(points), expected=f"1 to {MOST_CLOUD} points")
+        if float(np.abs(points).max()) > LONGEST:
+            raise InputError("PointCloud.points", expected=f"numbers of at most {LONGEST:g}")
+        _length(self, "radius")
+        points.setflags(write=False)
+        object.__setattr__(self, "points", points)
+
+    def solids(self) -> tuple[Sphere, ...]:
+        """Return the spheres."""
+        return tuple(Sphere(center=point, radius=self.radius) for point in self.points)
+
+    def moved(self, transform: ArrayLike) -> Self:
+        """Return the points after a rigid motion."""
+        return type(self)(_applied(as_transform(transform), self.points), radius=self.radius)
+
+    def scaled(self, factor: float) -> Self:
+        """Return the points with all lengths times a factor."""
+        k = _positive(factor)
+        return type(self)(k * self.points, radius=k * self.radius)
 
 
 KINDS: Final = {kind.word: kind for kind in (Sphere, Capsule, Box, Cylinder, ConvexHull, HalfSpace)}
