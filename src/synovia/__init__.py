@@ -61,7 +61,9 @@ if TYPE_CHECKING:
     from synovia.io.csvfile import read_csv
     from synovia.io.save import save_motion
     from synovia.io.toml import write_skeleton
+    from synovia.io.toml.world import save_world
     from synovia.io.verify import FileCheck
+    from synovia.io.worlds import load_world
     from synovia.layers import Layer
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.clip_tools.additive import Additive
@@ -139,7 +141,9 @@ _HOMES = {
     "synovia.io.csvfile": ("read_csv",),
     "synovia.io.save": ("save_motion",),
     "synovia.io.toml": ("write_skeleton",),
+    "synovia.io.toml.world": ("save_world",),
     "synovia.io.verify": ("FileCheck",),
+    "synovia.io.worlds": ("load_world",),
     "synovia.layers": ("Layer",),
     "synovia.model.shapes.distances": ("Contact", "distance"),
     "synovia.model.shapes.solids": (
@@ -286,6 +290,7 @@ __all__ = [
     "load_motion",
     "load_pose",
     "load_skeleton",
+    "load_world",
     "make_problems",
     "picture",
     "plot_convergence",
@@ -302,6 +307,7 @@ __all__ = [
     "retarget",
     "save_motion",
     "save_pose",
+    "save_world",
     "solve",
     "solvers",
     "standing_goals",

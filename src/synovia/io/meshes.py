@@ -63,7 +63,7 @@ class MeshFile:
 def _corners(path: Path, stamp: int) -> Array:
     """Return the corners of the hull of a file; ``stamp`` is the time of its last change."""
     del stamp
-    return ConvexHull(read_mesh(path)[0]).points
+    return ConvexHull.around(read_mesh(path)[0]).points
 
 
 @lru_cache(maxsize=4)

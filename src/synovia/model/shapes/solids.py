@@ -400,6 +400,21 @@ class ConvexHull(Solid):
         _keep(self, points=_outer(points))
 
     @classmethod
+    def around(cls, points: Array) -> Self:
+        """Return the hull of any number of finite points, such as the corners of a mesh.
+
+        Raises:
+            InputError: If the hull itself has too many corners.
+        """
+        while len(points) > MOST_POINTS:
+            blocks = np.array_split(points, len(points) // MOST_POINTS + 1)
+            outer = np.concatenate([_outer(block) for block in blocks])
+            if len(outer) == len(points):
+                break
+            points = outer
+        return cls(points)
+
+    @classmethod
     def later(cls, read: Callable[[], ArrayLike], matrix: Array | None = None) -> Self:
         """Return the hull of points that are read when they are first used, such as those of a mesh file.
 

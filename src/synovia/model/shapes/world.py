@@ -25,6 +25,7 @@ from synovia.model.geometry import (
     axis_vector,
     cross,
     dimensions,
+    frames_to_transforms,
     is_number,
     largest_number,
     rigid,
@@ -34,7 +35,7 @@ from synovia.model.shapes.solids import HalfSpace, PointCloud, Shape, Solid
 from synovia.text import counted, first_few
 
 if TYPE_CHECKING:
-    from synovia.model.skeleton import Skeleton
+    from synovia.model.skeleton import Pose, Skeleton
 
 _EYE: Final = np.eye(4)
 _EYE.setflags(write=False)  # all obstacles without a transform share it
@@ -214,6 +215,31 @@ class World(ChecksArguments):
             raise InputError("World.up", value=self.up, expected=f"one of {', '.join(AXES)}, or None")
         object.__setattr__(self, "obstacles", _named(_checked_obstacles(self.obstacles), ()))
         object.__setattr__(self, "notes", tuple(self.notes))
+
+    @classmethod
+    def of(cls, pose: Pose) -> World:
+        """Return the shapes of a body in a pose as obstacles, one for each link, such as those of a second robot.
+
+        Args:
+            pose: The pose; its skeleton has shapes.
+
+        Example:
+            >>> import synovia as sy
+            >>> sy.World.of(sy.with_shapes(sy.bundled("arm7")).rest_pose()).names[:2]
+            ('joint1', 'joint2')
+        """
+        body = pose.skeleton
+        places = frames_to_transforms(pose.frames)
+        return cls(
+            tuple(
+                Obstacle(joint.shapes, name=str(body.link_key(row)), transform=places[row])
+                for row, joint in enumerate(body.joints)
+                if joint.shapes
+            ),
+            meters_per_unit=body.meters_per_unit,
+            up=body.up,
+            source=body.source,
+        )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -434,6 +460,21 @@ class World(ChecksArguments):
         if not self.obstacles:
             return "World()"
         return f"World({first_few([f'{each.name!r}: {each.kinds}' for each in self.obstacles])})"
+
+
+def unlike(names: Iterable[str | None]) -> list[str | None]:
+    """Return names of obstacles of a file with a number at each one that was there before; None stays."""
+    used: set[str] = set()
+    found: list[str | None] = []
+    count: dict[str, int] = {}
+    for name in names:
+        new = name or None
+        while new is not None and new in used:
+            count[str(name)] = count.get(str(name), 1) + 1
+            new = f"{name} {count[str(name)]}"
+        used.add(new or "")
+        found.append(new)
+    return found
 
 
 def as_place(value: Any, what: str) -> Array:
