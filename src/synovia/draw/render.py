@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -16,14 +16,15 @@ from synovia.draw.camera import look as axes_of
 from synovia.draw.film import FASTEST_GIF, SHEET, check_film, film_frames, write_film
 from synovia.draw.marks import marks_of
 from synovia.draw.notes import Texts
-from synovia.draw.picture import Paper, angle_table, checked_size, content_window, draw, skins_of
+from synovia.draw.picture import Paper, angle_table, appearance, checked_size, content_window, draw
 from synovia.draw.raster import Canvas, require_pillow
-from synovia.draw.scene import Scene, build_scene, up_of, upward
+from synovia.draw.scene import Appearance, Scene, build_scene, up_of, upward
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
 from synovia.io.base import as_path
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
+from synovia.model.shapes.world import World
 from synovia.tracking import Tracked
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def render(
     theme: str = "light",
     floor: bool = True,
     look: str = "surface",
+    shapes: bool = False,
+    world: World | None = None,
     captions: bool = True,
     angles: Sequence[str | int] = (),
     jobs: int | None = None,
@@ -71,6 +74,8 @@ def render(
         theme: ``"light"`` or ``"dark"``.
         floor: Whether to draw the floor and shadows.
         look: As in ``picture``.
+        shapes: As in ``picture``; of ``clip``.
+        world: As in ``picture``; around ``clip``.
         captions: Whether to write the time and the number of the frame.
         angles: Joints of ``clip`` whose values are written, in degrees.
         jobs: Number of threads; None for all cores.
@@ -117,7 +122,12 @@ def render(
     named = [main.skeleton.value_index(joint) for joint in angles]
     times = [k / main.fps for k in shown]
     paper = Paper(box, colours, samples=2)
-    panels = [(name, _shots(each, times, paper, view, look, name)) for each, name in zip(clips, names, strict=False)]
+    dressed = [appearance([motion.skeleton], colours, look=look) for motion in motions[:-1]]
+    dressed.append(appearance([main.skeleton], colours, look=look, shapes=shapes, world=world))
+    panels = [
+        (name, _shots(each, times, Stage(paper, view, name, worn)))
+        for each, name, worn in zip(clips, names, dressed, strict=False)
+    ]
 
     def paint(k: int) -> Image.Image:
         """Return one frame of the film."""
@@ -166,23 +176,31 @@ def _drawn(
             yield image
 
 
-def _shots(
-    clip: Clip,
-    times: Sequence[float],
-    paper: Paper,
-    view: str | tuple[float, float],
-    look: str,
-    title: str | None,
-) -> list[tuple[Scene, Camera]]:
+class Stage(NamedTuple):
+    """What a clip is drawn on, and how.
+
+    Args:
+        paper: The image.
+        view: As in ``picture``.
+        title: Line of text at the top.
+        shown: What is shown of the body, and around it.
+    """
+
+    paper: Paper
+    view: str | tuple[float, float]
+    title: str | None
+    shown: Appearance
+
+
+def _shots(clip: Clip, times: Sequence[float], stage: Stage) -> list[tuple[Scene, Camera]]:
     """Return the scene and the camera of a clip at some times, seconds."""
     motion = _motion(clip)
     frames = [min(round(time * motion.fps), len(motion) - 1) for time in times]
-    skins = skins_of([motion.skeleton], look)
     scenes: list[Scene] = []
     for k in frames:
         marks = marks_of(clip[k]) if isinstance(clip, Tracked) else []
         unnamed = [replace(mark, label="") for mark in marks]  # labels would jump from frame to frame
-        scenes.append(build_scene([motion.pose(k)], unnamed, paper.theme, look=look, skins=skins))
+        scenes.append(build_scene([motion.pose(k)], unnamed, stage.paper.theme, shown=stage.shown))
     ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
     extent = max(scene.extent for scene in scenes)
     scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
@@ -193,9 +211,8 @@ def _shots(
     content = [scene.content for scene in scenes]
     points = np.concatenate([places - shift for (places, _), shift in zip(content, path, strict=True)])
     radii = np.concatenate([sizes for _, sizes in content])
-    camera = fit(
-        axes_of(view, up_of(skeleton), skeleton.forward), points, radii, content_window(paper.size, scenes[0], title)
-    )
+    window = content_window(stage.paper.size, scenes[0], stage.title)
+    camera = fit(axes_of(stage.view, up_of(skeleton), skeleton.forward), points, radii, window)
     cameras = [replace(camera, position=camera.position + shift) for shift in path]
     return list(zip(scenes, cameras, strict=True))
 
