@@ -215,4 +215,29 @@ def test_a_matched_world_has_unit_and_axis_of_the_skeleton(up, other):
     np.testing.assert_allclose(plane.point, 50.0 * axis(other), atol=1e-9)
     assert np.linalg.det(new["box"].transform[:3, :3]) == pytest.approx(1.0)
     assert new.matched(body) is new
+    bare = sy.Skeleton(body.joints, meters_per_unit=0.01)
+    assert world.matched(bare, up=other) == new
+    assert world.matched(bare).up == up
+    with pytest.raises(InputError, match="up: expected one of"):
+        world.matched(body, up="north")
     assert sy.World(EACH).matched(body) == sy.World(EACH)
+
+
+@pytest.mark.parametrize("shape", [*EACH[1:], sy.Capsule(a=(1, 2, 3), b=(1, 2, 3), radius=0.5)])
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_touch_the_shape_on_all_sides(shape, seed):
+    obstacle = sy.Obstacle([shape], transform=place(seed))
+    lower, upper = obstacle.bounds
+    for axis in range(3):
+        for sign, end in ((1.0, upper), (-1.0, lower)):
+            wall = sy.HalfSpace(point=end, normal=-sign * np.eye(3)[axis])
+            gap = min(sy.distance(solid, wall).distance for solid in obstacle.solids())
+            assert abs(gap) < 1e-12
+
+
+def test_bounds_of_several_shapes_and_of_half_spaces():
+    both = sy.Obstacle([sy.Sphere(radius=1), sy.Sphere(center=(3, 0, 0), radius=0.5)])
+    assert both.bounds.tolist() == [[-1, -1, -1], [3.5, 1, 1]]
+    floor = sy.Obstacle(sy.HalfSpace(point=(5, 6, 7), normal=(0, 0, 1)))
+    assert floor.bounds.tolist() == [[-np.inf] * 3, [np.inf, np.inf, 7]]
+    assert np.isinf(sy.Obstacle(EACH[0]).bounds).all()

@@ -10,6 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from cli_runs import run
 from synovia.errors import FileError, FormatError, UnsupportedError
 
 TURN = Rotation.from_euler("xyz", (0.3, -0.7, 1.1))
@@ -424,3 +425,20 @@ def test_files_that_do_not_exist(tmp_path):
     for name in ("world.toml", "room.glb", "kitchen.scene", "x.urdf"):
         with pytest.raises(FileError, match="file does not exist"):
             sy.load_world(tmp_path / name)
+
+
+def test_inspect_shows_a_world(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sy.save_world(WORLD, "world.toml")
+    Path("kitchen.scene").write_text(NEW)
+    told = run("inspect", "world.toml")
+    assert told.code == 0
+    assert "6 obstacles of 7 shapes, unit cm, up -y" in told.out
+    assert "A note." in told.out
+    assert "1 box, 1 capsule" in told.out
+    found = json.loads(run("inspect", "kitchen.scene", "--json").out)
+    assert found["schema"] == "synovia.inspect.world/1"
+    assert [each["name"] for each in found["obstacles"]] == ["table top", "cone", "wall", "tetra"]
+    assert found["obstacles"][2]["upper"] == [None, -2.0, None]
+    np.testing.assert_allclose(found["obstacles"][3]["lower"], [2, 0, 0], atol=1e-12)
+    assert run("inspect", "world.toml", "--roles", "roles.toml").code == 2

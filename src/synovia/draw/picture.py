@@ -177,7 +177,7 @@ def appearance(
     around = None
     if world is not None and last is not None:
         check_kind("world", world, World, "sy.load_world(path) reads one")
-        around = Surroundings(world.matched(last), theme, upward(last))
+        around = Surroundings(world.matched(last, up=up_of(last)), theme, upward(last))
     return Appearance(look, skins, covers, around)
 
 

@@ -203,7 +203,8 @@ def _shots(clip: Clip, times: Sequence[float], stage: Stage) -> list[tuple[Scene
         scenes.append(build_scene([motion.pose(k)], unnamed, stage.paper.theme, shown=stage.shown))
     ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
     extent = max(scene.extent for scene in scenes)
-    scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
+    spread = max(scene.spread for scene in scenes)
+    scenes = [replace(scene, ground=ground, extent=extent, spread=max(spread, extent)) for scene in scenes]
     skeleton = motion.skeleton
     path = _path(motion)[frames]
     if float(np.ptp(path, axis=0).max()) < _STAYS * extent:

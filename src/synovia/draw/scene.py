@@ -102,6 +102,7 @@ class Scene:
         hull: Points, (n, 3), between which the surfaces lie.
         around: The obstacles around the body; None without a world.
         cover: The shapes of the main body and the world frames of its joints; None if they are not shown.
+        spread: Size of the content with the obstacles, length units; 0 for ``extent``.
     """
 
     solid: Bodies
@@ -117,14 +118,7 @@ class Scene:
     hull: Array = field(default_factory=lambda: np.zeros((0, 3)))
     around: Around | None = None
     cover: tuple[Skin, Array] | None = None
-
-    @property
-    def spread(self) -> float:
-        """Size of the content with the obstacles, length units."""
-        if self.around is None or not len(self.around.hull):
-            return self.extent
-        ends = np.concatenate([self.around.hull, self.solid.start])
-        return max(self.extent, float(np.linalg.norm(np.ptp(ends, axis=0))))
+    spread: float = 0.0
 
     @property
     def content(self) -> tuple[Array, Array]:
@@ -217,10 +211,12 @@ def build_scene(
     cover = (shown.covers[last.skeleton], last.frames) if last.skeleton in shown.covers else None
     if cover is not None:
         lowest.append(float(np.min(cover[0].at(cover[1]).hull @ up)))
-    around = None
+    around, spread = None, extent
     if shown.surroundings is not None:
         around = shown.surroundings.around((drawn[-1].min(0) + drawn[-1].max(0)) / 2.0, extent)
-        lowest += [float(np.min(around.hull @ up))] if len(around.hull) else []
+        if len(around.hull):
+            lowest.append(float(np.min(around.hull @ up)))
+            spread = max(extent, float(np.linalg.norm(np.ptp(np.concatenate([around.hull, drawn[-1]]), axis=0))))
     ground = min(lowest) if around is None or around.floor is None else around.floor
     written = {mark.label for mark in marks}
     rows = np.flatnonzero(drawn_joints(last.skeleton)).tolist() if joint_names else []
@@ -239,6 +235,7 @@ def build_scene(
         np.concatenate([np.zeros((0, 3)), *hulls]),
         around,
         cover,
+        spread,
     )
 
 

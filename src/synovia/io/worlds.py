@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +27,7 @@ _READERS: Final = {
     "gltf": "gltf.world",
     "moveit": "moveit",
 }
+_SNIFF: Final = 4096  # bytes at the start of a file that show what it is
 
 
 def load_world(path: str | os.PathLike[str]) -> World:
@@ -66,6 +69,18 @@ def read_world(where: Path) -> World:
     reader = next(_READERS[module] for module, each in known.items() if each is fmt)
     read: Callable[[Path], World] = import_module(f"synovia.io.{reader}").read_world
     return guarded(where, lambda: _with_meshes(read(where)))
+
+
+def is_world(path: Path) -> bool:
+    """Return whether a file holds obstacles and no body: a world in TOML, or a scene of MoveIt."""
+    head = b""
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as file:
+                head = file.read(_SNIFF)
+    return (
+        path.suffix.lower() == ".scene" or re.search(rb"""(?m)^\s*schema\s*=\s*["']synovia\.world/""", head) is not None
+    )
 
 
 def _with_meshes(world: World) -> World:

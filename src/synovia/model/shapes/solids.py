@@ -49,6 +49,11 @@ class Shape(ChecksArguments, ABC):
     def solids(self) -> tuple[Solid, ...]:
         """Return the solids that the shape consists of."""
 
+    @property
+    @abstractmethod
+    def bounds(self) -> Array:
+        """Least and largest coordinates of the shape, (2, 3); infinite where it has no end."""
+
     @abstractmethod
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion.
@@ -196,6 +201,11 @@ class Sphere(Solid):
         """Return the numbers that kernels read."""
         return 0.0, 0.0, 0.0, self.radius
 
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        return _about(self.center, np.full(3, self.radius))
+
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
         return type(self)(center=_applied(as_transform(transform), self.center), radius=self.radius)
@@ -243,6 +253,11 @@ class Capsule(Solid):
     def sizes(self) -> tuple[float, float, float, float]:
         """Return the numbers that kernels read."""
         return 0.0, 0.0, 0.5 * math.hypot(*(self.b - self.a).tolist()), self.radius
+
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        return np.stack([np.minimum(self.a, self.b) - self.radius, np.maximum(self.a, self.b) + self.radius])
 
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
@@ -298,6 +313,11 @@ class Box(Solid):
         x, y, z = (0.5 * self.size).tolist()
         return x, y, z, 0.0
 
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        return _about(self.center, np.abs(self.rotation) @ (0.5 * self.size))
+
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
         T = as_transform(transform)
@@ -352,6 +372,13 @@ class Cylinder(Solid):
     def sizes(self) -> tuple[float, float, float, float]:
         """Return the numbers that kernels read."""
         return 0.0, 0.0, 0.5 * self.length, self.radius
+
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        axis = self.rotation[:, 2]
+        across = np.sqrt(np.maximum(1.0 - axis * axis, 0.0))
+        return _about(self.center, 0.5 * self.length * np.abs(axis) + self.radius * across)
 
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
@@ -460,6 +487,11 @@ class ConvexHull(Solid):
         """Return the points in the shape's own frame, (n, 3)."""
         return self.points - self.place()[:3, 3]
 
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        return np.stack([self.points.min(0), self.points.max(0)])
+
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
         return self._with(as_transform(transform))
@@ -514,6 +546,15 @@ class HalfSpace(Solid):
         """Return the numbers that kernels read."""
         return 0.0, 0.0, 0.0, 0.0
 
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        ends = np.array([[-np.inf] * 3, [np.inf] * 3])
+        axis = int(np.argmax(np.abs(self.normal)))
+        if abs(float(self.normal[axis])) == 1.0:
+            ends[1 if self.normal[axis] > 0.0 else 0, axis] = self.point[axis]
+        return ends
+
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
         T = as_transform(transform)
@@ -564,6 +605,11 @@ class PointCloud(Shape):
         """Return the spheres."""
         return tuple(Sphere(center=point, radius=self.radius) for point in self.points)
 
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        return np.stack([self.points.min(0) - self.radius, self.points.max(0) + self.radius])
+
     def moved(self, transform: ArrayLike) -> Self:
         """Return the points after a rigid motion."""
         return type(self)(_applied(as_transform(transform), self.points), radius=self.radius)
@@ -600,6 +646,11 @@ def check_solids(shapes: object, what: str) -> tuple[Solid, ...]:
 def _applied(transform: Array, points: Array) -> Array:
     """Return points (..., 3) after a rigid motion (4, 4)."""
     return points @ transform[:3, :3].T + transform[:3, 3]
+
+
+def _about(middle: Array, half: Array) -> Array:
+    """Return the least and largest coordinates, (2, 3), of what reaches so far from its middle."""
+    return np.stack([middle - half, middle + half])
 
 
 def _direction(way: Array) -> Array:

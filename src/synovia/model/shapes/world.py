@@ -114,6 +114,19 @@ class Obstacle(ChecksArguments):
         transform[:3, 3] *= factor
         return self._with(shapes=shapes, transform=_kept(transform, "transform"))
 
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates of the obstacle in the world, (2, 3); infinite for half-spaces.
+
+        Example:
+            >>> import synovia as sy
+            >>> sy.Obstacle(sy.Cylinder(radius=1, length=4), transform=(0, 0, 3)).bounds
+            array([[-1., -1.,  1.],
+                   [ 1.,  1.,  5.]])
+        """
+        ends = np.array([shape.moved(self.transform).bounds for shape in self.shapes])
+        return np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)])
+
     def solids(self) -> tuple[Solid, ...]:
         """Return all solids of the obstacle in the world; a point cloud has one for each point."""
         still = self.transform is _EYE
@@ -367,13 +380,17 @@ class World(ChecksArguments):
         unit = None if self.meters_per_unit is None else self.meters_per_unit / factor
         return replace(self, obstacles=tuple(each.scaled(factor) for each in self.obstacles), meters_per_unit=unit)
 
-    def matched(self, skeleton: Skeleton) -> World:
+    def matched(self, skeleton: Skeleton, *, up: str | None = None) -> World:
         """Return the world in the unit of a skeleton, with its axis that points up.
 
         Where the unit or the axis of one of both is unknown, they count as equal.
 
         Args:
             skeleton: The skeleton.
+            up: Axis that points up, such as ``"y"``, for a skeleton that does not know it.
+
+        Raises:
+            InputError: If there is no such axis.
 
         Example:
             >>> import synovia as sy
@@ -382,7 +399,9 @@ class World(ChecksArguments):
             >>> world.matched(body)["ball"].solids()
             (Sphere(center=(0, 1.5, 0), radius=0.1),)
         """
-        new, unit, up = self, skeleton.meters_per_unit, skeleton.up
+        if up is not None and up not in AXES:
+            raise InputError("up", value=up, expected=f"one of {', '.join(AXES)}, or None")
+        new, unit, up = self, skeleton.meters_per_unit, skeleton.up or up
         if None not in (unit, self.meters_per_unit) and unit != self.meters_per_unit:
             new = replace(new.scaled(cast("float", self.meters_per_unit) / cast("float", unit)), meters_per_unit=unit)
         if None not in (up, self.up) and up != self.up:
