@@ -13,6 +13,8 @@ import synovia as sy
 from synovia.draw import Camera, picture
 from synovia.draw.camera import fit, look
 from synovia.draw.obstacles import Surroundings, cut
+from synovia.draw.picture import Paper
+from synovia.draw.render import Stage, _shots
 from synovia.draw.scene import Appearance, build_scene
 from synovia.draw.surfaces import Mesh
 from synovia.draw.theme import THEMES
@@ -80,7 +82,7 @@ def test_shapes_are_transparent_and_hidden_by_obstacles():
 def test_a_wall_is_transparent_and_a_floor_is_the_floor():
     pose = arm()
     wall = sy.World([sy.HalfSpace(point=(0.3, 0, 0), normal=(-1, 0, 0.5))])
-    scene = build_scene([pose], [], LIGHT, shown=Appearance(surroundings=Surroundings(wall, LIGHT, np.eye(3)[1])))
+    scene = build_scene([pose], [], LIGHT, shown=_around(wall))
     assert scene.around is not None
     assert scene.around.walls is not None
     assert differ(pixels(pose, world=wall), pixels(pose)).sum() > 500
@@ -90,7 +92,7 @@ def test_a_wall_is_transparent_and_a_floor_is_the_floor():
     assert (pixels(pose, world=far) == pixels(pose)).all()
     for height in (-0.4, 0.2):
         floor = sy.World([sy.HalfSpace(point=(0, y, 0), normal=(0, 1, 0)) for y in (height, -3)])
-        scene = build_scene([pose], [], LIGHT, shown=Appearance(surroundings=Surroundings(floor, LIGHT, np.eye(3)[1])))
+        scene = build_scene([pose], [], LIGHT, shown=_around(floor))
         assert scene.ground == pytest.approx(height)
 
 
@@ -108,10 +110,9 @@ def test_a_world_has_the_unit_and_the_axis_of_the_body():
 def test_a_picture_shows_what_is_near_and_survives_what_is_huge():
     pose = arm()
     near = sy.World([sy.Box(center=(1, 0.5, 0), size=(0.4, 0.4, 0.4))])
-    up = np.eye(3)[1]
 
     def content(world):
-        scene = build_scene([pose], [], LIGHT, shown=Appearance(surroundings=Surroundings(world, LIGHT, up)))
+        scene = build_scene([pose], [], LIGHT, shown=_around(world))
         return scene.content[0]
 
     assert content(near)[:, 0].max() == pytest.approx(0.9, abs=0.31)
@@ -200,3 +201,29 @@ def test_both_sides_of_a_cut_make_up_the_whole(seed: int):
     if below is not None:
         assert ((below.vertices - point) @ normal).max() < 1e-9
         assert below.colours.shape == below.vertices.shape == below.normals.shape
+
+
+def test_a_surface_is_transparent_around_the_shapes_of_its_body():
+    body = sy.with_shapes(sy.bundled("arm7"))
+    plain, shown = (np.asarray(picture(body, size=SMALL, shapes=shapes), int) for shapes in (False, True))
+    orange = (shown[..., 0] - shown[..., 2] > 40).sum()
+    assert orange > 200
+    assert not (plain[..., 0] - plain[..., 2] > 40).any()
+
+
+def test_films_keep_floor_and_grid_of_a_world_still(tmp_path: Path):
+    body = sy.bundled("humanoid")
+    root = body.with_root("free")
+    walk = sy.Motion(root, [sy.Pose(root, root.rest_q).q for _ in range(3)], 10.0)
+    q = np.array(walk.q)
+    q[:, 2] = (0.0, 1.5, 3.0)  # away from the crate
+    walk = sy.Motion(root, q, 10.0)
+    world = sy.World([sy.Box(center=(0, 0.5, -1), size=(0.5, 1, 0.5)), sy.HalfSpace(normal=(0, 1, 0))])
+    shots = _shots(walk, [0.0, 0.1, 0.2], Stage(Paper(SMALL, LIGHT), "front", None, _around(world)))
+    assert len({round(scene.spread, 9) for scene, _ in shots}) == 1
+    assert {scene.ground for scene, _ in shots} == {0.0}
+
+
+def _around(world: sy.World) -> Appearance:
+    """What a picture shows of a body in a world."""
+    return Appearance(surroundings=Surroundings(world, LIGHT, np.eye(3)[1]))

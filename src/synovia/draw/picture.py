@@ -263,19 +263,26 @@ def draw(scene: Scene, camera: Camera, paper: Paper, texts: Texts, *, floor: boo
 
 
 def _meshes(scene: Scene) -> tuple[Mesh | None, list[tuple[Mesh, float]], Mesh | None]:
-    """Return what is drawn: the body, None for balls and rods alone; what is transparent, and how; the obstacles."""
+    """Return what is drawn: the body, None for balls and rods alone; what is transparent, and how; the obstacles.
+
+    Shapes of the body are transparent around bones. A surface is transparent around shapes, which it would hide.
+    """
     worn = scene.skins[-1]
     skin = None if worn is None else worn[0].at(worn[1])
     obstacles = None if scene.around is None else scene.around.solid
+    cover = None if scene.cover is None else scene.cover[0].at(scene.cover[1])
     body, glass = skin, list[tuple[Mesh, float]]()
     if skin is None or worn is None or scene.look != "surface":
         body = None if obstacles is None else Mesh.of_bodies(scene.solid)
         if skin is not None:
             glass.append((skin, _GLASS))
-    elif not worn[0].whole:
-        body = skin.beside(Mesh.of_bodies(scene.solid))  # the bones show where the surface is missing
-    if scene.cover is not None:
-        glass.append((scene.cover[0].at(scene.cover[1]), _COVER))
+        if cover is not None:
+            glass.append((cover, _COVER))
+    else:
+        if not worn[0].whole:
+            body = skin.beside(Mesh.of_bodies(scene.solid))  # the bones show where the surface is missing
+        if cover is not None:
+            body, glass = cover, [(body, _GLASS)] if body is not None else []
     if scene.around is not None and scene.around.walls is not None:
         glass.append((scene.around.walls, _WALL))
     return body, glass, obstacles
