@@ -111,6 +111,8 @@ class _Reader:
             if attributes is None or not attributes.has("POSITION"):
                 raise mesh.error("they have no positions")
             parts.append(read_accessor(self.document, attributes, "POSITION", 3))
+        if not parts:
+            raise mesh.error("they have no parts")
         return ConvexHull.around(np.concatenate(parts)).points
 
     def matrix(self, number: int) -> Array:
