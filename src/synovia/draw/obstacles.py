@@ -56,8 +56,8 @@ class Surroundings:
 
     def __init__(self, world: World, theme: Theme, up: Array) -> None:
         """Make the triangles."""
-        self._up, self._theme = up, theme
-        surface = world_surface(world, [_toned(theme.obstacle, tone) for tone in _TONES])
+        self._up, self.theme = up, theme
+        surface = world_surface(world, tones_of(theme))
         frames = np.concatenate([world.transforms[:, :3, :3].reshape(-1, 9), world.transforms[:, :3, 3]], axis=1)
         self._mesh = Skin(surface).at(frames) if surface.parts else None
         planes = [*_half_spaces(world)]
@@ -91,7 +91,7 @@ class Surroundings:
         across = unit(across) if float(np.linalg.norm(across)) > _LEVEL else np.roll(self._up, 1)
         along = np.cross(normal, across)
         corners = [foot + _WALL * size * (u * across + v * along) for u, v in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
-        colour = np.broadcast_to((np.array(self._theme.wall) / 255.0) ** 2.2, (4, 3)).astype(np.float32)
+        colour = np.broadcast_to((np.array(self.theme.wall) / 255.0) ** 2.2, (4, 3)).astype(np.float32)
         normals = np.broadcast_to(normal, (4, 3)).astype(np.float32)
         mesh = Mesh(np.array(corners), normals, np.array([(0, 1, 2), (0, 2, 3)], np.intp), colour)
         return mesh if self._floor is None else cut(mesh, self._floor * self._up, -self._up)
@@ -164,6 +164,11 @@ def _half_spaces(world: World) -> Iterator[HalfSpace]:
         for shape in obstacle.shapes:
             if isinstance(shape, HalfSpace):
                 yield shape.moved(obstacle.transform)
+
+
+def tones_of(theme: Theme) -> list[Colour]:
+    """Return the colours that obstacles have in turn."""
+    return [_toned(theme.obstacle, tone) for tone in _TONES]
 
 
 def _toned(colour: Colour, tone: float) -> Colour:

@@ -22,6 +22,7 @@ from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Ghost, Onion, Original
 from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.lines import add_lines
+from synovia.viewer.scene.obstacles import Obstacles
 from synovia.viewer.scene.path import ClipPath
 from synovia.viewer.scene.rings import Rings
 from synovia.viewer.scene.sketches import Sketches
@@ -87,6 +88,9 @@ class Scene:
         self.ranges = Ranges(canvas, session.body.given)
         self.sketches = Sketches(canvas, session.goals)
         positions = session.animation.start().positions[session.body.rooted.added :] * self.scale
+        self._obstacles = None
+        if look.world is not None:
+            self._obstacles = Obstacles(client, look.world, self.theme, self.scale, self._up)
         self._make_floor(positions)
         self._meshes = BodyMeshes(client.scene, "/body", self._build, positions)
         self._bones, self._joints = self._meshes.bones, self._meshes.joints
@@ -105,8 +109,12 @@ class Scene:
         self.choose_look(self.look)
 
     def _make_floor(self, positions: Array) -> None:
-        """Add a grid just below the lowest joint."""
+        """Add a grid at the floor of the world, else just below the lowest joint."""
         floor = float((positions @ self._up).min()) - 0.01 * self.size
+        if self._obstacles is not None:
+            middle = (positions.max(axis=0) + positions.min(axis=0)) / (2.0 * self.scale)
+            height = self._obstacles.around(middle, self.size / self.scale)
+            floor = floor if height is None else height * self.scale
         middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
         foot = middle + (floor - middle @ self._up) * self._up
         self._grid = self.client.scene.add_grid(
@@ -133,6 +141,8 @@ class Scene:
         self._bones.batched_colors = self._build.bone_colours
         self._joints.batched_colors = self._build.joint_colours
         self._grid.cell_color = self._grid.section_color = self.theme.grid
+        if self._obstacles is not None:
+            self._obstacles.set_theme(self.theme)
         self.targets.set_theme(self.theme)
         self.ranges.set_theme(self.theme)
         self.sketches.set_theme(self.theme)
