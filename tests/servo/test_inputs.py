@@ -1,5 +1,7 @@
 """Live input as it is: twists, clutches, slow targets, chunks of a policy, and time stamps."""
 
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 import synovia as sy
 from servo.test_servo import NEAR, arm, run, worst
-from synovia.servo.curve import Curve
+from synovia.servo.curve import Curve, exp_turn, log_turn
 
 LATE_MODES = pytest.mark.parametrize("late", ["deviate", "slow"])
 
@@ -454,3 +456,44 @@ def test_a_bad_target_is_refused_with_all_inputs_on():
     with pytest.raises(sy.InputError):
         servo.step({"tool": np.full((4, 4), np.nan)}, at=servo.time)
     np.testing.assert_array_equal(servo.step({"tool": NEAR}).q, other.step({"tool": NEAR}).q)
+
+
+# --- Time ------------------------------------------------------------------------------------------------------------
+
+FIRST_TICKS = """
+import sys
+import numpy as np
+import synovia as sy
+
+servo = sy.Servo(sy.bundled("arm7"), sy.PoseGoal("tool"), rate=100, velocity=1.0, acceleration=5.0,
+                 filter=sy.OneEuro(), interpolation=0.05)
+servo.reset({"joint2": 0.6, "joint4": -1.2})
+before = set(sys.modules)
+frame = servo.step(dt=0.0).pose.transform("tool").copy()
+for k in range(20):
+    frame[0, 3] += 1e-3
+    servo.step({"tool": frame})
+servo.step(sy.Twist((0.0, 0.01, 0.0), (0.0, 0.0, 0.1)))
+servo.schedule({"tool": frame[None].repeat(4, 0)}, servo.time + np.arange(1.0, 5.0) / 20)
+servo.step()
+servo.clutch("tool").engage()
+servo.step({"tool": frame})
+print({name.partition(".")[0] for name in set(sys.modules) - before} & {"scipy"})
+"""
+
+
+def test_no_tick_waits_for_scipy():
+    out = subprocess.run([sys.executable, "-c", FIRST_TICKS], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "set()"
+
+
+@given(size=st.sampled_from([1e-12, 1e-6, 1.0, 3.0, np.pi - 1e-9, np.pi]), seed=st.integers(0, 2**31))
+def test_turns_are_those_of_scipy(size, seed):
+    turn = np.random.default_rng(seed).normal(size=3)
+    turn *= size / np.linalg.norm(turn)
+    R = sy.Rotation.from_rotvec(turn).as_matrix()
+    np.testing.assert_allclose(exp_turn(turn), R, atol=1e-15)
+    found = log_turn(R)
+    assert np.linalg.norm(found) <= np.pi + 1e-12
+    np.testing.assert_allclose(sy.Rotation.from_rotvec(found).as_matrix(), R, atol=1e-14)
+    np.testing.assert_allclose(np.linalg.norm(found), size, rtol=1e-9, atol=1e-15)

@@ -171,26 +171,26 @@ def test_a_lower_limit_of_speed_opens_a_recovery_in_which_the_speed_falls(seed, 
 
 
 @pytest.mark.parametrize("jerk", [False, True], ids=["acceleration", "jerk"])
-def test_a_ball_at_its_limits_goes_on_along_them(jerk):
-    """A straight stop along a curved limit leaves it, so a ball that only brakes for that creeps or stands still."""
+@pytest.mark.parametrize("joint", ["left_hand", "left_upper_leg", "head", "spine"])
+def test_a_ball_comes_to_a_place_on_its_limits_and_stays(joint, jerk):
+    """A straight stop along a curved limit leaves it, and a turn may leave the limits in between."""
     body = sy.bundled("humanoid")
-    row = body.joint_names.index("left_hand")
+    row = body.joint_names.index(joint)
     tables = body.tables
     k = int(np.flatnonzero(tables.owner == row)[0])
     limits, variables = tables.limits[k : k + 1].copy(), np.array([[tables.variables[k, L.BLOCK], 0, 0]], np.int32)
     rng, h, top = np.random.default_rng(3), 0.01, np.array([2.0, 10.0, 100.0 if jerk else np.inf])
-    worst = 0.0
-    for _ in range(40):
-        q, end = (sy.Pose(body, {"left_hand": turn.as_quat()}).inside[0][body.q_slice(row)].copy()
+    for _ in range(20):
+        q, end = (sy.Pose(body, {joint: turn.as_quat()}).inside[0][body.q_slice(row)].copy()
                   for turn in sy.Rotation.from_rotvec(rng.normal(size=(2, 3)) * 3.0))  # fmt: skip
         axes = np.zeros((3, L.AXIS_WIDTH))
         axes[:, [L.TOP_SPEED, L.TOP_ACCELERATION, L.TOP_JERK]] = top
         servo_reset(axes, np.zeros(3), h)
-        for _ in range(1200):
+        places = []
+        for _ in range(2000):
             out = np.empty(4)
             servo_tick(variables, limits, *NONE, axes, q, end, end, out, h, L.PROPOSE | L.ADVANCE)
             q = out
-            if abs(q @ end) > np.cos(5e-4):
-                break
-        worst = max(worst, 2.0 * np.arccos(min(abs(q @ end), 1.0)))
-    assert worst <= 0.05
+            places.append(q)
+        angles = 2.0 * np.arccos(np.minimum(np.abs(np.array(places[-200:]) @ end), 1.0))
+        assert angles.max() <= 1e-6

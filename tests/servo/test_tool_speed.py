@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import synovia as sy
@@ -48,6 +48,39 @@ def test_no_target_makes_an_end_effector_faster_than_its_limits(seed):
     q = np.array([command.q for command in commands])
     ulp = np.spacing(np.abs(q).max())
     assert excesses(differences(q, times), (velocity, acceleration, jerk), ulp, times.min()) <= 0.0
+
+
+def trunk(rng):
+    """Hinges and balls in a row."""
+    joints = []
+    for k in range(6):
+        rest = np.eye(4)
+        rest[:3, 3] = 0.1, -0.05 * k, 0.3
+        kind = sy.Kind.FIXED if k == 5 else sy.Kind.BALL if k in (1, 2, 4) else sy.Kind.HINGE
+        joints.append(sy.Joint(f"joint{k}", k - 1 if k else None, kind, rest, axis=rng.normal(size=3)))
+    return sy.Skeleton(joints)
+
+
+@example(seed=7)  # the stop was fastest in its first ticks, between two of its samples
+@given(seed=st.integers(0, 2**31))
+@settings(max_examples=5, deadline=None)
+def test_an_end_effector_on_balls_keeps_its_limits(seed):
+    rng = np.random.default_rng(seed)
+    body = trunk(rng)
+    acceleration = 10.0 ** rng.uniform(0.0, 1.3)
+    jerk = acceleration * 10.0 ** rng.uniform(1.5, 2.5) if seed % 2 else None
+    rate, limit = float(rng.choice([200, 500])), 10.0 ** rng.uniform(-1.3, -0.3)
+    servo = sy.Servo(body, sy.PoseGoal("joint5"), rate=rate, velocity=4.0, acceleration=acceleration, jerk=jerk,
+                     tool_speed={"joint5": (limit, 3.0)})  # fmt: skip
+    servo.reset(body.random_pose(seed))
+    commands, target = [servo.step(dt=0.0)], None
+    for k in range(300):
+        if k % 50 == 0:
+            target = body.random_pose(int(rng.integers(1 << 30))).transform("joint5").copy()
+        commands.append(servo.step({"joint5": target}))
+    linear, angular = speeds([command.pose for command in commands], "joint5", 1.0 / rate)
+    assert linear.max() <= limit * (1 + SLACK)
+    assert angular.max() <= 3.0 * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("jerk", [None, 80.0])

@@ -183,14 +183,33 @@ def _right_jacobian(turn: Array) -> Array:
 
 
 def log_turn(R: Array) -> Array:
-    """Return the rotation vector (3,) of a rotation matrix."""
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_matrix(R).as_rotvec()
+    """Return the rotation vector (3,) of a rotation matrix, at most half a turn."""
+    (a, b, c), (d, e, f), (g, h, i) = R.tolist()
+    squares = (1.0 + a + e + i, 1.0 + a - e - i, 1.0 - a + e - i, 1.0 - a - e + i)
+    most = max(squares)
+    # multiples of the quaternion, of which the one with the largest divisor is the most exact
+    w, x, y, z = (
+        (most, h - f, c - g, d - b),
+        (h - f, most, b + d, c + g),
+        (c - g, b + d, most, f + h),
+        (d - b, c + g, f + h, most),
+    )[squares.index(most)]
+    sine = math.sqrt(x * x + y * y + z * z)
+    factor = 2.0 * math.atan2(sine, abs(w)) / sine if sine > 0.0 else 0.0
+    factor = -factor if w < 0.0 else factor
+    return np.array([factor * x, factor * y, factor * z])
 
 
 def exp_turn(turn: Array) -> Array:
     """Return the rotation matrix (3, 3) of a rotation vector."""
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_rotvec(turn).as_matrix()
+    x, y, z = turn.tolist()
+    angle = math.sqrt(x * x + y * y + z * z)
+    share = math.sin(0.5 * angle) / angle if angle > 0.0 else 0.5
+    x, y, z, w = share * x, share * y, share * z, math.cos(0.5 * angle)
+    return np.array(
+        [
+            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+            [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
+            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
+        ]
+    )

@@ -12,6 +12,7 @@ from synovia.arguments import ChecksArguments
 from synovia.errors import InputError
 from synovia.kernels.layout import TRANSFORM_WIDTH
 from synovia.model.geometry import Array, Bools, is_number
+from synovia.servo.curve import exp_turn, log_turn
 
 _SPEED_CUTOFF: Final = 1.0  # Hz, of the filter of the speed itself, as in the paper
 _LARGEST: Final = 1e6
@@ -91,33 +92,22 @@ class TargetFilter:
     def _update(self, g: int, raw: Array, before: Array, dt: float) -> None:
         """Take a target of goal g into account, the time dt after the one before."""
         smooth, settings = self._smooth[g], self._settings
-        found = np.linalg.norm(raw[:3, 3] - before[:3, 3]) / self._reach, np.linalg.norm(_turn(before, raw))
+        found = (
+            np.linalg.norm(raw[:3, 3] - before[:3, 3]) / self._reach,
+            np.linalg.norm(log_turn(before[:3, :3].T @ raw[:3, :3])),
+        )
         rate = _share(_SPEED_CUTOFF, dt)
         self._speeds[g] += rate * (np.array(found) / dt - self._speeds[g])
         shares = [_share(settings.cutoff + settings.beta * speed, dt) for speed in self._speeds[g].tolist()]
         shift = shares[0] * (raw[:3, 3] - smooth[:3, 3])
-        turn = shares[1] * _turn(smooth, raw)
+        turn = shares[1] * log_turn(smooth[:3, :3].T @ raw[:3, :3])
         near = settings.dead_band
         if np.linalg.norm(raw[:3, 3] - smooth[:3, 3]) > near * self._reach:
             smooth[:3, 3] += shift
         if np.linalg.norm(turn) / shares[1] > 0.5 * near:
-            smooth[:3, :3] = smooth[:3, :3] @ _matrix(turn)
+            smooth[:3, :3] = smooth[:3, :3] @ exp_turn(turn)
 
 
 def _share(cutoff: float, dt: float) -> float:
     """Return the part of the way to a new value that a filter of first order goes in the time dt."""
     return 1.0 / (1.0 + 1.0 / (2.0 * math.pi * cutoff * dt))
-
-
-def _turn(a: Array, b: Array) -> Array:
-    """Return the rotation vector from one transform to another, in the frame of the first."""
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_matrix(a[:3, :3].T @ b[:3, :3]).as_rotvec()
-
-
-def _matrix(turn: Array) -> Array:
-    """Return the matrix of a rotation vector."""
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_rotvec(turn).as_matrix()

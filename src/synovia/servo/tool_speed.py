@@ -42,7 +42,7 @@ from synovia.kernels.layout import (
     TOP_JERK,
     TOP_SPEED,
 )
-from synovia.model.geometry import Array, as_numbers, is_number, times_exp
+from synovia.model.geometry import Array, as_numbers, is_number, quat_product, times_exp
 from synovia.model.pose import world_frames
 from synovia.servo.limits import Axes
 
@@ -50,13 +50,16 @@ _MOST: Final = 1e12  # largest limit
 _SLACK: Final = 1e-9  # part of a limit that is rounding
 _AHEAD: Final = 0.995  # part of a limit that the stop keeps where it is sampled
 _CRUISE: Final = 0.95  # part of a limit at which the body goes
-_PEAK: Final = 1.0 / 6.0  # of a second difference of means: a parabola with the same means is at most as much higher
+_PEAK: Final = (
+    1.0 / 6.0
+)  # times curvature and squared length: most that a parabola is above its mean, if it peaks there
 _SAMPLE: Final = 0.1  # radians, length units: way of an axis between two samples of a stop
 _FEWEST, _SAMPLES = 24, 64  # samples of a stop
 _PARTS: Final = 8  # samples of the way to where the body goes
 _NEAR: Final = 4.0  # ticks: a way that is shorter needs no lower limits
 _HALVINGS: Final = 7  # of the part of the way from the stop to what was chosen
 _TINY: Final = 1e-12  # seconds: less than any way takes
+_IDENTITY: Final = np.array([0.0, 0.0, 0.0, 1.0])
 _TOLD: Final = 0.9  # part of a limit from which on it is told
 
 
@@ -213,19 +216,22 @@ class ToolSpeed:
         begins = self._table[:, PLAN_VELOCITY]
         longest = float(np.abs(0.5 * begins * lasts).max()) + float(np.abs(begins).max()) * h
         count = min(max(math.ceil(longest / _SAMPLE), _FEWEST), _SAMPLES)
-        times = np.linspace(0.0, end, count + 1)
+        times = end * np.linspace(0.0, 1.0, count + 1) ** 2  # dense at first, where most stops are fastest
         poses = self._poses(out, _travelled(plan, times))
-        speeds = self.seconds(poses) * (count / end)  # means between samples: add how far a peak can be above them
-        return bool(speeds.max() + _PEAK * np.abs(np.diff(speeds, n=2, axis=0)).max() <= _AHEAD)
+        return bool(_peak(self.seconds(poses), np.diff(times)[:, None]) <= _AHEAD)
 
     def _poses(self, q: Array, ways: Array) -> Array:
         """Return poses (T, nq) on the way from q, for how far each axis has gone, (T, n), 0 at first."""
         out = np.repeat(q[None], len(ways), axis=0)
         out[:, self._scalar_q] += ways[:, self._scalar_axis]
         if len(self._turn_q):
-            steps = np.diff(ways, axis=0)[:, self._turn_axis]
-            for k, step in enumerate(steps):
-                out[k + 1, self._turn_q] = times_exp(out[k, self._turn_q], step)
+            quats = out[:, self._turn_q]
+            quats[1:] = times_exp(_IDENTITY, np.diff(ways, axis=0)[:, self._turn_axis])
+            span = 1
+            while span < len(quats):  # products of all steps so far, of twice as many each time
+                quats[span:] = quat_product(quats[:-span], quats[span:])
+                span *= 2
+            out[:, self._turn_q] = quats / np.linalg.norm(quats, axis=-1, keepdims=True)
         return self._skeleton.follow(out)
 
     def _tell(self, q: Array, out: Array, h: float, slowed: bool) -> None:
@@ -237,6 +243,18 @@ class ToolSpeed:
                 self.told[name] = "recovering"
             elif (slowed or self._leads) and share > _TOLD:
                 self.told[name] = "tool speed"
+
+
+def _peak(shares: Array, spans: Array) -> float:
+    """Return the highest speed, from ``shares`` (T, tools) that are its integrals over spans (T, 1), seconds.
+
+    A peak is above the mean of its span, by what a parabola through the means there can have.
+    """
+    means = shares / spans
+    slopes = np.diff(means, axis=0) / (0.5 * (spans[1:] + spans[:-1]))
+    bends = np.abs(np.diff(slopes, axis=0)) / (0.25 * (spans[2:] + 2.0 * spans[1:-1] + spans[:-2]))
+    bends = np.concatenate([bends[:1], bends, bends[-1:]])
+    return float((means + _PEAK * bends * spans**2).max())
 
 
 def _travelled(plan: Array, times: Array) -> Array:

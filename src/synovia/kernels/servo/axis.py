@@ -378,10 +378,10 @@ def reason_of(row, w, h):
 
 
 @device
-def keeps_limits(row, w, h):
-    """Return whether the stop after the next velocity w keeps the limits of an axis, rounding apart."""
+def stop_keeps(row, stop, w, h):
+    """Return whether a stop after the next velocity w keeps the limits of an axis, rounding apart."""
     a = acceleration_of(row, w, h)
-    _, lowest, highest, slowest, fastest = extremes(stop_after(row, w, h))
+    _, lowest, highest, slowest, fastest = extremes(stop)
     x, most = w * h, F(1) + ROUNDING
     return (
         x + highest <= row[AXIS_UPPER] + WITHIN
@@ -391,15 +391,20 @@ def keeps_limits(row, w, h):
     )
 
 
+@inline
+def keeps_limits(row, w, h):
+    """Return whether the axis keeps its limits if it stops as fast as it can after the next velocity w."""
+    return stop_keeps(row, stop_after(row, w, h), w, h)
+
+
 @device
-def settle(row, h, moved, follows):
+def settle(row, h, moved, stop, follows):
     """Store the samples after a tick of time h, in which the axis has ``moved``.
 
-    If it ``follows`` the stop that is known, what is left of that stays the one that is known. Otherwise the stop from
-    here on is.
+    If it ``follows`` the stop that is known, what is left of that stays the one that is known. Otherwise ``stop`` is,
+    from here on.
     """
     v = moved / h
-    stop = stop_after(row, v, h)
     row[AXIS_ACCELERATION] = acceleration_of(row, v, h)
     row[AXIS_VELOCITY] = v
     beyond = max(abs(v) / row[TOP_SPEED], abs(row[AXIS_ACCELERATION]) / row[TOP_ACCELERATION]) - F(1)

@@ -4,9 +4,10 @@ The axes keep their own limits (``axis``). Those of the rotation, an ellipse and
 hold for the three together: the velocities are taken back towards those of the stop that is known until the stop after
 them stays inside.
 
-Along a curved limit no straight stop stays inside, so that a ball at its limit could only creep. Where it is taken
-back, it also tries a way that keeps off the limits: in the coordinates of swing and twist, where these are convex, to a
-place ahead that is pulled inwards.
+Along a curved limit no straight stop stays inside, so that a ball at its limit could only creep. So, with a limit of
+the jerk, a ball that goes to a place on its limits comes to it from inside. Where the turn to a place leaves the limits
+in between, it goes around: in the coordinates of swing and twist, where these are convex, to a place ahead that is
+pulled inwards. Where its velocities are taken back, it tries that, too.
 """
 
 import math
@@ -21,12 +22,14 @@ from synovia.kernels.layout import (
     REASON,
     RECOVERING,
     TOP_ACCELERATION,
+    TOP_JERK,
     TWIST_LOWER,
     TWIST_UPPER,
 )
 from synovia.kernels.math.rotations import quat_conj, quat_exp, quat_log, quat_mul, quat_normalize
 from synovia.kernels.math.swing_twist import (
     from_limit_frame,
+    half_angles,
     is_whole_turn,
     join,
     project,
@@ -35,10 +38,11 @@ from synovia.kernels.math.swing_twist import (
     to_limit_frame,
     twist_step,
 )
-from synovia.kernels.math.vectors import dot, norm
-from synovia.kernels.servo.axis import keeps_limits, stop_after, stopping_speed
-from synovia.kernels.servo.stop import duration, travelled
+from synovia.kernels.math.vectors import dot, norm, scale
+from synovia.kernels.servo.axis import stop_after, stop_keeps, stopping_speed
+from synovia.kernels.servo.stop import NO_LIMIT, duration, stretched, travelled
 
+FASTEST, TOGETHER, PLANNED = 0, 1, 2  # how a ball stops after a tick
 TICKS = 48  # places of the stop of a ball that are checked
 EFFORTS = 9  # velocities that a ball tries if it has to brake harder than allowed
 EDGE = F(1e-11)  # beyond the limits of a ball that is rounding
@@ -47,17 +51,44 @@ SAG = F(4)  # how far a way between two places may leave the limits, relative to
 AHEAD = F(0.2)  # radians of swing and twist: how far ahead a ball looks that keeps off its limits
 PULL = F(0.05)  # part of the way to the middle of the limits by which that place is pulled inwards
 NEAR = F(0.5)  # the same, per radian that is left to the target: the pull ends there
+INSET = F(0.45)  # part of the way left by which a ball goes to a place farther inside
+CLOSER = F(0.5)  # largest part of it by which the swing of that place differs, so that the ball comes to its end
+DEEPEST = F(0.2)  # largest part of a limit for that
+OUTSIDE = F(1e-3)  # radians beyond the limits of a ball by which a turn leaves them
 
 
 @device
-def stop_inside(limits, k, axes, i, q, w, h):
-    """Return whether the ball k stops inside its limits after the next velocities w of its axes i to i + 2."""
+def stops_of(axes, i, w, h, together):
+    """Return the stops of axes i to i + 2 after their next velocities w: each as fast as it can, or all together.
+
+    Together, they take the time of the slowest one: a ball that turns about one axis stops turning about it.
+    """
     x, y, z = axes[i], axes[i + 1], axes[i + 2]
+    px, py, pz = stop_after(x, w[0], h), stop_after(y, w[1], h), stop_after(z, w[2], h)
+    if not together:
+        return px, py, pz
+    T = max(duration(px), duration(py), duration(pz))
+    return (
+        stretched(px, T, x[TOP_ACCELERATION], x[TOP_JERK]),
+        stretched(py, T, y[TOP_ACCELERATION], y[TOP_JERK]),
+        stretched(pz, T, z[TOP_ACCELERATION], z[TOP_JERK]),
+    )
+
+
+@device
+def stop_inside(limits, k, axes, i, q, w, h, together):
+    """Return whether the ball k stops inside its limits after the next velocities w of its axes i to i + 2."""
+    px, py, pz = stops_of(axes, i, w, h, together)
+    if not (
+        stop_keeps(axes[i], px, w[0], h)
+        and stop_keeps(axes[i + 1], py, w[1], h)
+        and stop_keeps(axes[i + 2], pz, w[2], h)
+    ):
+        return False
     most = max(signed_excess(limits, k, q), F(0))  # a ball that is outside may not go farther
     quat = quat_normalize(quat_mul(q, quat_exp((w[0] * h, w[1] * h, w[2] * h))))
     if signed_excess(limits, k, quat) > most + EDGE:
         return False
-    px, py, pz = stop_after(x, w[0], h), stop_after(y, w[1], h), stop_after(z, w[2], h)
     T = max(duration(px), duration(py), duration(pz))
     if T <= F(0):
         return True
@@ -99,6 +130,30 @@ def slide(limits, k, axes, i, q, h):
 
 
 @device
+def inset(limits, k, end, left):
+    """Return where a ball k goes that has the way ``left`` to ``end``: a place as far inside its limits as it needs.
+
+    A stop to a place on a limit leaves it by its sag unless it comes from inside. So the ball goes to a place beside
+    that is farther inside by a part of the way that is left, and comes to ``end`` as that shrinks.
+    """
+    x, y, twist = split(to_limit_frame(limits, k, end))
+    a, b = half_angles(limits, k, x, y)
+    margin = INSET * left
+    f = math.sqrt((x / a) * (x / a) + (y / b) * (y / b))
+    length = math.sqrt(x * x + y * y)
+    most = F(1) - min(margin / min(a, b), CLOSER * left / max(length, F(1e-12)), DEEPEST)
+    lower, upper = limits[k, TWIST_LOWER], limits[k, TWIST_UPPER]
+    turn = twist
+    if not is_whole_turn(limits, k):
+        inside = min(margin, F(0.5) * DEEPEST * (upper - lower))
+        turn = min(max(twist, lower + inside), upper - inside)
+    if f <= most and turn == twist:
+        return end
+    share = most / f if f > most else F(1)
+    return from_limit_frame(limits, k, join(share * x, share * y, turn))
+
+
+@device
 def way_inside(limits, k, q, end):
     """Return the rotation vector from q to a place ahead on a way to ``end`` that keeps off the limits of ball k."""
     sx, sy, twist = split(to_limit_frame(limits, k, q))
@@ -114,22 +169,45 @@ def way_inside(limits, k, q, end):
 
 
 @device
-def admissible(limits, k, axes, i, q, h):
-    """Return the largest part of the way from the stop that is known to the chosen velocities that keeps all limits."""
-    share = F(1)
-    for _ in range(HALVINGS):
-        w = between(axes, i, PLAN_NEXT, share)
-        kept = (
-            keeps_limits(axes[i], w[0], h) and keeps_limits(axes[i + 1], w[1], h) and keeps_limits(axes[i + 2], w[2], h)
-        )
-        if kept and stop_inside(limits, k, axes, i, q, w, h):
-            return share
-        share *= F(0.5)
-    return F(0)
+def way_to(limits, k, q, end):
+    """Return the rotation vector from q to ``end``; if that turn leaves the limits of ball k, one that keeps off them.
+
+    That one leads to a place ahead on a way inside, and is as long as the turn.
+    """
+    way = quat_log(quat_mul(quat_conj(q), end))
+    left = norm(way)
+    if left <= AHEAD:
+        return way
+    n = math.ceil(left / AHEAD)
+    for step in range(1, n):
+        part = F(step) / F(n)
+        if signed_excess(limits, k, quat_mul(q, quat_exp(scale(part, way)))) > OUTSIDE:
+            around = way_inside(limits, k, q, end)
+            return scale(left / norm(around), around)
+    return way
 
 
 @device
-def keep_off(limits, k, axes, i, q, end, h, share):
+def admissible(limits, k, axes, i, q, h):
+    """Return the largest part of the way from the known stop to the chosen velocities that keeps all limits.
+
+    Returns:
+        share: That part.
+        proof: Which stop after it keeps them, FASTEST or TOGETHER.
+    """
+    share = F(1)
+    for _ in range(HALVINGS):
+        w = between(axes, i, PLAN_NEXT, share)
+        if stop_inside(limits, k, axes, i, q, w, h, False):
+            return share, FASTEST
+        if axes[i, TOP_JERK] < NO_LIMIT and stop_inside(limits, k, axes, i, q, w, h, True):
+            return share, TOGETHER
+        share *= F(0.5)
+    return F(0), FASTEST
+
+
+@device
+def keep_off(limits, k, axes, i, q, end, h, found):
     """Choose velocities that keep off the limits of ball k, if they lead on faster than the chosen ones.
 
     Args:
@@ -140,17 +218,17 @@ def keep_off(limits, k, axes, i, q, end, h, share):
         q: Its rotation.
         end: The rotation to go to.
         h: Time of the tick.
-        share: The part of the chosen velocities that keeps all limits, see ``admissible``.
+        found: Which part of the chosen velocities keeps all limits, and by which stop, see ``admissible``.
 
     Returns:
-        That part of the velocities that are chosen now.
+        The same, of the velocities that are chosen now.
     """
     chosen = (axes[i, NEXT], axes[i + 1, NEXT], axes[i + 2, NEXT])
     way = way_inside(limits, k, q, end)
     length = norm(way)
     if length <= F(0):
-        return share
-    before = dot(between(axes, i, PLAN_NEXT, share), way)
+        return found
+    before = dot(between(axes, i, PLAN_NEXT, found[0]), way)
     rate = stopping_speed(length, axes[i, TOP_ACCELERATION], h) / length
     for c in range(3):
         if way[c] != F(0):
@@ -159,16 +237,16 @@ def keep_off(limits, k, axes, i, q, end, h, share):
     for c in range(3):
         axes[i + c, NEXT] = min(max(rate * way[c], axes[i + c, NEXT_LOWER]), axes[i + c, NEXT_UPPER])
     other = admissible(limits, k, axes, i, q, h)
-    if other > F(0) and dot(between(axes, i, PLAN_NEXT, other), way) > before:
+    if other[0] > F(0) and dot(between(axes, i, PLAN_NEXT, other[0]), way) > before:
         return other
     for c in range(3):
         axes[i + c, NEXT] = chosen[c]
-    return share
+    return found
 
 
 @device
 def restrict_ball(limits, k, axes, i, q, end, h):
-    """Change the chosen velocities of ball k so that it stops inside its limits; return whether it follows its plan.
+    """Change the chosen velocities of ball k so that it stops inside its limits; return by which stop.
 
     They come nearer and nearer to those of the stop that is known, which does. If limits have changed, that one may
     leave them, too. Then the ball brakes as hard as it must.
@@ -181,29 +259,32 @@ def restrict_ball(limits, k, axes, i, q, end, h):
         q: Its rotation.
         end: The rotation to go to; q itself if it brakes.
         h: Time of the tick.
+
+    Returns:
+        FASTEST, TOGETHER (see ``stops_of``), or PLANNED for the stop that is known.
     """
     slide(limits, k, axes, i, q, h)
-    share = admissible(limits, k, axes, i, q, h)
+    share, proof = admissible(limits, k, axes, i, q, h)
     if share < F(1) and end != q:
-        share = keep_off(limits, k, axes, i, q, end, h, share)
+        share, proof = keep_off(limits, k, axes, i, q, end, h, (share, proof))
     if share > F(0):
         w = between(axes, i, PLAN_NEXT, share)
         for c in range(3):
             axes[i + c, NEXT] = w[c]
-        return False
+        return proof
     recovers = False
     for c in range(3):
         axes[i + c, NEXT] = axes[i + c, PLAN_NEXT]
         recovers = recovers or axes[i + c, REASON] == F(RECOVERING)
     if not recovers:
-        return True
+        return PLANNED
     for n in range(EFFORTS):
         share = F(1) - F(n) / F(EFFORTS - 1)
         w = (share * axes[i, PLAN_NEXT], share * axes[i + 1, PLAN_NEXT], share * axes[i + 2, PLAN_NEXT])
-        if n == EFFORTS - 1 or stop_inside(limits, k, axes, i, q, w, h):
+        if n == EFFORTS - 1 or stop_inside(limits, k, axes, i, q, w, h, False):
             for c in range(3):
                 axes[i + c, NEXT] = w[c]
                 if n > 0:
                     axes[i + c, REASON] = F(EMERGENCY)
-            return False
-    return False
+            return FASTEST
+    return FASTEST

@@ -50,6 +50,7 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.swing_twist import project, signed_excess
+from synovia.kernels.math.vectors import norm
 from synovia.kernels.servo.axis import (
     WITHIN,
     allow,
@@ -58,10 +59,12 @@ from synovia.kernels.servo.axis import (
     miss_of,
     plan_of,
     settle,
+    stop_after,
+    stop_keeps,
     stop_of,
     store_plan,
 )
-from synovia.kernels.servo.ball import EDGE, restrict_ball
+from synovia.kernels.servo.ball import EDGE, FASTEST, PLANNED, TOGETHER, inset, restrict_ball, stops_of, way_to
 from synovia.kernels.servo.stop import NO_LIMIT, duration, extremes, travelled
 from synovia.kernels.tree.variables import follower_value, is_limited
 
@@ -107,6 +110,13 @@ def aim(variables, limits, axes, q, wanted, before, h):
             row[AXIS_TARGET] = way[c]
             feed(row, shift[c] / h, h)
             moved = moved or shift[c] != F(0)
+        if is_limited(limits, k):
+            if axes[i, TOP_JERK] < NO_LIMIT:
+                lag = (way[0] - axes[i, FEED] * h, way[1] - axes[i + 1, FEED] * h, way[2] - axes[i + 2, FEED] * h)
+                end = inset(limits, k, end, norm(lag))
+            way = way_to(limits, k, load_quat(q, at), end)
+            for c in range(3):
+                axes[i + c, AXIS_TARGET] = way[c]
         i += 3
     return moved
 
@@ -182,12 +192,13 @@ def advance(variables, limits, axes, q, wanted, out, h, stopping):
             row = axes[i]
             out[at] = q[at] + row[NEXT] * h
             follows = row[NEXT] == row[PLAN_NEXT] and (stopping or not keeps_limits(row, row[NEXT], h))
-            settle(row, h, out[at] - q[at], follows)
+            way = out[at] - q[at]
+            settle(row, h, way, stop_after(row, way / h, h), follows)
             i += 1
             continue
         here = load_quat(q, at)
         end = here if stopping else load_quat(wanted, at)
-        planned = is_limited(limits, k) and restrict_ball(limits, k, axes, i, here, end, h)
+        proof = restrict_ball(limits, k, axes, i, here, end, h) if is_limited(limits, k) else FASTEST
         w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
         there = quat_normalize(quat_mul(here, quat_exp(w)))
         if is_limited(limits, k) and signed_excess(limits, k, there) > max(signed_excess(limits, k, here), F(1e-10)):
@@ -196,10 +207,11 @@ def advance(variables, limits, axes, q, wanted, out, h, stopping):
                 axes[i + c, REASON] = F(EMERGENCY)
         store_quat(out, at, there)
         moved = quat_log(quat_mul(quat_conj(here), there))
+        stops = stops_of(axes, i, (moved[0] / h, moved[1] / h, moved[2] / h), h, proof == TOGETHER)
         for c in range(3):
             row = axes[i + c]
-            follows = row[NEXT] == row[PLAN_NEXT] and (stopping or not keeps_limits(row, row[NEXT], h))
-            settle(row, h, moved[c], planned or follows)
+            follows = row[NEXT] == row[PLAN_NEXT] and (stopping or not stop_keeps(row, stops[c], row[NEXT], h))
+            settle(row, h, moved[c], stops[c], proof == PLANNED or follows)
         i += 3
 
 
