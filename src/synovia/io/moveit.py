@@ -27,7 +27,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -55,22 +56,14 @@ def read_world(path: Path) -> World:
     return _Reader(path).world()
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """A word of the file and its line."""
-
-    text: str
-    line: int
-
-
 class _Reader:
     """Reader of one scene."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines = read_text(path, most=_LARGEST).split("\n")
-        self.at = 0  # line that is read next, from 0
-        self.words: list[_Word] = []  # of the line that is being read, the next one last
+        self.at = 0  # line that is read next, from 0: the number of the line that is being read, from 1
+        self.words: list[str] = []  # of that line, the next one last
         self.changed: dict[str, list[str]] = {}  # objects by note
 
     def world(self) -> World:
@@ -79,8 +72,8 @@ class _Reader:
         start = next((row for row in range(1, len(self.lines)) if self.lines[row].startswith("*")), None)
         posed = start is not None and len(self.lines[start + 1].split() if start + 1 < len(self.lines) else []) > 1
         found: list[Obstacle] = []
-        while (mark := self.word("* or .")).text != ".":
-            if mark.text != "*":
+        while (mark := self.word("* or .")) != ".":
+            if mark != "*":
                 raise self.error("", mark, "* before an object, or . at the end")
             name = self.rest()
             shapes, place = self.object(name, posed=posed)
@@ -96,9 +89,9 @@ class _Reader:
         place = self.pose() if posed else rigid()
         shapes: list[Shape] = []
         for _ in range(self.count("number of shapes")):
-            mark = self.word("a kind of shape")
+            kind, line = self.word("a kind of shape"), self.at
             try:
-                shape = self.shape(mark, name)
+                shape = self.shape(kind, name)
                 own = self.pose()
                 self.numbers(4, "a colour")
                 if shape is not None:
@@ -106,7 +99,7 @@ class _Reader:
             except FormatError:
                 raise
             except SynoviaError as error:
-                raise restated(error, FormatError, f"{self.path}, line {mark.line}, object {name!r}") from error
+                raise restated(error, FormatError, f"{self.path}, line {line}, object {name!r}") from error
         if posed:
             for _ in range(self.count("number of subframes")):
                 self.word("the name of a subframe")
@@ -114,9 +107,9 @@ class _Reader:
                 self.note("Subframes were not kept, of objects", name)
         return shapes, place
 
-    def shape(self, mark: _Word, name: str) -> Shape | None:
+    def shape(self, kind: str, name: str) -> Shape | None:
         """Return a shape in its own frame; None with a note for kinds that a world does not have."""
-        match mark.text.lower():
+        match kind.lower():
             case "sphere":
                 return Sphere(radius=self.numbers(1, "a radius")[0])
             case "box":
@@ -136,16 +129,15 @@ class _Reader:
                 return HalfSpace(point=point, normal=normal)
             case "mesh":
                 corners, triangles = (self.count(what, _MOST) for what in ("number of corners", "number of triangles"))
-                points = np.array([self.numbers(3, "a corner") for _ in range(corners)]).reshape(-1, 3)
-                for _ in range(triangles):
-                    self.numbers(3, "a triangle")
+                points = self.table(corners, "a corner")
+                self.table(triangles, "a triangle")
                 if not corners:
                     self.note("Meshes without corners were not kept, of objects", name)
                     return None
                 self.note("Meshes count as their convex hulls, of objects", name)
                 return ConvexHull.around(points)
             case _:
-                raise self.error("kind of shape", mark, "sphere, box, cylinder, cone, plane or mesh")
+                raise self.error("kind of shape", kind, "sphere, box, cylinder, cone, plane or mesh")
 
     def note(self, what: str, name: str) -> None:
         """Note what differs from the file."""
@@ -162,9 +154,20 @@ class _Reader:
     def count(self, what: str, most: int = 100_000) -> int:
         """Return a whole number."""
         word = self.word(what)
-        if not re.fullmatch(r"\d{1,9}", word.text) or int(word.text) > most:
+        if not re.fullmatch(r"\d{1,9}", word) or int(word) > most:
             raise self.error(what, word, f"0 to {most}")
-        return int(word.text)
+        return int(word)
+
+    def table(self, rows: int, what: str) -> Array:
+        """Return rows of three numbers, (rows, 3)."""
+        lines = self.lines[self.at : self.at + rows]
+        if not self.words and len(lines) == rows and rows:
+            with suppress(ValueError):  # not three numbers in each line: the error below names the line
+                found = np.array([line.split() for line in lines], np.float64)
+                if found.shape == (rows, 3) and np.isfinite(found).all():
+                    self.at += rows
+                    return found
+        return np.array([self.numbers(3, what) for _ in range(rows)]).reshape(-1, 3)
 
     def numbers(self, count: int, what: str) -> list[float]:
         """Return the next numbers."""
@@ -172,14 +175,14 @@ class _Reader:
         for _ in range(count):
             word = self.word(what)
             try:
-                found.append(float(word.text))
+                found.append(float(word))
             except ValueError as error:
                 raise self.error(what, word, f"{what}, as numbers") from error
             if not math.isfinite(found[-1]):
                 raise self.error(what, word, "finite numbers")
         return found
 
-    def word(self, what: str) -> _Word:
+    def word(self, what: str) -> str:
         """Return the next word.
 
         Raises:
@@ -188,19 +191,19 @@ class _Reader:
         while not self.words:
             if self.at >= len(self.lines):
                 raise FormatError(f"{self.path}: file ends", expected=what)
-            self.words = [_Word(text, self.at + 1) for text in reversed(self.lines[self.at].split())]
+            self.words = self.lines[self.at].split()[::-1]
             self.at += 1
         return self.words.pop()
 
     def rest(self) -> str:
         """Return the rest of the line that is being read."""
-        text = " ".join(word.text for word in reversed(self.words))
+        text = " ".join(reversed(self.words))
         self.words = []
         return text
 
-    def error(self, what: str, word: _Word, expected: str) -> FormatError:
-        """Return the error about a word."""
-        return FormatError(what, where=f"{self.path}, line {word.line}", value=word.text, expected=expected)
+    def error(self, what: str, word: str, expected: str) -> FormatError:
+        """Return the error about a word of the line that is being read."""
+        return FormatError(what, where=f"{self.path}, line {self.at}", value=word, expected=expected)
 
 
 def _cone(radius: float, length: float) -> Array:
