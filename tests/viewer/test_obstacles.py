@@ -14,6 +14,7 @@ from synovia.draw.theme import THEMES
 from synovia.errors import FileError, InputError
 from synovia.viewer.live import Start, opening
 from synovia.viewer.scene.obstacles import Obstacles
+from synovia.viewer.scene.scene import Scene
 
 LIGHT, DARK = THEMES["light"], THEMES["dark"]
 UP = np.array((0.0, 0.0, 1.0))
@@ -88,3 +89,34 @@ def test_a_page_opens_with_a_world_or_its_file_and_says_what_was_not_kept(tmp_pa
         opening("arm7", Start(world="missing.toml"))
     with pytest.raises(InputError, match="world: expected a World"):
         opening("arm7", Start(world=[WORLD]))  # type: ignore[arg-type]
+
+
+def test_shapes_of_a_body_are_made_once_and_follow_its_joints():
+    body = sy.with_shapes(sy.bundled("arm7"), {"tool": [sy.Sphere(radius=0.1)], "hand": [sy.Box(size=(0.1, 0.1, 0.1))]})
+    meshes: dict[str, SimpleNamespace] = {}
+
+    def add(name: str, vertices: np.ndarray, faces: np.ndarray, **more) -> SimpleNamespace:
+        meshes[name] = SimpleNamespace(name=name, vertices=vertices, faces=faces, **more)
+        return meshes[name]
+
+    scene = object.__new__(Scene)
+    client = SimpleNamespace(scene=SimpleNamespace(add_mesh_simple=add))
+    parts = {"client": client, "scale": 1.0, "theme": LIGHT, "_cover": None, "_body": SimpleNamespace(given=body)}
+    scene.__dict__.update(parts, _state=SimpleNamespace(touch=lambda: None))
+    scene.show_shapes(False)
+    assert not meshes
+    scene.show_shapes(True)
+    assert len(meshes) == 2
+    assert all(mesh.visible and mesh.opacity < 1.0 for mesh in meshes.values())
+    pose = body.random_pose(2)
+    assert scene._cover is not None
+    scene._cover.show(pose.frames)
+    middles = [
+        mesh.position + Rotation.from_quat(np.roll(mesh.wxyz, -1)).apply(mesh.vertices.mean(0))
+        for mesh in meshes.values()
+    ]
+    for joint in ("tool", "hand"):
+        assert min(np.abs(middle - pose.position(joint)).max() for middle in middles) < 1e-5
+    scene.show_shapes(False)
+    assert len(meshes) == 2
+    assert not any(mesh.visible for mesh in meshes.values())

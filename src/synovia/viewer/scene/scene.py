@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,6 +15,8 @@ from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.surface import Surface
+from synovia.surface.base import joined
+from synovia.surface.solids import body_surface
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.state import State
@@ -106,6 +109,7 @@ class Scene:
         world = session.animation.start().frames[session.body.rooted.added :]
         self.look = first_look(session.body.given, look.surface)
         self._skin = Skin(client, look, self.scale, world, shown=self.look)
+        self._cover: Skin | None = None  # the shapes of the body, once they are asked for
         self.choose_look(self.look)
 
     def _make_floor(self, positions: Array) -> None:
@@ -156,6 +160,17 @@ class Scene:
         self._joints.batched_scales = (self._build.round * (_UNDER if shown == "surface" else 1.0)).astype(np.float32)
         self._state.touch()  # update a surface that was hidden
 
+    def show_shapes(self, on: bool) -> None:
+        """Show the shapes of the body over it, or hide them."""
+        if self._cover is None and on:
+            surface = body_surface(self._body.given, self.theme.cover)
+            surface = replace(surface, parts=joined(surface.parts))
+            frames = self._body.given.rest_pose().frames
+            self._cover = Skin(self.client, Look(surface, shadows=False), self.scale, frames, name="/shapes")
+        if self._cover is not None:
+            self._cover.choose("both" if on else "bones")
+        self._state.touch()
+
     def show_runners(self, runners: Sequence[tuple[Pose, str]]) -> None:
         """Show poses as translucent bodies, each in its colour (#rrggbb), and remove the previous ones."""
         for ghost in self._runners:
@@ -174,6 +189,8 @@ class Scene:
         with self.client.atomic():
             self._meshes.move(world[:, 9:] * self.scale)
             self._skin.show(world)
+            if self._cover is not None:
+                self._cover.show(world)
             self.targets.show(frame)
             self.rings.show(frame, self.joint if self.targets.selected is None else None)
             self.ranges.show(frame)
