@@ -227,6 +227,10 @@ if "check_claim" not in locals():  # commands alone; the code of the page writes
 """
     + _CLIPS,
     "guides/cut-blend-loop.md": _CLIPS,
+    "guides/world.md": """
+if "check_claim" not in locals():  # commands alone; the code of the page writes the file itself
+    sy.save_world(sy.World([sy.Box(center=(1, 0, 0.3), size=(0.5, 0.5, 0.6))], up="z"), "kitchen.toml")
+""",
     "guides/keypoints.md": """
 walk = sy.load_motion("walk.bvh")
 walk = sy.Motion(walk.skeleton, walk.q[:24], walk.fps)  # a fit takes a second for a hundred frames

@@ -23,7 +23,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 SIBLING_FOLDERS = ("io", "goals", "solver", "model/limits")
 SHARED = {"base", "describe", "xmltree"}
 # Choosers; an archive around the text format; meshes, which all formats with shapes share, and which may be glTF.
-MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz", "meshes"}
+MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz", "meshes", "worlds"}
 
 # Imported where they are used, so that `import synovia` stays light and extras stay optional.
 HEAVY = {"ezc3d", "scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmpeg", "rich", "pyarrow", "ray"}

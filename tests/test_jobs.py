@@ -75,6 +75,13 @@ position = [0.0, 0.1, 0.0]
 """
 
 
+WORLD = """schema = "synovia.world/1"
+[[obstacle]]
+name = "crate"
+shapes = [{ kind = "box", center = [0.5, 0.2, 0], size = [0.4, 0.4, 0.4] }]
+"""
+
+
 def coco():
     """Landmarks of a standing person, in the order of COCO, who raises both wrists."""
     person = np.array(
@@ -238,6 +245,8 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "look": Case("--look bones"),
         "angles": Case("--angles left_foot,head"),
         "captions": Case("--no-captions"),
+        "shapes": Case("--shapes"),
+        "world": Case("--world world.toml"),
     },
 }
 CLASSES = {job.__name__: job for name in verb_names() for job in verb(name).jobs}
@@ -264,6 +273,7 @@ def test_one_input_and_a_folder_of_one_have_the_same_answer(job, option, desk, m
     (desk / "table.csv").write_text("tool.x,tool.y,tool.z\n0.4,0.1,0.5\n0.3,0.2,0.4\n9,0,0\n")
     (desk / "goals.toml").write_text('schema = "synovia.goals/1"\n[[goals]]\nkind = "position"\njoint = "tool"\n')
     (desk / "layers.toml").write_text(LAYERS)
+    (desk / "world.toml").write_text(WORLD)
     np.save("coco.npy", coco())
     if option == "joint_map":
         run("retarget", "walk.bvh", "humanoid", "--save-map", "map.toml")

@@ -237,7 +237,10 @@ def test_urdf_without_trimesh(tmp_path, monkeypatch):
     monkeypatch.setattr("synovia.io.meshes._has", lambda package: False)
     found = robot(tmp_path)
     assert len(found.shapes["arm"]) == 2
-    assert "pip install trimesh): 'part.obj'" in " ".join(found.notes)
+    told = " ".join(found.notes)
+    assert "needs trimesh: pip install" in told
+    assert "[meshes]" in told
+    assert "'part.obj'" in told
 
 
 def test_urdf_shapes_as_pinocchio_has_them(tmp_path):

@@ -12,8 +12,9 @@ from PIL import Image
 import synovia as sy
 from cli_runs import run
 from synovia.draw.camera import Camera, fit, look
-from synovia.draw.picture import skins_of
+from synovia.draw.picture import appearance
 from synovia.draw.surfaces import Mesh, Shadow, normals_of
+from synovia.draw.theme import THEMES
 from synovia.draw.triangles import depths_of, hits_of
 from synovia.errors import UnknownNameError
 from synovia.model.angles import named_angles, value_text
@@ -237,7 +238,7 @@ def test_looks_differ_and_repeat(name: str) -> None:
 
 def test_a_body_without_a_surface_shows_its_bones_in_every_look() -> None:
     chain = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0.5, 2, 0)])
-    assert not skins_of([chain], "surface")
+    assert not appearance([chain], THEMES["light"], look="surface").skins
     assert (pixels(chain) == pixels(chain, look="bones")).all()
 
 
@@ -252,10 +253,10 @@ def test_bones_show_where_meshes_are_missing(tmp_path) -> None:
     for name, shape in (("whole", '<sphere radius="0.1"/>'), ("part", '<mesh filename="gone.stl"/>')):
         (tmp_path / f"{name}.urdf").write_text(ROBOT.format(shape=shape))
     whole, part = (sy.load_skeleton(tmp_path / f"{name}.urdf") for name in ("whole", "part"))
-    (skin,) = skins_of([whole], "surface").values()
+    (skin,) = appearance([whole], THEMES["light"], look="surface").skins.values()
     assert skin.whole
     with pytest.warns(UserWarning, match=r"part\.urdf: some meshes are not shown: gone\.stl"):
-        (skin,) = skins_of([part], "surface").values()
+        (skin,) = appearance([part], THEMES["light"], look="surface").skins.values()
     assert not skin.whole
     with pytest.warns(UserWarning, match=r"gone\.stl"):
         image = pixels(part, floor=False)

@@ -62,7 +62,9 @@ if TYPE_CHECKING:
     from synovia.io.csvfile import read_csv
     from synovia.io.save import save_motion
     from synovia.io.toml import write_skeleton
+    from synovia.io.toml.world import save_world
     from synovia.io.verify import FileCheck
+    from synovia.io.worlds import load_world
     from synovia.layers import Layer
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.clip_tools.additive import Additive
@@ -70,7 +72,8 @@ if TYPE_CHECKING:
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import InPlace, Motion
     from synovia.model.shapes.distances import Contact, distance
-    from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, Solid, Sphere
+    from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, PointCloud, Solid, Sphere
+    from synovia.model.shapes.world import Obstacle, World
     from synovia.model.simulators import from_qpos, to_qpos
     from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.retargeting import (
@@ -140,10 +143,22 @@ _HOMES = {
     "synovia.io.csvfile": ("read_csv",),
     "synovia.io.save": ("save_motion",),
     "synovia.io.toml": ("write_skeleton",),
+    "synovia.io.toml.world": ("save_world",),
     "synovia.io.verify": ("FileCheck",),
+    "synovia.io.worlds": ("load_world",),
     "synovia.layers": ("Layer",),
     "synovia.model.shapes.distances": ("Contact", "distance"),
-    "synovia.model.shapes.solids": ("Box", "Capsule", "ConvexHull", "Cylinder", "HalfSpace", "Solid", "Sphere"),
+    "synovia.model.shapes.solids": (
+        "Box",
+        "Capsule",
+        "ConvexHull",
+        "Cylinder",
+        "HalfSpace",
+        "PointCloud",
+        "Solid",
+        "Sphere",
+    ),
+    "synovia.model.shapes.world": ("Obstacle", "World"),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.clip_tools.additive": ("Additive",),
     "synovia.model.clip_tools.concatenate": ("concatenate",),
@@ -232,8 +247,10 @@ __all__ = [
     "MissingExtraError",
     "Motion",
     "NullSpace",
+    "Obstacle",
     "OneEuro",
     "Particles",
+    "PointCloud",
     "Pose",
     "Problems",
     "PseudoInverse",
@@ -262,6 +279,7 @@ __all__ = [
     "UnsolvedError",
     "UnsupportedError",
     "View",
+    "World",
     "bundled",
     "bundled_names",
     "compare",
@@ -276,6 +294,7 @@ __all__ = [
     "load_motion",
     "load_pose",
     "load_skeleton",
+    "load_world",
     "make_problems",
     "picture",
     "plot_convergence",
@@ -292,6 +311,7 @@ __all__ = [
     "retarget",
     "save_motion",
     "save_pose",
+    "save_world",
     "shape_fit",
     "solve",
     "solvers",

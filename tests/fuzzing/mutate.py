@@ -68,6 +68,9 @@ WORDS = {
         "tool.x", "tool.position", "tool.transform", "tool.qw", "start.joint1", "start.", "status", ",", '"', "\n",
         "nan", "INVALID", "id",
     ),
+    "scene": (
+        "* a", "*", ".", "1", "99999999", "box", "sphere", "cylinder", "cone", "plane", "mesh", "torus", "0 0 0 1",
+    ),
     "ledger": (
         "input", "output", "sha256", "settings", "done", "failed", "crashed", "gone", ",", '"', "\n", '"event": "done"',
         '"row"', '"claim"', "{", "}", "null", "../x",
@@ -84,6 +87,7 @@ FAMILY = {
     "bvh": "bvh", "gltf": "json", "urdf": "urdf", "mjcf": "mjcf", "toml": "toml", "npz": "csv", "csv": "csv",
     "points": "csv", "map": "toml", "pose": "json", "goals": "json", "track": "json", "tracker": "csv", "smpl": "csv",
     "amass": "csv", "unitree": "csv", "markers": "trc", "table": "targets", "ledger": "ledger", "lerobot": "lerobot",
+    "world": "scene",
 }  # fmt: skip
 _TOKEN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|[A-Za-z_][\w.]*|\"[^\"\n]*\"")
 

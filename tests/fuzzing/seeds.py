@@ -16,6 +16,7 @@ import synovia as sy
 from fuzzing.data_seeds import data_files
 from synovia.files.goals import SCHEMA as GOALS
 from synovia.files.tracks import SCHEMA as TRACK
+from synovia.io.toml.world import world_text
 from synovia.io.toml.write import skeleton_text
 from synovia.model import Kind
 from synovia.model.geometry import matrix_to_quat
@@ -102,7 +103,86 @@ def made() -> list[Seed]:
         out.append(Seed(f"{kind} toml", kind, ".toml", toml_of(content).encode()))
     smooth = {"schema": TRACK, "fps": 25, "interpolation": "cubic", "goals": TRACK_ENTRIES[1:]}
     out.append(Seed("cubic track", "track", ".json", json.dumps(smooth).encode()))
+    out.append(Seed("world toml", "world", ".toml", world_text(WORLD).encode()))
+    out += [Seed("scene", "world", ".scene", SCENE.encode()), Seed("old scene", "world", ".scene", OLD_SCENE.encode())]
+    out.append(Seed("room gltf", "world", ".gltf", json.dumps(room()).encode()))
     return out + [Seed(*file) for file in data_files()]
+
+
+WORLD = sy.World(
+    {
+        "floor": sy.HalfSpace(normal=(0, 0, 1)),
+        "table": sy.Obstacle([sy.Box(size=(1, 2, 0.1)), sy.Cylinder(radius=0.1, length=1)], transform=(1, 2, 3)),
+        "rod": sy.Capsule(a=(0, 0, 0), b=(0, 0, 1), radius=0.1),
+        "tent": sy.ConvexHull([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]),
+        "scan": sy.PointCloud([(0, 0, 0), (0, 0, 1)], radius=0.1),
+    },
+    meters_per_unit=1.0,
+    up="z",
+)
+SCENE = """kitchen
+* table top
+0.5 0 0.4
+0 0 0 1
+3
+box
+0.6 1.2 0.05
+0 0 0.1
+0 0 0 1
+0 0 0 0
+cone
+0.3 1
+0 0 1
+0 0 0 1
+1 0 0 1
+mesh
+4 2
+0 0 0
+1 0 0
+0 1 0
+0 0 1
+0 1 2
+0 1 3
+0 0 1
+0 0 0 1
+1 0 0 1
+1
+handle
+0 0 0
+0 0 0 1
+.
+"""
+OLD_SCENE = """(noname)+
+* Box_0
+2
+cylinder
+0.2 0.4
+1 2 3
+0 0 0 1
+0 0 0 0
+plane
+0 0 1 2
+1 2 3
+0 0 0 1
+0 0 0 0
+.
+"""
+
+
+def room() -> dict[str, object]:
+    """Return a glTF with a mesh at two nodes."""
+    data = np.random.default_rng(0).normal(size=(8, 3)).astype("<f4").tobytes()
+    uri = "data:application/octet-stream;base64," + base64.b64encode(data).decode()
+    return {
+        "asset": {"version": "2.0"},
+        "scene": 0,
+        "scenes": [{"nodes": [0, 1]}],
+        "nodes": [{"name": "a", "mesh": 0}, {"mesh": 0, "translation": [1, 2, 3], "scale": [1, 2, 1]}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "count": 8, "type": "VEC3"}],
+        "bufferViews": [{"buffer": 0, "byteLength": len(data)}],
+        "buffers": [{"byteLength": len(data), "uri": uri}],
+    }
 
 
 def real(folder: Path) -> list[Seed]:

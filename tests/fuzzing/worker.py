@@ -71,6 +71,19 @@ def read_model(path: Path, rng: Random) -> None:
                     sy.save_motion(motion, out.with_suffix(ending), into=path, force=True)
 
 
+def read_a_world(path: Path, rng: Random) -> None:
+    """Read obstacles, measure a distance, and write some of them again; or show them by the command line."""
+    if rng.random() < ALIKE:
+        shell("inspect", str(path), "--json")
+        return
+    world = sy.load_world(path)
+    world.distances(sy.Sphere(radius=0.1))
+    if sum(len(shape.solids()) for obstacle in world for shape in obstacle.shapes) < 1000:
+        sy.save_world(world, path.with_name("again.toml"), force=True)
+        if len(sy.load_world(path.with_name("again.toml"))) != len(world):
+            raise Fault("a world that is written has other obstacles")
+
+
 def shell(*arguments: str) -> None:
     """Run a command of the command line, which must end in one of its ways."""
     out, err = io.StringIO(), io.StringIO()
@@ -201,6 +214,7 @@ READERS = {
     "table": read_a_table_of_targets,
     "ledger": read_a_ledger,
     "lerobot": read_a_data_set,
+    "world": read_a_world,
 }
 
 

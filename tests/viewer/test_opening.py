@@ -182,9 +182,9 @@ def test_an_option_that_no_page_has_is_an_error():
 
 def test_a_clip_of_another_body_is_carried_over_with_a_note() -> None:
     examples = Path(__file__).parents[2] / "examples"
-    opened = live.opening(examples / "character.glb", clip=examples / "walk.bvh")
+    opened = live.opening(examples / "character.glb", live.Start(clip=examples / "walk.bvh"))
     assert any("carried over from walk.bvh to character.glb; the verdict is 'good'" in note for note in opened.notes)
     session = opened.make()
     assert len(session.animation.play.motion) == len(sy.load_motion(examples / "walk.bvh"))
-    own = live.opening(examples / "walk.bvh", clip=examples / "walk.bvh")
+    own = live.opening(examples / "walk.bvh", live.Start(clip=examples / "walk.bvh"))
     assert not any("carried over" in note for note in own.notes)

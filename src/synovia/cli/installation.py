@@ -39,6 +39,7 @@ _GOOD: Final = "green"
 _BAD: Final = "yellow"
 _EXTRAS: Final = {
     "jit": ("numba",),
+    "meshes": ("trimesh",),
     "view": ("viser",),
     "render": ("pillow",),
     "film": ("pillow", "imageio-ffmpeg"),

@@ -57,12 +57,15 @@ class Light:
         up: Unit vector towards the sky, world coordinates.
         haze: Colour that distant objects fade into.
         depth: Share of that colour in the farthest object, 0 to 1.
+        extent: Size of the body and what is around it, length units: hollows of surfaces that are larger, such as a
+            floor, are as dark as those of a surface of this size.
     """
 
     direction: Array
     up: Array
     haze: Colour
     depth: float = 0.22
+    extent: float = math.inf
 
 
 class _Buffer:

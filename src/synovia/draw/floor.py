@@ -68,7 +68,7 @@ def draw_floor(
         light: Unit vector towards the light.
         shadow: The shadow of a surface, instead of that of the bodies.
     """
-    up, extent, bodies = scene.up, scene.extent, scene.solid
+    up, extent, bodies = scene.up, scene.spread or scene.extent, scene.solid
     east = np.roll(up, 1)
     north = np.cross(up, east)
     middle = (bodies.start.min(0) + bodies.start.max(0)) / 2.0 if len(bodies) else np.zeros(3)

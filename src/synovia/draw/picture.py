@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import os
-import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from synovia.arguments import check_kind, warn
 from synovia.draw.bodies import Layer, Light, shade
 from synovia.draw.camera import Camera, fit
 from synovia.draw.camera import look as axes_of
 from synovia.draw.floor import background, draw_floor
 from synovia.draw.marks import marks_of
 from synovia.draw.notes import Notes, Placer, Texts
+from synovia.draw.obstacles import Surroundings, in_front
 from synovia.draw.raster import Canvas, require_pillow
-from synovia.draw.scene import LOOKS, Mark, Scene, bone_lengths, build_scene, up_of
-from synovia.draw.surfaces import Shadow, Skin, shade_mesh
+from synovia.draw.scene import LOOKS, Appearance, Mark, Scene, bone_lengths, build_scene, up_of, upward
+from synovia.draw.surfaces import Mesh, Shadow, Skin, shade_mesh
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError, UnsupportedError, unknown_name
 from synovia.ik import Solution
@@ -27,7 +31,9 @@ from synovia.io.base import as_path, write_bytes
 from synovia.model import Pose, Skeleton
 from synovia.model.angles import value_text
 from synovia.model.geometry import Array
-from synovia.surface import surface_of_skeleton
+from synovia.model.shapes.world import World
+from synovia.surface import Surface, surface_of_skeleton
+from synovia.surface.solids import body_surface
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -39,6 +45,8 @@ _SIZES: Final = (32, 8192)  # width and height, pixels; the samples of a larger 
 _ABOVE: Final = (1.0, -0.42, 0.34)  # for shadows: high at the left, so that they fall to the right
 _KEY: Final = (0.80, -0.55, 0.85)  # for the body: lower, so that its front is not dark
 _GLASS: Final = 0.5  # opacity of a surface that shows the bones below it
+_COVER: Final = 0.42  # opacity of the shapes of the body
+_WALL: Final = 0.3  # opacity of pieces of half-spaces
 _GHOST: Final = 0.55  # opacity of the pose before the last; each earlier one has three quarters of the next
 
 
@@ -55,6 +63,8 @@ def picture(
     floor: bool = True,
     perspective: bool = True,
     look: str = "surface",
+    shapes: bool = False,
+    world: World | None = None,
     angles: Iterable[str | int] = (),
     force: bool = False,
 ) -> Image.Image:
@@ -75,11 +85,14 @@ def picture(
         perspective: Whether distant objects look smaller.
         look: ``"surface"`` (the skin of a character or the shapes of a robot, from the file of its skeleton),
             ``"bones"`` or ``"both"``. A body without a surface shows its bones.
+        shapes: Whether to draw the shapes of the body (``skeleton.shapes``), which are transparent.
+        world: Obstacles to draw, in the unit of the skeleton and with its axis (``world.matched``). A half-space whose
+            normal points up is the floor; of other half-spaces, a transparent piece is drawn.
         angles: Joints whose values are written beside the body, in degrees.
         force: Whether an existing file may be replaced.
 
     Raises:
-        InputError: If an argument cannot be used.
+        InputError: If an argument cannot be used, or ``shapes`` is set for a body without shapes.
         UnknownNameError: If the view, the theme, the look or a joint does not exist.
         MissingExtraError: If Pillow is not installed.
         UnsupportedError: If the path does not end in ``.png``.
@@ -103,8 +116,8 @@ def picture(
     poses = _poses(subject)
     for pose in poses:
         pose.check_finite("picture")
-    skins = skins_of([pose.skeleton for pose in poses], look)
-    scene = build_scene(poses, marks, colours, joint_names=joint_names, look=look, skins=skins)
+    shown = appearance([pose.skeleton for pose in poses], colours, look=look, shapes=shapes, world=world)
+    scene = build_scene(poses, marks, colours, joint_names=joint_names, shown=shown)
     if not isinstance(view, Camera):
         skeleton = poses[-1].skeleton
         axes = axes_of(view, up_of(skeleton), skeleton.forward)
@@ -126,24 +139,52 @@ def angle_table(pose: Pose, joints: Iterable[str | int]) -> list[tuple[str, str]
     return [(pose.skeleton.joint_names[row].replace("_", " "), value_text(pose, row)) for row in rows]
 
 
-def skins_of(skeletons: Iterable[Skeleton], look: str) -> dict[Skeleton, Skin]:
-    """Return the surfaces of the skeletons that have one; none for the look ``bones``.
+def appearance(
+    skeletons: Sequence[Skeleton], theme: Theme, *, look: str, shapes: bool = False, world: World | None = None
+) -> Appearance:
+    """Return what is shown of bodies and around the last one; no surface for the look ``bones``.
 
     A ``UserWarning`` says which meshes are not drawn, and why.
 
+    Args:
+        skeletons: The bodies.
+        theme: Colours.
+        look: As in ``picture``.
+        shapes: As in ``picture``; of the last body.
+        world: As in ``picture``.
+
     Raises:
+        InputError: If the last body has no shapes, and ``shapes`` is set.
         UnknownNameError: If no look has that name.
     """
     if look not in LOOKS:
         raise unknown_name("look", look, LOOKS)
-    found: dict[Skeleton, Skin] = {}
+    last = skeletons[-1] if skeletons else None
+    skins: dict[Skeleton, Skin] = {}
     for skeleton in dict.fromkeys(skeletons) if look != "bones" else ():
         surface = surface_of_skeleton(skeleton)
-        for note in surface.notes:
-            warnings.warn(f"{skeleton.name}: {note}", UserWarning, stacklevel=3)
+        _warn(skeleton, surface)
         if surface.parts:
-            found[skeleton] = Skin(surface, whole=surface.covers(bone_lengths(skeleton)))
-    return found
+            skins[skeleton] = Skin(surface, whole=surface.covers(bone_lengths(skeleton)))
+    covers: dict[Skeleton, Skin] = {}
+    if shapes and last is not None:
+        surface = body_surface(last, theme.cover)
+        _warn(last, surface)
+        if not surface.parts:
+            hint = "sy.with_shapes(skeleton) makes capsules along its bones"
+            raise InputError("shapes", where=last.name, expected="a body with shapes", hint=hint)
+        covers[last] = Skin(surface)
+    around = None
+    if world is not None and last is not None:
+        check_kind("world", world, World, "sy.load_world(path) reads one")
+        around = Surroundings(world.matched(last, up=up_of(last)), theme, upward(last))
+    return Appearance(look, skins, covers, around)
+
+
+def _warn(skeleton: Skeleton, surface: Surface) -> None:
+    """Warn about what of a surface is not drawn."""
+    for note in surface.notes:
+        warn(f"{skeleton.name}: {note}")
 
 
 def content_window(size: tuple[int, int], scene: Scene, title: str | None) -> tuple[float, float, float, float]:
@@ -180,41 +221,82 @@ def draw(scene: Scene, camera: Camera, paper: Paper, texts: Texts, *, floor: boo
     """
     size, theme, samples = paper
     above, key = (_light_direction(scene.up, camera, *parts) for parts in (_ABOVE, _KEY))
-    light = Light(key, scene.up, haze=theme.below)
+    light = Light(key, scene.up, haze=theme.below, extent=math.inf if scene.around is None else 1.5 * scene.extent)
     ground = background(size, theme)
-    worn = scene.skins[-1]
-    mesh = None if worn is None else worn[0].at(worn[1])
-    if mesh is not None and worn is not None and not worn[0].whole and scene.look == "surface":
-        mesh = mesh.with_bodies(scene.solid)  # the bones show where the surface is missing
+    body, glass, obstacles = _meshes(scene)
+    whole = body if obstacles is None or body is None else body.beside(obstacles)
+    casting = None if scene.around is None else scene.around.cast
+    caster = body if casting is None or body is None else body.beside(casting)
     if floor:
-        shadow = None if mesh is None else Shadow(mesh, above, scene.up, size)
+        shadow = None if caster is None else Shadow(caster, above, scene.up, size)
         draw_floor(ground, camera, scene, theme, above, shadow)
     canvas = Canvas(ground)
-    for age, (ghost, skin) in enumerate(zip(reversed(scene.ghosts), reversed(scene.skins[:-1]), strict=True)):
-        if skin is None:
-            layer = shade(ghost, camera, size, light)
-        else:
-            layer = shade_mesh(skin[0].at(skin[1]).painted(theme.ghost), camera, size, light, None, samples)
-        if layer is not None:
-            canvas.lay(*layer, opacity=_GHOST * 0.75**age)
+    cast = None if caster is None else Shadow(caster, key, scene.up, size)
+
+    def lay(mesh: Mesh, shadow: Shadow | None, opacity: float = 1.0) -> None:
+        """Draw a mesh."""
+        near = in_front(mesh, camera)
+        layer = None if near is None else shade_mesh(near, camera, size, light, shadow, samples)
+        _lay(canvas, covered if mesh is body else None, layer, opacity)
+
     covered = np.zeros((size[1], size[0]), np.float32)
-    layers: list[tuple[Layer | None, float]] = []
-    if mesh is None or scene.look != "surface":
-        layers.append((shade(scene.solid, camera, size, light), 1.0))
-    if mesh is not None:
-        layer = shade_mesh(mesh, camera, size, light, Shadow(mesh, key, scene.up, size), samples)
-        layers.append((layer, _GLASS if scene.look == "both" else 1.0))
-    for layer, opacity in layers:
-        if layer is None:
-            continue
-        (left, top), pixels = layer
-        canvas.lay((left, top), pixels, opacity)
-        part = covered[top : top + pixels.shape[0], left : left + pixels.shape[1]]
-        np.maximum(part, pixels[..., 3] / np.float32(255.0), out=part)
+    if obstacles is not None:
+        lay(obstacles, cast)
+    for age, (ghost, skin) in enumerate(zip(reversed(scene.ghosts), reversed(scene.skins[:-1]), strict=True)):
+        opacity = _GHOST * 0.75**age
+        if skin is not None or obstacles is not None:
+            mesh = Mesh.of_bodies(ghost) if skin is None else skin[0].at(skin[1]).painted(theme.ghost)
+            lay(replace(mesh, behind=obstacles), None, opacity)
+        else:
+            _lay(canvas, None, shade(ghost, camera, size, light), opacity)
+    if body is None:
+        _lay(canvas, covered, shade(scene.solid, camera, size, light), 1.0)
+    else:
+        body = replace(body, behind=obstacles)
+        lay(body, cast)
+    for mesh, opacity in glass:
+        lay(replace(mesh, behind=whole), cast, opacity)
     margin = 0.02 * min(size)
     notes = Notes(canvas, camera, Placer(size, covered, margin), theme, min(size) / 900.0)
     notes.write(scene, texts)
     return canvas.image
+
+
+def _meshes(scene: Scene) -> tuple[Mesh | None, list[tuple[Mesh, float]], Mesh | None]:
+    """Return what is drawn: the body, None for balls and rods alone; what is transparent, and how; the obstacles.
+
+    Shapes of the body are transparent around bones. A surface is transparent around shapes, which it would hide.
+    """
+    worn = scene.skins[-1]
+    skin = None if worn is None else worn[0].at(worn[1])
+    obstacles = None if scene.around is None else scene.around.solid
+    cover = None if scene.cover is None else scene.cover[0].at(scene.cover[1])
+    body, glass = skin, list[tuple[Mesh, float]]()
+    if skin is None or worn is None or scene.look != "surface":
+        body = None if obstacles is None else Mesh.of_bodies(scene.solid)
+        if skin is not None:
+            glass.append((skin, _GLASS))
+        if cover is not None:
+            glass.append((cover, _COVER))
+    else:
+        if not worn[0].whole:
+            body = skin.beside(Mesh.of_bodies(scene.solid))  # the bones show where the surface is missing
+        if cover is not None:
+            body, glass = cover, [(body, _GLASS)] if body is not None else []
+    if scene.around is not None and scene.around.walls is not None:
+        glass.append((scene.around.walls, _WALL))
+    return body, glass, obstacles
+
+
+def _lay(canvas: Canvas, covered: NDArray[np.float32] | None, layer: Layer | None, opacity: float) -> None:
+    """Lay a part of an image on the canvas, and note where it covers it."""
+    if layer is None:
+        return
+    (left, top), pixels = layer
+    canvas.lay((left, top), pixels, opacity)
+    if covered is not None:
+        part = covered[top : top + pixels.shape[0], left : left + pixels.shape[1]]
+        np.maximum(part, pixels[..., 3] / np.float32(255.0), out=part)
 
 
 def png(image: Image.Image) -> bytes:

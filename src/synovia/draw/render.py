@@ -16,15 +16,16 @@ from synovia.draw.camera import look as axes_of
 from synovia.draw.film import FASTEST_GIF, SHEET, check_film, film_frames, write_film
 from synovia.draw.marks import marks_of
 from synovia.draw.notes import Texts
-from synovia.draw.picture import Paper, angle_table, checked_size, content_window, draw, skins_of
+from synovia.draw.picture import Paper, angle_table, appearance, checked_size, content_window, draw
 from synovia.draw.raster import Canvas, require_pillow
-from synovia.draw.scene import Scene, build_scene, up_of, upward
+from synovia.draw.scene import Appearance, Scene, build_scene, up_of, upward
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
 from synovia.io.base import as_path
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
+from synovia.model.shapes.world import World
 from synovia.tracking import Tracked
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def render(
     theme: str = "light",
     floor: bool = True,
     look: str = "surface",
+    shapes: bool = False,
+    world: World | None = None,
     captions: bool = True,
     angles: Sequence[str | int] = (),
     jobs: int | None = None,
@@ -73,6 +76,8 @@ def render(
         theme: ``"light"`` or ``"dark"``.
         floor: Whether to draw the floor and shadows.
         look: As in ``picture``.
+        shapes: As in ``picture``; of ``clip``.
+        world: As in ``picture``; around ``clip``.
         captions: Whether to write the time and the number of the frame.
         angles: Joints of ``clip`` whose values are written, in degrees.
         jobs: Number of threads; None for all cores.
@@ -119,7 +124,9 @@ def render(
     named = [main.skeleton.value_index(joint) for joint in angles]
     times = [k / main.fps for k in shown]
     paper = Paper(box, colours, samples=2)
-    contents = [_Content.of(each, times, paper.theme, look) for each in clips]
+    worn = [appearance([motion.skeleton], colours, look=look) for motion in motions[:-1]]
+    worn.append(appearance([main.skeleton], colours, look=look, shapes=shapes, world=world))
+    contents = [_Content.of(each, times, colours, shown) for each, shown in zip(clips, worn, strict=True)]
     shared = _are_one_body(motions)
     panels = [
         (name, own.shots(paper, view, name, contents if shared else [own]))
@@ -201,19 +208,19 @@ class _Content:
     radii: Array
 
     @classmethod
-    def of(cls, clip: Clip, times: Sequence[float], theme: Theme, look: str) -> _Content:
+    def of(cls, clip: Clip, times: Sequence[float], theme: Theme, shown: Appearance) -> _Content:
         """Return what a film shows of a clip at some times, seconds."""
         motion = _motion(clip)
         frames = [min(round(time * motion.fps), len(motion) - 1) for time in times]
-        skins = skins_of([motion.skeleton], look)
         scenes: list[Scene] = []
         for k in frames:
             marks = marks_of(clip[k]) if isinstance(clip, Tracked) else []
             unnamed = [replace(mark, label="") for mark in marks]  # labels would jump from frame to frame
-            scenes.append(build_scene([motion.pose(k)], unnamed, theme, look=look, skins=skins))
+            scenes.append(build_scene([motion.pose(k)], unnamed, theme, shown=shown))
         ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
         extent = max(scene.extent for scene in scenes)
-        scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
+        spread = max(extent, *(scene.spread for scene in scenes))
+        scenes = [replace(scene, ground=ground, extent=extent, spread=spread) for scene in scenes]
         path = _path(motion)[frames]
         if float(np.ptp(path, axis=0).max()) < _STAYS * extent:
             path = np.repeat(path.mean(axis=0, keepdims=True), len(path), axis=0)
@@ -227,7 +234,8 @@ class _Content:
         """Return the scene and the camera of each frame; the clips beside it have the same scale and floor."""
         first = [one.scenes[0] for one in beside]
         extent, ground = max(scene.extent for scene in first), min(scene.ground for scene in first)
-        scenes = [replace(scene, ground=ground, extent=extent) for scene in self.scenes]
+        spread = max(scene.spread for scene in first)
+        scenes = [replace(scene, ground=ground, extent=extent, spread=spread) for scene in self.scenes]
         axes = axes_of(view, up_of(self.skeleton), self.skeleton.forward)
         points, radii = (
             np.concatenate(parts) for parts in zip(*((one.points, one.radii) for one in beside), strict=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from synovia.draw.bodies import Bodies
 from synovia.draw.camera import direction
+from synovia.draw.obstacles import Around, Surroundings
 from synovia.draw.surfaces import Skin
 from synovia.draw.theme import Colour, Theme
 from synovia.errors import InputError
@@ -99,6 +100,9 @@ class Scene:
             last; None for a pose without a surface.
         look: One of ``LOOKS``; a pose without a surface shows its bones.
         hull: Points, (n, 3), between which the surfaces lie.
+        around: The obstacles around the body; None without a world.
+        cover: The shapes of the main body and the world frames of its joints; None if they are not shown.
+        spread: Size of the content with the obstacles, length units; 0 for ``extent``.
     """
 
     solid: Bodies
@@ -112,12 +116,20 @@ class Scene:
     skins: tuple[tuple[Skin, Array] | None, ...] = (None,)
     look: str = "bones"
     hull: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    around: Around | None = None
+    cover: tuple[Skin, Array] | None = None
+    spread: float = 0.0
 
     @property
     def content(self) -> tuple[Array, Array]:
         """Centres (n, 3) and radii (n,) of balls that contain everything but the floor, length units."""
         shown = (*self.ghosts, self.solid)
-        centres, radii = [self.hull], [np.zeros(len(self.hull))]
+        hulls = [self.hull]
+        if self.around is not None:
+            hulls.append(self.around.hull)
+        if self.cover is not None:
+            hulls.append(self.cover[0].at(self.cover[1]).hull)
+        centres, radii = hulls, [np.zeros(len(hull)) for hull in hulls]
         for bodies, skin in zip(shown, self.skins, strict=True):
             if skin is None or self.look != "surface" or not skin[0].whole:
                 centres += [bodies.start, bodies.end]
@@ -138,14 +150,30 @@ class Scene:
         return f"{metres * factor:.3g} {unit}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Appearance:
+    """What is shown of bodies, and around them.
+
+    Args:
+        look: One of ``LOOKS``.
+        skins: Surfaces by skeleton.
+        covers: Shapes by skeleton, as surfaces, of the bodies whose shapes are shown.
+        surroundings: The obstacles; None without a world.
+    """
+
+    look: str = "bones"
+    skins: Mapping[Skeleton, Skin] = field(default_factory=dict[Skeleton, Skin])
+    covers: Mapping[Skeleton, Skin] = field(default_factory=dict[Skeleton, Skin])
+    surroundings: Surroundings | None = None
+
+
 def build_scene(
     poses: Sequence[Pose],
     marks: Sequence[Mark],
     theme: Theme,
     *,
     joint_names: bool = False,
-    look: str = "bones",
-    skins: Mapping[Skeleton, Skin] | None = None,
+    shown: Appearance | None = None,
 ) -> Scene:
     """Return the scene of poses of one or more skeletons: the last one solid, earlier ones as ghosts.
 
@@ -154,8 +182,7 @@ def build_scene(
         marks: Targets.
         theme: Colours.
         joint_names: Whether to label the joints.
-        look: One of ``LOOKS``.
-        skins: Surfaces by skeleton.
+        shown: What is shown of the bodies, and around them.
 
     Raises:
         InputError: If there is no pose, or a pose holds a position that is not finite.
@@ -166,20 +193,31 @@ def build_scene(
         if not np.isfinite(pose.frames).all():
             raise InputError("a pose has positions that are not finite", where=pose.skeleton.name)
     last = poses[-1]
+    shown = shown or Appearance()
     up = upward(last.skeleton)
-    shown = [pose.positions[drawn_joints(pose.skeleton)] for pose in poses]
-    extent = max(float(np.linalg.norm(np.ptp(points, axis=0))) for points in shown)
+    drawn = [pose.positions[drawn_joints(pose.skeleton)] for pose in poses]
+    extent = max(float(np.linalg.norm(np.ptp(points, axis=0))) for points in drawn)
     if not extent > 0.0:  # all joints coincide, so the size comes from the targets, or is 1
         extent = max((mark.miss for mark in marks), default=0.0) or 1.0
     solid = _bodies(last, extent, theme, None)
     ghosts = tuple(_bodies(pose, extent, theme, theme.ghost) for pose in poses[:-1])
-    worn = skins or {}
+    worn = shown.skins
     dressed = tuple((worn[pose.skeleton], pose.frames) if pose.skeleton in worn else None for pose in poses)
     hulls = [skin.at(frames).hull for skin, frames in filter(None, dressed)]
     lowest = [float(np.min(hull @ up)) for hull in hulls]
     for bodies, skin in zip((*ghosts, solid), dressed, strict=True):
         if skin is None or not skin[0].whole:
             lowest += [float(np.min(end @ up - bodies.radii[:, k])) for k, end in enumerate((bodies.start, bodies.end))]
+    cover = (shown.covers[last.skeleton], last.frames) if last.skeleton in shown.covers else None
+    if cover is not None:
+        lowest.append(float(np.min(cover[0].at(cover[1]).hull @ up)))
+    around, spread = None, extent
+    if shown.surroundings is not None:
+        around = shown.surroundings.around((drawn[-1].min(0) + drawn[-1].max(0)) / 2.0, extent)
+        if len(around.hull):
+            lowest.append(float(np.min(around.hull @ up)))
+            spread = max(extent, float(np.linalg.norm(np.ptp(np.concatenate([around.hull, drawn[-1]]), axis=0))))
+    ground = min(lowest) if around is None or around.floor is None else around.floor
     written = {mark.label for mark in marks}
     rows = np.flatnonzero(drawn_joints(last.skeleton)).tolist() if joint_names else []
     named = [(last.positions[row], last.skeleton.joint_names[row]) for row in rows]
@@ -189,12 +227,15 @@ def build_scene(
         tuple(marks),
         tuple((place, name) for place, name in named if name not in written),
         up,
-        min(lowest),
+        ground,
         extent,
         last.skeleton.meters_per_unit,
         dressed,
-        look,
+        shown.look,
         np.concatenate([np.zeros((0, 3)), *hulls]),
+        around,
+        cover,
+        spread,
     )
 
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,11 @@ _SKY: Final = (0.50, 0.53, 0.58)  # light from above
 _BOUNCE: Final = (0.27, 0.25, 0.235)  # light from the floor
 _KEY: Final = (0.98, 0.94, 0.88)  # the key light
 _SHOULDER: Final = 0.4  # part of the range of brightness in which colours approach white
+_EDGE: Final = 0.15  # cosine to the light below which a place begins to be in its own shadow
 _GLOSS: Final = 0.07  # strength of the highlight
 _RIM: Final = 0.16  # strength of the light along the outline
 _HIDDEN: Final = ((0.012, 0.55), (0.04, 0.45))  # radius, as a part of the content, and strength of the occlusion
+_APART: Final = 2.0  # distance of things that do not darken each other, as a multiple of the radius of the occlusion
 # 98 directions, evenly in all octants
 _DIRECTIONS: Final = np.array([d for d in np.ndindex(5, 5, 5) if max(d) == 4 or min(d) == 0], float) - 2.0
 
@@ -54,6 +56,7 @@ class Mesh:
         corners: Texture coordinates of the triangles' corners, (f, 3, 2); None without textures.
         images: Number of each triangle's texture, (f,), -1 for none.
         textures: Textures in linear light, each (h, w, 3).
+        behind: Another mesh, which hides this one where it is nearer.
     """
 
     vertices: Array
@@ -63,14 +66,16 @@ class Mesh:
     corners: _Float | None = None
     images: NDArray[np.intp] | None = None
     textures: Sequence[_Float] = ()
+    behind: Mesh | None = None
 
     @property
     def hull(self) -> Array:
         """The vertices that are outermost in each of many directions, (n, 3)."""
         return self.vertices[np.unique(np.argmax(_DIRECTIONS @ self.vertices.T, axis=1))]
 
-    def with_bodies(self, bodies: Bodies) -> Mesh:
-        """Return the mesh and balls and rods as one."""
+    @classmethod
+    def of_bodies(cls, bodies: Bodies) -> Mesh:
+        """Return balls and rods as a mesh."""
         sphere, triangles = ball(np.ones(3))
         along = bodies.end - bodies.start
         length = np.linalg.norm(along, axis=1)
@@ -80,17 +85,25 @@ class Mesh:
         radii = np.where(upper, bodies.radii[:, 1:], bodies.radii[:, :1])
         ends = np.where(upper[..., None], bodies.end[:, None], bodies.start[:, None])
         count = len(sphere)
-        faces = (triangles[None] + (len(self.vertices) + count * np.arange(len(bodies)))[:, None, None]).reshape(-1, 3)
-        colours = np.repeat(_linear(bodies.colours), count, axis=0)
-        plain = np.zeros((len(faces), 3, 2), np.float32)
+        return cls(
+            vertices=(ends + radii[..., None] * normals).reshape(-1, 3),
+            normals=normals.reshape(-1, 3).astype(np.float32),
+            faces=(triangles[None] + (count * np.arange(len(bodies)))[:, None, None]).reshape(-1, 3),
+            colours=np.repeat(_linear(bodies.colours), count, axis=0),
+        )
+
+    def beside(self, other: Mesh) -> Mesh:
+        """Return the mesh and another one, without textures, as one."""
+        plain = np.zeros((len(other.faces), 3, 2), np.float32)
+        none = np.full(len(other.faces), -1, np.intp)
         return replace(
             self,
-            vertices=np.concatenate([self.vertices, (ends + radii[..., None] * normals).reshape(-1, 3)]),
-            normals=np.concatenate([self.normals, normals.reshape(-1, 3).astype(np.float32)]),
-            faces=np.concatenate([self.faces, faces]),
-            colours=np.concatenate([self.colours, colours]),
+            vertices=np.concatenate([self.vertices, other.vertices]),
+            normals=np.concatenate([self.normals, other.normals]),
+            faces=np.concatenate([self.faces, other.faces + len(self.vertices)]),
+            colours=np.concatenate([self.colours, other.colours]),
             corners=None if self.corners is None else np.concatenate([self.corners, plain]),
-            images=None if self.images is None else np.concatenate([self.images, np.full(len(faces), -1, np.intp)]),
+            images=None if self.images is None else np.concatenate([self.images, none]),
         )
 
     def painted(self, colour: Sequence[float]) -> Mesh:
@@ -265,6 +278,23 @@ class Shadow:
         return np.clip(map_coordinates(np.stack(layers), [share, *at], order=1), 0.0, 1.0)
 
 
+def _near_parts(depth: _Float, reach: np.float32, radius: float) -> _Float:
+    """Return depths without what is far in front of its neighbours, which gets the depth of these.
+
+    Args:
+        depth: The depths, (h, w).
+        reach: How far in front counts as near.
+        radius: Distance to the neighbours, pixels.
+    """
+    from scipy.ndimage import maximum_filter1d
+
+    behind: _Float = depth
+    for axis in (0, 1):
+        behind = maximum_filter1d(behind, 2 * max(round(radius), 1) + 1, axis=axis, mode="nearest")
+    share = np.clip((behind - depth) / reach - np.float32(_APART), 0.0, 1.0)
+    return depth + share * (behind - depth)
+
+
 def _blurred(image: _Float, radius: float) -> _Float:
     """Return an image after two box blurs in each direction, nearly a Gaussian."""
     from scipy.ndimage import uniform_filter1d
@@ -307,20 +337,48 @@ def shade_mesh(
     columns, rows = right - left, bottom - top
     samples = min(samples, max(int(math.sqrt(_SAMPLES / (columns * rows))), 1))
     eye = camera.shifted(left, top).scaled(samples)
-    hits = hits_of(mesh.vertices, mesh.faces, eye, (columns * samples, rows * samples))
+    hits = _hits(mesh, eye, (columns * samples, rows * samples))
     if not len(hits.at):
         return None
     pixel = pixels_of(hits.at, columns, samples)
-    level = _places(mesh, camera.shifted(left, top), hits, pixel, (columns, rows), shadow)
+    extent = min(float(np.linalg.norm(np.ptp(mesh.vertices, axis=0))), light.extent)
+    level = _places(
+        _Part(camera.shifted(left, top), (columns, rows), extent, math.isfinite(light.extent)), hits, pixel, shadow
+    )
     colour = _lit(mesh, eye, hits, light, *(part[pixel] for part in level))
     return (left, top), averaged(colour.T, pixel, (columns, rows), samples)
 
 
-def _places(
-    mesh: Mesh, camera: Camera, hits: Hits, pixel: NDArray[np.intp], size: tuple[int, int], shadow: Shadow | None
-) -> tuple[_Float, _Float]:
+def _hits(mesh: Mesh, camera: Camera, size: tuple[int, int]) -> Hits:
+    """Return the samples that see a mesh, and not what hides it."""
+    if mesh.behind is None:
+        return hits_of(mesh.vertices, mesh.faces, camera, size)
+    other = mesh.behind
+    vertices = np.concatenate([mesh.vertices, other.vertices])
+    hits = hits_of(vertices, np.concatenate([mesh.faces, other.faces + len(mesh.vertices)]), camera, size)
+    own = hits.faces < len(mesh.faces)
+    return Hits(hits.at[own], hits.faces[own], hits.shares[own], hits.depth[own])
+
+
+class _Part(NamedTuple):
+    """A part of the image.
+
+    Args:
+        camera: Its camera.
+        size: Its width and height, pixels.
+        extent: Size of what it shows, length units.
+        apart: Whether it shows several things, which do not darken what is far behind them.
+    """
+
+    camera: Camera
+    size: tuple[int, int]
+    extent: float
+    apart: bool
+
+
+def _places(part: _Part, hits: Hits, pixel: NDArray[np.intp], shadow: Shadow | None) -> tuple[_Float, _Float]:
     """Return how much of the key light and of the sky each pixel of a part of the image gets, 0 to 1, (pixels,)."""
-    columns, rows = size
+    camera, (columns, rows), extent = part.camera, part.size, part.extent
     near = np.full(rows * columns, np.inf)
     np.minimum.at(near, pixel, hits.depth)
     shown = np.isfinite(near)
@@ -331,14 +389,14 @@ def _places(
         lit = _blurred((lit * shown).reshape(rows, columns), 1.6) / np.maximum(
             _blurred(shown.astype(np.float32).reshape(rows, columns), 1.6), 1e-4
         )
-    extent = float(np.linalg.norm(np.ptp(mesh.vertices, axis=0)))
     deep = float(near[at].max()) + 0.15 * extent
     depth = np.where(shown, near, deep).astype(np.float32).reshape(rows, columns)
     scale = camera.focal / float(np.median(near[at])) if camera.perspective else camera.focal
     sky = np.ones((rows, columns), np.float32)
     for radius, strength in _HIDDEN:
         reach = np.float32(radius * extent)
-        gap = (depth - _blurred(depth, radius * extent * scale)) / reach
+        around = depth if not part.apart else _near_parts(depth, reach, radius * extent * scale)
+        gap = (depth - _blurred(around, radius * extent * scale)) / reach
         sky *= 1.0 - np.float32(strength) * np.clip(gap, 0.0, 1.0)
     return lit.reshape(-1), sky.reshape(-1)
 
@@ -359,7 +417,9 @@ def _lit(mesh: Mesh, camera: Camera, hits: Hits, light: Light, lit: _Float, sky:
     half = towards + np.array([0.0, 0.0, 1.0], np.float32)
     half /= np.float32(max(float(np.linalg.norm(half)), 1e-6))
     # wrapped a little around the body, so that the border of light is soft
-    key = np.clip((normal @ towards + 0.25) / 1.25, 0.0, 1.0)
+    slope = normal @ towards
+    lit = lit * np.clip((slope + _EDGE) / (2.0 * _EDGE), 0.0, 1.0)  # what faces away is dark, whatever the map says
+    key = np.clip((slope + 0.25) / 1.25, 0.0, 1.0)
     key = key * (0.25 + 0.75 * lit) * (0.6 + 0.4 * sky)
     rise = 0.5 + 0.5 * (normal @ up)
     edge = 1.0 - normal[:, 2]

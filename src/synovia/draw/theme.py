@@ -25,6 +25,9 @@ class Theme:
         right: Bones of the body's right side.
         joint: Brightness of joints relative to their bones.
         ghost: An earlier pose.
+        obstacle: Obstacles of a world.
+        wall: Pieces of half-spaces.
+        cover: Shapes of the body.
         reached: Target that was reached.
         missed: Target that was missed, and the line to it.
         ink: Text.
@@ -42,6 +45,9 @@ class Theme:
     right: Colour
     joint: float
     ghost: Colour
+    obstacle: Colour
+    wall: Colour
+    cover: Colour
     reached: Colour
     missed: Colour
     ink: Colour
@@ -61,6 +67,9 @@ _PARTS: Final[dict[str, tuple[Any, Any]]] = {
     "right": ((164, 158, 219), (158, 150, 228)),
     "joint": (0.66, 0.6),
     "ghost": ((176, 184, 194), (98, 108, 124)),
+    "obstacle": ((214, 191, 158), (158, 138, 110)),
+    "wall": ((150, 172, 196), (96, 116, 142)),
+    "cover": ((242, 158, 66), (246, 170, 84)),
     "reached": ((0, 158, 136), (45, 212, 180)),
     "missed": ((221, 57, 66), (255, 100, 100)),
     "ink": ((30, 39, 52), (236, 241, 248)),

@@ -66,13 +66,17 @@ def formats() -> list[Format]:
     return [import_module(f"synovia.io.{module}").FORMAT for module in _MODULES]
 
 
-def format_of(path: Path) -> Format:
+def format_of(path: Path, known: Sequence[Format] | None = None) -> Format:
     """Return the format of a file: the content decides, or else the extension.
+
+    Args:
+        path: The file.
+        known: The formats that it may have; None for those of skeletons and motions.
 
     Raises:
         FormatError: If neither the content nor the extension is known.
     """
-    known = formats()
+    known = formats() if known is None else known
     head = b""
     with suppress(OSError):
         if path.is_file():  # a pipe would never end
@@ -153,21 +157,25 @@ def load_skeleton(
     skeleton = _contents(where, srdf).skeleton
     notes = [note for note in skeleton.notes if not note.startswith((NO_SHAPES, OF_SRDF))]
     if notes:
-        more = len(notes) - _SHOWN
-        text = " ".join([*notes[:_SHOWN], *([f"And {more} more, see skeleton.notes."] if more > 0 else [])])
-        warnings.warn(f"{where}: {text}", UserWarning, stacklevel=2)
+        warnings.warn(f"{where}: {first_notes(notes, 'skeleton.notes')}", UserWarning, stacklevel=2)
     return skeleton if root is None else skeleton.with_root(root)
+
+
+def first_notes(notes: Sequence[str], source: str) -> str:
+    """Return the first notes as one text, which says where the others are."""
+    more = len(notes) - _SHOWN
+    return " ".join([*notes[:_SHOWN], *([f"And {more} more, see {source}."] if more > 0 else [])])
 
 
 def _contents(where: Path, srdf: str | os.PathLike[str] | None = None) -> Contents:
     """Read a file, with the SRDF file of a URDF if one is given."""
     if srdf is None:
-        return _guarded(where, lambda: format_of(where).read(where))
+        return guarded(where, lambda: format_of(where).read(where))
     pairs, fmt = as_path(srdf), format_of(where)
     read_with = fmt.read_with
     if read_with is None:
         raise UnsupportedError(f"{fmt.name} files have no SRDF file", where=str(where), expected="a URDF file")
-    return _guarded(where, lambda: read_with(where, pairs))
+    return guarded(where, lambda: read_with(where, pairs))
 
 
 def is_bundled(name: str) -> bool:
@@ -208,7 +216,7 @@ def load_model(
     if clip is None or fitted is None:
         return contents.skeleton
     shaped = as_path(clip)
-    return _guarded(shaped, lambda: fitted(shaped))
+    return guarded(shaped, lambda: fitted(shaped))
 
 
 def has_shapes(name: str) -> bool:
@@ -312,9 +320,9 @@ def load_clips(path: str | os.PathLike[str], skeleton: Skeleton | str | os.PathL
     read_onto = fmt.read_onto
     body = skeleton if skeleton is None or isinstance(skeleton, Skeleton) else load_model(skeleton, where)
     if body is not None and read_onto is not None:
-        return Clips([_guarded(where, lambda: read_onto(where, body))], 0)
+        return Clips([guarded(where, lambda: read_onto(where, body))], 0)
     contents = _contents(where)
-    motions = _guarded(where, contents.motions)
+    motions = guarded(where, contents.motions)
     return Clips(motions if body is None else [motion.on(body) for motion in motions], contents.shown)
 
 
@@ -331,7 +339,7 @@ def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
     return load_clips(path).motions
 
 
-def _guarded(path: Path, read: Callable[[], _T]) -> _T:
+def guarded(path: Path, read: Callable[[], _T]) -> _T:
     """Run a reader; errors about values get the name of the file, and lack of memory or stack is a ``FormatError``.
 
     NumPy does not warn about NaN and infinity in a file, which readers refuse themselves.

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError
+from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError, install_command
 from synovia.io.base import optional_package, read_bytes
 from synovia.io.gltf.container import read_document
 from synovia.io.gltf.scene import parents_of
@@ -55,7 +55,7 @@ class MeshFile:
         if kind not in _KINDS:
             return f"no format of {', '.join(_KINDS)}"
         if not _has("trimesh"):
-            return "needs trimesh: pip install trimesh"
+            return f"needs trimesh: {install_command('meshes')}"
         return "needs pycollada: pip install pycollada" if kind == "dae" and not _has("collada") else ""
 
 
@@ -63,7 +63,7 @@ class MeshFile:
 def _corners(path: Path, stamp: int) -> Array:
     """Return the corners of the hull of a file; ``stamp`` is the time of its last change."""
     del stamp
-    return ConvexHull(read_mesh(path)[0]).points
+    return ConvexHull.around(read_mesh(path)[0]).points
 
 
 @lru_cache(maxsize=4)
@@ -92,7 +92,7 @@ def read_mesh(path: Path) -> tuple[Array, Faces, tuple[float, ...] | None]:
         raise MissingExtraError("needs pycollada: pip install pycollada", where=str(path))
     if kind == "glb":
         _check_size(path)
-    trimesh = optional_package("trimesh", "meshes of robots need trimesh", "view")
+    trimesh = optional_package("trimesh", "mesh files need trimesh", "meshes")
     try:
         loaded = trimesh.load_scene(BytesIO(data), file_type=kind, process=False)
         mesh = loaded.to_mesh()

@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from synovia.errors import InputError
-from synovia.jobs.options import Flag, Model, Number, Option, Parsed, Word, numbers_of
+from synovia.jobs.options import File, Flag, Model, Number, Option, Parsed, Word, numbers_of
 
 AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 _DEFAULT_ANGLE: Final = 1e-3  # rad, the default of the library, for --tol without an angle
@@ -68,6 +68,10 @@ DEADLINE: Final = Option(
     "Stop solving after this time, with the best pose so far.", Number(0), metavar="SECONDS", shown="never", unit="s"
 )
 LOOK: Final = Option("What is drawn; a body without a surface shows its bones.", Word(("surface", "bones", "both")))
+WORLD: Final = Option(
+    "Obstacles around the body: a file of Synovia (TOML), URDF, MJCF, glTF/GLB, or a MoveIt scene.", File(as_text=True),
+    metavar="FILE",
+)  # fmt: skip
 MODEL: Final = Option(
     "A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, humanoid_hands, arm7,"
     " quadruped.",

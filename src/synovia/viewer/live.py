@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
+from synovia.arguments import check_kind
 from synovia.clips import find_ends
+from synovia.draw.scene import up_of
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.io.base import optional_package
 from synovia.io.load import Clips, clip_number, format_of, is_bundled, load_clips, load_model, load_motion
+from synovia.io.worlds import read_world
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
+from synovia.model.shapes.world import World
 from synovia.retargeting import retarget
 from synovia.solver import FullBody, Solver, as_solver
 from synovia.viewer.editing.clip.play import together
@@ -40,6 +44,7 @@ def view(
     solver: Solver | str | None = None,
     root: str | None = None,
     tolerance: tuple[float, float] | None = None,
+    world: World | str | Path | None = None,
     **options: Unpack[PageOptions],
 ) -> View:
     """Open a live page: you drag targets, and the body follows.
@@ -55,6 +60,8 @@ def view(
         root: ``"fixed"``, ``"free"``, or axes along and about which the root moves, such as ``"xz"``; None: free for a
             body with two feet, fixed for others.
         tolerance: As in ``IK``.
+        world: Obstacles to show around the body, or a file of them; converted as by ``World.matched``. The solver does
+            not avoid them.
         options: Options of the page: ``host`` (``"127.0.0.1"``; an address that other machines can reach needs a
             token), ``port`` to try first (8080; 0 for any), ``token`` that browsers must send (None: a random one if
             the address needs it), ``dark``, ``shadows`` (False is faster without a GPU), and ``browser``, whether to
@@ -72,9 +79,7 @@ def view(
         >>> page = sy.view("character.glb")  # doctest: +SKIP
         >>> page.wait()  # doctest: +SKIP
     """
-    out = serve(
-        opening(model, goals, clip=clip, solver=solver, root=root, tolerance=tolerance), PageSettings(**options)
-    )
+    out = serve(opening(model, Start(goals, clip, solver, root, tolerance, world)), PageSettings(**options))
     if isinstance(model, str | Path):
         note_recent(model)
     return out
@@ -108,16 +113,25 @@ def view_retarget(
     return serve(retarget_opening(clip, onto, joint_map, rest, animated), PageSettings(**options))
 
 
-def opening(
-    model: Any,
-    goals: Goal | Iterable[Goal] | None = None,
-    *,
-    clip: Any = None,
-    solver: Solver | str | None = None,
-    root: str | None = None,
-    tolerance: tuple[float, float] | None = None,
-) -> Opening:
-    """Return how live pages of a model are made; the arguments are those of ``view``."""
+class Start(NamedTuple):
+    """What a page begins with; the fields are arguments of ``view``."""
+
+    goals: Goal | Iterable[Goal] | None = None
+    clip: Any = None
+    solver: Solver | str | None = None
+    root: str | None = None
+    tolerance: tuple[float, float] | None = None
+    world: World | str | Path | None = None
+
+
+def opening(model: Any, begin: Start | None = None) -> Opening:
+    """Return how live pages of a model are made.
+
+    Args:
+        model: As in ``view``.
+        begin: What a page begins with.
+    """
+    goals, clip, solver, root, tolerance, world = begin or Start()
     optional_package("viser", "the live page needs viser", "view")
     from synovia.viewer.page.keys import Keys
     from synovia.viewer.page.page import Model, Page
@@ -136,6 +150,8 @@ def opening(
     if not isinstance(solver, Solver):
         settings = settings.without_restarts()
     mode = root if root is not None else ("free" if stands(skeleton) else "fixed")
+
+    around = _world_of(world, skeleton)
 
     def make() -> Session:
         session = Session(skeleton, clips, settings, mode, tolerance)
@@ -159,19 +175,22 @@ def opening(
         said = [note for note in (*played.notes, *find_ends(played).notes) if note not in surface.notes]
         surface = replace(surface, notes=(*surface.notes, *carried, *(f"{played.name}: {note}" for note in said)))
 
+    if around is not None:
+        surface = replace(surface, notes=(*surface.notes, *around.notes))
+
     def keys(page: Page) -> Keys:
         session = page.session
         return Keys(page, page.actions, session.goals, session.body, session.hand)
 
     def give(client: Any, session: Session, host: Host) -> Page:
-        return Page(client, session, Model(name, surface, _Navigation(host, own)), host, tabs, keys)
+        return Page(client, session, Model(name, surface, _Navigation(host, own), around), host, tabs, keys)
 
     return Opening(make, give, first_aim, surface.notes)
 
 
 def animated(host: Host, body: Skeleton, clip: Motion) -> None:
     """Show the live page of a body that plays a clip."""
-    host.show(opening(body, clip=clip))
+    host.show(opening(body, Start(clip=clip)))
 
 
 class _Navigation:
@@ -197,6 +216,16 @@ class _Navigation:
     def map(self, clip: str | Path) -> None:
         """Show a clip beside its transfer to the body, to edit the map."""
         self._host.show(retarget_opening(clip, self._body, None, None, animated))
+
+
+def _world_of(world: World | str | Path | None, skeleton: Skeleton) -> World | None:
+    """Return the obstacles around a body, in its unit and with its axis."""
+    if world is None:
+        return None
+    if isinstance(world, str | Path):
+        world = read_world(Path(world))
+    check_kind("world", world, World, "sy.load_world(path) reads one")
+    return world.matched(skeleton, up=up_of(skeleton))
 
 
 def _opened(model: Any) -> tuple[Skeleton, Pose | None, Clips, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from synovia.cli.command import Argument, Command
+from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.declare import with_options
 from synovia.cli.output import emit, emit_json, emit_lines
 from synovia.cli.values import typed
@@ -33,11 +33,23 @@ class Inspect(Roles):
 
 @with_options(Inspect)
 def inspect(given: Inspect) -> None:
-    """Show a model: joints, kinds, limits, units, roles, tips, shapes and clips."""
+    """Show a model: joints, kinds, limits, units, roles, tips, shapes and clips; or the obstacles of a world."""
     from synovia.cli.model_report import model_object, model_text
+    from synovia.io.base import as_path
     from synovia.io.load import Clips, is_bundled, load_clips, load_model
+    from synovia.io.worlds import is_world, read_world
 
     file, model = given.file, given.model
+    if not is_bundled(file) and is_world(as_path(file)):
+        from synovia.cli.world_report import world_object, world_text
+
+        refuse("expected a model with this option, got a world.", "model", "roles", "srdf", "shapes")
+        world = read_world(as_path(file))
+        if given.as_json:
+            emit_json(world_object(world))
+        else:
+            emit_lines(world_text(world))
+        return
     skeleton = load_model(file, srdf=given.srdf) if model is None else load_model(model, file, srdf=given.srdf)
     clips = Clips([]) if is_bundled(file) else load_clips(file, None if model is None else skeleton)
     if model is not None and clips.motions:

@@ -15,7 +15,7 @@ from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.running import Terminal, untold
 from synovia.jobs.clips import ClipReader, Roles, needs_model
 from synovia.jobs.options import File, Number, argument, described, option, said_of
-from synovia.jobs.shared import JSON, MODEL, ROOT, SOLVER
+from synovia.jobs.shared import JSON, MODEL, ROOT, SOLVER, WORLD
 from synovia.text import printable
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class View(Roles):
     )
     solver: str | None = option(default=None, like=SOLVER)
     root: Any = option(default=None, like=ROOT, shown="free for bodies with hands and feet")
+    world: str | None = option(default=None, like=WORLD)
     host: str = option(
         default="127.0.0.1", help="Address to serve on; all but local ones need a token.", metavar="ADDRESS"
     )
@@ -71,7 +72,7 @@ def view(given: View) -> None:
     file, clip, model, trim = given.file, given.clip, given.model, given.trim
     page_options = {name: getattr(given, name) for name in ("host", "port", "token", "dark", "shadows", "browser")}
     if given.onto is not None:
-        refuse("expected no --onto with this option.", "goals", "roles", "solver", "root")
+        refuse("expected no --onto with this option.", "goals", "roles", "solver", "root", "world")
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
             file, clip, model = clip, None, file
         motion = ClipReader(clip=clip, model=model, trim=trim).read(file, Terminal())[0]
@@ -98,7 +99,13 @@ def view(given: View) -> None:
             shown = ClipReader(clip=clip).read(body, Terminal())[0]
         body = given.load_body(body, Terminal())
     page = viewer.view(
-        body, wanted, clip=clip if shown is None else shown, solver=given.solver, root=given.root, **page_options
+        body,
+        wanted,
+        clip=clip if shown is None else shown,
+        solver=given.solver,
+        root=given.root,
+        world=given.world,
+        **page_options,
     )
     _serve(
         page, "Open this address in a browser and drag a target, or any joint. Ctrl+C ends it.", as_json=given.as_json

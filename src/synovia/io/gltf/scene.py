@@ -79,7 +79,7 @@ def read_scene(document: Document) -> Scene:
     table = read_table(document.root, len(nodes))
     joints = {node for skin in skins for node in skin.indices("joints", len(nodes), "node")}
     joints |= table.roles.keys() if joints else set()
-    wanted = joints or set(_default_scene(document.root, nodes))
+    wanted = joints or set(default_scene(document.root, nodes))
     kept = _with_ancestors(document.root, wanted, above)
     order = _parents_first(kept, above)
     row_of = {node: row for row, node in enumerate(order)}
@@ -165,7 +165,7 @@ def parents_of(root: Element, nodes: list[Element]) -> list[int]:
     return above
 
 
-def _default_scene(root: Element, nodes: list[Element]) -> list[int]:
+def default_scene(root: Element, nodes: list[Element]) -> list[int]:
     """Return all nodes below the roots of the default scene; all nodes if the file has no scene."""
     scenes = root.list("scenes")
     if not scenes:

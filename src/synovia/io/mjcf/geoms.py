@@ -3,7 +3,8 @@
 Two geoms collide if ``contype`` of one and ``conaffinity`` of the other have a bit in common, or if the file names them
 as a pair. Geoms that collide with no other geom are left out, such as those that are only seen. A mesh counts as its
 convex hull, as in MuJoCo. An ellipsoid becomes the hull of points around it, which contains it. Shapes of the world
-body belong to the skeleton's root. Planes and height fields, which no body can have, are left out with a note.
+body belong to the skeleton's root. Planes, which no body can have, are obstacles of a world only; height fields are
+left out. Notes say so.
 
 References:
     https://mujoco.readthedocs.io/en/stable/computation/index.html#collision-detection
@@ -71,7 +72,8 @@ class Geoms:
         self._others = np.array(model.geom_conaffinity, np.int64) & 0xFFFFFFFF
         self._lost: dict[str, list[int]] = {}  # bodies by reason
         self._round: list[int] = []  # bodies with ellipsoids
-        self.shapes: dict[int, list[Solid]] = {}
+        self.planes: dict[int, Solid] = {}  # by geom, each in the frame of its body, as those of ``solids``
+        self.solids: dict[int, Solid] = {}
         for geom in np.flatnonzero(self._collides).tolist():
             body = int(self._bodies[geom])
             if stood_in[geom]:
@@ -83,13 +85,27 @@ class Geoms:
                 self._lost.setdefault(error.what, []).append(body)
                 continue
             if shape is not None:
-                self.shapes.setdefault(body, []).append(shape)
+                (self.planes if model.geom_type[geom] == _PLANE else self.solids)[geom] = shape
 
-    def notes(self, bodies: list[str]) -> list[str]:
-        """Return notes about shapes that are not those of the file."""
+    @cached_property
+    def shapes(self) -> dict[int, list[Solid]]:
+        """The solids by body."""
+        found: dict[int, list[Solid]] = {}
+        for geom, shape in self.solids.items():
+            found.setdefault(int(self._bodies[geom]), []).append(shape)
+        return found
+
+    def notes(self, bodies: list[str], *, planes: bool = False) -> list[str]:
+        """Return notes about shapes that are not those of the file.
+
+        Args:
+            bodies: Names of the bodies.
+            planes: Whether planes are kept.
+        """
+        lost = self._lost if planes or not self.planes else {**self._lost, "planes": self._planar}
         notes = [
             f"{NO_SHAPES} ({why}) of bodies {listed([bodies[body] for body in dict.fromkeys(rows)])}."
-            for why, rows in self._lost.items()
+            for why, rows in lost.items()
         ]
         if self._round:
             names = listed([bodies[body] for body in dict.fromkeys(self._round)])
@@ -97,6 +113,11 @@ class Geoms:
         if len(self._excluded) > MOST_PAIRS:
             notes.append(f"{NO_SHAPES} apart: {counted(len(self._excluded), 'pair')} of bodies never collide.")
         return notes
+
+    @property
+    def _planar(self) -> list[int]:
+        """Bodies with planes."""
+        return [int(self._bodies[geom]) for geom in self.planes]
 
     @property
     def excluded(self) -> list[tuple[int, int]]:
@@ -140,8 +161,8 @@ class Geoms:
         return np.stack([np.array(self._model.pair_geom1), np.array(self._model.pair_geom2)], 1).astype(np.int64)
 
     def _shape(self, geom: int) -> Solid | None:
-        """Return the shape of a geom in the frame of its body; None with a reason for kinds that no body can have."""
-        from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, Sphere
+        """Return the shape of a geom in the frame of its body; None with a reason for kinds that are not kept."""
+        from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, Sphere
 
         m = self._model
         kind, body = int(m.geom_type[geom]), int(self._bodies[geom])
@@ -162,8 +183,9 @@ class Geoms:
             return ConvexHull.later(Points("ellipsoid", _sphere() * size), rigid(center, rotation))
         if kind == _MESH and int(m.geom_dataid[geom]) >= 0:
             return ConvexHull.later(self._mesh(int(m.geom_dataid[geom])), rigid(center, rotation))
-        why = {_PLANE: "planes", _FIELD: "height fields"}.get(kind, "kinds without a hull")
-        self._lost.setdefault(why, []).append(body)
+        if kind == _PLANE:
+            return HalfSpace(point=center, normal=rotation[:, 2])
+        self._lost.setdefault("height fields" if kind == _FIELD else "kinds without a hull", []).append(body)
         return None
 
     def _mesh(self, mesh: int) -> Points:

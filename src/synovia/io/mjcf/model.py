@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,10 @@ from synovia.model.limits import Interval, SwingTwist
 from synovia.model.simulators import mujoco_names
 from synovia.model.tree import unused_name
 from synovia.text import listed
+
+if TYPE_CHECKING:
+    from synovia.model.shapes.solids import Solid
+    from synovia.model.shapes.world import World
 
 _Mujoco = Any  # the package and its model have no types
 _KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
@@ -78,6 +82,14 @@ def read_model(path: Path) -> tuple[Any, list[int]]:
     reader = _reader(path)
     reader.skeleton(path)
     return reader.model, reader.row_of
+
+
+def read_world(path: Path) -> World:
+    """Return the geoms that collide as obstacles, in the pose of the file; raises as ``read_skeleton`` does.
+
+    An obstacle is a body, or a geom of the world body. A plane is a half-space, however large it is drawn.
+    """
+    return _reader(path).world(path)
 
 
 def _reader(path: Path) -> _Reader:
@@ -222,6 +234,35 @@ class _Reader:
             source=path,
             excluded_pairs=pairs,
         )
+
+    def world(self, path: Path) -> World:
+        """Return the obstacles."""
+        from synovia.model.shapes.world import Obstacle, World, unlike
+
+        m = self.model
+        frames = [rigid()]
+        for body in range(1, int(m.nbody)):
+            turn = quat_to_matrix(np.roll(self.checked(m.body_quat[body], "quat of a body"), -1))  # wxyz there
+            own = rigid(self.checked(m.body_pos[body], "pos of a body"), turn)
+            frames.append(frames[int(m.body_parentid[body])] @ own)
+        groups: dict[tuple[int, int], list[Solid]] = {}  # by body, and by geom for those of the world body
+        for geom, shape in sorted({**self.geoms.solids, **self.geoms.planes}.items()):
+            body = int(m.geom_bodyid[geom])
+            groups.setdefault((body, -1 if body else geom), []).append(shape)
+        names = unlike(
+            self.bodies[body] if body else self.mujoco.mj_id2name(m, self.mujoco.mjtObj.mjOBJ_GEOM, geom)
+            for body, geom in groups
+        )
+        found = [
+            Obstacle(tuple(shapes), name=name, transform=frames[body])
+            for name, ((body, _), shapes) in zip(names, groups.items(), strict=True)
+        ]
+        moving = [self.joints[j] for j in range(int(m.njnt))]
+        notes = [
+            *self.geoms.notes(self.bodies, planes=True),
+            *([f"Joints stay where they are in the file: {listed(moving)}."] if moving else []),
+        ]
+        return World(tuple(found), meters_per_unit=1.0, up="z", notes=tuple(notes), source=path)
 
     def rows(self, body: int, parent: int | None, at: int) -> list[Joint]:
         """Return the rows of a body; the first will be row ``at``, the last is the frame of the body.

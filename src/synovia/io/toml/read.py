@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from synovia.model.tree import parent_row, rows_by_name
 from synovia.text import parse_toml
 
 if TYPE_CHECKING:
-    from synovia.model.shapes.solids import Solid
+    from synovia.model.shapes.solids import Shape, Solid
 
 _LARGEST: Final = 2**25  # bytes: twice the size of a file with the most joints allowed; tomllib is slow
 _KINDS: Final = {kind.name.lower(): kind for kind in Kind}
@@ -46,6 +47,7 @@ _PLAIN: Final = (
 )
 _KEYS: Final = (*_PLAIN, *_ANGLES, *(f"{key}_deg" for key in _ANGLES))
 _TURN: Final = (-math.pi, math.pi)
+_S = TypeVar("_S", bound="Shape")
 
 
 def read_skeleton(path: Path) -> Skeleton:
@@ -60,14 +62,15 @@ def read_skeleton(path: Path) -> Skeleton:
 
 def parse_skeleton(data: bytes, path: Path) -> Skeleton:
     """Return the skeleton that the content of a file describes."""
-    text = _decoded(data, path)
+    text = decoded(data, path)
     content = parse_toml(text, str(path))
-    lines = _lines(text)
+    lines = lines_of(text, "joint")
     top = Table(content, path, "", lines[0])
-    if content.get("schema") != SCHEMA:
-        raise top.error(
-            "is not a skeleton file of this version", value=content.get("schema"), expected=f'schema = "{SCHEMA}"'
-        )
+    schema = content.get("schema")
+    if schema != SCHEMA:
+        hint = "this is a world, which load_world reads" if str(schema).startswith("synovia.world/") else None
+        expected = f'schema = "{SCHEMA}"'
+        raise top.error("is not a skeleton file of this version", value=schema, expected=expected, hint=hint)
     top.only(_TOP)
     entries = content.get("joint")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", entries)):
@@ -101,7 +104,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
         raise top.at(error) from error
 
 
-def _decoded(data: bytes, path: Path) -> str:
+def decoded(data: bytes, path: Path) -> str:
     """Return the content of a file as text."""
     try:
         return data.decode("utf-8-sig")
@@ -110,11 +113,11 @@ def _decoded(data: bytes, path: Path) -> str:
         raise FormatError("is not UTF-8 text", where=f"{path}, line {line}", expected="TOML in UTF-8") from error
 
 
-def _lines(text: str) -> list[dict[str, int]]:
-    """Return the line of each key, for the head of the file and then for each joint; "" is the ``[[joint]]`` line."""
+def lines_of(text: str, name: str) -> list[dict[str, int]]:
+    """Return the line of each key, for the head of the file and then for each ``[[name]]``, whose own line is ""."""
     tables: list[dict[str, int]] = [{}]
     for number, line in enumerate(text.split("\n"), start=1):
-        if re.match(r"\s*\[\[\s*joint\s*\]\]", line):
+        if re.match(rf"\s*\[\[\s*{name}\s*\]\]", line):
             tables.append({"": number})
         elif key := re.match(r"\s*([\w-]+)\s*=", line):
             tables[-1].setdefault(key[1], number)
@@ -137,7 +140,7 @@ def _joint(table: Table) -> Joint:
             name,
             parent,
             kind,
-            rest=rigid(table.numbers("position", 3) or (0.0, 0.0, 0.0), _rotation(table)),
+            rest=rigid(table.numbers("position", 3) or (0.0, 0.0, 0.0), rotation_of(table)),
             axis=np.array(table.numbers("axis", 3) or (0.0, 0.0, 0.0)),
             limit=_limit(table, kind),
             preferred=table.angle("preferred"),
@@ -151,15 +154,15 @@ def _joint(table: Table) -> Joint:
             tip=table.flag("tip"),
             channels=table.words("channels"),
             sites=tuple(_sites(table)),
-            shapes=tuple(_shapes(table)) if "shapes" in table.values else (),
+            shapes=tuple(_solids(table)) if "shapes" in table.values else (),
             bind=quat_to_matrix(as_unit_quat(bind, "bind_xyzw")) if (bind := table.numbers("bind_xyzw", 4)) else None,
         )
     except InputError as error:
         raise table.at(error) from error
 
 
-def _rotation(table: Table) -> Array:
-    """Return the rest rotation of a joint or site."""
+def rotation_of(table: Table) -> Array:
+    """Return the rotation of a joint, site, shape or obstacle."""
     if table.given_key("rotation_xyzw", "rpy" if "rpy" in table.values else "rpy_deg") == "rotation_xyzw":
         return quat_to_matrix(as_unit_quat(table.numbers("rotation_xyzw", 4) or (), "rotation_xyzw"))
     return fixed_xyz(*(table.angles("rpy", 3) or (0.0, 0.0, 0.0)))
@@ -221,16 +224,25 @@ def _sites(table: Table) -> list[Site]:
         name = inner.text("name")
         if not name:
             raise inner.error("site has no name", expected='name = "..."')
-        sites.append(Site(name, rigid(inner.numbers("position", 3) or (0.0, 0.0, 0.0), _rotation(inner))))
+        sites.append(Site(name, rigid(inner.numbers("position", 3) or (0.0, 0.0, 0.0), rotation_of(inner))))
     return sites
 
 
-def _shapes(table: Table) -> list[Solid]:
+def _solids(table: Table) -> list[Solid]:
     """Return the shapes of a joint."""
     from synovia.model.shapes.solids import KINDS  # for files that have shapes
 
-    kinds = {word: kind for word, kind in KINDS.items() if word != "half-space"}
-    shapes: list[Solid] = []
+    return shapes_of(table, {word: kind for word, kind in KINDS.items() if word != "half-space"})
+
+
+def shapes_of(table: Table, kinds: Mapping[str, type[_S]]) -> list[_S]:
+    """Return the shapes of a table.
+
+    Args:
+        table: The table.
+        kinds: The kinds that it may have, by word.
+    """
+    shapes: list[_S] = []
     for inner in table.tables("shapes", '[{ kind = "sphere", radius = 0.1 }, ...]'):
         kind = inner.choice("kind", kinds)
         if kind is None:
@@ -241,12 +253,12 @@ def _shapes(table: Table) -> list[Solid]:
         values: dict[str, Any] = {}
         for name in names:
             if name == "rotation":
-                values[name] = _rotation(inner)
+                values[name] = rotation_of(inner)
             elif name == "points":
                 values[name] = inner.points(name)
             elif name in inner.values:
                 values[name] = inner.number(name) if name in ("radius", "length") else inner.numbers(name, 3)
-            elif name != "center":
+            elif name not in ("center", "point"):
                 raise inner.error(f"{kind.word} has no {name}")
         shapes.append(kind(**values))
     return shapes
@@ -263,5 +275,5 @@ def _pairs(top: Table) -> list[tuple[str, str]]:
 
 
 def looks_like(head: bytes) -> bool:
-    """Return whether a file begins like a skeleton file of any version."""
-    return re.search(rb"""(?m)^\s*schema\s*=\s*["']synovia\.skeleton/""", head) is not None
+    """Return whether a file begins like a skeleton or world file of any version."""
+    return re.search(rb"""(?m)^\s*schema\s*=\s*["']synovia\.(skeleton|world)/""", head) is not None

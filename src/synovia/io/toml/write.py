@@ -16,7 +16,7 @@ from synovia.io.toml.table import SCHEMA
 from synovia.model import Joint, Mimic, Site, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, rigid
 from synovia.model.limits import Interval, SwingTwist
-from synovia.model.shapes.solids import Solid
+from synovia.model.shapes.solids import Shape
 from synovia.text import toml_text
 
 
@@ -49,12 +49,12 @@ def skeleton_text(skeleton: Skeleton) -> str:
     head: dict[str, Any] = {"schema": SCHEMA, "name": skeleton.name, "meters_per_unit": skeleton.meters_per_unit}
     head |= {"up": skeleton.up, "forward": skeleton.forward, "notes": list(skeleton.notes) or None}
     head["excluded_pairs"] = [list(pair) for pair in skeleton.excluded_pairs] or None
-    blocks = [_block(head)]
+    blocks = [block_of(head)]
     names = Counter(skeleton.joint_names)
     for joint, row in zip(skeleton.joints, skeleton.parents, strict=True):
         name = skeleton.joint_names[row] if row >= 0 else None
         parent = row if name is not None and names[name] > 1 else name
-        blocks.append("[[joint]]\n" + _block(_keys(joint, parent)))
+        blocks.append("[[joint]]\n" + block_of(_keys(joint, parent)))
     return "\n".join(blocks)
 
 
@@ -71,7 +71,7 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
         "name": joint.name,
         "parent": parent,
         "kind": joint.kind.name.lower(),
-        **_rest(joint.rest),
+        **place_of(joint.rest),
         "axis": joint.axis if joint.axis.any() else None,
         **limits,
         "preferred": joint.preferred,
@@ -84,27 +84,27 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
         "role": joint.role,
         "tip": joint.tip or None,
         "sites": list(joint.sites) or None,
-        "shapes": [_shape(shape) for shape in joint.shapes] or None,
+        "shapes": [shape_keys(shape) for shape in joint.shapes] or None,
         "bind_xyzw": None if joint.bind is None else matrix_to_quat(joint.bind),
         "channels": None if joint.channels is None else list(joint.channels),
     }
 
 
-def _shape(shape: Solid) -> dict[str, Any]:
+def shape_keys(shape: Shape) -> dict[str, Any]:
     """Return the keys of a shape; without those that are at the origin, or not turned."""
     keys: dict[str, Any] = {"kind": shape.word}
     for each in fields(cast("Any", shape)):
         value: Any = getattr(shape, each.name)
         if each.name == "rotation":
-            keys |= _rest(rigid(rotation=value))
+            keys |= place_of(rigid(rotation=value))
         elif each.name == "points":
             keys["points"] = [tuple(point) for point in value.tolist()]
-        elif each.name != "center" or value.any():
+        elif each.name not in ("center", "point") or value.any():
             keys[each.name] = value
     return {key: value for key, value in keys.items() if value is not None}
 
 
-def _rest(frame: Array) -> dict[str, Any]:
+def place_of(frame: Array) -> dict[str, Any]:
     """Return the keys of a rest transform (4, 4)."""
     position, rotation = frame[:3, 3], frame[:3, :3]
     return {
@@ -113,29 +113,29 @@ def _rest(frame: Array) -> dict[str, Any]:
     }
 
 
-def _block(keys: Mapping[str, Any]) -> str:
+def block_of(keys: Mapping[str, Any]) -> str:
     """Return the lines of a table."""
-    return "".join(f"{key} = {_literal(value)}\n" for key, value in keys.items() if value is not None)
+    return "".join(f"{key} = {literal(value)}\n" for key, value in keys.items() if value is not None)
 
 
-def _literal(value: object) -> str:
+def literal(value: object) -> str:
     """Return a value as TOML; numbers have enough digits to be read back exactly."""
     if isinstance(value, str):
         return toml_text(value)
     if isinstance(value, Mimic):
         binds = ", binds = true" if value.binds else ""
-        return f"{{ leader = {_literal(value.leader)}, ratio = {value.ratio!r}, offset = {value.offset!r}{binds} }}"
+        return f"{{ leader = {literal(value.leader)}, ratio = {value.ratio!r}, offset = {value.offset!r}{binds} }}"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
     if isinstance(value, Site):
-        return _literal({"name": value.name, **_rest(value.rest)})
+        return literal({"name": value.name, **place_of(value.rest)})
     if isinstance(value, dict):
         keys = cast("dict[str, Any]", value)
-        return "{ " + ", ".join(f"{key} = {_literal(part)}" for key, part in keys.items() if part is not None) + " }"
+        return "{ " + ", ".join(f"{key} = {literal(part)}" for key, part in keys.items() if part is not None) + " }"
     if isinstance(value, list):
-        return "[" + ", ".join(_literal(word) for word in cast("list[object]", value)) + "]"
+        return "[" + ", ".join(literal(word) for word in cast("list[object]", value)) + "]"
     if isinstance(value, (tuple, np.ndarray)):
         return "[" + ", ".join(repr(float(number)) for number in cast("Iterable[float]", value)) + "]"
     return repr(float(cast("float", value)))

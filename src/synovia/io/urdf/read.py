@@ -21,12 +21,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from synovia.errors import FormatError, SynoviaError, did_you_mean
-from synovia.io.base import immovable_note, read_bytes
+from synovia.io.base import NO_SHAPES, immovable_note, read_bytes
 from synovia.io.urdf.shapes import Collisions, mesh_places, origin_of
 from synovia.io.urdf.srdf import beside, read_pairs
 from synovia.io.xmltree import XACRO_HINT, Element, parse
@@ -35,7 +35,10 @@ from synovia.model.address import LINK
 from synovia.model.geometry import LONGEST, Array, align_z, as_direction, rigid
 from synovia.model.limits import Interval
 from synovia.model.tree import unused_name
-from synovia.text import first_few
+from synovia.text import first_few, listed
+
+if TYPE_CHECKING:
+    from synovia.model.shapes.world import World
 
 LARGEST_FILE: Final = 2**27  # bytes; shapes are in separate files
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
@@ -134,6 +137,18 @@ def read_skeleton(path: Path, srdf: Path | None = None) -> Skeleton:
         source=path,
         excluded_pairs=[(f"{LINK}:{first}", f"{LINK}:{second}") for first, second in pairs],
     )
+
+
+def read_world(path: Path) -> World:
+    """Read the shapes of all links as obstacles, with the joints at rest; raises as ``read_skeleton`` does."""
+    from synovia.model.shapes.world import World
+
+    body = read_skeleton(path)
+    moving = [joint.name for joint in body.joints if joint.kind is not Kind.FIXED]
+    notes = [note for note in body.notes if note.startswith(NO_SHAPES)]
+    if moving:
+        notes.append(f"Joints stay at rest: {listed(moving)}.")
+    return replace(World.of(body.rest_pose()), notes=tuple(notes))
 
 
 def _macros(robot: Element) -> list[Element]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -25,11 +26,12 @@ from synovia.jobs.options import (
     numbers_of,
     option,
 )  # fmt: skip
-from synovia.jobs.shared import LOOK
+from synovia.jobs.shared import LOOK, WORLD
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
     from synovia.batch.work import Picture
+    from synovia.model.shapes.world import World
 
 _VIEWS: Final = ("three-quarter", "front", "back", "left", "right", "top")
 
@@ -96,6 +98,10 @@ class Render(ClipJob):
         default=(), help="Joints whose angles are written, in degrees.", kind=Parsed(names_of, list), metavar="A,B",
         recorded=ALWAYS,
     )  # fmt: skip
+    shapes: bool = option(
+        default=False, help="Show the shapes of the body; one without shapes gets capsules along its bones."
+    )
+    world: str | None = option(default=None, like=WORLD)
     captions: bool = option(default=True, help="Write the time and the number of the frame.", recorded=ALWAYS)
 
     name: ClassVar[str] = "render"
@@ -112,12 +118,26 @@ class Render(ClipJob):
         require_pillow()
         super().prepare()
 
+    def open(self, host: Host) -> None:
+        """Load the models and the world, and tell their notes."""
+        super().open(host)
+        if self._obstacles is not None:
+            host.note_model(self._obstacles.notes)
+
+    @cached_property
+    def _obstacles(self) -> World | None:
+        """The obstacles around the body."""
+        from synovia.io.worlds import read_world
+
+        return None if self.world is None else read_world(Path(self.world))
+
     def usual_ending(self) -> str | None:
         """Return the ending of the outputs of many inputs."""
         return ".gif"
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Draw a clip."""
+        from synovia.bodies import with_shapes
         from synovia.draw import render
         from synovia.draw.film import check_film
 
@@ -129,11 +149,16 @@ class Render(ClipJob):
             motion, _ = self.read(item.path, host)
         else:
             motion, other = self.read_pair(item.path, self.beside, host)
+        if self._obstacles is not None:
+            host.note_model(self._obstacles.notes)
+        if self.shapes and not motion.skeleton.shapes:
+            motion = motion.on(with_shapes(motion.skeleton))
+            host.say("the body has no shapes; capsules along its bones are shown", motion.name)
         with host.bar(self.doing) as progress:
             render(
                 motion, output, beside=other, titles=list(self.titles), size=self.size, fps=self.fps, view=self.view,
-                theme=self.theme, look=self.look, captions=self.captions, angles=list(self.angles), jobs=host.threads,
-                force=host.force, watch=progress,
+                theme=self.theme, look=self.look, shapes=self.shapes, world=self._obstacles, captions=self.captions,
+                angles=list(self.angles), jobs=host.threads, force=host.force, watch=progress,
             )  # fmt: skip
         figures = {"frames": len(motion), "seconds": float(motion.duration)}
         return Outcome(motion, figures, files=[output], said=f"{output}: {motion.name}")
@@ -151,7 +176,8 @@ VERB: Final = Verb(
 
     The file is a .gif, a .png for stills, or an .mp4. The command needs the extra [render], and for .mp4 [film].
 
-    For example: synovia render solved.bvh --beside walk.bvh -o compare.gif
+    For example: synovia render solved.bvh --beside walk.bvh -o compare.gif,
+    or synovia render reach.npz --world kitchen.toml --shapes -o reach.gif
     """,
     (Render,),
     clips_argument("CLIP..."),

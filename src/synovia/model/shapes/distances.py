@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.kernels import layout
 from synovia.model.geometry import Array
-from synovia.model.shapes.solids import HalfSpace, Solid
+from synovia.model.shapes.solids import HalfSpace, PointCloud, Solid
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +77,17 @@ def pack_shapes(shapes: Sequence[Solid]) -> PackedShapes:
     return PackedShapes(ints, data, np.concatenate([np.empty((0, 3)), *corners]))
 
 
+def pack_cloud(cloud: PointCloud) -> PackedShapes:
+    """Return the spheres of a point cloud as kernels read them."""
+    count = len(cloud.points)
+    ints, data = np.zeros((count, layout.SHAPE_WIDTH), np.int32), np.zeros((count, layout.SHAPE_DATA_WIDTH))
+    ints[:, layout.SHAPE_KIND] = layout.SPHERE
+    data[:, layout.ORIENTATION : layout.ORIGIN] = np.eye(3).ravel()
+    data[:, layout.ORIGIN : layout.HALF_SIZES] = cloud.points
+    data[:, layout.RADIUS] = cloud.radius
+    return PackedShapes(ints, data, np.empty((0, 3)))
+
+
 def contact_rows(packed: PackedShapes, pairs: NDArray[np.int32]) -> Array:
     """Return the contact of each pair of packed shapes, (n, 10); the columns are those of ``kernels.layout``.
 
@@ -125,7 +136,11 @@ def distance(
         moved.append(shape if transform is None else shape.moved(transform))
     if all(isinstance(shape, HalfSpace) for shape in moved):
         raise InputError("b", value=type(b), expected="a shape with an end, as the first one is a half-space")
-    row: Any = contact_rows(pack_shapes(moved), np.array([[0, 1]], np.int32))[0]
+    return contact_of(contact_rows(pack_shapes(moved), np.array([[0, 1]], np.int32))[0])
+
+
+def contact_of(row: Array) -> Contact:
+    """Return a row of ``contact_rows`` as a contact."""
     first, second = layout.FIRST_WITNESS, layout.SECOND_WITNESS
     points = np.stack([row[first : first + 3], row[second : second + 3]])
     normal = row[layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3].copy()

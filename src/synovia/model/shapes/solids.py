@@ -33,30 +33,26 @@ _Z: Final = np.array((0.0, 0.0, 1.0))
 for _array in (_ORIGIN, _EYE, _Z):
     _array.setflags(write=False)
 MOST_POINTS: Final = 100_000  # of a hull as it is given
+MOST_CLOUD: Final = 1_000_000  # points of a cloud
 
 
-class Solid(ChecksArguments, ABC):
-    """A convex shape: of a body, in the frame of its link, or an obstacle in the world.
+class Shape(ChecksArguments, ABC):
+    """Something in space: one solid, or many of one size.
 
     Shapes are immutable. Two shapes are equal if they are of one kind and have the same numbers.
-
-    Example:
-        >>> import synovia as sy
-        >>> isinstance(sy.Sphere(radius=0.1), sy.Solid)
-        True
     """
 
     __slots__ = ()
-    code: int  # the number of the kind in kernels
     word: str  # the name of the kind in files and messages
 
     @abstractmethod
-    def place(self) -> Array:
-        """Return the transform (4, 4) from the shape's own frame to the frame that it is given in."""
+    def solids(self) -> tuple[Solid, ...]:
+        """Return the solids that the shape consists of."""
 
+    @property
     @abstractmethod
-    def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read after the frame: three half sizes and a radius."""
+    def bounds(self) -> Array:
+        """Least and largest coordinates of the shape, (2, 3); infinite where it has no end."""
 
     @abstractmethod
     def moved(self, transform: ArrayLike) -> Self:
@@ -70,10 +66,6 @@ class Solid(ChecksArguments, ABC):
     def scaled(self, factor: float) -> Self:
         """Return the shape with all lengths times a factor above 0, about the origin of its frame."""
 
-    def corners(self) -> Array:
-        """Return the points (n, 3) of a hull in its own frame; none for the other kinds."""
-        return np.empty((0, 3))
-
     def __eq__(self, other: object) -> bool:
         """Return whether another shape is the same."""
         if type(other) is not type(self):
@@ -82,11 +74,42 @@ class Solid(ChecksArguments, ABC):
 
     def __hash__(self) -> int:
         """Return a hash of the numbers."""
-        return hash((self.code, *(value.tobytes() for value in map(np.asarray, _values(self)))))
+        return hash((self.word, *(value.tobytes() for value in map(np.asarray, _values(self)))))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the values, so that arrays stay read-only."""
         return _restored, (type(self), _values(self))
+
+
+class Solid(Shape):
+    """A convex shape: of a body, in the frame of its link, or an obstacle in the world.
+
+    Shapes are immutable. Two shapes are equal if they are of one kind and have the same numbers.
+
+    Example:
+        >>> import synovia as sy
+        >>> isinstance(sy.Sphere(radius=0.1), sy.Solid)
+        True
+    """
+
+    __slots__ = ()
+    code: int  # the number of the kind in kernels
+
+    @abstractmethod
+    def place(self) -> Array:
+        """Return the transform (4, 4) from the shape's own frame to the frame that it is given in."""
+
+    @abstractmethod
+    def sizes(self) -> tuple[float, float, float, float]:
+        """Return the numbers that kernels read after the frame: three half sizes and a radius."""
+
+    def corners(self) -> Array:
+        """Return the points (n, 3) of a hull in its own frame; none for the other kinds."""
+        return np.empty((0, 3))
+
+    def solids(self) -> tuple[Solid, ...]:
+        """Return the solid itself."""
+        return (self,)
 
 
 def _values(shape: object) -> tuple[Any, ...]:
@@ -94,7 +117,7 @@ def _values(shape: object) -> tuple[Any, ...]:
     return tuple(getattr(shape, each.name) for each in fields(cast("Any", shape)))
 
 
-def _restored(kind: type[Solid], values: Sequence[Any]) -> Solid:
+def _restored(kind: type[Shape], values: Sequence[Any]) -> Shape:
     """Return a copied shape; its values were checked before."""
     shape = object.__new__(kind)
     for each, value in zip(fields(cast("Any", kind)), values, strict=True):
@@ -104,7 +127,7 @@ def _restored(kind: type[Solid], values: Sequence[Any]) -> Solid:
     return shape
 
 
-def _keep(shape: Solid, **arrays: Array) -> None:
+def _keep(shape: Shape, **arrays: Array) -> None:
     """Store arrays in a frozen shape, read-only."""
     for name, array in arrays.items():
         own = np.array(array, dtype=np.float64)
@@ -114,7 +137,7 @@ def _keep(shape: Solid, **arrays: Array) -> None:
         object.__setattr__(shape, name, own)
 
 
-def _length(shape: Solid, name: str) -> None:
+def _length(shape: Shape, name: str) -> None:
     """Check a length, and store it as a float."""
     value = getattr(shape, name)
     if not (is_number(value) and 0.0 <= value <= LONGEST):
@@ -122,7 +145,7 @@ def _length(shape: Solid, name: str) -> None:
     object.__setattr__(shape, name, float(value))
 
 
-def _point(shape: Solid, name: str) -> Array:
+def _point(shape: Shape, name: str) -> Array:
     """Return a point that was given."""
     return as_numbers(getattr(shape, name), (3,), f"{type(shape).__name__}.{name}")
 
@@ -178,6 +201,11 @@ class Sphere(Solid):
         """Return the numbers that kernels read."""
         return 0.0, 0.0, 0.0, self.radius
 
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        return _about(self.center, np.full(3, self.radius))
+
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
         return type(self)(center=_applied(as_transform(transform), self.center), radius=self.radius)
@@ -225,6 +253,11 @@ class Capsule(Solid):
     def sizes(self) -> tuple[float, float, float, float]:
         """Return the numbers that kernels read."""
         return 0.0, 0.0, 0.5 * math.hypot(*(self.b - self.a).tolist()), self.radius
+
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        return np.stack([np.minimum(self.a, self.b) - self.radius, np.maximum(self.a, self.b) + self.radius])
 
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
@@ -279,6 +312,11 @@ class Box(Solid):
         """Return the numbers that kernels read."""
         x, y, z = (0.5 * self.size).tolist()
         return x, y, z, 0.0
+
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        return _about(self.center, np.abs(self.rotation) @ (0.5 * self.size))
 
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
@@ -335,6 +373,13 @@ class Cylinder(Solid):
         """Return the numbers that kernels read."""
         return 0.0, 0.0, 0.5 * self.length, self.radius
 
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        axis = self.rotation[:, 2]
+        across = np.sqrt(np.maximum(1.0 - axis * axis, 0.0))
+        return _about(self.center, 0.5 * self.length * np.abs(axis) + self.radius * across)
+
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
         T = as_transform(transform)
@@ -382,6 +427,21 @@ class ConvexHull(Solid):
         _keep(self, points=_outer(points))
 
     @classmethod
+    def around(cls, points: Array) -> Self:
+        """Return the hull of any number of finite points, such as the corners of a mesh.
+
+        Raises:
+            InputError: If the hull itself has too many corners.
+        """
+        while len(points) > MOST_POINTS:
+            blocks = np.array_split(points, len(points) // MOST_POINTS + 1)
+            outer = np.concatenate([_outer(block) for block in blocks])
+            if len(outer) == len(points):
+                break
+            points = outer
+        return cls(points)
+
+    @classmethod
     def later(cls, read: Callable[[], ArrayLike], matrix: Array | None = None) -> Self:
         """Return the hull of points that are read when they are first used, such as those of a mesh file.
 
@@ -426,6 +486,11 @@ class ConvexHull(Solid):
     def corners(self) -> Array:
         """Return the points in the shape's own frame, (n, 3)."""
         return self.points - self.place()[:3, 3]
+
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        return np.stack([self.points.min(0), self.points.max(0)])
 
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
@@ -481,6 +546,15 @@ class HalfSpace(Solid):
         """Return the numbers that kernels read."""
         return 0.0, 0.0, 0.0, 0.0
 
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        ends = np.array([[-np.inf] * 3, [np.inf] * 3])
+        axis = int(np.argmax(np.abs(self.normal)))
+        if abs(float(self.normal[axis])) == 1.0:
+            ends[1 if self.normal[axis] > 0.0 else 0, axis] = self.point[axis]
+        return ends
+
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
         T = as_transform(transform)
@@ -489,6 +563,61 @@ class HalfSpace(Solid):
     def scaled(self, factor: float) -> Self:
         """Return the shape with all lengths times a factor."""
         return type(self)(point=_positive(factor) * self.point, normal=self.normal)
+
+
+@dataclass(frozen=True, eq=False)
+class PointCloud(Shape):
+    """Points with a radius, such as those of a depth camera: many spheres of one size.
+
+    A point cloud can be an obstacle. It is no solid, and a body cannot have one.
+
+    Args:
+        points: The points, (n, 3), length units; at least one.
+        radius: Radius of the sphere about each point, length units. Half the spacing of the points leaves no gaps
+            along a line of neighbours.
+
+    Raises:
+        InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> cloud = sy.PointCloud([(0, 0, 0), (0, 0, 0.1)], radius=0.05)
+        >>> len(cloud.points), cloud.solids()[1]
+        (2, Sphere(center=(0, 0, 0.1), radius=0.05))
+    """
+
+    word = "cloud"
+    points: Array
+    radius: float = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        points = as_numbers(cast("ArrayLike", self.points), (-1, 3), "PointCloud.points")
+        if not 0 < len(points) <= MOST_CLOUD:
+            raise InputError("PointCloud.points", value=len(points), expected=f"1 to {MOST_CLOUD} points")
+        if float(np.abs(points).max()) > LONGEST:
+            raise InputError("PointCloud.points", expected=f"numbers of at most {LONGEST:g}")
+        _length(self, "radius")
+        points.setflags(write=False)
+        object.__setattr__(self, "points", points)
+
+    def solids(self) -> tuple[Sphere, ...]:
+        """Return the spheres."""
+        return tuple(Sphere(center=point, radius=self.radius) for point in self.points)
+
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        return np.stack([self.points.min(0) - self.radius, self.points.max(0) + self.radius])
+
+    def moved(self, transform: ArrayLike) -> Self:
+        """Return the points after a rigid motion."""
+        return type(self)(_applied(as_transform(transform), self.points), radius=self.radius)
+
+    def scaled(self, factor: float) -> Self:
+        """Return the points with all lengths times a factor."""
+        k = _positive(factor)
+        return type(self)(k * self.points, radius=k * self.radius)
 
 
 KINDS: Final = {kind.word: kind for kind in (Sphere, Capsule, Box, Cylinder, ConvexHull, HalfSpace)}
@@ -517,6 +646,11 @@ def check_solids(shapes: object, what: str) -> tuple[Solid, ...]:
 def _applied(transform: Array, points: Array) -> Array:
     """Return points (..., 3) after a rigid motion (4, 4)."""
     return points @ transform[:3, :3].T + transform[:3, 3]
+
+
+def _about(middle: Array, half: Array) -> Array:
+    """Return the least and largest coordinates, (2, 3), of what reaches so far from its middle."""
+    return np.stack([middle - half, middle + half])
 
 
 def _direction(way: Array) -> Array:

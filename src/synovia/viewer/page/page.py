@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from synovia.model.shapes.world import World
 from synovia.surface import Surface
 from synovia.text import counted
 from synovia.viewer.editing.engine import Frame, miss_text
@@ -38,11 +39,13 @@ class Model:
         command: Its file or name, for the Python code and the command that the page shows.
         surface: Surface of the body.
         navigation: How its page leads to other pages.
+        world: Obstacles around the body; None without any.
     """
 
     command: str
     surface: Surface
     navigation: Navigation
+    world: World | None = None
 
 
 class Commands(Protocol):
@@ -89,7 +92,7 @@ class Page:
         self.closed = False
         self._theme()
         self.scene = Scene(
-            client, session, Look(model.surface, host.dark, host.shadows), self.select, self.select_joint
+            client, session, Look(model.surface, host.dark, host.shadows, model.world), self.select, self.select_joint
         )
         self.scene.targets.selected, self.scene.joint = self.selected, self.joint
         self._tabs: list[Tab] = []

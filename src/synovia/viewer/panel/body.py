@@ -75,6 +75,9 @@ class BodyTab(Tab):
                 "Look", SHOWN, initial_value=self.page.scene.look, hint="Show the surface, the bones, or both."
             )
             self.connect(look, self.page.scene.choose_look)
+        if self._body.given.shapes:
+            shapes = gui.add_checkbox("Shapes", False, hint="Show the shapes of the body, which are transparent.")
+            self.connect(shapes, self.page.scene.show_shapes)
         for line in self.page.surface.notes:
             gui.add_html(note(safe(line), WARN))
         self._dark = self.connect(gui.add_checkbox("Dark", self.page.dark), self.page.set_dark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,6 +15,8 @@ from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.surface import Surface
+from synovia.surface.base import joined
+from synovia.surface.solids import body_surface
 from synovia.viewer.editing.engine import Frame
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.state import State
@@ -22,6 +25,7 @@ from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Ghost, Onion, Original
 from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.lines import add_lines
+from synovia.viewer.scene.obstacles import Obstacles
 from synovia.viewer.scene.path import ClipPath
 from synovia.viewer.scene.rings import Rings
 from synovia.viewer.scene.sketches import Sketches
@@ -87,6 +91,9 @@ class Scene:
         self.ranges = Ranges(canvas, session.body.given)
         self.sketches = Sketches(canvas, session.goals)
         positions = session.animation.start().positions[session.body.rooted.added :] * self.scale
+        self._obstacles = None
+        if look.world is not None:
+            self._obstacles = Obstacles(client, look.world, self.theme, self.scale, self._up)
         self._make_floor(positions)
         self._meshes = BodyMeshes(client.scene, "/body", self._build, positions)
         self._bones, self._joints = self._meshes.bones, self._meshes.joints
@@ -102,11 +109,16 @@ class Scene:
         world = session.animation.start().frames[session.body.rooted.added :]
         self.look = first_look(session.body.given, look.surface)
         self._skin = Skin(client, look, self.scale, world, shown=self.look)
+        self._cover: Skin | None = None  # the shapes of the body, once they are asked for
         self.choose_look(self.look)
 
     def _make_floor(self, positions: Array) -> None:
-        """Add a grid just below the lowest joint."""
+        """Add a grid at the floor of the world, else just below the lowest joint."""
         floor = float((positions @ self._up).min()) - 0.01 * self.size
+        if self._obstacles is not None:
+            middle = (positions.max(axis=0) + positions.min(axis=0)) / (2.0 * self.scale)
+            height = self._obstacles.around(middle, self.size / self.scale)
+            floor = floor if height is None else height * self.scale
         middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
         foot = middle + (floor - middle @ self._up) * self._up
         self._grid = self.client.scene.add_grid(
@@ -133,6 +145,8 @@ class Scene:
         self._bones.batched_colors = self._build.bone_colours
         self._joints.batched_colors = self._build.joint_colours
         self._grid.cell_color = self._grid.section_color = self.theme.grid
+        if self._obstacles is not None:
+            self._obstacles.set_theme(self.theme)
         self.targets.set_theme(self.theme)
         self.ranges.set_theme(self.theme)
         self.sketches.set_theme(self.theme)
@@ -145,6 +159,17 @@ class Scene:
         # Joints stay below an opaque surface, small enough not to be seen, so that the mouse can still take them.
         self._joints.batched_scales = (self._build.round * (_UNDER if shown == "surface" else 1.0)).astype(np.float32)
         self._state.touch()  # update a surface that was hidden
+
+    def show_shapes(self, on: bool) -> None:
+        """Show the shapes of the body over it, or hide them."""
+        if self._cover is None and on:
+            surface = body_surface(self._body.given, self.theme.cover)
+            surface = replace(surface, parts=joined(surface.parts))
+            frames = self._body.given.rest_pose().frames
+            self._cover = Skin(self.client, Look(surface, shadows=False), self.scale, frames, name="/shapes")
+        if self._cover is not None:
+            self._cover.choose("both" if on else "bones")
+        self._state.touch()
 
     def show_runners(self, runners: Sequence[tuple[Pose, str]]) -> None:
         """Show poses as translucent bodies, each in its colour (#rrggbb), and remove the previous ones."""
@@ -164,6 +189,8 @@ class Scene:
         with self.client.atomic():
             self._meshes.move(world[:, 9:] * self.scale)
             self._skin.show(world)
+            if self._cover is not None:
+                self._cover.show(world)
             self.targets.show(frame)
             self.rings.show(frame, self.joint if self.targets.selected is None else None)
             self.ranges.show(frame)

@@ -13,6 +13,7 @@ import numpy as np
 from synovia.draw.theme import THEMES, Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.shapes.world import World
 from synovia.surface import Part, Surface, surface_of_skeleton
 from synovia.surface.base import rigid_part
 from synovia.viewer.scene.bodies import wxyz
@@ -44,11 +45,13 @@ class Look:
         surface: Its surface.
         dark: Whether the background is dark.
         shadows: Whether the body casts a shadow.
+        world: Obstacles around it; None without any.
     """
 
     surface: Surface
     dark: bool = False
     shadows: bool = True
+    world: World | None = None
 
     @property
     def theme(self) -> Theme:

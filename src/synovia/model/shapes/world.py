@@ -1,0 +1,676 @@
+"""The world around a body: named obstacles of one or several shapes, each with a transform."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from synovia.arguments import ChecksArguments, check_kind
+from synovia.errors import InputError, unknown_name
+from synovia.kernels import layout
+from synovia.model.geometry import (
+    AXES,
+    LONGEST,
+    Array,
+    as_matrix,
+    as_numbers,
+    as_transform,
+    axis_vector,
+    cross,
+    dimensions,
+    frames_to_transforms,
+    is_number,
+    largest_number,
+    rigid,
+)
+from synovia.model.shapes.distances import Contact, PackedShapes, contact_of, contact_rows, pack_cloud, pack_shapes
+from synovia.model.shapes.solids import HalfSpace, PointCloud, Shape, Solid
+from synovia.text import counted, first_few
+
+if TYPE_CHECKING:
+    from synovia.model.skeleton import Pose, Skeleton
+
+_EYE: Final = np.eye(4)
+_EYE.setflags(write=False)  # all obstacles without a transform share it
+
+
+class PackedWorld(NamedTuple):
+    """Obstacles as kernels read them: shapes that stay, and a transform of each obstacle that may change.
+
+    Args:
+        shapes: Shapes of all obstacles in turn, each in the frame of its obstacle.
+        owners: Row of the obstacle of each shape, (n,), ascending.
+        transforms: Frame of each obstacle in the world, (k, 4, 4).
+    """
+
+    shapes: PackedShapes
+    owners: NDArray[np.int32]
+    transforms: Array
+
+    def in_world(self) -> PackedShapes:
+        """Return the shapes in the frame of the world."""
+        frames, o = self.transforms[self.owners], layout.ORIENTATION
+        data = self.shapes.shape_data.copy()
+        turned = frames[:, :3, :3] @ data[:, o : o + 9].reshape(-1, 3, 3)
+        data[:, o : o + 9] = turned.reshape(-1, 9)
+        place = slice(layout.ORIGIN, layout.ORIGIN + 3)
+        data[:, place] = np.einsum("nij,nj->ni", frames[:, :3, :3], data[:, place]) + frames[:, :3, 3]
+        return self.shapes._replace(shape_data=data)
+
+
+@dataclass(frozen=True, eq=False)
+class Obstacle(ChecksArguments):
+    """Something in the world: one or several shapes that move together.
+
+    Args:
+        shapes: A shape, a point cloud, or a list of them, in the obstacle's own frame. Half-spaces are allowed.
+        name: Its name; None for one that the world makes, such as ``"box"`` or ``"box 2"``.
+        transform: Frame of the obstacle in the world: a 4x4 transform, a position, or a pair of a position and a
+            rotation; None for the frame of the world.
+
+    Raises:
+        InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> cup = sy.Obstacle(sy.Cylinder(radius=0.04, length=0.1), name="cup", transform=(0.5, 0, 0.8))
+        >>> cup.name, cup.transform[:3, 3]
+        ('cup', array([0.5, 0. , 0.8]))
+    """
+
+    shapes: tuple[Shape, ...]
+    name: str | None = field(default=None, kw_only=True)
+    transform: Array = field(default_factory=lambda: _EYE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        where = "obstacle" if self.name is None else f"obstacle {_checked_name(self.name)!r}"
+        object.__setattr__(self, "shapes", _checked_shapes(self.shapes, f"{where}: shapes"))
+        if self.transform is None:  # pyright: ignore[reportUnnecessaryComparison]
+            object.__setattr__(self, "transform", _EYE)
+        if self.transform is not _EYE:
+            object.__setattr__(self, "transform", as_place(self.transform, f"{where}: transform"))
+
+    def placed(self, transform: Any) -> Obstacle:
+        """Return the obstacle in another place.
+
+        Args:
+            transform: The new frame of the obstacle in the world, as the argument of ``Obstacle``.
+        """
+        what = "transform" if self.name is None else f"transform of obstacle {self.name!r}"
+        return self._with(transform=as_place(transform, what))
+
+    def scaled(self, factor: float) -> Obstacle:
+        """Return the obstacle with all lengths times a factor above 0, about the origin of the world."""
+        transform = self.transform.copy()
+        shapes = tuple(shape.scaled(factor) for shape in self.shapes)
+        transform[:3, 3] *= factor
+        return self._with(shapes=shapes, transform=_kept(transform, "transform"))
+
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates of the obstacle in the world, (2, 3); infinite for half-spaces.
+
+        Example:
+            >>> import synovia as sy
+            >>> sy.Obstacle(sy.Cylinder(radius=1, length=4), transform=(0, 0, 3)).bounds
+            array([[-1., -1.,  1.],
+                   [ 1.,  1.,  5.]])
+        """
+        ends = np.array([shape.moved(self.transform).bounds for shape in self.shapes])
+        return np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)])
+
+    def solids(self) -> tuple[Solid, ...]:
+        """Return all solids of the obstacle in the world; a point cloud has one for each point."""
+        still = self.transform is _EYE
+        return tuple(
+            solid if still else solid.moved(self.transform) for shape in self.shapes for solid in shape.solids()
+        )
+
+    def _with(self, **values: Any) -> Obstacle:
+        """Return a copy with checked values replaced."""
+        new = object.__new__(Obstacle)
+        new.__dict__.update({**self.__dict__, **values})
+        return new
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another obstacle has the same name, shapes and transform."""
+        if not isinstance(other, Obstacle):
+            return NotImplemented
+        return (
+            self.name == other.name and self.shapes == other.shapes and np.array_equal(self.transform, other.transform)
+        )
+
+    def __hash__(self) -> int:
+        """Return a hash of the values."""
+        return hash((self.name, self.shapes, self.transform.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the values, so that the array stays read-only."""
+        return _obstacle, (self.shapes, self.name, self.transform)
+
+    def __repr__(self) -> str:
+        """Return name and kinds of shapes."""
+        return f"Obstacle({self.name!r}: {self.kinds})"
+
+    @property
+    def kinds(self) -> str:
+        """Kinds of the shapes in words, such as ``"box"`` or ``"2 boxes, 1 sphere"``."""
+        if len(self.shapes) == 1:
+            return self.shapes[0].word
+        counts: dict[str, int] = {}
+        for shape in self.shapes:
+            counts[shape.word] = counts.get(shape.word, 0) + 1
+        return ", ".join(counted(count, word, _PLURALS.get(word)) for word, count in counts.items())
+
+
+_PLURALS: Final = {"box": "boxes"}
+
+
+@dataclass(frozen=True, eq=False)
+class World(ChecksArguments):
+    """Obstacles around a body, by name.
+
+    A world is immutable. ``moved``, ``with_obstacles`` and ``without`` return another one that shares what has not
+    changed, so moving an obstacle costs little.
+
+    Solvers do not use the world yet; ``distances`` measures how far a shape is from the obstacles.
+
+    Args:
+        obstacles: Shapes, point clouds and obstacles; or a mapping from names to these or to lists of shapes. Those
+            without a name get that of their kind: ``"box"``, ``"box 2"``.
+        meters_per_unit: Length of the unit in metres; None for the unit of the bodies that it is used with.
+        up: Axis that points up, such as ``"z"``; None for that of the bodies that it is used with.
+        notes: Parts of the file that were not kept, one sentence each.
+        source: File that the world was read from.
+
+    Raises:
+        InputError: If a value cannot be used, or two obstacles have one name.
+
+    Example:
+        >>> import synovia as sy
+        >>> world = sy.World({
+        ...     "floor": sy.HalfSpace(normal=(0, 0, 1)),
+        ...     "table": [
+        ...         sy.Box(center=(0.5, 0, 0.7), size=(0.6, 1, 0.04)),
+        ...         sy.Cylinder(center=(0.5, 0, 0.34), radius=0.05, length=0.68),
+        ...     ],
+        ...     "cup": sy.Cylinder(radius=0.04, length=0.1),
+        ... })
+        >>> world = world.moved({"cup": (0.5, 0.2, 0.77)})
+        >>> world
+        World('floor': half-space, 'table': 1 box, 1 cylinder, 'cup': cylinder)
+        >>> hand = sy.Sphere(center=(0.5, 0.2, 1.0), radius=0.05)
+        >>> name, contact = next(iter(world.distances(hand).items()))
+        >>> name, round(contact.distance, 9)
+        ('cup', 0.13)
+    """
+
+    obstacles: tuple[Obstacle, ...] = ()
+    meters_per_unit: float | None = field(default=None, kw_only=True)
+    up: str | None = field(default=None, kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    source: Path | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the values and name the obstacles."""
+        unit = self.meters_per_unit
+        if unit is not None and not (is_number(unit) and 0.0 < unit < math.inf):
+            raise InputError("World.meters_per_unit", value=unit, expected="a number above 0")
+        if self.up is not None and self.up not in AXES:
+            raise InputError("World.up", value=self.up, expected=f"one of {', '.join(AXES)}, or None")
+        object.__setattr__(self, "obstacles", _named(_checked_obstacles(self.obstacles), ()))
+        object.__setattr__(self, "notes", tuple(self.notes))
+
+    @classmethod
+    def of(cls, pose: Pose) -> World:
+        """Return the shapes of a body in a pose as obstacles, one for each link, such as those of a second robot.
+
+        Args:
+            pose: The pose; its skeleton has shapes.
+
+        Example:
+            >>> import synovia as sy
+            >>> sy.World.of(sy.with_shapes(sy.bundled("arm7")).rest_pose()).names[:2]
+            ('joint1', 'joint2')
+        """
+        body = pose.skeleton
+        places = frames_to_transforms(pose.frames)
+        return cls(
+            tuple(
+                Obstacle(joint.shapes, name=str(body.link_key(row)), transform=places[row])
+                for row, joint in enumerate(body.joints)
+                if joint.shapes
+            ),
+            meters_per_unit=body.meters_per_unit,
+            up=body.up,
+            source=body.source,
+        )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the obstacles, in their order."""
+        return tuple(cast("str", obstacle.name) for obstacle in self.obstacles)
+
+    @cached_property
+    def transforms(self) -> Array:
+        """Frame of each obstacle in the world, (n, 4, 4), read-only."""
+        table = np.array([obstacle.transform for obstacle in self.obstacles], np.float64).reshape(-1, 4, 4)
+        table.setflags(write=False)
+        return table
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        """Row of each obstacle, by name."""
+        return {name: row for row, name in enumerate(self.names)}
+
+    @cached_property
+    def _shapes(self) -> tuple[PackedShapes, NDArray[np.int32]]:
+        """The shapes as kernels read them, each in the frame of its obstacle, and the row of its obstacle."""
+        return _packed(self.obstacles)
+
+    @property
+    def packed(self) -> PackedWorld:
+        """The obstacles as kernels read them; worlds that differ in transforms only share the shapes."""
+        return PackedWorld(*self._shapes, self.transforms)
+
+    def index(self, name: str) -> int:
+        """Return the row of an obstacle.
+
+        Raises:
+            UnknownNameError: If there is no obstacle of this name.
+        """
+        row = self._rows.get(name)
+        if row is None:
+            raise unknown_name("obstacle", name, self.names, None if self.source is None else str(self.source))
+        return row
+
+    def __getitem__(self, name: str) -> Obstacle:
+        """Return the obstacle of a name."""
+        return self.obstacles[self.index(name)]
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is an obstacle of this name."""
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[Obstacle]:
+        """Iterate over the obstacles."""
+        return iter(self.obstacles)
+
+    def __len__(self) -> int:
+        """Return the number of obstacles."""
+        return len(self.obstacles)
+
+    def moved(self, transforms: Mapping[str, Any]) -> World:
+        """Return the world with obstacles in other places.
+
+        Args:
+            transforms: The new frame of each obstacle that moves, in the world, by name: a 4x4 transform, a position,
+                or a pair of a position and a rotation. It replaces the one that the obstacle had.
+
+        Raises:
+            InputError: If a transform cannot be used.
+            UnknownNameError: If there is no obstacle of a name.
+
+        Example:
+            >>> import synovia as sy
+            >>> world = sy.World({"ball": sy.Sphere(radius=0.1)})
+            >>> world.moved({"ball": (0, 0, 2)})["ball"].solids()
+            (Sphere(center=(0, 0, 2), radius=0.1),)
+        """
+        check_kind("transforms", transforms, Mapping, "such as {'ball': (0, 0, 1)}")
+        obstacles, table = list(self.obstacles), self.transforms.copy()
+        for name, given in transforms.items():
+            row = self.index(name)
+            obstacles[row] = obstacles[row].placed(given)
+            table[row] = obstacles[row].transform
+        table.setflags(write=False)
+        new = self._with(tuple(obstacles))
+        kept = ("names", "_rows", "_shapes")
+        new.__dict__.update({each: self.__dict__[each] for each in kept if each in self.__dict__}, transforms=table)
+        return new
+
+    def with_obstacles(self, obstacles: Mapping[str, Any] | Iterable[Any]) -> World:
+        """Return the world with further obstacles; one of a name that exists takes the place of that one.
+
+        Args:
+            obstacles: As in ``World``.
+
+        Raises:
+            InputError: If one of them cannot be used, or two have one name.
+
+        Example:
+            >>> import synovia as sy
+            >>> world = sy.World([sy.HalfSpace()]).with_obstacles([sy.Box(size=(1, 1, 1))])
+            >>> world.with_obstacles({"box": sy.Sphere(radius=1)})
+            World('half-space': half-space, 'box': sphere)
+        """
+        added = _named(_checked_obstacles(obstacles), self.names)
+        found: dict[str | None, Obstacle] = {obstacle.name: obstacle for obstacle in self.obstacles}
+        return self._with(tuple({**found, **{obstacle.name: obstacle for obstacle in added}}.values()))
+
+    def without(self, *names: str) -> World:
+        """Return the world without some obstacles.
+
+        Raises:
+            UnknownNameError: If there is no obstacle of a name.
+
+        Example:
+            >>> import synovia as sy
+            >>> sy.World([sy.HalfSpace(), sy.Sphere(radius=1)]).without("sphere")
+            World('half-space': half-space)
+        """
+        gone = {self.index(name) for name in names}
+        return self._with(tuple(obstacle for row, obstacle in enumerate(self.obstacles) if row not in gone))
+
+    def scaled(self, factor: float) -> World:
+        """Return the world with all lengths times a factor above 0, about the origin.
+
+        The unit shrinks as the numbers grow, so that the world stays as large as it is.
+        """
+        if not (is_number(factor) and 0.0 < factor <= LONGEST):
+            raise InputError("factor", value=factor, expected="a number above 0")
+        unit = None if self.meters_per_unit is None else self.meters_per_unit / factor
+        return replace(self, obstacles=tuple(each.scaled(factor) for each in self.obstacles), meters_per_unit=unit)
+
+    def matched(self, skeleton: Skeleton, *, up: str | None = None) -> World:
+        """Return the world in the unit of a skeleton, with its axis that points up.
+
+        Where the unit or the axis of one of both is unknown, they count as equal.
+
+        Args:
+            skeleton: The skeleton.
+            up: Axis that points up, such as ``"y"``, for a skeleton that does not know it.
+
+        Raises:
+            InputError: If there is no such axis.
+
+        Example:
+            >>> import synovia as sy
+            >>> body = sy.bundled("humanoid")  # metres, y points up
+            >>> world = sy.World({"ball": sy.Sphere(center=(0, 0, 150), radius=10)}, meters_per_unit=0.01, up="z")
+            >>> world.matched(body)["ball"].solids()
+            (Sphere(center=(0, 1.5, 0), radius=0.1),)
+        """
+        if up is not None and up not in AXES:
+            raise InputError("up", value=up, expected=f"one of {', '.join(AXES)}, or None")
+        new, unit, up = self, skeleton.meters_per_unit, skeleton.up or up
+        if None not in (unit, self.meters_per_unit) and unit != self.meters_per_unit:
+            new = replace(new.scaled(cast("float", self.meters_per_unit) / cast("float", unit)), meters_per_unit=unit)
+        if None not in (up, self.up) and up != self.up:
+            turn = rigid(rotation=_turn_between(cast("str", self.up), cast("str", up)))
+            new = replace(new, obstacles=tuple(each.placed(turn @ each.transform) for each in new.obstacles), up=up)
+        return new
+
+    def distances(self, shape: Solid, *, transform: ArrayLike | None = None) -> dict[str, Contact]:
+        """Return the contact of a shape with each obstacle by name, the nearest one first.
+
+        Of an obstacle of several shapes, the nearest one counts.
+
+        Args:
+            shape: The shape; no half-space.
+            transform: 4x4 transform from the frame of the shape to the world; None if it is given in the world.
+
+        Raises:
+            InputError: If an argument cannot be used.
+
+        Example:
+            >>> import synovia as sy
+            >>> world = sy.World([sy.HalfSpace(), sy.Sphere(center=(0, 0, 5), radius=1)])
+            >>> found = world.distances(sy.Sphere(center=(0, 0, 3), radius=0.5))
+            >>> [(name, contact.distance) for name, contact in found.items()]
+            [('sphere', 0.5), ('half-space', 2.5)]
+        """
+        check_kind("shape", shape, Solid, "such as Sphere(radius=0.1)")
+        if isinstance(shape, HalfSpace):
+            raise InputError("shape", value=HalfSpace, expected="a shape with an end")
+        if not self.obstacles:
+            return {}
+        own = pack_shapes([shape if transform is None else shape.moved(transform)])
+        world = self.packed.in_world()
+        ints = np.concatenate([own.shapes, world.shapes])
+        ints[1:, layout.FIRST_POINT] += len(own.points)
+        both = PackedShapes(
+            ints,
+            np.concatenate([own.shape_data, world.shape_data]),
+            np.concatenate([own.points, world.points]),
+        )
+        count = len(world.shapes)
+        pairs = np.stack([np.zeros(count, np.int32), np.arange(1, count + 1, dtype=np.int32)], axis=1)
+        rows = contact_rows(both, pairs)
+        owners = self._shapes[1]
+        order = np.argsort(rows[:, layout.GAP_SIZE], kind="stable")
+        _, first = np.unique(owners[order], return_index=True)
+        return {self.names[owners[row]]: contact_of(rows[row]) for row in order[np.sort(first)]}
+
+    def _with(self, obstacles: tuple[Obstacle, ...]) -> World:
+        """Return a world with other obstacles, whose names were checked."""
+        new = object.__new__(World)
+        new.__dict__.update({each.name: getattr(self, each.name) for each in fields(self)}, obstacles=obstacles)
+        return new
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another world has the same obstacles in the same order, unit and axis."""
+        if not isinstance(other, World):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        """Return a hash of the values."""
+        return hash(self._values())
+
+    def _values(self) -> tuple[Any, ...]:
+        """Return what makes two worlds equal; notes and source do not."""
+        return self.obstacles, self.meters_per_unit, self.up
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the values."""
+        return _world, tuple(getattr(self, each.name) for each in fields(self))
+
+    def __repr__(self) -> str:
+        """Return names and kinds of the obstacles."""
+        if not self.obstacles:
+            return "World()"
+        return f"World({first_few([f'{each.name!r}: {each.kinds}' for each in self.obstacles])})"
+
+
+def unlike(names: Iterable[str | None]) -> list[str | None]:
+    """Return names of obstacles of a file with a number at each one that was there before; None stays."""
+    used: set[str] = set()
+    found: list[str | None] = []
+    count: dict[str, int] = {}
+    for name in names:
+        new = name or None
+        while new is not None and new in used:
+            count[str(name)] = count.get(str(name), 1) + 1
+            new = f"{name} {count[str(name)]}"
+        used.add(new or "")
+        found.append(new)
+    return found
+
+
+def as_place(value: Any, what: str) -> Array:
+    """Return a transform, read-only, from a 4x4 transform, a position, or a pair of a position and a rotation.
+
+    Raises:
+        InputError: If it is none of these.
+    """
+    given: Any = value
+    if isinstance(value, tuple | list) and len(given) == 2:
+        place = rigid(as_numbers(given[0], (3,), f"position of {what}"), as_matrix(given[1], f"rotation of {what}"))
+    elif dimensions(given) == 1:
+        place = rigid(as_numbers(given, (3,), what))
+    else:
+        place = as_transform(given, what)
+    return _kept(place, what)
+
+
+def _kept(transform: Array, what: str) -> Array:
+    """Return a transform, read-only; its place must be in range."""
+    if largest_number(transform[:3, 3]) > LONGEST:
+        raise InputError(what, value=transform[:3, 3], expected=f"numbers of at most {LONGEST:g}")
+    transform.setflags(write=False)
+    return transform
+
+
+def _turn_between(a: str, b: str) -> Array:
+    """Return the rotation (3, 3) that turns one axis of ``AXES`` into another, by a quarter or half a turn."""
+    start, end = axis_vector(a), axis_vector(b)
+    if a[-1] == b[-1]:  # opposite: about the next axis
+        return np.diag(np.where(np.roll(np.abs(start), 1) > 0.0, 1.0, -1.0))
+    about = cross(start, end)
+    return np.outer(end, start) - np.outer(start, end) + np.outer(about, about)
+
+
+def _checked_name(name: Any) -> str:
+    """Return the name of an obstacle.
+
+    Raises:
+        InputError: If it is no text, or empty.
+    """
+    if not isinstance(name, str) or not name:
+        raise InputError("name of an obstacle", value=name, expected="text")
+    return name
+
+
+def _checked_shapes(given: object, what: str) -> tuple[Shape, ...]:
+    """Return the shapes of an obstacle.
+
+    Raises:
+        InputError: If they are something else, or none.
+    """
+    if isinstance(given, Shape):
+        return (given,)
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InputError(
+            what, value=type(cast("object", given)), expected="a shape or a list of shapes, such as Sphere(radius=0.1)"
+        )
+    shapes = tuple(cast("Iterable[object]", given))
+    for i, shape in enumerate(shapes):
+        if not isinstance(shape, Shape):
+            raise InputError(f"{what}[{i}]", value=type(shape), expected="a shape, such as Sphere(radius=0.1)")
+    if not shapes:
+        raise InputError(what, expected="at least one shape")
+    return cast("tuple[Shape, ...]", shapes)
+
+
+def _checked_obstacles(given: object) -> list[Obstacle]:
+    """Return obstacles that may have no names yet.
+
+    Raises:
+        InputError: If one is something else.
+    """
+    if isinstance(given, Mapping):
+        named: list[Obstacle] = []
+        for name, value in cast("Mapping[Any, Any]", given).items():
+            if isinstance(value, Obstacle):
+                named.append(replace(value, name=_checked_name(name)))
+            else:
+                named.append(Obstacle(value, name=_checked_name(name)))
+        return named
+    if isinstance(given, Obstacle | Shape):
+        given = (given,)
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        expected = "a list of shapes and obstacles, or a mapping from names to them"
+        raise InputError("obstacles", value=type(given), expected=expected)
+    found: list[Obstacle] = []
+    for i, one in enumerate(cast("Iterable[object]", given)):
+        if not isinstance(one, Obstacle | Shape):
+            hint = "several shapes that move together are Obstacle([...])" if isinstance(one, list | tuple) else None
+            raise InputError(
+                f"obstacles[{i}]", value=type(cast("object", one)), expected="a shape or an Obstacle", hint=hint
+            )
+        found.append(one if isinstance(one, Obstacle) else Obstacle((one,)))
+    return found
+
+
+def _named(obstacles: Sequence[Obstacle], taken: Sequence[str]) -> tuple[Obstacle, ...]:
+    """Return obstacles, all with names.
+
+    Args:
+        obstacles: The obstacles.
+        taken: Names that others in the world have; those without a name get none of these.
+
+    Raises:
+        InputError: If two of them have one name.
+    """
+    given = [obstacle.name for obstacle in obstacles if obstacle.name is not None]
+    if len({*given}) < len(given):
+        twice = next(name for name in given if given.count(name) > 1)
+        raise InputError("names of obstacles", value=twice, expected="each name once")
+    used = {*given, *taken}
+    last: dict[str, int] = {}
+    found: list[Obstacle] = []
+    for obstacle in obstacles:
+        if obstacle.name is not None:
+            found.append(obstacle)
+            continue
+        word = obstacle.shapes[0].word if len(obstacle.shapes) == 1 else "obstacle"
+        number = last.get(word, 0) + 1
+        while (name := word if number == 1 else f"{word} {number}") in used:
+            number += 1
+        last[word] = number
+        used.add(name)
+        found.append(replace(obstacle, name=name))
+    return tuple(found)
+
+
+def _packed(obstacles: Sequence[Obstacle]) -> tuple[PackedShapes, NDArray[np.int32]]:
+    """Return the shapes of obstacles as kernels read them, each in the frame of its obstacle, and their owners."""
+    parts: list[PackedShapes] = []
+    owners: list[NDArray[np.int32]] = []
+    solids: list[Solid] = []  # that wait, so that many are packed at once
+    rows: list[int] = []
+
+    def pack_waiting() -> None:
+        if solids:
+            parts.append(pack_shapes(solids))
+            owners.append(np.array(rows, np.int32))
+            solids.clear()
+            rows.clear()
+
+    for row, obstacle in enumerate(obstacles):
+        for shape in obstacle.shapes:
+            if isinstance(shape, PointCloud):
+                pack_waiting()
+                parts.append(pack_cloud(shape))
+                owners.append(np.full(len(shape.points), row, np.int32))
+            else:
+                solids += shape.solids()
+                rows.append(row)
+    pack_waiting()
+    if not parts:
+        return pack_shapes([]), np.empty(0, np.int32)
+    first = np.cumsum([0, *(len(part.points) for part in parts)])
+    ints = np.concatenate([part.shapes for part in parts])
+    ints[:, layout.FIRST_POINT] += np.repeat(first[:-1], [len(part.shapes) for part in parts]).astype(np.int32)
+    packed = PackedShapes(
+        ints,
+        np.concatenate([part.shape_data for part in parts]),
+        np.concatenate([part.points for part in parts]),
+    )
+    for array in packed:
+        array.setflags(write=False)
+    return packed, np.concatenate(owners)
+
+
+def _obstacle(shapes: tuple[Shape, ...], name: str | None, transform: Array) -> Obstacle:
+    """Return a copied obstacle; its values were checked before."""
+    new = object.__new__(Obstacle)
+    transform.setflags(write=False)
+    new.__dict__.update(shapes=shapes, name=name, transform=transform)
+    return new
+
+
+def _world(*values: Any) -> World:
+    """Return a copied world; its values were checked before."""
+    new = object.__new__(World)
+    new.__dict__.update(zip([each.name for each in fields(World)], values, strict=True))
+    return new
