@@ -101,6 +101,7 @@ def make_page(session, monkeypatch):
         rings=SimpleNamespace(toggle=lambda row: None),
         show_runners=lambda runners: None,
         show=lambda frame: None,
+        show_shapes=lambda shown: None,
         frame_body=lambda side=None: None,
         path=SimpleNamespace(shown=False),
         original=SimpleNamespace(shown=False),

@@ -14,7 +14,7 @@ from synovia.draw import Camera, picture
 from synovia.draw.camera import fit, look
 from synovia.draw.obstacles import Surroundings, cut
 from synovia.draw.picture import Paper
-from synovia.draw.render import Stage, _shots
+from synovia.draw.render import _Content
 from synovia.draw.scene import Appearance, build_scene
 from synovia.draw.surfaces import Mesh
 from synovia.draw.theme import THEMES
@@ -219,7 +219,8 @@ def test_films_keep_floor_and_grid_of_a_world_still(tmp_path: Path):
     q[:, 2] = (0.0, 1.5, 3.0)  # away from the crate
     walk = sy.Motion(root, q, 10.0)
     world = sy.World([sy.Box(center=(0, 0.5, -1), size=(0.5, 1, 0.5)), sy.HalfSpace(normal=(0, 1, 0))])
-    shots = _shots(walk, [0.0, 0.1, 0.2], Stage(Paper(SMALL, LIGHT), "front", None, _around(world)))
+    content = _Content.of(walk, [0.0, 0.1, 0.2], LIGHT, _around(world))
+    shots = content.shots(Paper(SMALL, LIGHT), "front", None, [content])
     assert len({round(scene.spread, 9) for scene, _ in shots}) == 1
     assert {scene.ground for scene, _ in shots} == {0.0}
 

@@ -92,7 +92,9 @@ def test_a_page_opens_with_a_world_or_its_file_and_says_what_was_not_kept(tmp_pa
 
 
 def test_shapes_of_a_body_are_made_once_and_follow_its_joints():
-    body = sy.with_shapes(sy.bundled("arm7"), {"tool": [sy.Sphere(radius=0.1)], "hand": [sy.Box(size=(0.1, 0.1, 0.1))]})
+    arm = sy.bundled("arm7")
+    bare = sy.with_shapes(arm, dict.fromkeys(arm.shapes, ()))
+    body = sy.with_shapes(bare, {"tool": [sy.Sphere(radius=0.1)], "hand": [sy.Box(size=(0.1, 0.1, 0.1))]})
     meshes: dict[str, SimpleNamespace] = {}
 
     def add(name: str, vertices: np.ndarray, faces: np.ndarray, **more) -> SimpleNamespace:

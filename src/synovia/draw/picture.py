@@ -171,7 +171,7 @@ def appearance(
         surface = body_surface(last, theme.cover)
         _warn(last, surface)
         if not surface.parts:
-            hint = "sy.with_shapes(skeleton) makes capsules along its bones"
+            hint = "sy.with_shapes(skeleton) fits capsules to it"
             raise InputError("shapes", where=last.name, expected="a body with shapes", hint=hint)
         covers[last] = Skin(surface)
     around = None

@@ -98,9 +98,7 @@ class Render(ClipJob):
         default=(), help="Joints whose angles are written, in degrees.", kind=Parsed(names_of, list), metavar="A,B",
         recorded=ALWAYS,
     )  # fmt: skip
-    shapes: bool = option(
-        default=False, help="Show the shapes of the body; one without shapes gets capsules along its bones."
-    )
+    shapes: bool = option(default=False, help="Show the shapes of the body; without any, capsules are fitted to it.")
     world: str | None = option(default=None, like=WORLD)
     captions: bool = option(default=True, help="Write the time and the number of the frame.", recorded=ALWAYS)
 
@@ -137,7 +135,7 @@ class Render(ClipJob):
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Draw a clip."""
-        from synovia.bodies import with_shapes
+        from synovia.covers import with_shapes
         from synovia.draw import render
         from synovia.draw.film import check_film
 
@@ -153,7 +151,7 @@ class Render(ClipJob):
             host.note_model(self._obstacles.notes)
         if self.shapes and not motion.skeleton.shapes:
             motion = motion.on(with_shapes(motion.skeleton))
-            host.say("the body has no shapes; capsules along its bones are shown", motion.name)
+            host.say("the body has no shapes; capsules that fit it are shown", motion.name)
         with host.bar(self.doing) as progress:
             render(
                 motion, output, beside=other, titles=list(self.titles), size=self.size, fps=self.fps, view=self.view,
