@@ -238,8 +238,8 @@ class World(ChecksArguments):
 
         Example:
             >>> import synovia as sy
-            >>> sy.World.of(sy.with_shapes(sy.bundled("arm7")).rest_pose()).names[:2]
-            ('joint1', 'joint2')
+            >>> sy.World.of(sy.bundled("arm7").rest_pose()).names[:2]
+            ('base', 'joint1')
         """
         body = pose.skeleton
         places = frames_to_transforms(pose.frames)
