@@ -87,7 +87,8 @@ class Servo(ChecksArguments):
         timeout: Seconds that a goal keeps its last target if none comes. Then it brakes and keeps the place where it
             stopped.
         filter: ``OneEuro()`` filters noise of the targets; None for none.
-        deadline: Seconds after which the solve of a tick ends with the best pose so far; None for no end.
+        deadline: Seconds after which the search of a tick for an answer ends with the best pose so far; None for no
+            end. The goals on the way of a whole body are solved besides.
         interpolation: Seconds from the time of a target until it is reached, for targets that come more slowly than
             ticks: in between, the servo goes smoothly from one to the next. Two periods of the targets are a good
             choice. 0 for targets that count at once.
