@@ -11,6 +11,7 @@ from synovia.kernels import layout as L
 from synovia.kernels.servo.tick import servo_reset, servo_tick
 
 NONE = np.zeros((0, 2), np.int32), np.zeros((0, 2))
+BALLS = ["left_hand", "left_upper_leg", "head", "spine"]  # of the bundled humanoid
 
 
 class Line:
@@ -171,8 +172,11 @@ def test_a_lower_limit_of_speed_opens_a_recovery_in_which_the_speed_falls(seed, 
 
 
 @pytest.mark.parametrize("jerk", [False, True], ids=["acceleration", "jerk"])
-@pytest.mark.parametrize("joint", ["left_hand", "left_upper_leg", "head", "spine"])
-def test_a_ball_comes_to_a_place_on_its_limits_and_stays(joint, jerk):
+@pytest.mark.parametrize(
+    ("joint", "count"),
+    [("left_hand", 1), *(pytest.param(joint, 20, marks=pytest.mark.compiled) for joint in BALLS)],
+)
+def test_a_ball_comes_to_a_place_on_its_limits_and_stays(joint, count, jerk):
     """A straight stop along a curved limit leaves it, and a turn may leave the limits in between."""
     body = sy.bundled("humanoid")
     row = body.joint_names.index(joint)
@@ -180,7 +184,7 @@ def test_a_ball_comes_to_a_place_on_its_limits_and_stays(joint, jerk):
     k = int(np.flatnonzero(tables.owner == row)[0])
     limits, variables = tables.limits[k : k + 1].copy(), np.array([[tables.variables[k, L.BLOCK], 0, 0]], np.int32)
     rng, h, top = np.random.default_rng(3), 0.01, np.array([2.0, 10.0, 100.0 if jerk else np.inf])
-    for _ in range(20):
+    for _ in range(count):
         q, end = (sy.Pose(body, {joint: turn.as_quat()}).inside[0][body.q_slice(row)].copy()
                   for turn in sy.Rotation.from_rotvec(rng.normal(size=(2, 3)) * 3.0))  # fmt: skip
         axes = np.zeros((3, L.AXIS_WIDTH))
