@@ -11,6 +11,7 @@ way. C includes the constraint forces of the levels above, because their rows ch
 import math
 
 from synovia.kernels.compiler.jit import F, apart, apart_dot
+from synovia.kernels.goals.clearance import measure_again
 from synovia.kernels.hierarchy.basis import add_row, dot_rows, extend_basis, fix_pinned, rebuild_basis
 from synovia.kernels.hierarchy.levels import (
     add_level_rows,
@@ -85,11 +86,13 @@ def geometric_stiffness(problem, work, targets, q, h):
                 copy(q, work.trial)
                 displace(problem, work.trial, k, c, DIFFERENCE if side == 0 else -DIFFERENCE)
                 update_frames(problem, work.trial, work.frames)
+                measure_again(problem.clear, work.frames)
                 update_jacobian(problem, work.trial, work.frames, targets, work.J, h)
                 times_t(work.J, h.s, work.dq if side == 0 else work.g)
             for j in range(n):
                 work.H[problem.variables[k, BLOCK_COLUMN] + c, j] = F(0.5) * (work.g[j] - work.dq[j]) / DIFFERENCE
     update_frames(problem, q, work.frames)
+    measure_again(problem.clear, work.frames)
     update_jacobian(problem, q, work.frames, targets, work.J, h)
     times_t(work.J, h.s, work.dq)
     for i in range(n):
