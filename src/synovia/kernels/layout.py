@@ -274,6 +274,12 @@ FACE_WIDTH = 7
 EDGE_FROM, EDGE_TO = 0, 1
 EDGE_WIDTH = 2
 MOST_CORNERS, MOST_FACES, MOST_EDGES = 256, 512, 1536
+# Links with shapes: the joint that carries each, its first shape, and how many it has
+LINK_ROW, FIRST_OF_LINK, SHAPES_OF_LINK = 0, 1, 2
+LINK_WIDTH = 3
+# Bounding spheres begin with their centres
+BALL_RADIUS = 3
+BALL_WIDTH = 4
 
 # --- Tables ----------------------------------------------------------------------------------------------------------
 
