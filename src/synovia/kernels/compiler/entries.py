@@ -71,6 +71,7 @@ ENTRIES: Final = {
     "servo.tick.servo_choose": Entry("goals of a tick under limits", 1.0),
     "servo.tick.servo_stops": Entry("stops after a tick", 1.0),
     "collision.distance.distances": Entry("distances between shapes", 8.0),
+    "collision.touching.touching": Entry("links that touch each other", 4.0),
     "jacobian.secondary_steps.secondary_family": Entry("secondary objectives", 16.0),
     "jacobian.secondary_steps.secondary_family_general": Entry("secondary objectives with general goals", 20.0),
 }
@@ -117,6 +118,10 @@ _OTHERS: Final = {
     ),
     "servo.tick.servo_stops": (*(("float64", 2),) * 2, ("float64", 0)),
     "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
+    "collision.touching.touching": (
+        *(("float64", 2),) * 2, ("int32", 2), ("float64", 2), ("float64", 3), ("int32", 2), ("int64", 1),
+        *(("float64", 2),) * 4,
+    ),
     "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),
         ("float64", 2),

@@ -378,6 +378,10 @@ class Cylinder(Solid):
         """Return the numbers that kernels read."""
         return 0.0, 0.0, 0.5 * self.length, self.radius
 
+    def extent(self) -> float:
+        """Return the distance of the rims."""
+        return math.hypot(0.5 * self.length, self.radius)
+
     @property
     def bounds(self) -> Array:
         """Least and largest coordinates, (2, 3)."""
