@@ -308,7 +308,7 @@ def _reason_sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
         goal = ik.goals[reason.goal]
         for rival in reason.rivals[:2]:
             other = next(g for g in ik.goals if g.label == rival.name)
-            above = "a higher priority" if other.priority < goal.priority else "the same priority"
+            above = "a higher priority" if other.rank < goal.rank else "the same priority"
             lines.append(f"{rival.name!r}, of {above}, prevents {goal.label!r}: without it, {_left(ik, goal, rival)}.")
         if reason.limits:
             best = reason.limits[0]

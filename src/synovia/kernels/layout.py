@@ -292,11 +292,11 @@ CLEAR_GOAL = 0  # the goal
 CLEAR_ROW = 1  # its first residual row
 FIRST_SLOT, SLOTS = 2, 3  # the contacts that it keeps, one for each residual row
 FIRST_LINK_PAIR, LINK_PAIRS = 4, 5  # pairs of links that it keeps apart
-FIRST_AVOIDING, AVOIDING = 6, 7  # links that it keeps apart from its obstacles
-FIRST_BOUNDLESS, BOUNDLESS = 8, 9  # shapes of obstacles without end
-FIRST_OBSTACLE, OBSTACLES = 10, 11  # shapes of the other obstacles, the leaves of a tree
-FIRST_NODE, LEAVES = 12, 13  # that tree: a heap whose number of leaves is a power of two
-CLEAR_WIDTH = 14
+AVOIDING = 6  # links of the body, the first ones, of which it keeps those that move apart from its obstacles
+FIRST_BOUNDLESS, BOUNDLESS = 7, 8  # shapes of obstacles without end
+FIRST_OBSTACLE, OBSTACLES = 9, 10  # shapes of the other obstacles, the leaves of a tree
+FIRST_NODE, LEAVES = 11, 12  # that tree: a heap whose number of leaves is a power of two
+CLEAR_WIDTH = 13
 CLEAR_WEIGHT, CLEAR_DISTANCE = 0, 1  # square root; the distance to keep
 CLEAR_DATA_WIDTH = 2
 # Contacts that clearance goals keep: those of ``CONTACT_WIDTH``, then

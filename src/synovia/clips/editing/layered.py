@@ -135,7 +135,7 @@ class LayerOnClip:
         for one in asked:
             parts.setdefault(one.end, []).append(-1 if one.goal.terms else one.goal.constrained_parts)
         frames, out = world_frames(self._skeleton, self._keyed), list[Asked]()
-        priority = max(one.goal.priority for one in asked)
+        priority = max(one.goal.rank for one in asked)
         for end, found in sorted(parts.items()):
             if end in hips and set(found) == {POSITION}:
                 goal, rows = RotationGoal(end, priority=priority).located(self._skeleton)
@@ -179,7 +179,7 @@ class LayerOnClip:
         ends = {one.end for one in asked if one.goal.turns_limb}
         for end in sorted(ends - {one.end for one in asked if not one.goal.turns_limb}):
             places = frames_to_transforms(frames[:, end])
-            goal, rows = PoseGoal(end, priority=max(one.goal.priority for one in asked) + 1).located(self._skeleton)
+            goal, rows = PoseGoal(end, priority=max(one.goal.rank for one in asked) + 1).located(self._skeleton)
             asked.append(Asked(goal, rows, places, places[:1].repeat(len(asked[0].lead), axis=0), True, True))
         return asked
 
@@ -266,7 +266,7 @@ class LayerOnClip:
         """Return goals that keep what layers below have placed, after the goals of this layer."""
         about, out = {one.end for one in asked}, list[Asked]()
         frames = world_frames(self._skeleton, self._below)
-        lowest = max(one.goal.priority for one in asked) + 1
+        lowest = max(one.goal.rank for one in asked) + 1
         for result in self._earlier:
             if np.intersect1d(result.frames, self._frames).size == 0:
                 continue
@@ -274,7 +274,7 @@ class LayerOnClip:
                 own = one.goal.met_at(*self._frames_of(one.goal, one.rows, frames)) if one.between else None
                 if own is not None and one.end not in about:
                     about.add(one.end)
-                    goal = one.goal.at_priority(lowest + one.goal.priority)
+                    goal = one.goal.lowered(lowest)
                     out.append(Asked(goal, one.rows, own, own[:1].repeat(len(asked[0].lead), axis=0), True, True))
         return out
 

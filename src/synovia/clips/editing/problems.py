@@ -216,14 +216,14 @@ class Problems:
         goals: list[Goal] = []
         numbers: list[int] = []
         moving: set[int] = set()
-        lowest = max((self._asked[k].goal.priority for k in kept), default=0) + _FOLLOWING + 1
+        lowest = max((self._asked[k].goal.rank for k in kept), default=0) + _FOLLOWING + 1
         for k, (foot, stand) in enumerate(zip(stage.feet, stands, strict=True)):
             goals.append(PoseGoal(foot.head, priority=0 if stand else lowest, name=f"foot {k}"))
             numbers.append(-1 - k)
             moving.update(ancestors(skeleton.parents, foot.head))
         for k in kept:
             one = self._asked[k]
-            goals.append(one.goal.at_priority(one.goal.priority + (_FOLLOWING if stage.feet else 0)))
+            goals.append(one.goal.lowered(_FOLLOWING if stage.feet else 0))
             numbers.append(k)
             for row in one.rows:
                 moving.update(list(ancestors(skeleton.parents, row))[one.idle :])

@@ -31,7 +31,6 @@ from synovia.kernels.layout import (
     CONTACT_ROWS,
     CONTACT_SHAPES,
     EXTENT,
-    FIRST_AVOIDING,
     FIRST_BOUNDLESS,
     FIRST_LINK_PAIR,
     FIRST_NODE,
@@ -49,7 +48,6 @@ from synovia.kernels.layout import (
     LINK_ROW,
     NODE_LOWER,
     NODE_UPPER,
-    OBSTACLES,
     ORIENTATION,
     ORIGIN,
     SECOND_SHAPE,
@@ -219,9 +217,8 @@ def find_contacts(clear, problem, frames, t):
     for k in range(start, start + clear.ints[t, LINK_PAIRS]):
         a, b = clear.pairs[k, FIRST_SHAPE], clear.pairs[k, SECOND_SHAPE]
         count, limit = meet_links(clear, frames, t, a, b, count, limit)
-    if clear.ints[t, OBSTACLES] + clear.ints[t, BOUNDLESS] > 0:
-        start = clear.ints[t, FIRST_AVOIDING]
-        for a in range(start, start + clear.ints[t, AVOIDING]):
+    for a in range(clear.ints[t, AVOIDING]):
+        if clear.links[a, LINK_ROW] >= 0:
             count, limit = meet_obstacles(clear, frames, t, a, count, limit)
     sort_into_slots(clear, t, count)
 

@@ -12,8 +12,8 @@ one alone, a step near a corner would leave the polygon through the other edge.
 """
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
-from synovia.kernels.goals.clearance import has_contact, lacking
 from synovia.kernels.goals.center_of_mass import add_centre_row, centre_of_mass, vector_to_support
+from synovia.kernels.goals.clearance import has_contact, lacking
 from synovia.kernels.goals.general import SUPPORT, bounded_row, bounds, is_bounded
 from synovia.kernels.goals.term import NEVER, NOTHING, unit_weight
 from synovia.kernels.hierarchy.basis import reset_column

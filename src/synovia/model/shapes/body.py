@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -70,8 +69,7 @@ def _pack(skeleton: Skeleton) -> BodyShapes:
     sizes = np.array([len(shapes) for shapes in carried], np.int32)
     firsts = (np.cumsum(sizes) - sizes).astype(np.int32)
     packed = pack_shapes(solids)
-    spheres = packed.shapes[:, [*range(layout.ORIGIN, layout.HALF_SIZES), layout.EXTENT]]
-    covers = [_cover(spheres[at : at + size]) for at, size in zip(firsts, sizes, strict=True)]
+    covers = [link_cover(packed.shapes[at : at + size]) for at, size in zip(firsts, sizes, strict=True)]
     found = BodyShapes(
         packed,
         np.repeat(np.array(rows, np.int32), sizes),
@@ -83,10 +81,13 @@ def _pack(skeleton: Skeleton) -> BodyShapes:
     return found
 
 
-def _cover(spheres: Array) -> Sequence[float]:
-    """Return centre and radius of a sphere around spheres, about the middle of the box around them."""
-    if len(spheres) == 1:
-        return spheres[0].tolist()
-    centers, radii = spheres[:, : layout.BALL_RADIUS], spheres[:, layout.BALL_RADIUS]
+def link_cover(shapes: Array) -> list[float]:
+    """Return centre and radius of a sphere around packed shapes (n, 20), about the middle of the box around them.
+
+    The radius is infinite if a shape has no end.
+    """
+    centers, radii = shapes[:, layout.ORIGIN : layout.HALF_SIZES], shapes[:, layout.EXTENT]
+    if len(shapes) == 1 or not np.isfinite(radii).all():
+        return [*centers[0].tolist(), float(radii.max())]
     center = 0.5 * ((centers - radii[:, None]).min(0) + (centers + radii[:, None]).max(0))
-    return [*center, float((np.linalg.norm(centers - center, axis=1) + radii).max())]
+    return [*center.tolist(), float((np.linalg.norm(centers - center, axis=1) + radii).max())]

@@ -22,7 +22,6 @@ from synovia.model.pose import random_values, world_frames
 from synovia.model.shapes.body import BodyShapes, Ints, packed_shapes
 from synovia.model.skeleton import Skeleton
 from synovia.model.tree import ancestors
-from synovia.text import counted
 
 Key = str | int  # of a link, as in ``Skeleton.shapes``
 LinkPair = tuple[Key, Key]
@@ -173,7 +172,9 @@ def _base(skeleton: Skeleton, links: list[int]) -> int:
     common = set(ancestors(skeleton.parents, links[0]))
     for row in links[1:]:
         common &= set(ancestors(skeleton.parents, row))
-    leaders = [(row, skeleton.value_index(joint.mimic.leader)) for row, joint in enumerate(skeleton.joints) if joint.mimic]
+    leaders = [
+        (row, skeleton.value_index(joint.mimic.leader)) for row, joint in enumerate(skeleton.joints) if joint.mimic
+    ]
     base = max(common, default=-1)
     while base >= 0:
         inside = _below(skeleton, base)

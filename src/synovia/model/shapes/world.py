@@ -30,7 +30,15 @@ from synovia.model.geometry import (
     largest_number,
     rigid,
 )
-from synovia.model.shapes.distances import Contact, PackedShapes, contact_of, contact_rows, join_shapes, pack_cloud, pack_shapes
+from synovia.model.shapes.distances import (
+    Contact,
+    PackedShapes,
+    contact_of,
+    contact_rows,
+    join_shapes,
+    pack_cloud,
+    pack_shapes,
+)
 from synovia.model.shapes.solids import HalfSpace, PointCloud, Shape, Solid
 from synovia.text import counted, first_few
 
