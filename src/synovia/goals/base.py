@@ -150,9 +150,7 @@ class Goal(_Immutable):
     pose_parts: ClassVar[int] = 0  # parts of a world pose that it asks for: POSITION, ROTATION or both
     on_joint: ClassVar[bool] = True  # whether it concerns a joint, and not the whole body
     has_priority: ClassVar[bool] = True  # whether it has a priority
-    is_constraint: ClassVar[bool] = (
-        False  # whether it may have the priority None, above all others
-    )
+    is_constraint: ClassVar[bool] = False  # whether it may have the priority None, above all others
     turns_limb: ClassVar[bool] = False  # whether it turns a limb (root, middle, tip), maybe at a limited rate, as poles
     moves_mass: ClassVar[bool] = False  # whether it moves all joints that carry mass
     in_python: ClassVar[bool] = False  # whether its residual is a Python function, which may depend on every joint

@@ -302,7 +302,8 @@ CLEAR_DATA_WIDTH = 2
 # Contacts that clearance goals keep: those of ``CONTACT_WIDTH``, then
 CONTACT_ROWS = 10  # rows of the tree that carry both shapes, -1 for the world
 CONTACT_SHAPES = 12  # both shapes; the first is -1 without a contact
-KEPT_CONTACT_WIDTH = 14
+CONTACT_IDLE = 14  # 1 while its force is known to be 0, so that its row is not needed
+KEPT_CONTACT_WIDTH = 15
 
 # --- Tables ----------------------------------------------------------------------------------------------------------
 

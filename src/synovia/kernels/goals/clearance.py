@@ -27,6 +27,7 @@ from synovia.kernels.layout import (
     CLEAR_GOAL,
     CLEAR_ROW,
     CLEAR_WEIGHT,
+    CONTACT_IDLE,
     CONTACT_NORMAL,
     CONTACT_ROWS,
     CONTACT_SHAPES,
@@ -60,7 +61,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, column, load_rotation, matmul, origin_of, rotation_of, store_frame
 from synovia.kernels.math.vectors import add, dot, load, norm, scale, sub
 
-NEAR = F(0.1)  # reaches beyond its distance: pairs that are farther apart have no row
+NEAR = F(0.015)  # reaches beyond its distance: pairs that are farther apart have no row
 
 
 @inline
@@ -90,6 +91,7 @@ def measure_pair(clear, frames, i, j, row, other, contacts, slot):
     put_contact(solids, 0, 1, contacts, slot, clear.corners, clear.faces, clear.edges)
     contacts[slot, CONTACT_ROWS], contacts[slot, CONTACT_ROWS + 1] = F(row), F(other)
     contacts[slot, CONTACT_SHAPES], contacts[slot, CONTACT_SHAPES + 1] = F(i), F(j)
+    contacts[slot, CONTACT_IDLE] = F(0)
 
 
 @device
@@ -280,12 +282,27 @@ def measure_clearance(clear, problem, frames, errors):
 
 
 @apart
+def mark_idle(clear, forces, share):
+    """Mark the contacts whose force is at most ``share`` of the largest one, by rows; with a negative share, none."""
+    if clear is None:
+        return
+    largest = F(0)
+    for i in range(forces.shape[0]):
+        largest = max(largest, abs(forces[i]))
+    for t in range(clear.ints.shape[0]):
+        k = clear.ints[t, CLEAR_ROW]
+        for slot in range(clear.ints[t, FIRST_SLOT], clear.ints[t, FIRST_SLOT] + clear.ints[t, SLOTS]):
+            clear.contacts[slot, CONTACT_IDLE] = F(abs(forces[k]) <= share * largest)
+            k += 1
+
+
+@apart
 def measure_again(clear, frames):
-    """Measure the contacts in all slots at other frames; each slot keeps its pair."""
+    """Measure the contacts that are not idle at other frames; each slot keeps its pair."""
     if clear is None:
         return
     for slot in range(clear.contacts.shape[0]):
-        if has_contact(clear, slot):
+        if has_contact(clear, slot) and clear.contacts[slot, CONTACT_IDLE] == F(0):
             i, j = int(clear.contacts[slot, CONTACT_SHAPES]), int(clear.contacts[slot, CONTACT_SHAPES + 1])
             row, other = int(clear.contacts[slot, CONTACT_ROWS]), int(clear.contacts[slot, CONTACT_ROWS + 1])
             measure_pair(clear, frames, i, j, row, other, clear.contacts, slot)
@@ -293,13 +310,13 @@ def measure_again(clear, frames):
 
 @apart
 def clearance_rows(clear, problem, q, frames, J):
-    """Add the Jacobian rows of all contacts, missed or not, to rows of zeros."""
+    """Add the Jacobian rows of all contacts that are not idle, missed or not, to rows of zeros."""
     if clear is None:
         return
     for t in range(clear.ints.shape[0]):
         w, k = clear.data[t, CLEAR_WEIGHT] / problem.reach, clear.ints[t, CLEAR_ROW]
         for slot in range(clear.ints[t, FIRST_SLOT], clear.ints[t, FIRST_SLOT] + clear.ints[t, SLOTS]):
-            if has_contact(clear, slot):
+            if has_contact(clear, slot) and clear.contacts[slot, CONTACT_IDLE] == F(0):
                 n = load(clear.contacts, slot, CONTACT_NORMAL)
                 for side in range(2):
                     row = int(clear.contacts[slot, CONTACT_ROWS + side])

@@ -28,6 +28,7 @@ class Contact:
             them.
         normal: Unit vector (3,) from the second shape to the first: moving the first shape by t along it adds t to the
             distance.
+        pair: Names of the links or obstacles that the shapes belong to; None where they are not known.
 
     Example:
         >>> import synovia as sy
@@ -39,6 +40,7 @@ class Contact:
     distance: float
     points: Array
     normal: Array
+    pair: tuple[str | int, str | int] | None = None
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -157,9 +159,9 @@ def distance(
     return contact_of(contact_rows(pack_shapes(moved), np.array([[0, 1]], np.int32))[0])
 
 
-def contact_of(row: Array) -> Contact:
-    """Return a row of ``contact_rows`` as a contact."""
+def contact_of(row: Array, pair: tuple[str | int, str | int] | None = None) -> Contact:
+    """Return a row of ``contact_rows`` as a contact, with the names of the pair if they are known."""
     first, second = layout.FIRST_WITNESS, layout.SECOND_WITNESS
     points = np.stack([row[first : first + 3], row[second : second + 3]])
     normal = row[layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3].copy()
-    return Contact(float(row[layout.GAP_SIZE]), points, normal)
+    return Contact(float(row[layout.GAP_SIZE]), points, normal, pair)
