@@ -276,10 +276,11 @@ EDGE_WIDTH = 2
 MOST_CORNERS, MOST_FACES, MOST_EDGES = 256, 512, 1536
 # Links with shapes: the joint that carries each, its first shape, and how many it has
 LINK_ROW, FIRST_OF_LINK, SHAPES_OF_LINK = 0, 1, 2
-LINK_WIDTH = 3
-# Bounding spheres begin with their centres
-BALL_RADIUS = 3
-BALL_WIDTH = 4
+# Shapes and links with bounding spheres: the numbers of a shape (a link has none), then centre and radius
+BALL_CENTER, BALL_RADIUS = SHAPE_DATA_WIDTH, SHAPE_DATA_WIDTH + 3
+BOUNDED_WIDTH = BALL_RADIUS + 1
+TOUCHES = 2  # after a pair: in how many poses both touch
+COUNTED_WIDTH = 3
 
 # --- Tables ----------------------------------------------------------------------------------------------------------
 

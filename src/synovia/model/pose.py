@@ -83,7 +83,9 @@ def random_values(skeleton: Posable, count: int, seed: int, *, rows: Iterable[in
     if rows is not None:
         moving &= np.isin(t.owner, [*rows])
     q = np.tile(skeleton.rest_q, (count, 1))
-    random_rows(*(np.ascontiguousarray(part[moving]) for part in (t.variables, t.limits)), q, seed, np.empty(1, np.uint64))
+    random_rows(
+        *(np.ascontiguousarray(part[moving]) for part in (t.variables, t.limits)), q, seed, np.empty(1, np.uint64)
+    )
     return skeleton.follow(q)
 
 

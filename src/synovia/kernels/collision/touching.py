@@ -9,6 +9,7 @@ from synovia.kernels.collision.gjk import apart
 from synovia.kernels.collision.support import margin
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.layout import (
+    BALL_CENTER,
     BALL_RADIUS,
     BOX,
     CAPSULE,
@@ -25,6 +26,7 @@ from synovia.kernels.layout import (
     SHAPE_KIND,
     SHAPES_OF_LINK,
     SPHERE,
+    TOUCHES,
 )
 from synovia.kernels.math.rotations import apply, apply_t, column, frame_of, load_rotation, matmul, store_frame
 from synovia.kernels.math.vectors import add, dot, load, norm, scale, store, sub
@@ -60,54 +62,58 @@ def touch(solids, i, j, corners):
 
 
 @inline
-def meet(middles, spheres, i, j):
-    """Return whether two bounding spheres meet; ``middles`` has their centres in the world."""
-    way = sub(load(middles, i, 0), load(middles, j, 0))
-    reach = (spheres[i, BALL_RADIUS] + spheres[j, BALL_RADIUS]) * (F(1) + CLOSE)
+def meet(placed, i, j):
+    """Return whether two bounding spheres meet."""
+    way = sub(load(placed, i, BALL_CENTER), load(placed, j, BALL_CENTER))
+    reach = (placed[i, BALL_RADIUS] + placed[j, BALL_RADIUS]) * (F(1) + CLOSE)
     return dot(way, way) <= reach * reach
 
 
 @device
-def links_touch(solids, links, a, b, middles, spheres, corners):
+def place(bounded, links, frames, placed):
+    """Write the frames of all shapes, and the centres of all bounding spheres, in the world."""
+    first_cover = bounded.shape[0] - links.shape[0]
+    for k in range(links.shape[0]):
+        R, p = frame_of(frames, links[k, LINK_ROW])
+        store(placed, first_cover + k, BALL_CENTER, add(p, apply(R, load(bounded, first_cover + k, BALL_CENTER))))
+        for i in range(links[k, FIRST_OF_LINK], links[k, FIRST_OF_LINK] + links[k, SHAPES_OF_LINK]):
+            store(placed, i, BALL_CENTER, add(p, apply(R, load(bounded, i, BALL_CENTER))))
+            S, o = frame_of(bounded, i)
+            store_frame(placed, i, matmul(R, S), add(p, apply(R, o)))
+
+
+@device
+def links_touch(solids, links, a, b, corners):
     """Return whether any shape of one link touches any of another one."""
+    placed = solids[1]
+    first_cover = placed.shape[0] - links.shape[0]
+    if not meet(placed, first_cover + a, first_cover + b):
+        return False
     for i in range(links[a, FIRST_OF_LINK], links[a, FIRST_OF_LINK] + links[a, SHAPES_OF_LINK]):
         for j in range(links[b, FIRST_OF_LINK], links[b, FIRST_OF_LINK] + links[b, SHAPES_OF_LINK]):
-            if meet(middles, spheres, i, j) and touch(solids, i, j, corners):
+            if meet(placed, i, j) and touch(solids, i, j, corners):
                 return True
     return False
 
 
 @entry
-def touching(
-    shapes, shape_data, vertices, links, spheres, covers, frames, pairs, counts, placed, middles, centers, corners
-):
-    """Add to ``counts`` (m,) in how many poses the links of each pair touch.
+def touching(shapes, bounded, vertices, links, frames, pairs, placed, corners):
+    """Add to each pair of links in how many poses they touch.
 
     Args:
-        shapes: Kinds of all shapes (n, 3); those of one link are neighbours.
-        shape_data: Their numbers: frames on their joints, and sizes, (n, 16).
+        shapes: Kinds of all n shapes; those of one link are neighbours.
+        bounded: Numbers and bounding sphere of each shape on its joint, then the bounding sphere of each link on its
+            joint, (n + links, 20).
         vertices: Points of hulls, each in the frame of its shape.
-        links: Joint, first shape and number of shapes of each link, (k, 3).
-        spheres: Bounding sphere of each shape in the frame of its joint, (n, 4).
-        covers: Bounding sphere of each link, likewise, (k, 4).
+        links: Joint, first shape and number of shapes of each link.
         frames: World frames of all joints in each pose, (T, joints, 12).
-        pairs: Both links of each pair, (m, 2).
-        counts: Result; it is added to.
-        placed: Scratch memory, (n, 16), with the sizes of the shapes.
-        middles: Scratch memory, (n, 3).
-        centers: Scratch memory, (k, 3).
+        pairs: Both links of each pair, and the number of poses.
+        placed: Scratch memory: a copy of ``bounded``.
         corners: Scratch memory of one pair.
     """
     solids = (shapes, placed, vertices)
     for t in range(frames.shape[0]):
-        for k in range(links.shape[0]):
-            R, p = frame_of(frames[t], links[k, LINK_ROW])
-            store(centers, k, 0, add(p, apply(R, load(covers, k, 0))))
-            for i in range(links[k, FIRST_OF_LINK], links[k, FIRST_OF_LINK] + links[k, SHAPES_OF_LINK]):
-                store(middles, i, 0, add(p, apply(R, load(spheres, i, 0))))
-                S, o = frame_of(shape_data, i)
-                store_frame(placed, i, matmul(R, S), add(p, apply(R, o)))
+        place(bounded, links, frames[t], placed)
         for m in range(pairs.shape[0]):
-            a, b = pairs[m, FIRST_SHAPE], pairs[m, SECOND_SHAPE]
-            if meet(centers, covers, a, b) and links_touch(solids, links, a, b, middles, spheres, corners):
-                counts[m] += 1
+            if links_touch(solids, links, pairs[m, FIRST_SHAPE], pairs[m, SECOND_SHAPE], corners):
+                pairs[m, TOUCHES] += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,6 +16,7 @@ from synovia.model.shapes.solids import Capsule, ConvexHull, Solid, Sphere
 from synovia.model.skeleton import Skeleton
 
 Ints = NDArray[np.int32]
+_WIDTH: Final = 4  # of a bounding sphere: centre and radius
 
 
 class BodyShapes(NamedTuple):
@@ -44,10 +45,15 @@ class BodyShapes(NamedTuple):
         """
         place = {int(row): k for k, row in enumerate(self.links[:, layout.LINK_ROW])}
         found = [np.empty((0, 2), np.int32)]
-        for a, b in np.asarray(pairs).tolist():
-            first, second = (np.arange(at, at + count) for _, at, count in self.links[[place[a], place[b]]].tolist())
-            found.append(np.stack(np.meshgrid(first, second, indexing="ij"), -1).reshape(-1, 2).astype(np.int32))
+        for a, b in pairs:
+            first, second = self._shapes_of(place[int(a)]), self._shapes_of(place[int(b)])
+            found.append(np.stack([np.repeat(first, len(second)), np.tile(second, len(first))], axis=1))
         return np.concatenate(found)
+
+    def _shapes_of(self, link: int) -> Ints:
+        """Return the rows of the shapes of a link."""
+        at, count = self.links[link, layout.FIRST_OF_LINK], self.links[link, layout.SHAPES_OF_LINK]
+        return np.arange(at, at + count, dtype=np.int32)
 
 
 _known: WeakKeyDictionary[Skeleton, BodyShapes] = WeakKeyDictionary()
@@ -72,14 +78,14 @@ def _pack(skeleton: Skeleton) -> BodyShapes:
     solids = [shape for shapes in carried for shape in shapes]
     sizes = np.array([len(shapes) for shapes in carried], np.int32)
     firsts = (np.cumsum(sizes) - sizes).astype(np.int32)
-    spheres = np.array([_sphere_around(shape) for shape in solids], np.float64).reshape(-1, layout.BALL_WIDTH)
+    spheres = np.array([_sphere_around(shape) for shape in solids], np.float64).reshape(-1, _WIDTH)
     covers = [_cover(spheres[at : at + size]) for at, size in zip(firsts, sizes, strict=True)]
     found = BodyShapes(
         pack_shapes(solids),
         np.repeat(np.array(rows, np.int32), sizes),
         spheres,
         np.stack([np.array(rows, np.int32), firsts, sizes], axis=1),
-        np.array(covers, np.float64).reshape(-1, layout.BALL_WIDTH),
+        np.array(covers, np.float64).reshape(-1, _WIDTH),
     )
     for array in (*found.packed, *found[1:]):
         array.setflags(write=False)
@@ -101,6 +107,6 @@ def _cover(spheres: Array) -> Sequence[float]:
     """Return centre and radius of a sphere around spheres, about the middle of the box around them."""
     if len(spheres) == 1:
         return spheres[0].tolist()
-    centers, radii = spheres[:, : layout.BALL_RADIUS], spheres[:, layout.BALL_RADIUS]
+    centers, radii = spheres[:, :3], spheres[:, 3]
     center = 0.5 * ((centers - radii[:, None]).min(0) + (centers + radii[:, None]).max(0))
     return [*center, float((np.linalg.norm(centers - center, axis=1) + radii).max())]
