@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -75,6 +75,16 @@ class SelfPairs:
     samples: int
     rows: Ints
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Make the tables read-only."""
+        object.__setattr__(self, "left_out", MappingProxyType(dict(self.left_out)))
+        object.__setattr__(self, "touching", MappingProxyType(dict(self.touching)))
+        self.rows.setflags(write=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the values."""
+        return SelfPairs, (self.pairs, dict(self.left_out), dict(self.touching), self.samples, self.rows, self.notes)
 
     def report(self) -> str:
         """Return how many pairs count for each link, and the pairs that are left out, by reason."""
@@ -176,16 +186,14 @@ def _self_pairs(skeleton: Skeleton) -> SelfPairs:
     found = _find_once(skeleton, links, pairs)
     keys = [skeleton.link_key(row) for row in links]
     named = [(keys[a], keys[b]) for a, b in pairs.tolist()]
+    reasons: list[int] = found.reasons.tolist()
     shares: list[float] = (found.counts / found.samples).tolist()
-    counting = found.reasons < 0
-    rows = np.array(links, np.int32)[pairs[counting]].reshape(-1, 2)
-    rows.setflags(write=False)
     return SelfPairs(
-        tuple(pair for pair, counts in zip(named, counting.tolist(), strict=True) if counts),
-        MappingProxyType({p: REASONS[k] for p, k in zip(named, found.reasons.tolist(), strict=True) if k >= 0}),
-        MappingProxyType({pair: share for pair, share in zip(named, shares, strict=True) if share >= 0.0}),
+        tuple(pair for pair, why in zip(named, reasons, strict=True) if why < 0),
+        {pair: REASONS[why] for pair, why in zip(named, reasons, strict=True) if why >= 0},
+        {pair: share for pair, share in zip(named, shares, strict=True) if share >= 0.0},
         found.samples,
-        rows,
+        np.array(links, np.int32)[pairs[found.reasons < 0]].reshape(-1, 2),
         _notes(named, found),
     )
 
