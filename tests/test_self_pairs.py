@@ -344,3 +344,77 @@ def test_bounding_spheres_contain_their_shapes():
             assert farthest <= cover[:3] @ way + cover[3] + 1e-9
     with pytest.raises(ValueError, match="read-only"):
         packed.spheres[0] = 0.0
+
+
+def panda(folder):
+    """Return the arm with the spheres of its self-collision model."""
+    text = (folder / "worlds" / "franka_spheres.yml").read_text(encoding="utf-8").split("self_collision_buffer")[0]
+    spheres: dict[str, list[sy.Sphere]] = {}
+    for link, center, radius in re.findall(r'^  (\w+):|"center": \[(.*)\]\s+"radius": (\S+)', text, re.MULTILINE):
+        if link:
+            own = spheres.setdefault(link, [])
+        else:
+            own.append(sy.Sphere(center=[*map(float, center.split(","))], radius=float(radius)))
+    return sy.with_shapes(sy.load_skeleton(folder / "robot" / "panda.urdf"), spheres)
+
+
+@pytest.mark.shared_data
+def test_pairs_of_a_panda(shared_data):
+    found = sy.self_pairs(panda(shared_data))
+    names = {pair: why for pair, why in found.left_out.items() if why != NEIGHBOURS}
+    assert names == {
+        ("panda_link7", "panda_hand"): RIGID,
+        ("panda_link5", "panda_hand"): AT_REST,  # the hand lies beside the forearm where joint 6 is at 0
+        ("panda_leftfinger", "panda_rightfinger"): AT_REST,  # the gripper is closed
+    }
+    assert sum(why == NEIGHBOURS for why in found.left_out.values()) == 9
+    assert len(found.pairs) == 43
+    assert "panda_link5 and panda_hand" in found.notes[0]
+
+
+@pytest.mark.shared_data
+def test_links_touch_where_coal_finds_a_collision(shared_data):
+    coal = pytest.importorskip("coal")
+    body = panda(shared_data)
+    packed = packed_shapes(body)
+    things = [coal.Sphere(shape.radius) for joint in body.joints for shape in joint.shapes]
+    links = np.array([*combinations(range(len(packed.links)), 2)], np.int32)
+    rows = packed.links[:, layout.LINK_ROW]
+    q = random_values(body, 20, 1)
+    for one, frames in zip(q, world_frames(body, q), strict=True):
+        places = placed(body, frames).shape_data
+        there = [coal.Transform3s(place[:9].reshape(3, 3), place[9:12]) for place in places]
+        hits = [
+            any(
+                coal.collide(things[i], there[i], things[j], there[j], coal.CollisionRequest(), coal.CollisionResult())
+                for i, j in packed.shape_pairs(rows[[pair]])
+            )
+            for pair in links
+        ]
+        assert (_touches(body, packed, links, one[None]) > 0).tolist() == hits
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["robot/ur5e_nomesh.xml", "robot/g1_menagerie_nomesh.xml"])
+def test_contacts_of_mujoco_are_between_pairs_that_count(shared_data, name):
+    mujoco = pytest.importorskip("mujoco")
+    body, model = sy.load_skeleton(shared_data / name), mujoco.MjModel.from_xml_path(str(shared_data / name))
+    data, found, packed = mujoco.MjData(model), sy.self_pairs(body), packed_shapes(body)
+    place = {int(link[layout.LINK_ROW]): k for k, link in enumerate(packed.links)}
+    links = np.array([[place[a], place[b]] for a, b in found.rows.tolist()], np.int32)
+    for q in random_values(body, 500, 3):
+        data.qpos[:] = sy.to_qpos(sy.Pose(body, q), model)
+        mujoco.mj_forward(model, data)
+        contacts = [(contact.geom1, contact.geom2) for contact in data.contact if contact.dist <= 0.0]
+        theirs = {frozenset(model.body(model.geom_bodyid[geom]).name for geom in pair) for pair in contacts}
+        hits = _touches(body, packed, links, q[None]) > 0
+        assert {frozenset(pair) for pair, hit in zip(found.pairs, hits, strict=True) if hit} == theirs
+
+
+@pytest.mark.shared_data
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_clip_whose_bones_lie_in_one_line_keeps_its_legs_apart(shared_data):
+    body = sy.with_shapes(sy.load_skeleton(shared_data / "motion" / "lafan1_walk1_head.bvh"))
+    found = sy.self_pairs(body)
+    assert {("LeftFoot", "LeftForeArm"), ("LeftFoot", "RightFoot")} <= set(found.pairs)
+    assert "distant links" in found.notes[-1]
