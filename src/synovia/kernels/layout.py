@@ -283,6 +283,8 @@ LINK_WIDTH = 3
 # Bounding spheres begin with their centres
 BALL_RADIUS = 3
 BALL_WIDTH = 4
+TOUCHES = 2  # after a pair: in how many poses both touch
+COUNTED_WIDTH = 3
 # Nodes of trees of obstacles: least and largest coordinates
 NODE_LOWER, NODE_UPPER = 0, 3
 NODE_WIDTH = 6

@@ -9,7 +9,6 @@ from synovia.kernels.collision.gjk import apart
 from synovia.kernels.collision.support import margin
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.layout import (
-    BALL_RADIUS,
     BOX,
     CAPSULE,
     CYLINDER,
@@ -26,6 +25,7 @@ from synovia.kernels.layout import (
     SHAPE_KIND,
     SHAPES_OF_LINK,
     SPHERE,
+    TOUCHES,
 )
 from synovia.kernels.math.rotations import apply, apply_t, column, frame_of, load_rotation, matmul, store_frame
 from synovia.kernels.math.vectors import add, dot, load, norm, scale, store, sub
@@ -61,51 +61,56 @@ def touch(solids, i, j, corners):
 
 
 @inline
-def meet(middles, spheres, radius, i, j):
-    """Return whether two bounding spheres meet: ``middles`` has their centres in the world, column ``radius`` radii."""
-    way = sub(load(middles, i, 0), load(middles, j, 0))
-    reach = (spheres[i, radius] + spheres[j, radius]) * (F(1) + CLOSE)
+def meet(placed, i, j):
+    """Return whether the bounding spheres of two rows meet."""
+    way = sub(load(placed, i, ORIGIN), load(placed, j, ORIGIN))
+    reach = (placed[i, EXTENT] + placed[j, EXTENT]) * (F(1) + CLOSE)
     return dot(way, way) <= reach * reach
 
 
 @device
-def links_touch(solids, links, a, b, middles, corners):
+def place(shapes, links, frames, placed):
+    """Write the frames of all shapes, and the centres of the spheres around links, in the world."""
+    first_cover = shapes.shape[0] - links.shape[0]
+    for k in range(links.shape[0]):
+        R, p = frame_of(frames, links[k, LINK_ROW])
+        store(placed, first_cover + k, ORIGIN, add(p, apply(R, load(shapes, first_cover + k, ORIGIN))))
+        for i in range(links[k, FIRST_OF_LINK], links[k, FIRST_OF_LINK] + links[k, SHAPES_OF_LINK]):
+            S, o = frame_of(shapes, i)
+            store_frame(placed, i, matmul(R, S), add(p, apply(R, o)))
+
+
+@device
+def links_touch(solids, links, a, b, corners):
     """Return whether any shape of one link touches any of another one."""
+    placed = solids[0]
+    first_cover = placed.shape[0] - links.shape[0]
+    if not meet(placed, first_cover + a, first_cover + b):
+        return False
     for i in range(links[a, FIRST_OF_LINK], links[a, FIRST_OF_LINK] + links[a, SHAPES_OF_LINK]):
         for j in range(links[b, FIRST_OF_LINK], links[b, FIRST_OF_LINK] + links[b, SHAPES_OF_LINK]):
-            if meet(middles, solids[0], EXTENT, i, j) and touch(solids, i, j, corners):
+            if meet(placed, i, j) and touch(solids, i, j, corners):
                 return True
     return False
 
 
 @entry
-def touching(shapes, vertices, links, covers, frames, pairs, counts, placed, middles, centers, corners):
-    """Add to ``counts`` (m,) in how many poses the links of each pair touch.
+def touching(shapes, vertices, links, frames, pairs, placed, corners):
+    """Add to each pair of links in how many poses they touch.
 
     Args:
-        shapes: All shapes, each in the frame of its joint; those of one link are neighbours.
+        shapes: All shapes, each in the frame of its joint; those of one link are neighbours. A sphere around each link
+            follows.
         vertices: Points of hulls, each in the frame of its shape.
-        links: Joint, first shape and number of shapes of each link, (k, 3).
-        covers: Bounding sphere of each link in the frame of its joint, (k, 4).
+        links: Joint, first shape and number of shapes of each link.
         frames: World frames of all joints in each pose, (T, joints, 12).
-        pairs: Both links of each pair, (m, 2).
-        counts: Result; it is added to.
-        placed: Scratch memory: a copy of the shapes.
-        middles: Scratch memory, (n, 3).
-        centers: Scratch memory, (k, 3).
+        pairs: Both links of each pair, and the number of poses.
+        placed: Scratch memory: a copy of ``shapes``.
         corners: Scratch memory of one pair.
     """
     solids = (placed, vertices)
     for t in range(frames.shape[0]):
-        for k in range(links.shape[0]):
-            R, p = frame_of(frames[t], links[k, LINK_ROW])
-            store(centers, k, 0, add(p, apply(R, load(covers, k, 0))))
-            for i in range(links[k, FIRST_OF_LINK], links[k, FIRST_OF_LINK] + links[k, SHAPES_OF_LINK]):
-                S, o = frame_of(shapes, i)
-                o = add(p, apply(R, o))
-                store(middles, i, 0, o)
-                store_frame(placed, i, matmul(R, S), o)
+        place(shapes, links, frames[t], placed)
         for m in range(pairs.shape[0]):
-            a, b = pairs[m, FIRST_SHAPE], pairs[m, SECOND_SHAPE]
-            if meet(centers, covers, BALL_RADIUS, a, b) and links_touch(solids, links, a, b, middles, corners):
-                counts[m] += 1
+            if links_touch(solids, links, pairs[m, FIRST_SHAPE], pairs[m, SECOND_SHAPE], corners):
+                pairs[m, TOUCHES] += 1

@@ -40,10 +40,15 @@ class BodyShapes(NamedTuple):
         """
         place = {int(row): k for k, row in enumerate(self.links[:, layout.LINK_ROW])}
         found = [np.empty((0, 2), np.int32)]
-        for a, b in np.asarray(pairs).tolist():
-            first, second = (np.arange(at, at + count) for _, at, count in self.links[[place[a], place[b]]].tolist())
-            found.append(np.stack(np.meshgrid(first, second, indexing="ij"), -1).reshape(-1, 2).astype(np.int32))
+        for a, b in pairs:
+            first, second = self._shapes_of(place[int(a)]), self._shapes_of(place[int(b)])
+            found.append(np.stack([np.repeat(first, len(second)), np.tile(second, len(first))], axis=1))
         return np.concatenate(found)
+
+    def _shapes_of(self, link: int) -> Ints:
+        """Return the rows of the shapes of a link."""
+        at, count = self.links[link, layout.FIRST_OF_LINK], self.links[link, layout.SHAPES_OF_LINK]
+        return np.arange(at, at + count, dtype=np.int32)
 
 
 _known: WeakKeyDictionary[Skeleton, BodyShapes] = WeakKeyDictionary()
