@@ -181,7 +181,8 @@ class Goal(_Immutable):
         weight, priority, ancestors = self.weight, self.priority, self.ancestors
         if not is_number(weight) or not 0.0 < weight <= sys.float_info.max:
             raise InputError("weight", value=weight, expected="a finite number above 0")
-        if not _is_count(priority) and not (self.is_constraint and priority is None):
+        given: Any = priority
+        if not _is_count(given) and not (self.is_constraint and given is None):
             none = ", or None for a constraint above all" if self.is_constraint else ""
             raise InputError("priority", value=priority, expected=f"a whole number from 0, the highest{none}")
         frame = as_offset(self.offset)

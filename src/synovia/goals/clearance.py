@@ -7,13 +7,14 @@ from dataclasses import KW_ONLY, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import InputError, unknown_name
 from synovia.goals import describe
 from synovia.goals.base import Goal, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.kernels.layout import POSITION
-from synovia.model.geometry import LONGEST, Array, is_number
+from synovia.model.geometry import LONGEST, is_number
 from synovia.model.shapes.body import packed_shapes
 from synovia.model.shapes.pairs import self_pairs
 from synovia.model.shapes.world import World
@@ -22,6 +23,7 @@ from synovia.text import first_few
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
+Rows = NDArray[np.int64]
 SELF: Final = "self"
 WORLD: Final = "world"
 _MOST_SLOTS: Final = 40  # contacts that count at once, in addition to none
@@ -39,9 +41,9 @@ class Apart(NamedTuple):
         slots: Number of contacts that count at once.
     """
 
-    links: Array
-    avoiding: Array
-    single: Array
+    links: Rows
+    avoiding: Rows
+    single: Rows
     slots: int
 
 
@@ -152,7 +154,7 @@ class ClearanceGoal(Goal):
         total += sum(sizes[a] for a in avoiding) * int(counts.sum())
         total += sum(sizes[a] * int(counts[b]) for a, b in single)
         slots = min(total, _SPARE_SLOTS + len(skeleton.dof_names), _MOST_SLOTS)
-        found = Apart(_table(links), np.array(avoiding, int), _table(single), slots)
+        found = Apart(_table(links), np.array(avoiding, np.int64), _table(single), slots)
         return self._with(world=world, apart=found)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
@@ -164,9 +166,9 @@ class ClearanceGoal(Goal):
         return Sketch(on_joint=False)
 
 
-def _table(pairs: Sequence[Sequence[int]]) -> Array:
+def _table(pairs: Sequence[Sequence[int]]) -> Rows:
     """Return pairs of rows as an array (n, 2), each once."""
-    return np.array([*dict.fromkeys(tuple(pair) for pair in pairs)], int).reshape(-1, 2)
+    return np.array([*dict.fromkeys(tuple(pair) for pair in pairs)], np.int64).reshape(-1, 2)
 
 
 def _checked_pairs(given: Any) -> tuple[Any, ...]:
@@ -175,14 +177,15 @@ def _checked_pairs(given: Any) -> tuple[Any, ...]:
     Raises:
         InputError: If it cannot be used.
     """
+    several: Any = given
     if isinstance(given, str) or (isinstance(given, tuple) and _is_pair(cast("tuple[Any, ...]", given))):
-        given = [given]
-    if not isinstance(given, Sequence) or not given:
+        several = [given]
+    if not isinstance(several, Sequence) or not several:
         raise InputError("pairs", value=given, expected=f"{_PAIRS}, or a list of these")
-    for one in cast("Sequence[Any]", given):
+    for one in cast("Sequence[Any]", several):
         if one not in (SELF, WORLD) if isinstance(one, str) else not _is_pair(one):
             raise InputError("pairs", value=one, expected=_PAIRS)
-    return tuple(one if isinstance(one, str) else tuple(one) for one in cast("Sequence[Any]", given))
+    return tuple(one if isinstance(one, str) else tuple(one) for one in cast("Sequence[Any]", several))
 
 
 def _is_pair(one: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,8 @@ def _contacts(ik: CompiledProblem, goal: ClearanceGoal, pose: Pose) -> Iterator[
     skeleton, before = ik.skeleton, len(ik.skeleton) - len(ik.given)
     body = packed_shapes(skeleton)
     shapes = [body.packed.in_frames(frames_to_transforms(pose.frames[body.owners]))]
-    owners: list[str | int] = [skeleton.link_key(row) for row in body.owners.tolist()]
+    rows_of_shapes = cast("list[int]", body.owners.tolist())
+    owners: list[str | int] = [skeleton.link_key(row) for row in rows_of_shapes]
     pairs = [_own_pairs(ik, goal, before)]
     if goal.world is not None:
         packed = goal.world.packed
@@ -58,8 +59,8 @@ def _contacts(ik: CompiledProblem, goal: ClearanceGoal, pose: Pose) -> Iterator[
     whole = join_shapes(shapes)
     rows = contact_rows(whole, chosen := _nearest(whole, every))
     taken: set[tuple[str | int, str | int]] = set()
-    for k in np.argsort(rows[:, layout.GAP_SIZE], kind="stable").tolist():
-        pair = owners[chosen[k, 0]], owners[chosen[k, 1]]
+    for k in cast("list[int]", np.argsort(rows[:, layout.GAP_SIZE], kind="stable").tolist()):
+        pair = owners[int(chosen[k, 0])], owners[int(chosen[k, 1])]
         if pair not in taken:
             taken.add(pair)
             yield contact_of(rows[k], pair)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,7 +155,7 @@ class _Maker:
         self.pairs += [(self.link_of[a + before], self.link_of[b + before]) for a, b in apart.links.tolist()]
         if goal.world is not None:
             world, owners = goal.world.packed.in_world(), goal.world.packed.owners
-            for link, obstacle in apart.single.tolist():
+            for link, obstacle in cast("list[tuple[int, int]]", apart.single.tolist()):
                 mine = owners == obstacle
                 self.pairs.append((self.link_of[link + before], self._link(world, mine, goal.world.names[obstacle])))
             if len(apart.avoiding):
@@ -165,7 +165,7 @@ class _Maker:
         self.ints.append(row)
         self.data.append((root, goal.distance))
 
-    def _put(self, shapes: PackedShapes, owners: Sequence[str]) -> int:
+    def _put(self, shapes: PackedShapes, owners: list[str]) -> int:
         """Add shapes; return the row of the first."""
         first = sum(len(part.shapes) for part in self.shapes)
         self.shapes.append(shapes)
@@ -180,7 +180,7 @@ class _Maker:
         self.balls.append(np.array(link_cover(shapes.shapes)))
         return len(self.links) - 1
 
-    def _avoid(self, row: Ints, world: PackedShapes, names: Sequence[str]) -> None:
+    def _avoid(self, row: Ints, world: PackedShapes, names: list[str]) -> None:
         """Add all obstacles of a world, and the tree of those that have an end."""
         boundless = world.shapes[:, layout.SHAPE_KIND] == layout.HALF_SPACE
         planes, solids = np.flatnonzero(boundless), np.flatnonzero(~boundless)

@@ -119,10 +119,7 @@ _OTHERS: Final = {
     "servo.tick.servo_stops": (*(("float64", 2),) * 2, ("float64", 0)),
     "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
     "collision.touching.touching": (
-    "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
-    "collision.touching.touching": (
         *(("float64", 2),) * 2, ("int32", 2), ("float64", 3), ("int32", 2), *(("float64", 2),) * 2,
-    ),
     ),
     "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),

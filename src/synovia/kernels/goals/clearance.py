@@ -61,7 +61,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, column, load_rotation, matmul, origin_of, rotation_of, store_frame
 from synovia.kernels.math.vectors import add, dot, load, norm, scale, sub
 
-NEAR = F(0.015)  # reaches beyond its distance: pairs that are farther apart have no row
+NEAR = F(0.01)  # reaches beyond its distance: pairs that are farther apart have no row
 
 
 @inline
