@@ -90,10 +90,15 @@ class SelfPairs:
         """Return how many pairs count for each link, and the pairs that are left out, by reason."""
         several = counted(len(self.pairs) + len(self.left_out), "pair")
         lines = [f"{len(self.pairs)} of {several} of links count; % of {self.samples} random poses in which they touch"]
-        most: dict[Key, list[LinkPair]] = {}
+        rows = {
+            key: row
+            for pair, both in zip(self.pairs, self.rows, strict=True)
+            for key, row in zip(pair, both, strict=True)
+        }
+        most: dict[Key, list[LinkPair]] = {key: [] for key in sorted(rows, key=lambda key: rows[key])}
         for pair in self.pairs:
             for key in pair:
-                most.setdefault(key, []).append(pair)
+                most[key].append(pair)
         width = max((len(str(key)) for key in most), default=4)
         if most:
             lines.append(f"{'link':{width}}  pairs  most often with")
