@@ -168,8 +168,8 @@ def self_pairs(skeleton: Skeleton) -> SelfPairs:
 
     Example:
         >>> import synovia as sy
-        >>> found = sy.self_pairs(sy.bundled("humanoid"))
-        >>> ("left_hand", "head") in found.pairs or ("head", "left_hand") in found.pairs
+        >>> found = sy.self_pairs(sy.bundled("arm7"))
+        >>> ("base", "hand") in found.pairs
         True
     """
     check_kind("skeleton", skeleton, Skeleton, "such as sy.bundled('humanoid')")
