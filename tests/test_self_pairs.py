@@ -180,6 +180,7 @@ def test_pairs_of_mjcf(tmp_path):
     assert found.left_out["a", "d"] == EXCLUDED
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["arm7", "humanoid", "humanoid_hands", "quadruped"])
 def test_bundled_models(name):
     body = sy.bundled(name)
@@ -302,6 +303,7 @@ def placed(skeleton, frames):
     return packed.packed._replace(shape_data=data)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(3))
 def test_links_touch_where_a_distance_is_not_above_zero(seed):
     """Shares are those of single distances in the same poses, for all kinds of shapes; so are the pairs of shapes."""
@@ -359,6 +361,7 @@ def panda(folder):
 
 
 @pytest.mark.shared_data
+@pytest.mark.compiled
 def test_pairs_of_a_panda(shared_data):
     found = sy.self_pairs(panda(shared_data))
     names = {pair: why for pair, why in found.left_out.items() if why != NEIGHBOURS}
@@ -373,6 +376,7 @@ def test_pairs_of_a_panda(shared_data):
 
 
 @pytest.mark.shared_data
+@pytest.mark.compiled
 def test_links_touch_where_coal_finds_a_collision(shared_data):
     coal = pytest.importorskip("coal")
     body = panda(shared_data)
@@ -395,6 +399,7 @@ def test_links_touch_where_coal_finds_a_collision(shared_data):
 
 
 @pytest.mark.shared_data
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["robot/ur5e_nomesh.xml", "robot/g1_menagerie_nomesh.xml"])
 def test_contacts_of_mujoco_are_between_pairs_that_count(shared_data, name):
     mujoco = pytest.importorskip("mujoco")
@@ -412,6 +417,7 @@ def test_contacts_of_mujoco_are_between_pairs_that_count(shared_data, name):
 
 
 @pytest.mark.shared_data
+@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_clip_whose_bones_lie_in_one_line_keeps_its_legs_apart(shared_data):
     body = sy.with_shapes(sy.load_skeleton(shared_data / "motion" / "lafan1_walk1_head.bvh"))

@@ -90,10 +90,15 @@ class SelfPairs:
         """Return how many pairs count for each link, and the pairs that are left out, by reason."""
         several = counted(len(self.pairs) + len(self.left_out), "pair")
         lines = [f"{len(self.pairs)} of {several} of links count; % of {self.samples} random poses in which they touch"]
-        most: dict[Key, list[LinkPair]] = {}
+        rows = {
+            key: row
+            for pair, both in zip(self.pairs, self.rows, strict=True)
+            for key, row in zip(pair, both, strict=True)
+        }
+        most: dict[Key, list[LinkPair]] = {key: [] for key in sorted(rows, key=lambda key: rows[key])}
         for pair in self.pairs:
             for key in pair:
-                most.setdefault(key, []).append(pair)
+                most[key].append(pair)
         width = max((len(str(key)) for key in most), default=4)
         if most:
             lines.append(f"{'link':{width}}  pairs  most often with")
@@ -163,8 +168,8 @@ def self_pairs(skeleton: Skeleton) -> SelfPairs:
 
     Example:
         >>> import synovia as sy
-        >>> found = sy.self_pairs(sy.bundled("humanoid"))
-        >>> ("left_hand", "head") in found.pairs or ("head", "left_hand") in found.pairs
+        >>> found = sy.self_pairs(sy.bundled("arm7"))
+        >>> ("base", "hand") in found.pairs
         True
     """
     check_kind("skeleton", skeleton, Skeleton, "such as sy.bundled('humanoid')")
