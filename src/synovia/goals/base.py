@@ -16,6 +16,7 @@ from synovia.arguments import ChecksArguments, as_call
 from synovia.errors import InputError, restated
 from synovia.goals.describe import (
     ANCESTORS,
+    CONSTRAINT_PRIORITY,
     JOINT,
     NAME,
     PRIORITY,
@@ -326,7 +327,8 @@ class Goal(_Immutable):
     @classmethod
     def entry_fields(cls) -> tuple[Field, ...]:
         """Return all fields of its entry in goal files."""
-        before, after = (JOINT,) if cls.on_joint else (), (PRIORITY,) if cls.has_priority else ()
+        rank = CONSTRAINT_PRIORITY if cls.is_constraint else PRIORITY
+        before, after = (JOINT,) if cls.on_joint else (), (rank,) if cls.has_priority else ()
         return (*before, *cls.fields, WEIGHT, *after, NAME)
 
     @property

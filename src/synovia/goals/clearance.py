@@ -47,6 +47,18 @@ class Apart(NamedTuple):
     slots: int
 
 
+def _distance_of(goal: Any) -> float:
+    """Return the distance of a goal that a file can store.
+
+    Raises:
+        UnsupportedError: If it has a world or pairs, which a goal file cannot store.
+    """
+    if goal.world is not None or goal.pairs is not None:
+        what = "a world" if goal.world is not None else "pairs"
+        raise describe.cannot_store(goal, what, "a clearance goal of the body with itself")
+    return goal.distance
+
+
 @goal_class
 class ClearanceGoal(Goal):
     """Links of the body should stay apart from each other, and from the obstacles of a world.
@@ -83,7 +95,14 @@ class ClearanceGoal(Goal):
     needs = "clearance"
     summary = "Links stay apart from each other and from the obstacles of a world."
     fields = (
-        describe.attribute("distance", "number", "Least distance between the shapes, length units.", default=0.0),
+        describe.Field(
+            name="distance",
+            form="number",
+            text="Least distance between the shapes, length units.",
+            take=_distance_of,
+            held=lambda goal: goal.distance,
+            default=0.0,
+        ),
     )
     on_joint = False
     is_constraint = True

@@ -809,7 +809,7 @@ class Skeleton(Pictured):
         """Shapes of the body by the name of the link, or of the joint without one; see ``Joint.shapes``.
 
         Each shape is in the frame of its link: ``shape.moved(pose.transform(link))`` is in the world. A joint whose
-        name and link are shared is named by its row. Solvers do not use shapes yet.
+        name and link are shared is named by its row. A ``ClearanceGoal`` keeps them apart.
 
         Example:
             >>> ball = __import__("synovia").Sphere(radius=0.1)

@@ -202,7 +202,7 @@ class Solver(ChecksArguments, ABC):
                     where=f"goal {goal.label!r}",
                     value=goal,
                     expected=f"goals of the kinds {', '.join(supported)}",
-                    hint="use the solver 'lm'" if goal.kind in kinds() else "derive goals of your own from CustomGoal",
+                    hint=_hint(goal),
                 )
             if goal.rank != 0 and not self.supports_priorities:
                 raise UnsupportedError(
@@ -373,6 +373,13 @@ class Heuristic(IteratingSolver):
                     expected="root= a ball joint",
                     hint="use the solver 'lm', or finish='lm'",
                 )
+
+
+def _hint(goal: Goal) -> str:
+    """Return which solver supports a goal."""
+    if goal.kind not in kinds():
+        return "derive goals of your own from CustomGoal"
+    return f"use the solver {'full-body' if goal.needs == 'clearance' else 'lm'!r}"
 
 
 def out_of_range(settings: object, name: str, expected: str) -> InputError:

@@ -183,7 +183,7 @@ class World(ChecksArguments):
     A world is immutable. ``moved``, ``with_obstacles`` and ``without`` return another one that shares what has not
     changed, so moving an obstacle costs little.
 
-    Solvers do not use the world yet; ``distances`` measures how far a shape is from the obstacles.
+    A ``ClearanceGoal`` keeps a body apart from the obstacles. ``distances`` measures how far a shape is from them.
 
     Args:
         obstacles: Shapes, point clouds and obstacles; or a mapping from names to these or to lists of shapes. Those
