@@ -40,12 +40,16 @@ class Inline:
 
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
-    """A folder with clips and models; pools run in this process, and the outcome of each input is kept."""
+    """A folder with clips and models; pools run in this process, and a summary shows one small still of a result."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("synovia.batch.pool.Local", Inline)
+    monkeypatch.setattr("synovia.jobs.clips._STILLS", 1)  # drawing takes far longer than the jobs
+    monkeypatch.setattr("synovia.jobs.clips._PICTURE", (36, 48))
     walk = sy.load_motion(EXAMPLES / "walk.bvh")
-    for name, first in (("walk", 0), ("other", FRAMES)):
-        sy.write_bvh(sy.Motion(walk.skeleton, walk.q[first : first + FRAMES], walk.fps), f"{name}.bvh")
+    for name, first, count in (("walk", 0, FRAMES), ("other", FRAMES, FRAMES), ("brief", 0, 3)):
+        sy.write_bvh(sy.Motion(walk.skeleton, walk.q[first : first + count], walk.fps), f"{name}.bvh")
+    chain = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0.1, 2, 0)])  # no surface, to which shapes take seconds to fit
+    sy.write_bvh(sy.Motion(chain, np.tile(chain.rest_q, (3, 1)), walk.fps), "chain.bvh")
     for name in ("character.glb", "arm.urdf"):
         shutil.copy(EXAMPLES / name, name)
     names = ["hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"]
@@ -121,7 +125,7 @@ USUAL = {
     "Follow": ("walk.bvh", ".npz", "animate other.bvh --follow {} --format {format}"),
     "Fit": ("points.csv", ".npz", "animate walk.bvh --points {} --format {format}"),
     "Solve": ("table.csv", ".npz", "solve arm7 --targets {} --format {format}"),
-    "Render": ("walk.bvh", ".png", "render {} --size 160x90 --format {format}"),
+    "Render": ("brief.bvh", ".png", "render {} --size 160x90 --format {format}"),
 }
 SAMPLES: dict[str, dict[str, Case]] = {
     "Convert": {
@@ -245,7 +249,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "look": Case("--look bones"),
         "angles": Case("--angles left_foot,head"),
         "captions": Case("--no-captions"),
-        "shapes": Case("--shapes"),
+        "shapes": Case("--shapes", "chain.bvh"),
         "world": Case("--world world.toml"),
     },
 }
