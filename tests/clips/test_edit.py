@@ -153,6 +153,18 @@ def test_layers_see_those_before_them_and_keep_what_these_have_placed(clip):
     assert places(twice.motion, LEFT)[40] == pytest.approx(places(clip, LEFT)[40] + (0, 0.3, 0), abs=4e-4)
 
 
+def test_the_errors_of_many_layers_do_not_add_up(clip):
+    """A later layer keeps the goals of those before it, each within its share of the tolerance."""
+    at = {"frames": (30, 60), "blend": 10, "relative": True}
+    chest, hips = {"chest": (0.02, 0.0, 0.01)}, {"hips": (0.01, -0.02, 0.0), "right_hand": (0.0, 0.1, 0.05)}
+    for offsets, tolerance in (
+        ({LEFT: (0.0, 0.1, 0.05), **chest}, (3e-3, 5e-2)),
+        ({LEFT: (0.0, 0.2, 0.1), **hips}, (1e-2, 0.1)),
+    ):
+        layers = [sy.Layer({joint: offset}, **at) for joint, offset in offsets.items()]
+        assert sy.edit(clip, layers, tolerance=tolerance).reached.all()
+
+
 def test_muted_and_empty_layers_and_weight_zero_change_nothing(clip):
     for layers in ([], [sy.Layer()], [raised(muted=True)], [raised(weight=0.0)], raised().replace(muted=True)):
         edited = sy.edit(clip, layers)
@@ -357,6 +369,18 @@ def test_a_root_that_only_carries_the_body_does_not_turn(clip):
     edited = sy.edit(sy.Motion(carried, q, FPS), far)
     assert edited.acts.any()
     assert edited.motion.q[:, 3:7] == pytest.approx(q[:, 3:7], abs=1e-9)
+
+
+def test_a_root_that_rests_is_not_told_to_jerk_where_the_body_below_it_travels(clip):
+    body, rng = clip.skeleton, np.random.default_rng(3)
+    joints = [sy.Joint("carrier", kind=sy.Kind.FREE)]
+    joints += [replace(joint, parent=parent + 1) for joint, parent in zip(body.joints, body.parents, strict=True)]
+    q = np.concatenate([np.tile((0.0, 0, 0, 0, 0, 0, 1), (len(clip), 1)), clip.q], axis=1)
+    q[:, 7:10] += rng.normal(scale=0.01, size=(len(clip), 3))  # as in a recording with noise
+    pinned = sy.Layer(goals=[sy.PositionGoal("chest")], frames=(30, 40), blend=8)
+    edited = sy.edit(sy.Motion(sy.Skeleton(joints, name="carried", up="y"), q, FPS), pinned, feet=())
+    assert np.abs(edited.motion.q[:, :3]).max() > 0.01
+    assert not [one for one in edited.findings if one.cause == "jerk" and "carrier" in one.text]
 
 
 def test_a_deadline_leaves_frames_as_they_are_and_says_so(clip):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from synovia.clips.editing.body import Body, PlantedFoot
 from synovia.clips.editing.keys import KeyCurves, changed_rows, with_changes
-from synovia.clips.editing.problems import Asked, Options, Problems, Stage
+from synovia.clips.editing.problems import Asked, Options, Problems, Stage, share_of_tolerance
 from synovia.clips.editing.smoothness import Moved, without_fast_parts
 from synovia.errors import InputError
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
@@ -114,9 +114,10 @@ class LayerOnClip:
             none = np.zeros(len(self._frames), bool)
             return LayerResult(q, self._frames, (), none, none, (), self._cut)
         every, wishes = [*asked, *self._kept(asked)], self._wished(asked)
+        options = share_of_tolerance(self._body, asked, self._options)
         for stage in self._stages(asked, every, len(wishes)):
             goals = [[*every, *wishes][k] for k in stage.goals]
-            problems = Problems(self._body, self._below, self._frames, goals, stage, self._options)
+            problems = Problems(self._body, self._below, self._frames, goals, stage, options)
             solved = self._solved(problems, goals)
             if solved is not None and (len(goals) > len(every) or not self._tips(solved[0], wishes)):
                 q[self._frames], missed, aimed = solved
