@@ -85,7 +85,7 @@ def without_fast_parts(skeleton: Skeleton, change: Array, width: int, holds: tup
     padded = np.concatenate([ends[0], flat, ends[1]])
     window = np.hanning(2 * width + 3)[1:-1]
     window /= window.sum()
-    mean = np.stack([np.convolve(column, window, mode="valid") for column in padded.T], axis=1)
+    mean = np.lib.stride_tricks.sliding_window_view(padded, len(window), axis=0) @ window
     out = np.tile(no_change(skeleton), (len(change), 1))
     out[:, numbers] = mean[:, : int(numbers.sum())]
     out[:, at] = times_exp(out[:, at], mean[:, int(numbers.sum()) :].reshape(len(change), -1, 3))
