@@ -432,6 +432,13 @@ def test_the_report_says_how_far_a_layer_moves_a_joint(clip, factor, meters, tex
     assert not edited.findings
 
 
+@pytest.mark.parametrize(("angle", "text"), [(160.0, "160 deg"), (12.34, "12 deg"), (3.21, "3.2 deg")])
+def test_the_report_says_angles_and_frames_plainly(clip, angle, text):
+    turned = sy.Layer({"head": sy.Rotation.from_euler("y", angle, degrees=True)}, relative=True, frames=(3, 3))
+    assert f"turned by at most {text}" in sy.edit(clip, turned).report()
+    assert "(frame 3)" in sy.edit(clip, sy.Layer({LEFT: (9.0, 9.0, 9.0)}, frames=(3, 3))).report()
+
+
 @pytest.mark.parametrize("meters", [0.01, None])
 def test_an_offset_in_another_unit_is_told(clip, meters):
     given = in_unit(clip, 100.0, meters)

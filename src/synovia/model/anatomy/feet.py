@@ -222,7 +222,8 @@ def runs(flags: Bools) -> list[tuple[int, int]]:
 
 
 def frames_text(frames: Sequence[int], most: int = 5) -> str:
-    """Return frames as text, with runs as ranges: 3, 7-12 and the number of ranges beyond ``most``."""
+    """Return frames as text, with runs as ranges: frame 3; frames 3, 7-12 and the number of those beyond ``most``."""
     spans = runs(np.bincount(frames) > 0)
     shown = ", ".join(str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in spans[:most])
+    shown = f"frame{'' if len(set(frames)) == 1 else 's'} {shown}"
     return shown + (f" and {len(spans) - most} more ranges" if len(spans) > most else "")
