@@ -1,5 +1,6 @@
 """Mirrored clips: left and right change places, on bodies of every kind, and twice is the original."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from rigs import skeleton_of
 from synovia.errors import UnsupportedError
 from synovia.model import Joint, Kind, Mimic, Skeleton
 from synovia.model.clip_tools.mirror import Mirror
@@ -17,6 +19,7 @@ from synovia.model.geometry import rigid
 from synovia.model.limits import Interval
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+SIDED = re.compile(r"left|right|[lr](hipj|fem|tib|foot|toe|clav|hum|rad|wri|hand|fing|thu)", re.IGNORECASE)
 seeds = st.integers(0, 2**16)
 
 
@@ -181,6 +184,43 @@ def test_hinges_stay_in_their_turn():
     q[:, body.q_slice("left_hip_yaw")] = np.linspace(5.0, 6.9, 4)[:, None]
     image = sy.Motion(body, q, 30.0).mirrored()
     assert np.allclose(image.q[:, body.q_slice("right_hip_yaw")][:, 0], -np.linspace(5.0, 6.9, 4))
+
+
+@pytest.mark.parametrize(
+    ("joint", "change"),
+    [
+        ("right_knee", {"axis": (0.98, 0.0, 0.199)}),
+        ("left_hip_roll", {"axis": (0.0, 0.3, 0.954)}),
+        ("right_knee", {"rest": rigid((0.03, -0.4, 0.02), Rotation.from_rotvec((0.1, 0.2, 0.3)).as_matrix())}),
+    ],
+)
+def test_hinges_whose_axes_are_no_mirror_images_are_the_original_twice(joint, change):
+    joints = list(robot().joints)
+    row = robot().index(joint)
+    joints[row] = replace(joints[row], **change)
+    clip = clip_of(robot().with_joints(joints), 4)
+    assert np.abs(clip.mirrored().mirrored().q - clip.q).max() < 1e-12
+
+
+def test_a_waist_whose_motors_are_beside_the_middle_is_the_original_twice():
+    waist = [
+        Joint("waist_roll", "pelvis", Kind.HINGE, rigid((0.07, 0.1, 0)), (0, 0, 1)),
+        Joint("waist_yaw", "waist_roll", Kind.HINGE, rigid((-0.05, 0.05, 0)), (0, 1, 0)),
+        Joint("chest", "waist_yaw", Kind.HINGE, rigid((-0.02, 0.2, 0)), (1, 0, 0)),
+    ]
+    clip = clip_of(robot().with_joints([*robot().joints, *waist]), 4)
+    image = clip.mirrored()
+    assert np.abs(image.mirrored().q - clip.q).max() < 1e-12
+    for name, sign in (("waist_roll", -1.0), ("waist_yaw", -1.0), ("chest", 1.0)):
+        at = image.skeleton.q_slice(name)
+        assert image.q[:, at] == pytest.approx(sign * clip.q[:, at])
+
+
+@pytest.mark.parametrize("name", ["cmu, acclaim", "t1"])
+def test_hips_at_one_place_change_sides_by_their_names(name):
+    body = skeleton_of(name)
+    pairs = Mirror.of(body).pairs
+    assert [pairs[row] == row for row in range(len(body))] == [not SIDED.match(joint) for joint in body.joint_names]
 
 
 def test_limits_that_differ_hold_the_image_back_and_say_so():

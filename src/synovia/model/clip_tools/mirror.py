@@ -10,7 +10,7 @@ import numpy as np
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.axes import body_axes
-from synovia.model.anatomy.names import SIDES, Word, common_prefix, read_name
+from synovia.model.anatomy.names import SIDES, Word, common_prefix, read_name, split_name
 from synovia.model.clip_tools.mirror_maps import maps_at_rest, maps_of_clip, reflection
 from synovia.model.geometry import Array, axis_vector, matrix_to_quat, quat_product, quat_to_matrix, same_side, unit
 from synovia.model.limit_frames import FORWARD
@@ -21,6 +21,7 @@ _NEAR: Final = 0.05  # of the body's size: a joint this near to another's mirror
 _NEARLY: Final = float(np.cos(np.radians(10.0)))  # a direction this near to an axis of the world is along it
 _STEEP: Final = 0.5  # level part of a unit vector below which it is steep
 _ALIGNED: Final = 0.999  # an entry of a map D above which an axis goes over into an axis
+_RIGHT: Final = {"left": "right", "l": "r", "lleg": "rleg", "larm": "rarm"}  # words of names
 _EVEN: Final = 1e-4  # difference of a joint's scales along its axes that counts as rounding
 
 
@@ -111,8 +112,8 @@ class Mirror:
                 local = quat_to_matrix(out[:, turn])
             elif joint.kind is Kind.HINGE:
                 if pair >= 0:
-                    turned = np.swapaxes(base, -1, -2) @ M @ old[:, pair] @ self.maps[row]
-                    out[:, part.start] = self._angle(q, row, matrix_to_quat(turned))
+                    sign, rest = self._hinge(row)
+                    out[:, part.start] = sign * q[:, skeleton.q_slice(pair).start] + rest
                 half = 0.5 * out[:, part.start, None]
                 local = quat_to_matrix(np.concatenate([np.sin(half) * joint.axis, np.cos(half)], axis=1))
             new[:, row] = base @ local
@@ -188,16 +189,21 @@ class Mirror:
             )  # the inverse of that of the counterpart, mirrored
         return out
 
-    def _angle(self, q: Array, row: int, quats: Array) -> Array:
-        """Return the angles (T,) of a hinge for rotations (T, 4), in the turn of its counterpart's."""
-        joint, pair = self.skeleton.joints[row], self.pairs[row]
-        angle = 2.0 * np.arctan2(quats[:, :3] @ joint.axis, quats[:, 3])
-        other = self.skeleton.joints[pair]
-        if other.kind is not Kind.HINGE:
-            return (angle + np.pi) % (2.0 * np.pi) - np.pi
-        sign = -np.sign(joint.axis @ self.maps[row].T @ other.axis) or 1.0
-        near = sign * q[:, self.skeleton.q_slice(pair).start]
-        return angle + 2.0 * np.pi * np.round((near - angle) / (2.0 * np.pi))
+    def _hinge(self, row: int) -> tuple[float, float]:
+        """Return the sign s and the angle c of a hinge, s t + c for the angle t of its counterpart.
+
+        The local rotation is K r D, as in ``_signed``: c is the angle of K D about the axis. That of the counterpart is
+        -s c, also if the two axes are not each other's mirror image. So what is mirrored twice is the original.
+        """
+        pair, joints = self.pairs[row], self.skeleton.joints
+        first = min(row, pair)
+        sign = -np.sign(joints[row].axis @ self.maps[row].T @ joints[pair].axis) or 1.0
+        if row == pair and sign > 0.0:
+            return sign, 0.0
+        still = self._constant(first)
+        angle = 2.0 * float(np.arctan2(still[:3] @ joints[first].axis, still[3]))
+        angle = (angle + np.pi) % (2.0 * np.pi) - np.pi
+        return sign, angle if row == first else -sign * angle
 
 
 def lateral(skeleton: Skeleton) -> Array:
@@ -249,9 +255,9 @@ def _along_axis(direction: Array) -> Array:
 def counterparts(skeleton: Skeleton, left: Array) -> tuple[int, ...]:
     """Return the row of each joint's counterpart on the other side of the body.
 
-    Joints are paired by role, then by names that differ in the side alone, then by their rest positions among the
-    children of their parent's counterpart. A joint in the middle of the body is its own counterpart. A joint of one
-    side that has none gets -1.
+    Joints are paired by role, then by names that differ in the side alone, then those above a pair, then by their rest
+    positions among the children of their parent's counterpart. A joint in the middle of the body is its own
+    counterpart. A joint of one side that has none gets -1.
 
     Args:
         skeleton: The skeleton.
@@ -304,6 +310,17 @@ def _named_pairs(skeleton: Skeleton) -> dict[int, int]:
         there = rows.get(word._replace(side="right"), []) if word.side == "left" else []
         if len(here) == 1 and len(there) == 1 and _alike(skeleton, here[0], there[0]):
             out[here[0]], out[there[0]] = there[0], here[0]
+    by_name = {tuple(word.lower() for word in split_name(name)): row for row, name in enumerate(skeleton.joint_names)}
+    for parts, row in by_name.items():  # hinges of one joint, such as its pitch and its roll
+        at = next((k for k, word in enumerate(parts) if word in _RIGHT), None)
+        pair = None if at is None else by_name.get((*parts[:at], _RIGHT[parts[at]], *parts[at + 1 :]))
+        if pair is not None and row not in out and pair not in out and _alike(skeleton, row, pair):
+            out[row], out[pair] = pair, row
+    for row in range(len(skeleton) - 1, 0, -1):  # joints above a pair, such as those of hips that are at one place
+        above, other = skeleton.parents[row], skeleton.parents[out.get(row, row)]
+        free = min(above, other) >= 0 and above not in out and other not in out
+        if free and above != other and _alike(skeleton, above, other):
+            out[above], out[other] = other, above
     return out
 
 

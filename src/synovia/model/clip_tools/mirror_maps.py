@@ -223,7 +223,8 @@ def _axes(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array, 
 def _middle_map(skeleton: Skeleton, pairs: tuple[int, ...], row: int, resting: Array) -> Array:
     """Return the map D of a joint in the middle of the body: the reflection that fits its bones best.
 
-    It maximises the trace of DᵀH, where H has the products of the bones; H is symmetric, and so is D.
+    It maximises the trace of DᵀH, where H has the products of the bones; H is symmetric, and so is D. A joint with
+    hinges keeps that of the rest pose, which maps their axes: robots have motors beside the middle of their bodies.
 
     Args:
         skeleton: The skeleton.
@@ -232,7 +233,7 @@ def _middle_map(skeleton: Skeleton, pairs: tuple[int, ...], row: int, resting: A
         resting: The map by the rotation at rest, (3, 3).
     """
     own, other = _bones(skeleton, pairs, row)
-    if _apart(own @ resting.T, other) <= _BENT:
+    if len(_axes(skeleton, pairs, row)[0]) or _apart(own @ resting.T, other) <= _BENT:
         return resting
     H = other.T @ own
     values, vectors = np.linalg.eigh(0.5 * (H + H.T) + _GUIDE * resting)
