@@ -153,8 +153,16 @@ def test_layers_see_those_before_them_and_keep_what_these_have_placed(clip):
     assert places(twice.motion, LEFT)[40] == pytest.approx(places(clip, LEFT)[40] + (0, 0.3, 0), abs=4e-4)
 
 
+def test_a_layer_keeps_places_as_keys_below_it_have_moved_them(clip):
+    keys = sy.Layer(pose={"left_upper_arm": sy.Rotation.from_rotvec((0.0, 0.0, 0.3))}, relative=True, frames=(30, 50))
+    down = sy.Layer({"hips": (0.0, -0.01, 0.0)}, relative=True, frames=(30, 50))
+    two, three = sy.edit(clip, [raised(), keys]), sy.edit(clip, [raised(), keys, down])
+    assert np.abs(places(two.motion, LEFT) - places(sy.edit(clip, raised()).motion, LEFT)).max() > 0.05
+    assert places(three.motion, LEFT)[30:51] == pytest.approx(places(two.motion, LEFT)[30:51], abs=5e-4)
+
+
 def test_the_errors_of_many_layers_do_not_add_up(clip):
-    """A later layer keeps the goals of those before it, each within its share of the tolerance."""
+    """A later layer keeps the goals of those before it at their targets, not at the places that these have reached."""
     at = {"frames": (30, 60), "blend": 10, "relative": True}
     chest, hips = {"chest": (0.02, 0.0, 0.01)}, {"hips": (0.01, -0.02, 0.0), "right_hand": (0.0, 0.1, 0.05)}
     for offsets, tolerance in (

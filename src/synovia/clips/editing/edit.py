@@ -217,7 +217,7 @@ def edit(
     count = len(motion)
     spans = [layer.span(count) for _, layer in acting]
     meter = Meter(progress, [max(last - first + 1, 0) for first, last in spans])
-    options = Options(Watch(deadline_of(deadline)), meter, tolerance, max(len(acting), 1))
+    options = Options(Watch(deadline_of(deadline)), meter, tolerance)
     if not acting or not count:
         for i, layer in acting:
             raise InputError("the clip has no frames", where=_place(i, layer))

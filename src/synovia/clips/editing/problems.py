@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
@@ -60,13 +60,11 @@ class Options:
         watch: When to stop.
         meter: Takes the progress.
         tolerance: As in ``IK``; None for the default.
-        layers: Number of layers. Each has its share of the tolerance, as later ones keep the goals of those before.
     """
 
     watch: Watch
     meter: Meter
     tolerance: tuple[float, float] | None = None
-    layers: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,7 +285,10 @@ def errors_of(
         asked: The goals.
         tolerance: As in ``IK``.
     """
-    ik = _goals_alone(body, asked, tolerance)
+    root = "free" if body.top is not None else "fixed"
+    ik = CompiledProblem(
+        body.skeleton, [one.goal for one in asked], EditSolver(attempts=1), tolerance=tolerance, root=root
+    )
     table = table_of([one.wanted for one in asked], [one.goal.takes for one in asked])
     ints = ik.ints.copy()
     ints[MAX_STEPS] = 0
@@ -296,18 +297,3 @@ def errors_of(
     errors = rows[:, ik.places.stop : ik.places.stop + 2 * len(asked)].reshape(len(q), len(asked), 2)
     most, angle = ik.tolerance
     return errors, np.array([(goal.own_tolerance or most, angle) for goal in ik.goals])
-
-
-def share_of_tolerance(body: Body, asked: Sequence[Asked], options: Options) -> Options:
-    """Return the options with the share of the tolerance that a layer with some goals has."""
-    if options.layers == 1:
-        return options
-    length, angle = _goals_alone(body, asked, options.tolerance).tolerance
-    return replace(options, tolerance=(length / options.layers, angle / options.layers))
-
-
-def _goals_alone(body: Body, asked: Sequence[Asked], tolerance: tuple[float, float] | None) -> CompiledProblem:
-    """Return the packed problem of goals alone."""
-    root = "free" if body.top is not None else "fixed"
-    goals = [one.goal for one in asked]
-    return CompiledProblem(body.skeleton, goals, EditSolver(attempts=1), tolerance=tolerance, root=root)
