@@ -116,6 +116,14 @@ def test_the_body_helps_where_the_arm_alone_is_too_short(clip):
     assert places(edited.motion, "right_foot") == pytest.approx(places(clip, "right_foot"), abs=3e-4)
 
 
+def test_a_miss_tells_which_joints_of_standing_legs_are_at_a_limit(clip):
+    """Heels stay on the floor, so the ankles bend until they are at their limits."""
+    told = sy.edit(clip, sy.Layer({"hips": (0.0, -0.1, 0.0)}, relative=True, frames=(40, 46))).findings
+    assert any("; at a limit there: left_foot" in one.text for one in told if one.cause == "missed")
+    far = sy.edit(clip, sy.Layer({LEFT: (0.0, -9.0, 0.0)}, relative=True, frames=(40, 40)), feet=()).findings
+    assert not any("limit" in one.text for one in far)
+
+
 def test_a_goal_that_nothing_reaches_is_missed_and_told(clip):
     edited = sy.edit(clip, sy.Layer({LEFT: (0.0, 9.0, 0.0)}, frames=(30, 33)))
     assert np.flatnonzero(~edited.reached).tolist() == [30, 31, 32, 33] == list(edited.missed_frames)

@@ -14,7 +14,7 @@ from synovia.arguments import check_kind
 from synovia.clips.editing.body import Body, size_of
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
 from synovia.clips.editing.meter import Meter
-from synovia.clips.editing.problems import Options, errors_of
+from synovia.clips.editing.problems import Options, errors_of, legs_at_limits
 from synovia.clips.editing.smoothness import Moved
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.ik.interrupts import Watch, deadline_of
@@ -410,6 +410,8 @@ def _misses(
         length, angle = np.where(errors[worst, k] > most[k], errors[worst, k], 0.0).tolist()
         say = partial(length_text, meters_per_unit=body.given.meters_per_unit)
         text = f"{one.goal.label} {one.goal.describe_miss(length, angle, say)} in frame {result.frames[worst]}"
+        if held := legs_at_limits(body, q[result.frames[worst]], result.feet):
+            text += f"; at a limit there: {first_few([body.given.joint_names[row] for row in held])}"
         out.append(EditFinding(layer.label, "missed", tuple(result.frames[off].tolist()), text))
     return out
 
