@@ -233,6 +233,11 @@ if "check_claim" not in locals():  # commands alone; the code of the page writes
 """
     + _CLIPS,
     "guides/cut-blend-loop.md": _CLIPS,
+    "guides/mirror.md": """
+import shutil
+
+shutil.copy("walk.bvh", "dance.bvh")
+""",
     "guides/world.md": """
 if "check_claim" not in locals():  # commands alone; the code of the page writes the file itself
     sy.save_world(sy.World([sy.Box(center=(1, 0, 0.3), size=(0.5, 0.5, 0.6))], up="z"), "kitchen.toml")

@@ -516,6 +516,15 @@ def test_an_edit_tells_what_its_tools_note(desk):
     assert all(note in answer.err for note in notes)
 
 
+def test_an_edit_tells_that_its_clip_was_no_better(desk):
+    walk = sy.load_motion("walk.bvh")
+    q = np.array(walk.q)
+    q[6:, walk.skeleton.q_slice("left_upper_arm")] = sy.Rotation.from_rotvec((0.0, 0.0, 2.5)).as_quat()  # it jumps
+    sy.save_motion(sy.Motion(walk.skeleton, q, walk.fps), "jump.bvh")
+    assert ", as it was before the edit" in sy.jobs.Edit(mirror=True)("jump.bvh").report()
+    assert "before the edit" not in sy.jobs.Edit(offset=["left_hand=0,9,0@3:6"])("walk.bvh").report()
+
+
 @pytest.mark.parametrize("given", [{"offset": ["hips=0,-0.05,0"]}, {"loop": True, "foot_lock": True}])
 def test_an_edit_reports_its_progress(desk, given):
     seen = []

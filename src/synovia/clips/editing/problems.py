@@ -16,7 +16,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
 from synovia.kernels.layout import COLD, GIVEN, MAX_STEPS, TARGET_WIDTH, TRANSFORM_WIDTH
-from synovia.model import Skeleton
+from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import inside_limits, world_frames
 from synovia.model.tree import ancestors
@@ -272,6 +272,19 @@ def table_of(wanted: Sequence[Array], takes: Sequence[int], *, rest: int = 0) ->
         out[:, i, :TRANSFORM_WIDTH] = frames.reshape(-1, TRANSFORM_WIDTH)
         out[:, i, GIVEN] = float(parts)
     return out
+
+
+def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[int]:
+    """Return the joints of legs whose feet keep their places, and that are at a limit in a pose.
+
+    Args:
+        body: The body of the clip.
+        q: Joint values of the pose, (nq,).
+        feet: The feet.
+    """
+    legs = {row for foot in feet for row in body.limb(foot.head)}
+    ik = CompiledProblem(body.skeleton, [RestGoal(q)], EditSolver(attempts=1))
+    return [row for row in ik.rows_at_limits(Pose(body.skeleton, q)) if row in legs]
 
 
 def errors_of(
