@@ -295,12 +295,12 @@ def every_kind(rng):
 def placed(skeleton, frames):
     """Return the shapes of a body in the world."""
     packed = packed_shapes(skeleton)
-    data = packed.packed.shape_data.copy()
+    data = packed.packed.shapes.copy()
     for row, joint in enumerate(packed.owners):
         R, p = frames[joint, :9].reshape(3, 3), frames[joint, 9:]
         data[row, :9] = (R @ data[row, :9].reshape(3, 3)).ravel()
         data[row, 9:12] = R @ data[row, 9:12] + p
-    return packed.packed._replace(shape_data=data)
+    return packed.packed._replace(shapes=data)
 
 
 @pytest.mark.compiled
@@ -338,14 +338,14 @@ def test_bounding_spheres_contain_their_shapes():
     shapes = [shape for joint in body.joints for shape in joint.shapes]
     for way in rng.normal(size=(200, 3)):
         way = way / np.linalg.norm(way)
-        for shape, ball, owner in zip(shapes, packed.spheres, packed.owners, strict=True):
+        for shape, row, owner in zip(shapes, packed.packed.shapes, packed.owners, strict=True):
             plane = sy.HalfSpace(point=1e3 * way, normal=-way)
             farthest = 1e3 - sy.distance(shape, plane).distance
-            assert farthest <= ball[:3] @ way + ball[3] + 1e-9
+            assert farthest <= row[layout.ORIGIN : layout.HALF_SIZES] @ way + row[layout.EXTENT] + 1e-9
             cover = packed.covers[owner]
             assert farthest <= cover[:3] @ way + cover[3] + 1e-9
     with pytest.raises(ValueError, match="read-only"):
-        packed.spheres[0] = 0.0
+        packed.covers[0] = 0.0
 
 
 def panda(folder):
@@ -386,7 +386,7 @@ def test_links_touch_where_coal_finds_a_collision(shared_data):
     rows = packed.links[:, layout.LINK_ROW]
     q = random_values(body, 20, 1)
     for one, frames in zip(q, world_frames(body, q), strict=True):
-        places = placed(body, frames).shape_data
+        places = placed(body, frames).shapes
         there = [coal.Transform3s(place[:9].reshape(3, 3), place[9:12]) for place in places]
         hits = [
             any(

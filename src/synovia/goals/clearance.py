@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError, unknown_name
+from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.goals import describe
 from synovia.goals.base import Goal, goal_class
 from synovia.goals.describe import Sketch, View
@@ -196,15 +196,14 @@ def _checked_pairs(given: Any) -> tuple[Any, ...]:
     Raises:
         InputError: If it cannot be used.
     """
-    several: Any = given
-    if isinstance(given, str) or (isinstance(given, tuple) and _is_pair(cast("tuple[Any, ...]", given))):
-        several = [given]
-    if not isinstance(several, Sequence) or not several:
+    single = isinstance(given, str) or (isinstance(given, tuple) and _is_pair(cast("tuple[Any, ...]", given)))
+    several = [given] if single else [*cast("Sequence[Any]", given)] if isinstance(given, Sequence) else []
+    if not several:
         raise InputError("pairs", value=given, expected=f"{_PAIRS}, or a list of these")
-    for one in cast("Sequence[Any]", several):
+    for one in several:
         if one not in (SELF, WORLD) if isinstance(one, str) else not _is_pair(one):
             raise InputError("pairs", value=one, expected=_PAIRS)
-    return tuple(one if isinstance(one, str) else tuple(one) for one in cast("Sequence[Any]", several))
+    return tuple(one if isinstance(one, str) else tuple(one) for one in several)
 
 
 def _is_pair(one: Any) -> bool:
@@ -226,7 +225,7 @@ def _find(pair: tuple[str | int, str | int], skeleton: Skeleton, world: World | 
     """
     obstacles = [world is not None and isinstance(name, str) and name in world for name in pair]
     for name, is_obstacle in zip(pair, obstacles, strict=True):
-        if is_obstacle and _link_row(skeleton, name) is not None:
+        if is_obstacle and _is_link(skeleton, name):
             raise InputError("pairs", value=name, expected="a name of a link or of an obstacle, and not of both")
     if all(obstacles):
         raise InputError("pairs", value=pair, expected="a link of the body and an obstacle")
@@ -240,12 +239,13 @@ def _find(pair: tuple[str | int, str | int], skeleton: Skeleton, world: World | 
     return (row, other), False
 
 
-def _link_row(skeleton: Skeleton, name: str | int) -> int | None:
-    """Return the row of the link of a name, None without one."""
+def _is_link(skeleton: Skeleton, name: str | int) -> bool:
+    """Return whether a name is that of a link."""
     try:
-        return skeleton.locate(name)[0]
-    except InputError:
-        return None
+        skeleton.locate(name)
+    except UnknownNameError:
+        return False
+    return True
 
 
 def _link(skeleton: Skeleton, name: str | int, world: World | None) -> int:
@@ -253,12 +253,15 @@ def _link(skeleton: Skeleton, name: str | int, world: World | None) -> int:
 
     Raises:
         InputError: If it has no shapes.
-        UnknownNameError: If there is none.
+        UnknownNameError: If there is none, or several.
     """
-    row = _link_row(skeleton, name)
     keys = [str(key) for key in skeleton.shapes]
-    if row is None:
-        raise unknown_name("link or obstacle", str(name), [*keys, *(() if world is None else world.names)], None)
+    try:
+        row = skeleton.locate(name)[0]
+    except UnknownNameError:
+        if world is None:
+            raise
+        raise unknown_name("link or obstacle", name, [*world.names, *keys]) from None
     if not skeleton.joints[row].shapes:
         raise InputError("pairs", value=name, expected=f"a link with shapes: {first_few(keys)}")
     return row

@@ -105,12 +105,16 @@ def farthest(found, count):
 
 
 @device
-def consider(clear, frames, t, i, j, row, other, count, limit):
+def consider(clear, frames, t, first, second, count, limit):
     """Measure a pair of shapes if it may be among the nearest ones of goal t, of which ``found`` has ``count``.
+
+    ``first`` and ``second`` are a shape and its row.
 
     Returns:
         (their new number, the gap above which a pair is not among the nearest).
     """
+    i, row = first
+    j, other = second
     p = point_on(frames, row, load(clear.shapes, i, ORIGIN))
     q = point_on(frames, other, load(clear.shapes, j, ORIGIN))
     if clear.shapes[j, SHAPE_KIND] == HALF_SPACE:
@@ -154,7 +158,7 @@ def meet_links(clear, frames, t, a, b, count, limit):
         return count, limit
     for i in range(clear.links[a, FIRST_OF_LINK], clear.links[a, FIRST_OF_LINK] + clear.links[a, SHAPES_OF_LINK]):
         for j in range(clear.links[b, FIRST_OF_LINK], clear.links[b, FIRST_OF_LINK] + clear.links[b, SHAPES_OF_LINK]):
-            count, limit = consider(clear, frames, t, i, j, row, other, count, limit)
+            count, limit = consider(clear, frames, t, (i, row), (j, other), count, limit)
     return count, limit
 
 
@@ -170,7 +174,7 @@ def meet_obstacles(clear, frames, t, a, count, limit):
         n = column(load_rotation(clear.shapes, j, ORIENTATION), 2)
         if dot(n, sub(p, load(clear.shapes, j, ORIGIN))) - radius < limit:
             for i in range(first, last):
-                count, limit = consider(clear, frames, t, i, j, row, -1, count, limit)
+                count, limit = consider(clear, frames, t, (i, row), (j, -1), count, limit)
     leaves, top, obstacle = clear.ints[t, LEAVES], clear.ints[t, FIRST_NODE], clear.ints[t, FIRST_OBSTACLE]
     node = 1 if leaves > 0 else 0
     while node > 0:
@@ -179,7 +183,7 @@ def meet_obstacles(clear, frames, t, a, count, limit):
                 node *= 2
                 continue
             for i in range(first, last):
-                count, limit = consider(clear, frames, t, i, obstacle + node - leaves, row, -1, count, limit)
+                count, limit = consider(clear, frames, t, (i, row), (obstacle + node - leaves, -1), count, limit)
         while node & 1:  # the second child: its parent is done
             node >>= 1
         if node > 0:
