@@ -17,7 +17,9 @@ import pytest
 
 import synovia as sy
 from conftest import REPO
+from synovia import comparison
 from synovia.cli import main
+from synovia.comparison import time_ticks
 from synovia.diagnosis import reasons
 
 DOCS = REPO / "docs"
@@ -66,9 +68,13 @@ WITH_COMMANDS = [page for page in PAGES if commands(page)]
 
 @pytest.fixture
 def desk(tmp_path, monkeypatch, short_films, small_pictures):
-    """A folder with the files that the pages name; what they make is small, and explained from few trials."""
+    """A folder with the files that the pages name; what they make is small, and told from few trials."""
     monkeypatch.setattr(reasons, "_ATTEMPTS", 4)
     monkeypatch.setattr(reasons, "_MOST_LIMITS", 3)
+    monkeypatch.setattr(
+        comparison, "time_ticks", lambda bodies, ticks, watch: time_ticks(bodies, min(ticks, 50), watch)
+    )
+    monkeypatch.setattr("synovia.comparison.ticks._WARM", 5)
     shutil.copytree(REPO / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("gallery"))
     for name in ("walk.bvh", "character.glb", "arm.urdf"):
         shutil.copy(REPO / "examples" / name, tmp_path)
@@ -227,6 +233,11 @@ if "check_claim" not in locals():  # commands alone; the code of the page writes
 """
     + _CLIPS,
     "guides/cut-blend-loop.md": _CLIPS,
+    "guides/mirror.md": """
+import shutil
+
+shutil.copy("walk.bvh", "dance.bvh")
+""",
     "guides/world.md": """
 if "check_claim" not in locals():  # commands alone; the code of the page writes the file itself
     sy.save_world(sy.World([sy.Box(center=(1, 0, 0.3), size=(0.5, 0.5, 0.6))], up="z"), "kitchen.toml")

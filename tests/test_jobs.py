@@ -40,12 +40,16 @@ class Inline:
 
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
-    """A folder with clips and models; pools run in this process, and the outcome of each input is kept."""
+    """A folder with clips and models; pools run in this process, and a summary shows one small still of a result."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("synovia.batch.pool.Local", Inline)
+    monkeypatch.setattr("synovia.jobs.clips._STILLS", 1)  # drawing takes far longer than the jobs
+    monkeypatch.setattr("synovia.jobs.clips._PICTURE", (36, 48))
     walk = sy.load_motion(EXAMPLES / "walk.bvh")
-    for name, first in (("walk", 0), ("other", FRAMES)):
-        sy.write_bvh(sy.Motion(walk.skeleton, walk.q[first : first + FRAMES], walk.fps), f"{name}.bvh")
+    for name, first, count in (("walk", 0, FRAMES), ("other", FRAMES, FRAMES), ("brief", 0, 3)):
+        sy.write_bvh(sy.Motion(walk.skeleton, walk.q[first : first + count], walk.fps), f"{name}.bvh")
+    chain = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0.1, 2, 0)])  # no surface, to which shapes take seconds to fit
+    sy.write_bvh(sy.Motion(chain, np.tile(chain.rest_q, (3, 1)), walk.fps), "chain.bvh")
     for name in ("character.glb", "arm.urdf"):
         shutil.copy(EXAMPLES / name, name)
     names = ["hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"]
@@ -121,7 +125,7 @@ USUAL = {
     "Follow": ("walk.bvh", ".npz", "animate other.bvh --follow {} --format {format}"),
     "Fit": ("points.csv", ".npz", "animate walk.bvh --points {} --format {format}"),
     "Solve": ("table.csv", ".npz", "solve arm7 --targets {} --format {format}"),
-    "Render": ("walk.bvh", ".png", "render {} --size 160x90 --format {format}"),
+    "Render": ("brief.bvh", ".png", "render {} --size 160x90 --format {format}"),
 }
 SAMPLES: dict[str, dict[str, Case]] = {
     "Convert": {
@@ -245,7 +249,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "look": Case("--look bones"),
         "angles": Case("--angles left_foot,head"),
         "captions": Case("--no-captions"),
-        "shapes": Case("--shapes"),
+        "shapes": Case("--shapes", "chain.bvh"),
         "world": Case("--world world.toml"),
     },
 }
@@ -510,6 +514,15 @@ def test_an_edit_tells_what_its_tools_note(desk):
     notes = sy.load_motion("walk.bvh").looped().notes
     assert notes
     assert all(note in answer.err for note in notes)
+
+
+def test_an_edit_tells_that_its_clip_was_no_better(desk):
+    walk = sy.load_motion("walk.bvh")
+    q = np.array(walk.q)
+    q[6:, walk.skeleton.q_slice("left_upper_arm")] = sy.Rotation.from_rotvec((0.0, 0.0, 2.5)).as_quat()  # it jumps
+    sy.save_motion(sy.Motion(walk.skeleton, q, walk.fps), "jump.bvh")
+    assert ", as it was before the edit" in sy.jobs.Edit(mirror=True)("jump.bvh").report()
+    assert "before the edit" not in sy.jobs.Edit(offset=["left_hand=0,9,0@3:6"])("walk.bvh").report()
 
 
 @pytest.mark.parametrize("given", [{"offset": ["hips=0,-0.05,0"]}, {"loop": True, "foot_lock": True}])

@@ -3,7 +3,9 @@
 import json
 import re
 import shutil
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import chdir
+from multiprocessing import get_context
 from pathlib import Path
 
 import matplotlib as mpl
@@ -105,6 +107,13 @@ def page(name, folder):
     (folder / "made.py").write_text(code, encoding="utf-8")
 
 
+def pages(folder):
+    """Run the code of pages with pictures, two at a time, those that take longest first."""
+    names = ("tutorials/character", "guides/edit", "tutorials/robot", "tutorials/data")
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        list(pool.map(page, names, [folder / Path(name).name for name in names]))
+
+
 def forget(folder):
     """Remove the pages of scripts that are no longer in the gallery."""
     scripts = {path.stem for path in (ROOT / "examples" / "gallery").glob("*.py")}
@@ -122,8 +131,7 @@ def build(app):
     plots(made)
     write(made / "options.md", tables_of_options())
     tables(source / "measured" / "results")
-    for name in ("tutorials/character", "tutorials/robot", "tutorials/data", "guides/edit"):
-        page(name, made / Path(name).name)
+    pages(made)
     demo = Path(app.outdir) / "demo"
     demo.mkdir(parents=True, exist_ok=True)
     clip, curve = following()

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import InPlace, Motion
     from synovia.model.shapes.distances import Contact, distance
+    from synovia.model.shapes.pairs import SelfPairs, self_pairs
     from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, PointCloud, Solid, Sphere
     from synovia.model.shapes.world import Obstacle, World
     from synovia.model.simulators import from_qpos, to_qpos
@@ -148,6 +149,7 @@ _HOMES = {
     "synovia.io.worlds": ("load_world",),
     "synovia.layers": ("Layer",),
     "synovia.model.shapes.distances": ("Contact", "distance"),
+    "synovia.model.shapes.pairs": ("SelfPairs", "self_pairs"),
     "synovia.model.shapes.solids": (
         "Box",
         "Capsule",
@@ -260,6 +262,7 @@ __all__ = [
     "Rotation",
     "Segments",
     "SelectivelyDamped",
+    "SelfPairs",
     "Servo",
     "ShapeFit",
     "Site",
@@ -312,6 +315,7 @@ __all__ = [
     "save_motion",
     "save_pose",
     "save_world",
+    "self_pairs",
     "shape_fit",
     "solve",
     "solvers",

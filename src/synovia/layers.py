@@ -372,11 +372,17 @@ def _as_frames(value: Any) -> tuple[int, int]:
     return first, last
 
 
+_REFUSED: Final = {  # by what they need: what they are, and a hint
+    "rest": ("rest goal", "an edit stays near the clip by itself; pose= sets values of joints"),
+    "clearance": ("clearance goal", "track(start=motion) keeps links and obstacles apart in each frame"),
+}
+
+
 def _as_goals(goals: Any) -> tuple[Goal, ...]:
     """Return goals as a tuple.
 
     Raises:
-        InputError: If one is no goal, or a rest goal.
+        InputError: If one is no goal, a rest goal, or a clearance goal.
     """
     if goals is None:
         return ()
@@ -388,9 +394,9 @@ def _as_goals(goals: Any) -> tuple[Goal, ...]:
     for i, goal in enumerate(out):
         if not isinstance(goal, Goal):
             raise InputError("", where=f"goals[{i}]", value=goal, expected="a goal, such as AimGoal('head', point)")
-        if goal.needs == "rest":
-            hint = "an edit stays near the clip by itself; pose= sets values of joints"
-            raise InputError("", where=f"goals[{i}]", value=goal, expected="another goal than a rest goal", hint=hint)
+        if goal.needs in _REFUSED:
+            what, hint = _REFUSED[goal.needs]
+            raise InputError("", where=f"goals[{i}]", value=goal, expected=f"another goal than a {what}", hint=hint)
     return out
 
 

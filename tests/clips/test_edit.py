@@ -116,6 +116,14 @@ def test_the_body_helps_where_the_arm_alone_is_too_short(clip):
     assert places(edited.motion, "right_foot") == pytest.approx(places(clip, "right_foot"), abs=3e-4)
 
 
+def test_a_miss_tells_which_joints_of_standing_legs_are_at_a_limit(clip):
+    """Heels stay on the floor, so the ankles bend until they are at their limits."""
+    told = sy.edit(clip, sy.Layer({"hips": (0.0, -0.1, 0.0)}, relative=True, frames=(40, 46))).findings
+    assert any("; at a limit there: left_foot" in one.text for one in told if one.cause == "missed")
+    far = sy.edit(clip, sy.Layer({LEFT: (0.0, -9.0, 0.0)}, relative=True, frames=(40, 40)), feet=()).findings
+    assert not any("limit" in one.text for one in far)
+
+
 def test_a_goal_that_nothing_reaches_is_missed_and_told(clip):
     edited = sy.edit(clip, sy.Layer({LEFT: (0.0, 9.0, 0.0)}, frames=(30, 33)))
     assert np.flatnonzero(~edited.reached).tolist() == [30, 31, 32, 33] == list(edited.missed_frames)
@@ -151,6 +159,26 @@ def test_layers_see_those_before_them_and_keep_what_these_have_placed(clip):
     assert places(again.motion, "hips")[30:51] == pytest.approx(places(both.motion, "hips")[30:51], abs=5e-4)
     twice = sy.edit(clip, [raised(), raised()])
     assert places(twice.motion, LEFT)[40] == pytest.approx(places(clip, LEFT)[40] + (0, 0.3, 0), abs=4e-4)
+
+
+def test_a_layer_keeps_places_as_keys_below_it_have_moved_them(clip):
+    keys = sy.Layer(pose={"left_upper_arm": sy.Rotation.from_rotvec((0.0, 0.0, 0.3))}, relative=True, frames=(30, 50))
+    down = sy.Layer({"hips": (0.0, -0.01, 0.0)}, relative=True, frames=(30, 50))
+    two, three = sy.edit(clip, [raised(), keys]), sy.edit(clip, [raised(), keys, down])
+    assert np.abs(places(two.motion, LEFT) - places(sy.edit(clip, raised()).motion, LEFT)).max() > 0.05
+    assert places(three.motion, LEFT)[30:51] == pytest.approx(places(two.motion, LEFT)[30:51], abs=5e-4)
+
+
+def test_the_errors_of_many_layers_do_not_add_up(clip):
+    """A later layer keeps the goals of those before it at their targets, not at the places that these have reached."""
+    at = {"frames": (30, 60), "blend": 10, "relative": True}
+    chest, hips = {"chest": (0.02, 0.0, 0.01)}, {"hips": (0.01, -0.02, 0.0), "right_hand": (0.0, 0.1, 0.05)}
+    for offsets, tolerance in (
+        ({LEFT: (0.0, 0.1, 0.05), **chest}, (3e-3, 5e-2)),
+        ({LEFT: (0.0, 0.2, 0.1), **hips}, (1e-2, 0.1)),
+    ):
+        layers = [sy.Layer({joint: offset}, **at) for joint, offset in offsets.items()]
+        assert sy.edit(clip, layers, tolerance=tolerance).reached.all()
 
 
 def test_muted_and_empty_layers_and_weight_zero_change_nothing(clip):
@@ -359,6 +387,18 @@ def test_a_root_that_only_carries_the_body_does_not_turn(clip):
     assert edited.motion.q[:, 3:7] == pytest.approx(q[:, 3:7], abs=1e-9)
 
 
+def test_a_root_that_rests_is_not_told_to_jerk_where_the_body_below_it_travels(clip):
+    body, rng = clip.skeleton, np.random.default_rng(3)
+    joints = [sy.Joint("carrier", kind=sy.Kind.FREE)]
+    joints += [replace(joint, parent=parent + 1) for joint, parent in zip(body.joints, body.parents, strict=True)]
+    q = np.concatenate([np.tile((0.0, 0, 0, 0, 0, 0, 1), (len(clip), 1)), clip.q], axis=1)
+    q[:, 7:10] += rng.normal(scale=0.01, size=(len(clip), 3))  # as in a recording with noise
+    pinned = sy.Layer(goals=[sy.PositionGoal("chest")], frames=(30, 40), blend=8)
+    edited = sy.edit(sy.Motion(sy.Skeleton(joints, name="carried", up="y"), q, FPS), pinned, feet=())
+    assert np.abs(edited.motion.q[:, :3]).max() > 0.01
+    assert not [one for one in edited.findings if one.cause == "jerk" and "carrier" in one.text]
+
+
 def test_a_deadline_leaves_frames_as_they_are_and_says_so(clip):
     edited = sy.edit(clip, sy.Layer({"hips": (0.0, -0.02, 0.0)}, relative=True), deadline=0.0)
     assert not edited.reached.all()
@@ -406,6 +446,13 @@ def test_the_report_says_how_far_a_layer_moves_a_joint(clip, factor, meters, tex
     assert f"left_hand {text}" in edited.report()
     assert "up is y" in edited.report()
     assert not edited.findings
+
+
+@pytest.mark.parametrize(("angle", "text"), [(160.0, "160 deg"), (12.34, "12 deg"), (3.21, "3.2 deg")])
+def test_the_report_says_angles_and_frames_plainly(clip, angle, text):
+    turned = sy.Layer({"head": sy.Rotation.from_euler("y", angle, degrees=True)}, relative=True, frames=(3, 3))
+    assert f"turned by at most {text}" in sy.edit(clip, turned).report()
+    assert "(frame 3)" in sy.edit(clip, sy.Layer({LEFT: (9.0, 9.0, 9.0)}, frames=(3, 3))).report()
 
 
 @pytest.mark.parametrize("meters", [0.01, None])

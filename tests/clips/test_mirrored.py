@@ -1,5 +1,9 @@
 """Mirrored clips: left and right change places, on bodies of every kind, and twice is the original."""
 
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,12 +11,15 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from rigs import skeleton_of
 from synovia.errors import UnsupportedError
 from synovia.model import Joint, Kind, Mimic, Skeleton
 from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.geometry import rigid
 from synovia.model.limits import Interval
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SIDED = re.compile(r"left|right|[lr](hipj|fem|tib|foot|toe|clav|hum|rad|wri|hand|fing|thu)", re.IGNORECASE)
 seeds = st.integers(0, 2**16)
 
 
@@ -179,6 +186,43 @@ def test_hinges_stay_in_their_turn():
     assert np.allclose(image.q[:, body.q_slice("right_hip_yaw")][:, 0], -np.linspace(5.0, 6.9, 4))
 
 
+@pytest.mark.parametrize(
+    ("joint", "change"),
+    [
+        ("right_knee", {"axis": (0.98, 0.0, 0.199)}),
+        ("left_hip_roll", {"axis": (0.0, 0.3, 0.954)}),
+        ("right_knee", {"rest": rigid((0.03, -0.4, 0.02), Rotation.from_rotvec((0.1, 0.2, 0.3)).as_matrix())}),
+    ],
+)
+def test_hinges_whose_axes_are_no_mirror_images_are_the_original_twice(joint, change):
+    joints = list(robot().joints)
+    row = robot().index(joint)
+    joints[row] = replace(joints[row], **change)
+    clip = clip_of(robot().with_joints(joints), 4)
+    assert np.abs(clip.mirrored().mirrored().q - clip.q).max() < 1e-12
+
+
+def test_a_waist_whose_motors_are_beside_the_middle_is_the_original_twice():
+    waist = [
+        Joint("waist_roll", "pelvis", Kind.HINGE, rigid((0.07, 0.1, 0)), (0, 0, 1)),
+        Joint("waist_yaw", "waist_roll", Kind.HINGE, rigid((-0.05, 0.05, 0)), (0, 1, 0)),
+        Joint("chest", "waist_yaw", Kind.HINGE, rigid((-0.02, 0.2, 0)), (1, 0, 0)),
+    ]
+    clip = clip_of(robot().with_joints([*robot().joints, *waist]), 4)
+    image = clip.mirrored()
+    assert np.abs(image.mirrored().q - clip.q).max() < 1e-12
+    for name, sign in (("waist_roll", -1.0), ("waist_yaw", -1.0), ("chest", 1.0)):
+        at = image.skeleton.q_slice(name)
+        assert image.q[:, at] == pytest.approx(sign * clip.q[:, at])
+
+
+@pytest.mark.parametrize("name", ["cmu, acclaim", "t1"])
+def test_hips_at_one_place_change_sides_by_their_names(name):
+    body = skeleton_of(name)
+    pairs = Mirror.of(body).pairs
+    assert [pairs[row] == row for row in range(len(body))] == [not SIDED.match(joint) for joint in body.joint_names]
+
+
 def test_limits_that_differ_hold_the_image_back_and_say_so():
     body = robot().with_limits({"left_knee": (-2.0, 0.2), "right_knee": (-2.0, 2.0)})
     q = np.repeat(body.rest_q[None], 3, axis=0)
@@ -227,3 +271,51 @@ def test_a_body_without_sides_cannot_be_mirrored():
     named = nameless.with_roles({"left_upper_arm": "b", "right_upper_arm": "c"})
     clip = clip_of(named, 1)
     assert np.abs(clip.mirrored().positions()[:, 3] - clip.positions()[:, 4] * (-1, 1, 1)).max() < 1e-9
+
+
+def laid_out(clip, seed):
+    """The clip on a body whose file turns each bone along x, as many recorders do: the rest pose tells no turns.
+
+    Returns:
+        The clip, and the turn of each joint's frame, (n, 3, 3).
+    """
+    body, rng = clip.skeleton, np.random.default_rng(seed)
+    quarters = [Rotation.from_euler("x", 90 * k, degrees=True).as_matrix() for k in rng.integers(0, 4, len(body))]
+    turns = np.tile(np.eye(3), (len(body), 1, 1))
+    for row, below in enumerate(body.children):
+        if below and row:
+            bones = [min((body.joints[child].rest[:3, 3] for child in below), key=lambda bone: abs(bone[0]))]
+            across = np.cross(bones[0], (0, np.sqrt(0.5), np.sqrt(0.5)))
+            x, y = bones[0] / np.linalg.norm(bones[0]), across / np.linalg.norm(across)
+            turns[row] = np.column_stack([x, y, np.cross(x, y)]) @ quarters[row]
+    frames = clip.frames()[..., :9].reshape(len(clip), len(body), 3, 3) @ turns
+    joints, q = [], np.repeat(body.rest_q[None], len(clip), axis=0)
+    for row, joint in enumerate(body.joints):
+        above = body.parents[row]
+        base = turns[above] if above >= 0 else np.eye(3)
+        joints.append(replace(joint, rest=rigid(base.T @ joint.rest[:3, 3]), limit=None))
+        at = body.q_slice(row)
+        if above >= 0 and at.stop > at.start:
+            q[:, at] = Rotation.from_matrix(np.swapaxes(frames[:, above], 1, 2) @ frames[:, row]).as_quat()
+    q[:, :7] = clip.q[:, :7]
+    return sy.Motion(body.with_joints(joints), q, clip.fps), turns
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_clip_shows_how_bones_are_turned_where_no_body_could_rest(seed):
+    """As a skin would show it: the image is turned as that of the same clip on a body with a rest pose."""
+    walk = sy.load_motion(EXAMPLES / "walk.bvh")
+    clip, turns = laid_out(walk, seed)
+    assert np.abs(clip.positions() - walk.positions()).max() < 1e-9
+    image, expected = clip.mirrored(), walk.mirrored()
+    got, wanted = (one.frames()[..., :9].reshape(len(walk), -1, 3, 3) for one in (image, expected))
+    wanted = wanted @ turns
+    for row in range(
+        1, len(walk.skeleton)
+    ):  # relative to the hips: with such a rest pose, the plane may be another one
+        if walk.skeleton.joints[row].kind is not Kind.FIXED:
+            locals_ = (np.swapaxes(turned[:, 0], 1, 2) @ turned[:, row] for turned in (got, wanted))
+            assert np.abs(np.subtract(*locals_)).max() < 1e-6
+    assert np.abs(image.mirrored().q - clip.q).max() < 1e-9
+    parts = sy.concatenate([clip[:30].mirrored(), clip[30:60].mirrored()])
+    assert np.allclose(parts.q, image.q[:60])

@@ -68,6 +68,23 @@ def test_mirrored_twice_is_the_original_and_the_body_stays_upright(clip):
         assert np.abs(apart[0] - apart[1]).max() < 0.04 * clip.skeleton.size
 
 
+@pytest.mark.parametrize("name", ["bandai2_walk_turn", "rokoko_jesse_dance", "lafan1_walk1_head"])
+def test_knees_and_elbows_bend_to_the_same_side_in_the_image(shared_data, name):
+    """In these files all bones lie along one axis at rest: the clip alone shows how they are turned."""
+    clip = sy.load_motion(shared_data / "motion" / f"{name}.bvh")
+    roles = clip.skeleton.role_rows
+    for limb in (("upper_leg", "lower_leg", "foot"), ("upper_arm", "lower_arm", "hand")):
+        for side in ("left", "right"):
+            rows = [roles[f"{side}_{part}"] for part in limb]
+            sides = []
+            for one in (clip, clip.mirrored()):
+                a, b, c = (one.positions()[:, row] for row in rows)
+                turns = one.frames()[:, rows[0], :9].reshape(-1, 3, 3)
+                sides.append(np.einsum("tji,tj->i", turns, np.cross(b - a, c - b)))
+            cosine = sides[0] @ sides[1] / np.prod(np.linalg.norm(sides, axis=1))
+            assert cosine > np.cos(np.radians(30.0))
+
+
 def test_smoothing_takes_jitter_and_leaves_the_motion(clip):
     smooth = clip.smoothed(6.0)
     moved = np.linalg.norm(smooth.positions() - clip.positions(), axis=2)

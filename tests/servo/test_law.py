@@ -6,11 +6,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import synovia as sy
+from conftest import UNCOMPILED
 from servo.judge import differences, excesses
 from synovia.kernels import layout as L
 from synovia.kernels.servo.tick import servo_reset, servo_tick
 
 NONE = np.zeros((0, 2), np.int32), np.zeros((0, 2))
+EXAMPLES = 3 if UNCOMPILED else 15
 BALLS = ["left_hand", "left_upper_leg", "head", "spine"]  # of the bundled humanoid
 
 
@@ -105,7 +107,7 @@ SMALL = 1e-9  # radians or length units: slack of limits of positions
 
 @pytest.mark.parametrize("jerk", [False, True], ids=["acceleration", "jerk"])
 @given(seed=st.integers(0, 2**31))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_a_jump_arrives_without_overshoot_and_stays(seed, jerk):
     rng = np.random.default_rng(seed)
     line = Line(rng, 4, jerk, 0.005)
@@ -124,7 +126,7 @@ def test_a_jump_arrives_without_overshoot_and_stays(seed, jerk):
 
 @pytest.mark.parametrize("jerk", [False, True], ids=["acceleration", "jerk"])
 @given(seed=st.integers(0, 2**31))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_a_motion_that_keeps_the_limits_is_followed_exactly(seed, jerk):
     rng = np.random.default_rng(seed)
     line = Line(rng, 4, jerk, 0.01)
@@ -144,7 +146,7 @@ def test_a_motion_that_keeps_the_limits_is_followed_exactly(seed, jerk):
 
 @pytest.mark.parametrize("jerk", [False, True], ids=["acceleration", "jerk"])
 @given(seed=st.integers(0, 2**31))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_a_lower_limit_of_speed_opens_a_recovery_in_which_the_speed_falls(seed, jerk):
     rng = np.random.default_rng(seed)
     line = Line(rng, 8, jerk, 0.01)

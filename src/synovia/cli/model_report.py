@@ -20,6 +20,7 @@ from synovia.text import counted, listed, printable, unit_name
 
 if TYPE_CHECKING:
     from synovia.covers import ShapeFit
+    from synovia.model.shapes.pairs import SelfPairs
 
 SCHEMA: Final = "synovia.inspect/1"
 _LOOKED_AT = 50  # frames of a clip that show which axis is up
@@ -30,13 +31,16 @@ def _degrees_of_freedom(skeleton: Skeleton) -> int:
     return sum(joint.kind.v_size for joint in skeleton.joints if joint.mimic is None)
 
 
-def model_object(skeleton: Skeleton, clips: Clips, fit: ShapeFit | None = None) -> dict[str, Any]:
+def model_object(
+    skeleton: Skeleton, clips: Clips, fit: ShapeFit | None = None, pairs: SelfPairs | None = None
+) -> dict[str, Any]:
     """Return the model as plain values: radians and length units of the file, None for missing values.
 
     Args:
         skeleton: The model.
         clips: Its clips.
         fit: How well its shapes fit, if that was measured.
+        pairs: The pairs of links that can collide, if they were asked for.
     """
     return {
         "schema": SCHEMA,
@@ -61,6 +65,7 @@ def model_object(skeleton: Skeleton, clips: Clips, fit: ShapeFit | None = None) 
         "shapes": {"count": sum(_shape_counts(skeleton).values()), "kinds": _shape_counts(skeleton)},
         "shape_fit": None if fit is None else _fit_object(fit),
         "excluded_pairs": [list(pair) for pair in skeleton.excluded_pairs],
+        "self_pairs": None if pairs is None else _pairs_object(pairs),
         "notes": list(skeleton.notes),
         "joints": [_joint_object(skeleton, row) for row in range(len(skeleton))],
         "clips": [
@@ -85,6 +90,19 @@ def _fit_object(fit: ShapeFit) -> dict[str, Any]:
         for name, link in fit.links.items()
     ]
     return {"gap": fit.gap, "overhang": fit.overhang, "points": fit.points, "links": links}
+
+
+def _pairs_object(pairs: SelfPairs) -> dict[str, Any]:
+    """Return the pairs of links that can collide, and those that are left out, as plain values."""
+    return {
+        "samples": pairs.samples,
+        "pairs": [{"links": list(pair), "touching": pairs.touching[pair]} for pair in pairs.pairs],
+        "left_out": [
+            {"links": list(pair), "reason": reason, "touching": pairs.touching.get(pair)}
+            for pair, reason in pairs.left_out.items()
+        ],
+        "notes": list(pairs.notes),
+    }
 
 
 def _joint_object(skeleton: Skeleton, row: int) -> dict[str, Any]:
@@ -156,8 +174,10 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def model_text(skeleton: Skeleton, clips: Clips, fit: ShapeFit | None = None) -> list[str]:
-    """Return the lines to print: heading, facts, tree, how well the shapes fit if that was measured, and clips."""
+def model_text(
+    skeleton: Skeleton, clips: Clips, fit: ShapeFit | None = None, pairs: SelfPairs | None = None
+) -> list[str]:
+    """Return the lines to print: heading, facts, tree, fit of the shapes and pairs of links if asked for, and clips."""
     unit = unit_name(skeleton.meters_per_unit)
     known = unit if skeleton.meters_per_unit is not None else "unknown"
     tolerance, _ = checked_tolerance(None, reach_of_tips(skeleton))
@@ -179,6 +199,8 @@ def model_text(skeleton: Skeleton, clips: Clips, fit: ShapeFit | None = None) ->
     lines += [*(style(printable(note), fg="yellow") for note in skeleton.notes), "", *_tree(skeleton, unit)]
     if fit is not None:
         lines += ["", style("shapes", dim=True), *map(printable, fit.report().splitlines())]
+    if pairs is not None:
+        lines += ["", style("pairs of links", dim=True), *map(printable, pairs.report().splitlines())]
     if clips.motions:
         lines += ["", style("clips", dim=True)]
     for place, motion in enumerate(clips.motions):

@@ -84,7 +84,7 @@ class Travel:
         told.append("not in the points: where the person is in the world, and how far from the camera")
         if self.flights:
             frames = [t for flight in self.flights for t in range(flight.first + 1, flight.end)]
-            text = f"in the air in {counted(len(self.flights), 'flight')}: frames {frames_text(frames)}"
+            text = f"in the air in {counted(len(self.flights), 'flight')}: {frames_text(frames)}"
             told.append(f"{text}; heights hold if the person is as tall as in the points")
         hard = [flight for flight in self.flights if flight.off > HARD]
         if hard:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from synovia.bodies.standing import lean_of
 from synovia.diagnosis.units import unit_hint
-from synovia.goals import Goal
+from synovia.goals import ClearanceGoal, Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.solution import Reason, Relief, Solution, length_text
@@ -20,12 +20,14 @@ from synovia.kernels.layout import COLUMN, GOAL_ROW, PARENT, TRANSLATION_COLUMN
 from synovia.model import Kind, Pose
 from synovia.model.geometry import Array
 from synovia.model.limits import Interval
+from synovia.model.shapes.distances import Contact
 from synovia.model.tree import ancestors
 from synovia.problem.structure import freedoms
-from synovia.text import counted
+from synovia.text import counted, first_few
 
 _MOST_JOINTS = 6  # names in one sentence
 _LEANS = math.radians(25.0)  # a trunk that leans less looks usual
+_PRESSED = 3.0  # tolerances beyond its distance at which a pair counts as in contact
 _POSITION_ROWS = 3  # residual rows of a position
 _STALLED = "Stalled: no small step lowers the error."
 _SPENT = "Out of steps: the error was still decreasing. To continue, solve again from this pose."
@@ -69,6 +71,7 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"Locked by limits that leave one value: {_listed(locked)}.")
     lines += causes
     lines += _reason_sentences(solution, reasons)
+    lines += _contact_sentences(solution)
     lines += solution.notes
     lines += _leaning(solution)
     if clamped := solution.start_clamped:
@@ -308,7 +311,7 @@ def _reason_sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
         goal = ik.goals[reason.goal]
         for rival in reason.rivals[:2]:
             other = next(g for g in ik.goals if g.label == rival.name)
-            above = "a higher priority" if other.priority < goal.priority else "the same priority"
+            above = "a higher priority" if other.rank < goal.rank else "the same priority"
             lines.append(f"{rival.name!r}, of {above}, prevents {goal.label!r}: without it, {_left(ik, goal, rival)}.")
         if reason.limits:
             best = reason.limits[0]
@@ -328,6 +331,33 @@ def _reason_sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
             how = " and ".join(parts)
             lines.append(f"The target of {goal.label!r} would have to {how} to meet all goals{along}.")
     return lines
+
+
+def _contact_sentences(solution: Solution) -> list[str]:
+    """Return which pairs are too near, and which ones are in the way of missed goals."""
+    goals = [goal for goal in solution.goals if isinstance(goal, ClearanceGoal)]
+    if not goals or not solution.missed:
+        return []
+    say = partial(length_text, meters_per_unit=solution.ik.skeleton.meters_per_unit)
+    least, slack = max(goal.distance for goal in goals), solution.ik.tolerance[0]
+    near = [contact for contact in solution.contacts if contact.distance < least + _PRESSED * slack]
+    too_near = [f"{_pair(one)} ({_gap(one.distance, say)})" for one in near if one.distance < least]
+    lines = [f"Too near: {first_few(too_near)}."] if too_near else []
+    if any(not isinstance(solution.goals[i], ClearanceGoal) for i in solution.missed):
+        pressed = [_pair(one) for one in near if one.distance >= least]
+        lines += [f"In contact: {first_few(pressed)}."] if pressed else []
+    return lines
+
+
+def _pair(contact: Contact) -> str:
+    """Return the names of a contact."""
+    first, second = contact.pair or ("", "")
+    return f"{first!r} against {second!r}"
+
+
+def _gap(distance: float, say: Callable[[float], str]) -> str:
+    """Return a distance as text."""
+    return f"{say(distance)} apart" if distance >= 0.0 else f"overlap of {say(-distance)}"
 
 
 def _met(ik: CompiledProblem, reason: Reason) -> bool:

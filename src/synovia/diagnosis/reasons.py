@@ -90,7 +90,7 @@ def _reason(
         tried = solve_variation(solution, variation, watch)
         return Relief(ik.skeleton.joint_names[row], tried.errors[i])
 
-    others = [j for j, other in enumerate(ik.goals) if j != i and other.rows and other.priority <= ik.goals[i].priority]
+    others = [j for j, other in enumerate(ik.goals) if j != i and other.rows and other.rank <= ik.goals[i].rank]
     rivals = list(pool.map(without_goal, others))
     limits = list(pool.map(without_limit, _limits_that_count(solution, i)[:_MOST_LIMITS]))
     now = size_of(ik, solution.errors[i])
@@ -103,7 +103,7 @@ def _limits_that_count(solution: Solution, i: int) -> list[int]:
     They are rows of the skeleton that is solved.
     """
     ik = solution.ik
-    goals = [i] + [k for k, goal in enumerate(ik.goals) if goal.rows and goal.priority <= ik.goals[i].priority]
+    goals = [i] + [k for k, goal in enumerate(ik.goals) if goal.rows and goal.rank <= ik.goals[i].rank]
     at_limit = ik.rows_at_limits(solution.pose)
     rows: dict[int, None] = {}
     for goal in goals:
@@ -137,7 +137,7 @@ def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
     ik = solution.ik
     if not ik.goals[i].can_move:
         return _NOWHERE
-    lowest = 1 + max(other.priority for other in ik.goals)
+    lowest = 1 + max(other.rank for other in ik.goals)
     goals = [other.at_priority(lowest) if k == i else other for k, other in enumerate(ik.goals) if other.rows]
     places = [k for k, other in enumerate(ik.goals) if other.rows]
     at = places.index(i)

@@ -82,11 +82,11 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
 def levels_of(solution: Solution) -> tuple[float, ...]:
     """Return the squared error of each priority level, the highest first; 0 for goals that are met."""
     ik = solution.ik
-    out = dict.fromkeys(sorted({goal.priority for goal in ik.goals}), 0.0)
+    out = dict.fromkeys(sorted({goal.rank for goal in ik.goals}), 0.0)
     errors = solution.errors
     for i in solution.missed:
         goal = ik.goals[i]
-        out[goal.priority] += goal.weight * size_of(ik, errors[i]) ** 2
+        out[goal.rank] += goal.weight * size_of(ik, errors[i]) ** 2
     return tuple(round(square, 12) for square in out.values())
 
 

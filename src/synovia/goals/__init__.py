@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from synovia.goals.aim import AimGoal
     from synovia.goals.base import Goal
     from synovia.goals.center import CenterOfMassGoal
+    from synovia.goals.clearance import ClearanceGoal
     from synovia.goals.contact import ContactGoal
     from synovia.goals.custom import CustomGoal
     from synovia.goals.direction import DirectionGoal
@@ -39,6 +40,7 @@ _HOMES = {
     "CenterOfMassGoal": "center",
     "RelativeGoal": "relative",
     "ContactGoal": "contact",
+    "ClearanceGoal": "clearance",
     "RestGoal": "rest",
     "CustomGoal": "custom",
     "Goal": "base",
@@ -46,6 +48,7 @@ _HOMES = {
 __all__ = [
     "AimGoal",
     "CenterOfMassGoal",
+    "ClearanceGoal",
     "ContactGoal",
     "CustomGoal",
     "DirectionGoal",

@@ -16,6 +16,7 @@ from synovia.arguments import ChecksArguments, as_call
 from synovia.errors import InputError, restated
 from synovia.goals.describe import (
     ANCESTORS,
+    CONSTRAINT_PRIORITY,
     JOINT,
     NAME,
     PRIORITY,
@@ -150,6 +151,7 @@ class Goal(_Immutable):
     pose_parts: ClassVar[int] = 0  # parts of a world pose that it asks for: POSITION, ROTATION or both
     on_joint: ClassVar[bool] = True  # whether it concerns a joint, and not the whole body
     has_priority: ClassVar[bool] = True  # whether it has a priority
+    is_constraint: ClassVar[bool] = False  # whether it may have the priority None, above all others
     turns_limb: ClassVar[bool] = False  # whether it turns a limb (root, middle, tip), maybe at a limited rate, as poles
     moves_mass: ClassVar[bool] = False  # whether it moves all joints that carry mass
     in_python: ClassVar[bool] = False  # whether its residual is a Python function, which may depend on every joint
@@ -180,15 +182,18 @@ class Goal(_Immutable):
         weight, priority, ancestors = self.weight, self.priority, self.ancestors
         if not is_number(weight) or not 0.0 < weight <= sys.float_info.max:
             raise InputError("weight", value=weight, expected="a finite number above 0")
-        if not _is_count(priority):
-            raise InputError("priority", value=priority, expected="a whole number from 0, the highest")
+        given: Any = priority
+        if not _is_count(given) and not (self.is_constraint and given is None):
+            none = ", or None for a constraint above all" if self.is_constraint else ""
+            raise InputError("priority", value=priority, expected=f"a whole number from 0, the highest{none}")
         frame = as_offset(self.offset)
         if self.name is not None and not isinstance(self.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("name", value=self.name, expected="text, or None for the joint's name")
         if ancestors is not None and not _is_count(ancestors):
             raise InputError("ancestors", value=ancestors, expected="a whole number from 0, or None for all")
         ancestors = None if ancestors is None else int(ancestors)
-        self._keep(weight=float(weight), priority=int(priority), offset=frame, ancestors=ancestors)
+        priority = priority if priority is None else int(priority)  # pyright: ignore[reportUnnecessaryComparison]
+        self._keep(weight=float(weight), priority=priority, offset=frame, ancestors=ancestors)
 
     @contextmanager
     def _named_in_errors(self) -> Generator[None]:
@@ -223,6 +228,15 @@ class Goal(_Immutable):
     def at_priority(self, priority: int) -> Self:
         """Return the same goal with another priority."""
         return self._with(priority=priority)
+
+    def lowered(self, levels: int) -> Self:
+        """Return the same goal some priorities lower; a constraint stays above all."""
+        return self if self.rank < 0 else self._with(priority=self.priority + levels)
+
+    @property
+    def rank(self) -> int:
+        """Its priority; -1 for a constraint above all."""
+        return -1 if self.priority is None else self.priority  # pyright: ignore[reportUnnecessaryComparison]
 
     def _values(self) -> dict[str, Any]:
         """Return all attributes, those that a class derived from ``CustomGoal`` keeps in slots included."""
@@ -313,7 +327,8 @@ class Goal(_Immutable):
     @classmethod
     def entry_fields(cls) -> tuple[Field, ...]:
         """Return all fields of its entry in goal files."""
-        before, after = (JOINT,) if cls.on_joint else (), (PRIORITY,) if cls.has_priority else ()
+        rank = CONSTRAINT_PRIORITY if cls.is_constraint else PRIORITY
+        before, after = (JOINT,) if cls.on_joint else (), (rank,) if cls.has_priority else ()
         return (*before, *cls.fields, WEIGHT, *after, NAME)
 
     @property

@@ -126,6 +126,9 @@ ANCESTORS = attribute("ancestors", "count", "How many joints above this one may 
 JOINT = attribute("joint", "joint", "Name of a joint, link or site, else a role, or a row.", required=True)
 WEIGHT = attribute("weight", "weight", "Weight beside goals of the same priority.", default=1.0)
 PRIORITY = attribute("priority", "count", "0 is the highest.", default=0)
+CONSTRAINT_PRIORITY = attribute(
+    "priority", "count", "0 is the highest; if left out, the goal is a constraint above all priorities.", default=None
+)
 NAME = attribute("name", "name", "What to call the goal.")
 
 

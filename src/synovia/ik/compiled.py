@@ -118,7 +118,7 @@ class CompiledProblem(ChecksArguments):
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         root = as_root(root)
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
-        self.solver = as_solver(solver)
+        self.solver = as_solver(solver, self.goals)
         self.solver.check(self.goals)
         located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
         self.goals = tuple(goal for goal, _ in located)

@@ -41,9 +41,9 @@ def engine_of(
         if solver.follow_finish and not solver.polishes and not searches:
             # the goals of poses alone, because poles come last
             before = rows[:, STATUS].copy()
-            solver.miss_kernel(True)(ints, floats, _NO_TARGETS, starts, rows, scratch, WARM, POLISH)
+            solver.miss_kernel(None)(ints, floats, _NO_TARGETS, starts, rows, scratch, WARM, POLISH)
             rows[:, STATUS] = before
-        kernel = solver.miss_kernel(reduced.pose_only)
+        kernel = solver.miss_kernel(reduced)
         (functions.around(kernel) if functions else kernel)(
             ints, floats, _NO_TARGETS, starts, rows, scratch, COLD if searches else WARM, how
         )

@@ -17,6 +17,7 @@ from synovia.ik.status import INTERRUPTED, Status
 from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array
+from synovia.model.shapes.distances import Contact
 from synovia.model.skeleton import SkippedPose
 from synovia.notebook import Pictured
 from synovia.text import counted
@@ -257,6 +258,16 @@ class Solution(Pictured):
     def start_clamped(self) -> tuple[str, ...]:
         """Joints whose start value was outside the limits and was clamped before solving."""
         return () if self.start is None else self.ik.outside(self.start)
+
+    @property
+    def contacts(self) -> tuple[Contact, ...]:
+        """The nearest pairs of links and obstacles that clearance goals keep apart, at most 20, the nearest first.
+
+        Empty without a ``ClearanceGoal``. Each has the names of the ``pair``.
+        """
+        from synovia.ik.contacts import nearest_contacts
+
+        return () if self.refusal is not None else nearest_contacts(self.ik, self.pose)
 
     @property
     def missed(self) -> tuple[int, ...]:

@@ -58,13 +58,13 @@ def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
         cut = counted(int(tracked.interrupted.sum()), "frame")
         lines.append(f"--deadline cut {cut} short; frames after it repeat the last pose")
     if tracked.missed_frames:
-        lines.append(f"missed: frames {frames_text(tracked.missed_frames, _MOST_SHOWN)}")
+        lines.append(f"missed: {frames_text(tracked.missed_frames, _MOST_SHOWN)}")
     if tracked.late:
         lines.append(f"{_of_these(tracked.late)} late: --velocity limits the speed of the joints")
     if tracked.smoothed_off:
         lines.append(f"{_of_these(tracked.smoothed_off)} missed because of --smooth")
     if tracked.jumps:
-        lines.append(f"jumps: frames {frames_text(tracked.jumps, _MOST_SHOWN)}")
+        lines.append(f"jumps: {frames_text(tracked.jumps, _MOST_SHOWN)}")
     return lines
 
 

@@ -24,7 +24,10 @@ N_SMALLER = 18  # residuals or columns, whichever are fewer
 N_CURVED = 19  # columns, or 0 with more than NEWTON_COLUMNS
 N_WATCH, N_SOLVER = 20, 21  # numbers of the watch and what follows it; of the scratch memory that a solver asked for
 WORK_SIZE = 22  # numbers of the whole scratch memory
-INT_HEAD = 23  # the starts of all tables follow, see ``STARTS``
+N_CLEARANCES, N_LINKS, N_LINK_PAIRS, N_SHAPES, N_HULL_POINTS, N_NODES = 23, 24, 25, 26, 27, 28  # of clearance goals
+N_SLOTS, N_FOUND = 29, 30  # contacts that clearance goals keep; scratch memory to find those of one goal
+N_PLACED, N_CORNERS, N_FACES, N_EDGES = 31, 32, 33, 34  # rows of scratch memory for a pair of shapes
+INT_HEAD = 35  # the starts of all tables follow, see ``STARTS``
 NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 
 # --- A problem: the head of its floats -------------------------------------------------------------------------------
@@ -247,17 +250,17 @@ EMERGENCY = 6  # recovering with more acceleration than allowed, to stay inside 
 # Parts of a tick, as bits
 PROPOSE, ADVANCE, STOP = 1, 2, 4
 
-# --- Shapes: integers, then numbers ----------------------------------------------------------------------------------
-SHAPE_KIND = 0  # see below
-FIRST_POINT, POINTS = 1, 2  # of a hull: its first point in the table of points, and how many
-SHAPE_WIDTH = 3
-SPHERE, CAPSULE, BOX, CYLINDER, HULL, HALF_SPACE = 0, 1, 2, 3, 4, 5  # kinds of shapes
-# The numbers begin with a frame (ORIENTATION, ORIGIN). Capsules and cylinders are along its z axis; so is the normal of
-# a half-space, whose frame is at a point of its surface.
+# --- Shapes: one row each --------------------------------------------------------------------------------------------
+# A row begins with a frame (ORIENTATION, ORIGIN). Capsules and cylinders are along its z axis; so is the normal of a
+# half-space, whose frame is at a point of its surface.
 HALF_SIZES = 12  # of a box along its axes
 HALF_LENGTH = 14  # of the axis of a capsule or cylinder
 RADIUS = 15
-SHAPE_DATA_WIDTH = 16
+SHAPE_KIND = 16
+SPHERE, CAPSULE, BOX, CYLINDER, HULL, HALF_SPACE = 0, 1, 2, 3, 4, 5  # values of SHAPE_KIND
+FIRST_POINT, POINTS = 17, 18  # of a hull: its first point in the table of points, and how many
+EXTENT = 19  # radius of the sphere about the origin of the frame that holds the shape, infinite for a half-space
+SHAPE_WIDTH = 20
 # Pairs: rows of both shapes
 FIRST_SHAPE, SECOND_SHAPE = 0, 1
 PAIR_WIDTH = 2
@@ -274,6 +277,35 @@ FACE_WIDTH = 7
 EDGE_FROM, EDGE_TO = 0, 1
 EDGE_WIDTH = 2
 MOST_CORNERS, MOST_FACES, MOST_EDGES = 256, 512, 1536
+# Links with shapes: the joint that carries each, its first shape, and how many it has
+LINK_ROW, FIRST_OF_LINK, SHAPES_OF_LINK = 0, 1, 2
+LINK_WIDTH = 3
+# Bounding spheres begin with their centres
+BALL_RADIUS = 3
+BALL_WIDTH = 4
+TOUCHES = 2  # after a pair: in how many poses both touch
+COUNTED_WIDTH = 3
+# Nodes of trees of obstacles: least and largest coordinates
+NODE_LOWER, NODE_UPPER = 0, 3
+NODE_WIDTH = 6
+
+# --- Clearance goals: integers, then numbers -------------------------------------------------------------------------
+CLEAR_GOAL = 0  # the goal
+CLEAR_ROW = 1  # its first residual row
+FIRST_SLOT, SLOTS = 2, 3  # the contacts that it keeps, one for each residual row
+FIRST_LINK_PAIR, LINK_PAIRS = 4, 5  # pairs of links that it keeps apart
+AVOIDING = 6  # links of the body, the first ones, of which it keeps those that move apart from its obstacles
+FIRST_BOUNDLESS, BOUNDLESS = 7, 8  # shapes of obstacles without end
+FIRST_OBSTACLE, OBSTACLES = 9, 10  # shapes of the other obstacles, the leaves of a tree
+FIRST_NODE, LEAVES = 11, 12  # that tree: a heap whose number of leaves is a power of two
+CLEAR_WIDTH = 13
+CLEAR_WEIGHT, CLEAR_DISTANCE = 0, 1  # square root; the distance to keep
+CLEAR_DATA_WIDTH = 2
+# Contacts that clearance goals keep: those of ``CONTACT_WIDTH``, then
+CONTACT_ROWS = 10  # rows of the tree that carry both shapes, -1 for the world
+CONTACT_SHAPES = 12  # both shapes; the first is -1 without a contact
+CONTACT_IDLE = 14  # 1 while its force is known to be 0, so that its row is not needed
+KEPT_CONTACT_WIDTH = 15
 
 # --- Tables ----------------------------------------------------------------------------------------------------------
 
@@ -297,7 +329,9 @@ COUNTS: Final = {  # the integers of the head that count rows and columns
     "rows": N_ROWS, "variables": N_VARIABLES, "goals": N_GOALS, "residuals": N_RESIDUALS, "columns": N_COLUMNS,
     "nq": N_Q, "followers": N_FOLLOWERS, "boundaries": N_BOUNDARIES, "terms": N_TERMS, "masses": N_MASSES,
     "vertices": N_VERTICES, "frames": N_FRAMES, "points": N_POINTS, "smaller": N_SMALLER, "curved": N_CURVED,
-    "watch": N_WATCH, "solver": N_SOLVER,
+    "watch": N_WATCH, "solver": N_SOLVER, "clearances": N_CLEARANCES, "links": N_LINKS, "link_pairs": N_LINK_PAIRS,
+    "shapes": N_SHAPES, "hull_points": N_HULL_POINTS, "nodes": N_NODES, "slots": N_SLOTS, "found": N_FOUND,
+    "placed": N_PLACED, "corners": N_CORNERS, "faces": N_FACES, "edges": N_EDGES,
 }  # fmt: skip
 
 # A skeleton with goals, as the solvers read it. "tree.ints" is the table ``ints`` of ``problem.tree``.
@@ -324,6 +358,15 @@ PROBLEM: Final = (
     # of what row i carries rigidly, in its frame; the last row is what no joint moves; empty if no goal needs it
     Table("general.masses", ("masses", MASS_WIDTH)),
     Table("general.vertices", ("vertices", 3)),  # corners of support polygons, counterclockwise about up
+    # clearance goals, see ``goals.clearance``
+    Table("clear.ints", ("clearances", CLEAR_WIDTH), integers=True),
+    Table("clear.data", ("clearances", CLEAR_DATA_WIDTH)),
+    Table("clear.links", ("links", LINK_WIDTH), integers=True),  # of the body, then obstacles of named pairs
+    Table("clear.balls", ("links", BALL_WIDTH)),  # around the shapes of each link, in the frame of its row
+    Table("clear.pairs", ("link_pairs", PAIR_WIDTH), integers=True),  # of links
+    Table("clear.shapes", ("shapes", SHAPE_WIDTH)),  # each in the frame of its row; those of a link are neighbours
+    Table("clear.points", ("hull_points", 3)),  # of hulls, each in the frame of its shape
+    Table("clear.nodes", ("nodes", NODE_WIDTH)),  # of all trees of obstacles
 )
 # Scratch memory of one thread
 WORK: Final = (
@@ -342,6 +385,13 @@ WORK: Final = (
     Table("work.K", ("curved", "curved")),  # factor of the Hessian
     Table("work.box", ("columns", BOX_WIDTH)),  # bounds of a step and directions of ball joints, see ``tree.chart``
     Table("work.solver_scratch", ("solver",)),  # of the size that the solver asked for (``Solver.extra_scratch``)
+    # of clearance goals alone
+    Table("meeting.contacts", ("slots", KEPT_CONTACT_WIDTH)),  # the nearest contacts of each goal at the last pose
+    Table("meeting.found", ("found", KEPT_CONTACT_WIDTH)),  # those of a goal at this pose, until they are sorted
+    Table("meeting.placed", ("placed", SHAPE_WIDTH)),  # a pair of shapes in the world
+    Table("meeting.corners", ("corners", CORNER_WIDTH)),
+    Table("meeting.faces", ("faces", FACE_WIDTH)),
+    Table("meeting.edges", ("edges", EDGE_WIDTH)),
 )
 
 # Scratch memory of a step of the hierarchy; see ``hierarchy.basis`` for the numbers that count rows and columns

@@ -406,7 +406,9 @@ class Motion:
 
         The mirror is the upright plane through the origin of the world that divides the body at rest into left and
         right (x = 0 for a body that faces z). Left and right are found by roles, names and rest positions. If the two
-        sides rest differently, bones are mirrored, not joint values. Joints of one side alone keep their values.
+        sides rest differently, bones are mirrored, not joint values. If no body could rest as the file has it, because
+        all bones lie along one axis, the clip shows how joints are turned about their bones. Joints of one side alone
+        keep their values.
 
         Raises:
             UnsupportedError: If no part of the body is recognised on both sides.
@@ -421,7 +423,7 @@ class Motion:
             True
         """
         up = up_of_clip(self.skeleton, self.rigid().positions()) if free_roots(self.skeleton) and len(self) else None
-        mirror = Mirror.of(self.skeleton, up)
+        mirror = Mirror.of(self.skeleton, up, self._q)
         kept = kept_limits(self.skeleton, self._q)
         rows = np.array(mirror.pairs)[self.skeleton.tables.owner]
         every = np.array([kept[self.skeleton.tables.owner == row].all() for row in range(len(self.skeleton))])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, TURN, VARIABLE
+from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, FREE, KIND, TURN, VARIABLE
 from synovia.model.degrees import FAR, Bounded, warn_of_degrees
 from synovia.model.geometry import LONGEST, UNIT_SLACK, Array, as_numbers, dimensions
 
@@ -22,6 +22,11 @@ class Posable(Bounded, Protocol):
     """The part of a skeleton that joint values concern."""
 
     nq: int
+
+    @cached_property
+    def rest_q(self) -> Array:
+        """Joint values of the rest pose."""
+        ...
 
     def __len__(self) -> int:
         """Return the number of joints."""
@@ -60,6 +65,28 @@ def inside_limits(skeleton: Posable, q: Array) -> Array:
     inside = np.empty(q.shape)
     skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
     return q if np.array_equal(inside, q) else skeleton.follow(inside)
+
+
+def random_values(skeleton: Posable, count: int, seed: int, *, rows: Iterable[int] | None = None) -> Array:
+    """Return joint values of random poses, (count, nq), uniform within the limits; see ``Skeleton.random_pose``.
+
+    Args:
+        skeleton: The skeleton.
+        count: How many poses. The first ones are the same for every count.
+        seed: From 0 to 2^32 - 1.
+        rows: The joints that move; None for all. The others, and free joints, stay at rest.
+    """
+    from synovia.kernels.tree.tables import random_rows
+
+    t = skeleton.tables
+    moving = t.ints[t.owner, KIND] != FREE
+    if rows is not None:
+        moving &= np.isin(t.owner, [*rows])
+    q = np.tile(skeleton.rest_q, (count, 1))
+    random_rows(
+        *(np.ascontiguousarray(part[moving]) for part in (t.variables, t.limits)), q, seed, np.empty(1, np.uint64)
+    )
+    return skeleton.follow(q)
 
 
 def as_values(skeleton: Posable, q: Any, what: str, *, many: int = 0, finite: bool = True) -> Array:

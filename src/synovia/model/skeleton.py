@@ -37,7 +37,7 @@ from synovia.model.geometry import (
 from synovia.model.joint import DOF_NAMES, Joint, Kind
 from synovia.model.limit_frames import with_limit_frames
 from synovia.model.limits import Interval, Limit, SwingTwist
-from synovia.model.pose import checked_q, inside_limits, world_frames
+from synovia.model.pose import checked_q, inside_limits, random_values, world_frames
 from synovia.model.root import Root, as_root, free_root, root_joints
 from synovia.model.tables import Tables, pack, validator_of, writable
 from synovia.model.tree import ancestors, topological
@@ -802,22 +802,14 @@ class Skeleton(Pictured):
             number = -1
         if not 0 <= number < 2**32:
             raise InputError("seed", value=seed, expected="a whole number from 0 to 2^32 - 1")
-        from synovia.kernels.tree.tables import random_rows
-
-        t = self.tables
-        owners: list[int] = t.owner.tolist()
-        moving = np.array([self.joints[row].kind is not Kind.FREE for row in owners], bool)
-        q = self.rest_q.copy().reshape(1, -1)
-        variables, limits = (np.ascontiguousarray(part[moving]) for part in (t.variables, t.limits))
-        random_rows(variables, limits, q, number, np.empty(1, np.uint64))
-        return Pose(self, self.follow(q[0]))
+        return Pose(self, random_values(self, 1, number)[0])
 
     @cached_property
     def shapes(self) -> Mapping[str | int, tuple[Solid, ...]]:
         """Shapes of the body by the name of the link, or of the joint without one; see ``Joint.shapes``.
 
         Each shape is in the frame of its link: ``shape.moved(pose.transform(link))`` is in the world. A joint whose
-        name and link are shared is named by its row. Solvers do not use shapes yet.
+        name and link are shared is named by its row. A ``ClearanceGoal`` keeps them apart.
 
         Example:
             >>> ball = __import__("synovia").Sphere(radius=0.1)

@@ -9,9 +9,9 @@ import numpy as np
 
 from synovia.arguments import check_kind
 from synovia.comparison import Comparison, Row
-from synovia.model import Kind, Skeleton
+from synovia.model import Skeleton
 from synovia.model.geometry import Array
-from synovia.model.pose import world_frames
+from synovia.model.pose import random_values, world_frames
 from synovia.plots.style import COLOURS, QUIET, check_plot, new_figure, save
 
 _SAMPLES: Final = 40_000  # random poses
@@ -152,14 +152,7 @@ def plot_reach(
 
 def _places(skeleton: Skeleton, row: int, on_joint: Array, seed: int) -> Array:
     """Return the positions of a point on a joint in random poses within the limits, (N, 3)."""
-    from synovia.kernels.tree.tables import random_rows
-
-    t = skeleton.tables
-    moving = np.array([skeleton.joints[int(owner)].kind is not Kind.FREE for owner in t.owner], bool)
-    q = np.tile(skeleton.rest_q, (_SAMPLES, 1))
-    variables, limits = (np.ascontiguousarray(part[moving]) for part in (t.variables, t.limits))
-    random_rows(variables, limits, q, seed, np.empty(1, np.uint64))
-    skeleton.follow(q)
+    q = random_values(skeleton, _SAMPLES, seed)
     parts = [world_frames(skeleton, np.ascontiguousarray(part))[:, row] for part in np.array_split(q, 8)]
     frames = np.concatenate(parts)
     return frames[:, 9:] + frames[:, :9].reshape(-1, 3, 3) @ on_joint

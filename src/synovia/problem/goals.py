@@ -122,8 +122,8 @@ def goal_tables(
 
 def _level_rows(goals: Sequence[Goal]) -> tuple[list[int], list[int], Array]:
     """Return the level, the first residual row and the square root of the relative weight of each goal."""
-    order = sorted({goal.priority for goal in goals if goal.rows})
-    levels = [order.index(goal.priority) if goal.rows else 0 for goal in goals]
+    order = sorted({goal.rank for goal in goals if goal.rows})
+    levels = [order.index(goal.rank) if goal.rows else 0 for goal in goals]
     first = [0] * len(goals)
     at = 0
     for level in range(len(order)):

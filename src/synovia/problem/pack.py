@@ -14,6 +14,7 @@ from synovia.kernels import layout
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints
+from synovia.problem.clearance import ClearanceTables
 from synovia.problem.reduced import Reduced
 
 _TABLES: Final = {table.name: table for table in layout.PROBLEM}
@@ -84,6 +85,7 @@ def pack(
         layout.N_CURVED: columns if columns <= layout.NEWTON_COLUMNS else 0,
         layout.N_WATCH: layout.OTHERS + (layout.FINALISTS + 1) * (skeleton.nq + layout.POSE_MORE),
         layout.N_SOLVER: solver_scratch,
+        **_clearance_counts(reduced.clearance),
         layout.COUPLED: reduced.coupled,
         layout.MAX_STEPS: max_steps,
         layout.ATTEMPTS: attempts,
@@ -119,6 +121,12 @@ def pack(
         "general.masses": reduced.masses,
         "general.vertices": goals.vertices,
     }
+    if (clear := reduced.clearance) is not None:
+        tables |= {
+            "clear.ints": clear.ints, "clear.data": clear.data, "clear.links": clear.links, "clear.balls": clear.balls,
+            "clear.pairs": clear.pairs, "clear.shapes": clear.shapes.shapes, "clear.points": clear.shapes.points,
+            "clear.nodes": clear.nodes,
+        }  # fmt: skip
     head = [0] * layout.INT_TABLES
     for place, value in numbers.items():
         head[place] = value
@@ -140,6 +148,26 @@ def pack(
     for array, first, end, values in filled:
         packed[array][first:end] = values.ravel()
     return packed
+
+
+def _clearance_counts(clear: ClearanceTables | None) -> dict[int, int]:
+    """Return what counts the rows of the tables of clearance goals, and of their scratch memory."""
+    if clear is None:
+        return {}
+    return {
+        layout.N_CLEARANCES: len(clear.ints),
+        layout.N_LINKS: len(clear.links),
+        layout.N_LINK_PAIRS: len(clear.pairs),
+        layout.N_SHAPES: len(clear.shapes.shapes),
+        layout.N_HULL_POINTS: len(clear.shapes.points),
+        layout.N_NODES: len(clear.nodes),
+        layout.N_SLOTS: int(clear.slots.sum()),
+        layout.N_FOUND: int(clear.slots.max()) + 1,  # one more to compare
+        layout.N_PLACED: 2,
+        layout.N_CORNERS: layout.MOST_CORNERS,
+        layout.N_FACES: layout.MOST_FACES,
+        layout.N_EDGES: layout.MOST_EDGES,
+    }
 
 
 def table_of(ints: Ints, floats: Array, name: str) -> NDArray[Any]:

@@ -43,6 +43,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.tables import Ints
 from synovia.model.tree import ancestors
+from synovia.problem.clearance import ClearanceTables, clearance_tables, links_of
 from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
 
 SHORTEST = 1e-15  # length units; squares and cubes of smaller numbers come near underflow
@@ -66,6 +67,7 @@ class Reduced:
         masses: (n + 1, 4) masses of the rows, (0, 4) without a goal for the centre of mass.
         reach: Length scale of solvers and tolerances, length units (see ``reach_of``).
         joints: (n,) joint of each row.
+        clearance: Tables of clearance goals, None without one.
     """
 
     rows: Ints
@@ -81,11 +83,12 @@ class Reduced:
     reach: float
     joints: Ints
     path: Array | None = None
+    clearance: ClearanceTables | None = None
 
     @property
     def pose_only(self) -> bool:
         """Whether all goals are positions and rotations in the world."""
-        return len(self.goals.general_ints) == 0
+        return len(self.goals.general_ints) == 0 and self.clearance is None
 
     @property
     def limbs(self) -> list[tuple[int, int]]:
@@ -172,12 +175,9 @@ def reduce(
     ends += [row for row, joint in enumerate(skeleton.joints) if balanced and joint.mass > 0.0]
     if any(goal.in_python for goal in goals):
         ends += range(len(skeleton))  # a Python function may depend on any joint
-    on_path = np.zeros(len(skeleton), bool)
-    for row in ends:
-        while row >= 0 and not on_path[row]:
-            on_path[row] = True
-            row = skeleton.parents[row]
-    moving = _moving(skeleton, goals, goal_joints, on_path)
+    links = links_of(goals, before)
+    on_path = _above(skeleton, [*ends, *links])
+    moving = _moving(skeleton, goals, goal_joints, _above(skeleton, ends) if ends else on_path)
     t = skeleton.tables
     reduced_row = np.full(len(skeleton), -1)  # reduced row that carries a joint
     to_row: list[Array] = [np.eye(4)] * len(skeleton)  # from a joint's z-form frame to that row's frame
@@ -209,12 +209,23 @@ def reduce(
     table = np.array(rows, np.int32).reshape(-1, ROW_WIDTH)
     fixed_table = np.array(fixed).reshape(-1, FRAME_WIDTH)
     tables = goal_tables(skeleton, goals, goal_joints, reduced_row, to_row)
+    clearance = clearance_tables(skeleton, goals, tables, before, reduced_row, to_row) if links else None
     return Reduced(
         table, fixed_table, couple, variables, limits, preferences, owner, tables,
         posture.rows(variables, owner),
         masses_of(skeleton, reduced_row, to_row) if balanced else np.zeros((0, MASS_WIDTH)),
-        reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32), posture.path,
+        reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32), posture.path, clearance,
     )  # fmt: skip
+
+
+def _above(skeleton: Skeleton, ends: Sequence[int]) -> NDArray[np.bool_]:
+    """Return which joints are among some joints or above them."""
+    found = np.zeros(len(skeleton), bool)
+    for row in ends:
+        while row >= 0 and not found[row]:
+            found[row] = True
+            row = skeleton.parents[row]
+    return found
 
 
 def _moving(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from synovia.arguments import ChecksArguments, check_kind
-from synovia.errors import InputError
+from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import Goal
 from synovia.ik.compiled import Start
@@ -147,6 +147,13 @@ class Servo(ChecksArguments):
             if solver is None:
                 solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
             self.ik = IK(skeleton, goals, solver, root=root)
+        if any(goal.needs == "clearance" for goal in self.ik.goals):
+            raise UnsupportedError(
+                "a Servo does not keep links and obstacles apart",
+                where="Servo",
+                expected="goals other than ClearanceGoal",
+                hint="solve for poses with IK(...).solve, which does",
+            )
         if self.ik.solver.bounds_motion:
             raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
         self.skeleton = self.ik.skeleton

@@ -66,7 +66,7 @@ class Way:
         self._led = Led(ik, tolerance)
         self._box = Box(ik, tolerance, axes)
         self.holds: Bools = np.zeros(len(ik.goals), bool)
-        levels = [goal.priority for goal in ik.goals]
+        levels = [goal.rank for goal in ik.goals]
         self._first = np.array(levels) == min(levels)  # goals that no other one pushes away
         self._skeleton, self._chart = ik.skeleton, Chart.of(ik.skeleton)
         self._axes, self._stops, self._away = axes, stops, 0

@@ -1,10 +1,11 @@
 """The registry of solvers. A new one is a kernel, a settings class (derived from one of ``base``) and a line here."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, cast
 
 from synovia.errors import InputError, UnknownNameError, did_you_mean
+from synovia.goals import Goal
 from synovia.solver.aim import Aim
 from synovia.solver.base import Solver
 from synovia.solver.ccd import Ccd
@@ -36,14 +37,17 @@ _by_name = {cls.name: cls for cls in _classes}
 solvers: Final = MappingProxyType(cast("Mapping[SolverName, type[Solver]]", _by_name))
 
 
-def as_solver(solver: object) -> Solver:
-    """Return settings from settings, a solver's name, or None for the default (Levenberg-Marquardt).
+def as_solver(solver: object, goals: Sequence[Goal] = ()) -> Solver:
+    """Return settings from settings, a solver's name, or None for the default.
+
+    The default is Levenberg-Marquardt, or full-body if a goal needs clearance.
 
     Raises:
         UnknownNameError: If there is no solver of that name.
     """
     if solver is None:
-        return LevenbergMarquardt()
+        clear = any(goal.needs == "clearance" for goal in goals)
+        return FullBody() if clear else LevenbergMarquardt()
     if isinstance(solver, str):
         if solver not in _by_name:
             raise UnknownNameError(

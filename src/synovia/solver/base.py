@@ -167,15 +167,18 @@ class Solver(ChecksArguments, ABC):
         """Return the size of the memory that the SIMD batch needs for itself, in numbers."""
         return 0
 
-    def miss_kernel(self, pose_only: bool) -> Kernel:
+    def miss_kernel(self, reduced: Reduced | None) -> Kernel:
         """Return the compiled entry point that finishes misses: it polishes them and finds their status.
 
         It has the arguments of a solver's kernel, with the answers as ``out`` and a negative ``first`` (see
         ``kernels.search.classify``). With ``warm`` it does not look for a better pose far from the start.
+
+        Args:
+            reduced: The problem; None for its positions and rotations alone.
         """
         from synovia.kernels.search.classify import classify, classify_general
 
-        return classify if pose_only else classify_general
+        return classify if reduced is None or reduced.pose_only else classify_general
 
     def params(self) -> dict[int, float]:
         """Return the settings that only this algorithm reads, by their places in ``kernels.layout``."""
@@ -199,9 +202,9 @@ class Solver(ChecksArguments, ABC):
                     where=f"goal {goal.label!r}",
                     value=goal,
                     expected=f"goals of the kinds {', '.join(supported)}",
-                    hint="use the solver 'lm'" if goal.kind in kinds() else "derive goals of your own from CustomGoal",
+                    hint=_hint(goal),
                 )
-            if goal.priority != 0 and not self.supports_priorities:
+            if goal.rank != 0 and not self.supports_priorities:
                 raise UnsupportedError(
                     f"{self.name} has no priorities",
                     where=f"goal {goal.label!r}",
@@ -370,6 +373,13 @@ class Heuristic(IteratingSolver):
                     expected="root= a ball joint",
                     hint="use the solver 'lm', or finish='lm'",
                 )
+
+
+def _hint(goal: Goal) -> str:
+    """Return which solver supports a goal."""
+    if goal.kind not in kinds():
+        return "derive goals of your own from CustomGoal"
+    return f"use the solver {'full-body' if goal.needs == 'clearance' else 'lm'!r}"
 
 
 def out_of_range(settings: object, name: str, expected: str) -> InputError:

@@ -74,7 +74,7 @@ class FullBody(IteratingSolver):
     progress: ClassVar[tuple[int, float]] = (10, 0.8)  # lower levels improve last
     name: ClassVar[str] = "full-body"
     supports_priorities: ClassVar[bool] = True
-    supported_goals: ClassVar[frozenset[str]] = KERNEL_GOALS | {"rest"}
+    supported_goals: ClassVar[frozenset[str]] = KERNEL_GOALS | {"rest", "clearance"}
     others: ClassVar[frozenset[str]] = frozenset({"largest_move"})
 
     max_steps: int = 60
@@ -155,16 +155,20 @@ class FullBody(IteratingSolver):
         return self.replace(attempts=1, largest_move=LARGEST, softening=0.0)
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel for positions and rotations alone, or the one for any goals."""
-        from synovia.kernels.hierarchy.full_body import full_body, full_body_general
+        """Return the kernel for positions and rotations alone, for general goals, or for all goals."""
+        from synovia.kernels.hierarchy.full_body import full_body, full_body_clear, full_body_general
 
-        return full_body if reduced.pose_only else full_body_general
+        if reduced.pose_only:
+            return full_body
+        return full_body_general if reduced.clearance is None else full_body_clear
 
-    def miss_kernel(self, pose_only: bool) -> Kernel:
+    def miss_kernel(self, reduced: Reduced | None) -> Kernel:
         """Return the kernel that finishes misses level by level."""
-        from synovia.kernels.hierarchy.full_body import finish_levels, finish_levels_general
+        from synovia.kernels.hierarchy.full_body import finish_levels, finish_levels_clear, finish_levels_general
 
-        return finish_levels if pose_only else finish_levels_general
+        if reduced is None or reduced.pose_only:
+            return finish_levels
+        return finish_levels_general if reduced.clearance is None else finish_levels_clear
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""

@@ -28,6 +28,7 @@ class Inspect(Roles):
     shapes: bool = option(
         default=False, help="Measure how well the shapes fit the surface; without shapes, fit capsules to it first."
     )
+    pairs: bool = option(default=False, help="List the pairs of links that can collide, and those that are left out.")
     as_json: bool = option(default=False, like=JSON)
 
 
@@ -43,7 +44,7 @@ def inspect(given: Inspect) -> None:
     if not is_bundled(file) and is_world(as_path(file)):
         from synovia.cli.world_report import world_object, world_text
 
-        refuse("expected a model with this option, got a world.", "model", "roles", "srdf", "shapes")
+        refuse("expected a model with this option, got a world.", "model", "roles", "srdf", "shapes", "pairs")
         world = read_world(as_path(file))
         if given.as_json:
             emit_json(world_object(world))
@@ -61,10 +62,15 @@ def inspect(given: Inspect) -> None:
 
         skeleton = with_shapes(skeleton)
         fit = shape_fit(skeleton) if skeleton.shapes else None
+    pairs = None
+    if given.pairs:
+        from synovia.model.shapes.pairs import self_pairs
+
+        pairs = self_pairs(skeleton)
     if given.as_json:
-        emit_json(model_object(skeleton, clips, fit))
+        emit_json(model_object(skeleton, clips, fit, pairs))
     else:
-        emit_lines(model_text(skeleton, clips, fit))
+        emit_lines(model_text(skeleton, clips, fit, pairs))
 
 
 @click.command(cls=Command)

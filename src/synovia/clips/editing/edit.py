@@ -14,7 +14,7 @@ from synovia.arguments import check_kind
 from synovia.clips.editing.body import Body, size_of
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
 from synovia.clips.editing.meter import Meter
-from synovia.clips.editing.problems import Options, errors_of
+from synovia.clips.editing.problems import Options, errors_of, legs_at_limits
 from synovia.clips.editing.smoothness import Moved
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.ik.interrupts import Watch, deadline_of
@@ -143,7 +143,7 @@ class Edited:
         lines += self.moved()
         for finding in self.findings:
             place = f"{finding.layer}: " if finding.layer else ""
-            lines.append(f"{place}{finding.text} (frames {frames_text(finding.frames)})")
+            lines.append(f"{place}{finding.text} ({frames_text(finding.frames)})")
         return "\n".join(lines)
 
     def moved(self, layer: str | None = None) -> list[str]:
@@ -350,11 +350,17 @@ def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> lis
 
 def _change_text(change: EditChange, skeleton: Skeleton) -> str:
     """Return how far a joint is moved, in the unit of the file, and in metres or beside the size of the body."""
-    angle = f"turned by at most {np.degrees(change.angle):.2g} deg"
+    angle = f"turned by at most {_degrees_text(change.angle)}"
     if change.length <= _NOTHING * skeleton.size:
         return f"{change.joint} {angle}" if change.angle > _NOTHING else f"{change.joint} stays as it is"
     also = f", {angle}" if change.angle >= _TURNED else ""
     return f"{change.joint} moved by at most {_in_file_units(change.length, skeleton)}{also}"
+
+
+def _degrees_text(angle: float) -> str:
+    """Return an angle in degrees, with two digits below 10."""
+    degrees = float(np.degrees(angle))
+    return f"{degrees:.0f} deg" if degrees >= 10.0 else f"{degrees:.2g} deg"
 
 
 def _in_file_units(length: float, skeleton: Skeleton) -> str:
@@ -404,6 +410,8 @@ def _misses(
         length, angle = np.where(errors[worst, k] > most[k], errors[worst, k], 0.0).tolist()
         say = partial(length_text, meters_per_unit=body.given.meters_per_unit)
         text = f"{one.goal.label} {one.goal.describe_miss(length, angle, say)} in frame {result.frames[worst]}"
+        if held := legs_at_limits(body, q[result.frames[worst]], result.feet):
+            text += f"; at a limit there: {first_few([body.given.joint_names[row] for row in held])}"
         out.append(EditFinding(layer.label, "missed", tuple(result.frames[off].tolist()), text))
     return out
 

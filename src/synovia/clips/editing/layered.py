@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from synovia.clips.editing.body import Body, PlantedFoot
 from synovia.clips.editing.keys import KeyCurves, changed_rows, with_changes
-from synovia.clips.editing.problems import Asked, Options, Problems, Stage
+from synovia.clips.editing.problems import Asked, Options, Problems, Stage, errors_of
 from synovia.clips.editing.smoothness import Moved, without_fast_parts
 from synovia.errors import InputError
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
@@ -40,6 +40,7 @@ _TIPS: Final = float(np.radians(20.0))  # radians by which hips may turn so that
 _LEAD: Final = 8  # steps from the clip to targets that the first frame has at once
 _JERK: Final = 1.8  # times the acceleration of a smooth fade, or of the clip, from which joints jerk
 _WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds over which changes that jerk are smoothed, one after the other
+_STILL_MET: Final = 2.0  # tolerances from its target within which a goal of a layer below is still met
 _SHORTEST: Final = 0.2  # seconds of a fade with which changes are compared in a layer without one
 
 
@@ -135,7 +136,7 @@ class LayerOnClip:
         for one in asked:
             parts.setdefault(one.end, []).append(-1 if one.goal.terms else one.goal.constrained_parts)
         frames, out = world_frames(self._skeleton, self._keyed), list[Asked]()
-        priority = max(one.goal.priority for one in asked)
+        priority = max(one.goal.rank for one in asked)
         for end, found in sorted(parts.items()):
             if end in hips and set(found) == {POSITION}:
                 goal, rows = RotationGoal(end, priority=priority).located(self._skeleton)
@@ -179,7 +180,7 @@ class LayerOnClip:
         ends = {one.end for one in asked if one.goal.turns_limb}
         for end in sorted(ends - {one.end for one in asked if not one.goal.turns_limb}):
             places = frames_to_transforms(frames[:, end])
-            goal, rows = PoseGoal(end, priority=max(one.goal.priority for one in asked) + 1).located(self._skeleton)
+            goal, rows = PoseGoal(end, priority=max(one.goal.rank for one in asked) + 1).located(self._skeleton)
             asked.append(Asked(goal, rows, places, places[:1].repeat(len(asked[0].lead), axis=0), True, True))
         return asked
 
@@ -266,17 +267,30 @@ class LayerOnClip:
         """Return goals that keep what layers below have placed, after the goals of this layer."""
         about, out = {one.end for one in asked}, list[Asked]()
         frames = world_frames(self._skeleton, self._below)
-        lowest = max(one.goal.priority for one in asked) + 1
-        for result in self._earlier:
+        lowest = max(one.goal.rank for one in asked) + 1
+        for result in reversed(self._earlier):
             if np.intersect1d(result.frames, self._frames).size == 0:
                 continue
             for one in result.asked:
                 own = one.goal.met_at(*self._frames_of(one.goal, one.rows, frames)) if one.between else None
                 if own is not None and one.end not in about:
                     about.add(one.end)
-                    goal = one.goal.at_priority(lowest + one.goal.priority)
+                    self._aim(own, one, result)
+                    goal = one.goal.lowered(lowest)
                     out.append(Asked(goal, one.rows, own, own[:1].repeat(len(asked[0].lead), axis=0), True, True))
         return out
+
+    def _aim(self, own: Array, one: Asked, result: LayerResult) -> None:
+        """Replace places (n, 4, 4) of a goal by its targets where it still meets them, so that errors do not add up."""
+        met = result.aimed & ~result.missed
+        _, here, there = np.intersect1d(self._frames, result.frames[met], return_indices=True)
+        if not len(here):
+            return
+        wanted = one.wanted[met][there]
+        given = [replace(one, wanted=wanted)]
+        errors, most = errors_of(self._body, self._below[here], given, self._options.tolerance)
+        still = (errors[:, 0] <= _STILL_MET * most[0]).all(axis=1)
+        own[here[still]] = wanted[still]
 
     def _stages(self, asked: Sequence[Asked], every: Sequence[Asked], wishes: int) -> Iterator[Stage]:
         """Yield the stages of a solve, of which the first that reaches all goals is the answer.

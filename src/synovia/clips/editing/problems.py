@@ -16,7 +16,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
 from synovia.kernels.layout import COLD, GIVEN, MAX_STEPS, TARGET_WIDTH, TRANSFORM_WIDTH
-from synovia.model import Skeleton
+from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import inside_limits, world_frames
 from synovia.model.tree import ancestors
@@ -216,14 +216,14 @@ class Problems:
         goals: list[Goal] = []
         numbers: list[int] = []
         moving: set[int] = set()
-        lowest = max((self._asked[k].goal.priority for k in kept), default=0) + _FOLLOWING + 1
+        lowest = max((self._asked[k].goal.rank for k in kept), default=0) + _FOLLOWING + 1
         for k, (foot, stand) in enumerate(zip(stage.feet, stands, strict=True)):
             goals.append(PoseGoal(foot.head, priority=0 if stand else lowest, name=f"foot {k}"))
             numbers.append(-1 - k)
             moving.update(ancestors(skeleton.parents, foot.head))
         for k in kept:
             one = self._asked[k]
-            goals.append(one.goal.at_priority(one.goal.priority + (_FOLLOWING if stage.feet else 0)))
+            goals.append(one.goal.lowered(_FOLLOWING if stage.feet else 0))
             numbers.append(k)
             for row in one.rows:
                 moving.update(list(ancestors(skeleton.parents, row))[one.idle :])
@@ -272,6 +272,19 @@ def table_of(wanted: Sequence[Array], takes: Sequence[int], *, rest: int = 0) ->
         out[:, i, :TRANSFORM_WIDTH] = frames.reshape(-1, TRANSFORM_WIDTH)
         out[:, i, GIVEN] = float(parts)
     return out
+
+
+def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[int]:
+    """Return the joints of legs whose feet keep their places, and that are at a limit in a pose.
+
+    Args:
+        body: The body of the clip.
+        q: Joint values of the pose, (nq,).
+        feet: The feet.
+    """
+    legs = {row for foot in feet for row in body.limb(foot.head)}
+    ik = CompiledProblem(body.skeleton, [RestGoal(q)], EditSolver(attempts=1))
+    return [row for row in ik.rows_at_limits(Pose(body.skeleton, q)) if row in legs]
 
 
 def errors_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.model import Skeleton
+from synovia.model import Kind, Skeleton
 from synovia.model.change import no_change, turns
 from synovia.model.geometry import Array, rotation_between, times_exp
 
@@ -29,6 +29,9 @@ class Moved:
         self._owner = np.repeat(np.arange(len(skeleton)), [joint.kind.q_size for joint in skeleton.joints])
         self._at = at[off[at].any(axis=1)]
         self._numbers = np.flatnonzero(_numbers(skeleton) & off)
+        free = np.array([joint.kind is Kind.FREE for joint in skeleton.joints])
+        self._frees = np.flatnonzero(_numbers(skeleton) & free[self._owner])
+        self._travels = free[self._owner[self._numbers]][:, None]
         lengths = np.abs(new - own)[:, self._numbers]
         angles = np.linalg.norm(rotation_between(own[:, self._at], new[:, self._at]), axis=2)
         self._size = np.concatenate([lengths, angles], axis=1).max(axis=0, initial=0.0)
@@ -47,6 +50,10 @@ class Moved:
         """Return these ratios for each frame but the first and the last, and each value, (m - 2, values)."""
         smoothest = 6.0 / blend**2 * self._size  # the largest acceleration of 3 p² - 2 p³
         before = self._accelerations(own).max(axis=0, initial=0.0)
+        if len(self._frees):  # the clip may move the body by another joint than the layer
+            travel = np.abs(np.diff(own[:, self._frees], 2, axis=0)).max(axis=0, initial=0.0)
+            others = self._owner[self._frees] != self._owner[self._numbers][:, None]
+            before[: len(others)] = np.maximum(before[: len(others)], (travel * (others & self._travels)).max(axis=1))
         return self._accelerations(new) / (np.maximum(before, smoothest) + _SMALL)
 
     @property
@@ -78,7 +85,7 @@ def without_fast_parts(skeleton: Skeleton, change: Array, width: int, holds: tup
     padded = np.concatenate([ends[0], flat, ends[1]])
     window = np.hanning(2 * width + 3)[1:-1]
     window /= window.sum()
-    mean = np.stack([np.convolve(column, window, mode="valid") for column in padded.T], axis=1)
+    mean = np.lib.stride_tricks.sliding_window_view(padded, len(window), axis=0) @ window
     out = np.tile(no_change(skeleton), (len(change), 1))
     out[:, numbers] = mean[:, : int(numbers.sum())]
     out[:, at] = times_exp(out[:, at], mean[:, int(numbers.sum()) :].reshape(len(change), -1, 3))

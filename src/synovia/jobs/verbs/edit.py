@@ -272,11 +272,13 @@ class Edit(Verified, Roles, ClipJob):
         host.note([note for note in made.motion.notes if note not in motion.notes], motion.name)
         check = None if output is None else self.save(made.motion, output, self.copied(item.path), host)
         judgement = judge(made.motion, missed=made.missed)
+        before = None if judgement.verdict == "good" else judge(motion).verdict
+        as_before = ", as it was before the edit" if before == judgement.verdict else ""
         figures = {"frames": len(made.motion), **_figures(made), **judged(judgement)}
         return Outcome(
             made.motion, figures, check=check, falls_short=self.falls_short(figures),
             files=[] if output is None else [output], warnings=warnings_of(judgement),
-            text=lambda: "\n".join([*_text(made), judgement.summary()]),
+            text=lambda: "\n".join([*_text(made), judgement.summary() + as_before]),
             json=lambda: _object(made, judgement),
             hint="" if output is not None else NO_FILE,
         )  # fmt: skip

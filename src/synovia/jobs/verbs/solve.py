@@ -432,7 +432,7 @@ def _standing(skeleton: Skeleton, wanted: Sequence[Goal]) -> tuple[Skeleton, lis
     from synovia.bodies import standing_goals, with_body_masses
 
     body = skeleton if any(joint.mass > 0.0 for joint in skeleton.joints) else with_body_masses(skeleton)
-    return body, [*standing_goals(body), *(goal.at_priority(goal.priority + 1) for goal in wanted)]
+    return body, [*standing_goals(body), *(goal.lowered(1) for goal in wanted)]
 
 
 def _no_target(file: str, skeleton: Skeleton) -> UsageError:

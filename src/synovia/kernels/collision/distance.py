@@ -150,36 +150,36 @@ def parallel_cylinders(p, h, r, k, t):
 @device
 def of_ordered(solids, i, j, corners, faces, edges):
     """Return signed distance, normal, and the point of A relative to its origin, of shapes whose kinds are in order."""
-    shapes, shape_data, _ = solids
+    shapes, _ = solids
     kind, other = shapes[i, SHAPE_KIND], shapes[j, SHAPE_KIND]
-    c = sub(load(shape_data, j, ORIGIN), load(shape_data, i, ORIGIN))
-    R, S = load_rotation(shape_data, i, ORIENTATION), load_rotation(shape_data, j, ORIENTATION)
+    c = sub(load(shapes, j, ORIGIN), load(shapes, i, ORIGIN))
+    R, S = load_rotation(shapes, i, ORIENTATION), load_rotation(shapes, j, ORIENTATION)
     ra, rb = margin(solids, i), margin(solids, j)
     if other == HALF_SPACE:
         n = column(S, 2)
         p = middle_of_farthest(solids, i, scale(F(-1), n))
         return dot(n, sub(p, c)) - ra, n, axpy(-ra, n, p)
     if other <= CAPSULE:
-        h = shape_data[i, HALF_LENGTH] if kind == CAPSULE else F(0)
-        k = shape_data[j, HALF_LENGTH] if other == CAPSULE else F(0)
+        h = shapes[i, HALF_LENGTH] if kind == CAPSULE else F(0)
+        k = shapes[j, HALF_LENGTH] if other == CAPSULE else F(0)
         u = column(R, 2)
         length, n, s = segments(c, u, h, column(S, 2), k)
         return length - ra - rb, n, axpy(s, u, scale(-ra, n))
     if kind == SPHERE and (other == BOX or other == CYLINDER):
         p = apply_t(S, scale(F(-1), c))
         if other == BOX:
-            hx, hy, hz = load(shape_data, j, HALF_SIZES)
+            hx, hy, hz = load(shapes, j, HALF_SIZES)
             d, n = point_box(p, hx, hy, hz)
         else:
-            d, n = point_cylinder(p, shape_data[j, HALF_LENGTH], shape_data[j, RADIUS])
+            d, n = point_cylinder(p, shapes[j, HALF_LENGTH], shapes[j, RADIUS])
         n = apply(S, n)
         return d - ra, n, scale(-ra, n)
     if kind == CYLINDER and other == CYLINDER:
         n = cross(column(R, 2), column(S, 2))
         if dot(n, n) <= PARALLEL:
             p = apply_t(S, scale(F(-1), c))
-            h, k = shape_data[i, HALF_LENGTH], shape_data[j, HALF_LENGTH]
-            d, n, p = parallel_cylinders(p, h, shape_data[i, RADIUS], k, shape_data[j, RADIUS])
+            h, k = shapes[i, HALF_LENGTH], shapes[j, HALF_LENGTH]
+            d, n, p = parallel_cylinders(p, h, shapes[i, RADIUS], k, shapes[j, RADIUS])
             return d, apply(S, n), apply(S, p)
     free, v, p = apart(solids, i, j, c, corners)
     if free:
@@ -195,11 +195,11 @@ def of_ordered(solids, i, j, corners, faces, edges):
 @device
 def put_contact(solids, i, j, contacts, row, corners, faces, edges):
     """Write the contact of shapes i and j to a row."""
-    shapes, shape_data, _ = solids
+    shapes, _ = solids
     swap = shapes[i, SHAPE_KIND] > shapes[j, SHAPE_KIND]
     a, b = (j, i) if swap else (i, j)
     d, n, p = of_ordered(solids, a, b, corners, faces, edges)
-    p = add(p, load(shape_data, a, ORIGIN))
+    p = add(p, load(shapes, a, ORIGIN))
     q = axpy(-d, n, p)
     if swap:
         p, q, n = q, p, scale(F(-1), n)
@@ -210,12 +210,11 @@ def put_contact(solids, i, j, contacts, row, corners, faces, edges):
 
 
 @entry
-def distances(shapes, shape_data, vertices, pairs, contacts, corners, faces, edges):
+def distances(shapes, vertices, pairs, contacts, corners, faces, edges):
     """Write the contacts of pairs of shapes.
 
     Args:
-        shapes: Kinds of all shapes, see ``layout``.
-        shape_data: Their numbers: frames in the world and sizes.
+        shapes: All shapes in the world, see ``layout``.
         vertices: Points of hulls, each in the frame of its shape.
         pairs: Rows of both shapes of each pair; at most one of them is a half-space.
         contacts: One row for each pair.
@@ -223,7 +222,7 @@ def distances(shapes, shape_data, vertices, pairs, contacts, corners, faces, edg
         faces: Scratch memory.
         edges: Scratch memory.
     """
-    solids = (shapes, shape_data, vertices)
+    solids = (shapes, vertices)
     for k in range(pairs.shape[0]):
         i, j = pairs[k, FIRST_SHAPE], pairs[k, SECOND_SHAPE]
         put_contact(solids, i, j, contacts, k, corners, faces, edges)

@@ -161,7 +161,7 @@ def deepest(solids, i, j, c, corners, faces, edges):
     """Return the depth of the cores of two shapes that overlap, the way out, and where it begins.
 
     Args:
-        solids: The tables of all shapes: their kinds, their numbers, and points of hulls.
+        solids: The tables of all shapes, and of the points of hulls.
         i: Row of the first shape A.
         j: Row of the second one B.
         c: Origin of B less that of A.

@@ -109,7 +109,7 @@ def apart(solids, i, j, c, corners):
     """Return whether the cores of two shapes are apart, the shortest vector from the second to the first, and its end.
 
     Args:
-        solids: The tables of all shapes: their kinds, their numbers, and points of hulls.
+        solids: The tables of all shapes, and of the points of hulls.
         i: Row of the first shape A.
         j: Row of the second one B.
         c: Origin of B less that of A.

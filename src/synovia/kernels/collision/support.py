@@ -30,36 +30,36 @@ LEVEL = F(1e-12)  # cosine below which a direction counts as normal to an edge o
 @inline
 def margin(solids, i):
     """Return the radius around the core of a shape."""
-    shapes, shape_data, _ = solids
+    shapes, _ = solids
     kind = shapes[i, SHAPE_KIND]
-    return shape_data[i, RADIUS] if kind == SPHERE or kind == CAPSULE else F(0)
+    return shapes[i, RADIUS] if kind == SPHERE or kind == CAPSULE else F(0)
 
 
 @device
 def farthest(solids, i, d):
     """Return the point of the core of shape i that is farthest along d."""
-    shapes, shape_data, vertices = solids
+    shapes, vertices = solids
     kind = shapes[i, SHAPE_KIND]
     if kind == SPHERE:
         return F(0), F(0), F(0)
-    R = load_rotation(shape_data, i, ORIENTATION)
+    R = load_rotation(shapes, i, ORIENTATION)
     x, y, z = apply_t(R, d)
     if kind == HULL:
-        first = shapes[i, FIRST_POINT]
+        first = int(shapes[i, FIRST_POINT])
         best, most = first, -math.inf
-        for k in range(first, first + shapes[i, POINTS]):
+        for k in range(first, first + int(shapes[i, POINTS])):
             along = dot((x, y, z), load(vertices, k, 0))
             if along > most:
                 best, most = k, along
         return apply(R, load(vertices, best, 0))
     if kind == BOX:
-        hx, hy, hz = load(shape_data, i, HALF_SIZES)
+        hx, hy, hz = load(shapes, i, HALF_SIZES)
         return apply(R, (math.copysign(hx, x), math.copysign(hy, y), math.copysign(hz, z)))
-    end = math.copysign(shape_data[i, HALF_LENGTH], z)
+    end = math.copysign(shapes[i, HALF_LENGTH], z)
     if kind == CAPSULE:
         return apply(R, (F(0), F(0), end))
     across = math.hypot(x, y)
-    k = shape_data[i, RADIUS] / across if across > F(0) else F(0)
+    k = shapes[i, RADIUS] / across if across > F(0) else F(0)
     return apply(R, (k * x, k * y, end))
 
 
@@ -72,29 +72,29 @@ def _side(half, along):
 @device
 def middle_of_farthest(solids, i, d):
     """Return the middle of the face, edge or corner of the core of shape i that is farthest along the unit vector d."""
-    shapes, shape_data, vertices = solids
+    shapes, vertices = solids
     kind = shapes[i, SHAPE_KIND]
-    R = load_rotation(shape_data, i, ORIENTATION)
+    R = load_rotation(shapes, i, ORIENTATION)
     x, y, z = apply_t(R, d)
     if kind == BOX:
-        hx, hy, hz = load(shape_data, i, HALF_SIZES)
+        hx, hy, hz = load(shapes, i, HALF_SIZES)
         return apply(R, (_side(hx, x), _side(hy, y), _side(hz, z)))
     if kind == CAPSULE or kind == CYLINDER:
-        end = _side(shape_data[i, HALF_LENGTH], z)
+        end = _side(shapes[i, HALF_LENGTH], z)
         across = math.hypot(x, y)
         if kind == CAPSULE or across <= LEVEL:
             return apply(R, (F(0), F(0), end))
-        k = shape_data[i, RADIUS] / across
+        k = shapes[i, RADIUS] / across
         return apply(R, (k * x, k * y, end))
     if kind == HULL:
         top = farthest(solids, i, d)
         most, size, count = dot(top, d), F(0), 0
-        first = shapes[i, FIRST_POINT]
-        for k in range(first, first + shapes[i, POINTS]):
+        first = int(shapes[i, FIRST_POINT])
+        for k in range(first, first + int(shapes[i, POINTS])):
             size = max(size, dot(load(vertices, k, 0), load(vertices, k, 0)))
         size = LEVEL * math.sqrt(size)
         x, y, z = F(0), F(0), F(0)
-        for k in range(first, first + shapes[i, POINTS]):
+        for k in range(first, first + int(shapes[i, POINTS])):
             p = apply(R, load(vertices, k, 0))
             if dot(p, d) >= most - size:
                 x, y, z, count = x + p[0], y + p[1], z + p[2], count + 1

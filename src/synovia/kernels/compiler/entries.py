@@ -40,6 +40,8 @@ ENTRIES: Final = {
     "heuristic.ccd.ccd_general": Entry("ccd with general goals", 18.0),
     "hierarchy.full_body.full_body": Entry("full-body", 20.0),
     "hierarchy.full_body.full_body_general": Entry("full-body with general goals", 22.0),
+    "hierarchy.full_body.full_body_clear": Entry("full-body with clearance goals", 30.0),
+    "hierarchy.full_body.finish_levels_clear": Entry("misses of full-body with clearance goals", 26.0),
     "hierarchy.full_body.finish_levels": Entry("misses of full-body", 16.0),
     "hierarchy.full_body.finish_levels_general": Entry("misses of full-body with general goals", 18.0),
     "heuristic.particles.particles": Entry("particles", 16.0),
@@ -69,6 +71,7 @@ ENTRIES: Final = {
     "servo.tick.servo_choose": Entry("goals of a tick under limits", 1.0),
     "servo.tick.servo_stops": Entry("stops after a tick", 1.0),
     "collision.distance.distances": Entry("distances between shapes", 8.0),
+    "collision.touching.touching": Entry("links that touch each other", 4.0),
     "jacobian.secondary_steps.secondary_family": Entry("secondary objectives", 16.0),
     "jacobian.secondary_steps.secondary_family_general": Entry("secondary objectives with general goals", 20.0),
 }
@@ -114,7 +117,10 @@ _OTHERS: Final = {
         ("int32", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 3, ("float64", 0),
     ),
     "servo.tick.servo_stops": (*(("float64", 2),) * 2, ("float64", 0)),
-    "collision.distance.distances": (("int32", 2), *(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
+    "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
+    "collision.touching.touching": (
+        *(("float64", 2),) * 2, ("int32", 2), ("float64", 3), ("int32", 2), *(("float64", 2),) * 2,
+    ),
     "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),
         ("float64", 2),

@@ -8,6 +8,7 @@ problem without them compiles none of their code.
 import math
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
+from synovia.kernels.goals.clearance import clearance_residual, clearance_rows, measure_clearance
 from synovia.kernels.goals.custom import JACOBIAN, write_custom
 from synovia.kernels.goals.frames import add_frame_rows, goal_frame, is_invalid, set_target, target_frame, write_given
 from synovia.kernels.goals.general import (
@@ -117,8 +118,9 @@ def residual(problem, q, frames, targets, e):
             e[k], e[k + 1], e[k + 2] = w
             cost += dot(w, w)
     more, farthest = general_residual(problem.general, problem, q, frames, targets, e)
-    cost += more
-    return cost, max(worst, farthest) if cost < INFINITE else INFINITE
+    of_gaps, least = clearance_residual(problem.clear, problem, frames, e)
+    cost += more + of_gaps
+    return cost, max(worst, farthest, least) if cost < INFINITE else INFINITE
 
 
 @device
@@ -136,6 +138,7 @@ def measure(problem, q, frames, targets, errors):
         errors[2 * g + 1] = angle_of(matmul_t(T, R)) if parts & ROTATION else F(0)
         worst = max(worst, errors[2 * g] / problem.tolerance, errors[2 * g + 1] / problem.tolerance_angle)
     worst = max(worst, measure_general(problem.general, problem, q, frames, targets, errors))
+    worst = max(worst, measure_clearance(problem.clear, problem, frames, errors))
     total = F(0)
     for g in range(problem.goals.shape[0]):
         total += errors[2 * g] + errors[2 * g + 1]
@@ -165,6 +168,7 @@ def geometric_jacobian(problem, q, frames, targets, J):
                 problem, q, frames, problem.goals[g, GOAL_ROW], p, parts, problem.goals[g, FIRST_RESIDUAL], wp, wr, J
             )
     general_jacobian(problem.general, problem, q, frames, targets, J)
+    clearance_rows(problem.clear, problem, q, frames, J)
 
 
 @device

@@ -16,6 +16,7 @@ import math
 from synovia.kernels.compiler.jit import F, algorithm, apart, device, inline
 from synovia.kernels.compiler.views import matrix, vector
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
+from synovia.kernels.goals.clearance import forget_contacts
 from synovia.kernels.goals.reach import at_bound
 from synovia.kernels.hierarchy.basis import open_levels
 from synovia.kernels.hierarchy.descent import descend_levels
@@ -63,7 +64,7 @@ CLEAR_GAIN = F(0.9995)  # factor by which an error must fall for a pose elsewher
 @inline
 def open_hierarchy(problem, work):
     """Return the scratch memory of the hierarchy, with the posture switched on."""
-    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem.general))
+    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem))
     h.state[NO_POSTURE] = F(0)
     return h
 
@@ -328,6 +329,7 @@ def search_upper_levels(problem, work, out):
             continue
         row[STATUS] = STALLED  # a goal that was proved out of reach is proved again when the row is classified
         begin_work(work.watch, problem.most_work)
+        forget_contacts(problem.clear)
         store_best(work, q)
         cost, before = row[COST], row[WINNER]
         converged = search_elsewhere(UPPER_LEVELS, problem, work, targets, errors, q, row, F(1))

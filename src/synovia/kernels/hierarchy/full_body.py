@@ -1,10 +1,11 @@
 """The full-body solver: goals in strict priorities, hard limits in every level, and the posture in their null space.
 
-For all goals there are two entry points, one that solves and one that finishes misses. Positions and rotations in the
-world have two of their own, which compile faster.
+For positions and rotations in the world there are two entry points, one that solves and one that finishes misses; so
+there are for all goals but clearance, and for all goals. They differ in how long they take to compile.
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline, perform
+from synovia.kernels.goals.clearance import clearance_residual
 from synovia.kernels.goals.reach import missed, prove_unreachable
 from synovia.kernels.hierarchy.descent import descend_levels
 from synovia.kernels.hierarchy.finish import (
@@ -21,7 +22,7 @@ from synovia.kernels.hierarchy.near_starts import begin_restarts, restart
 from synovia.kernels.search.classify import classify_rows
 from synovia.kernels.search.finish import Refinement, finish_rows
 from synovia.kernels.search.multistart import Search, solve_rows
-from synovia.kernels.tree.problem import open_general, open_problem, open_work
+from synovia.kernels.tree.problem import open_clear, open_general, open_problem, open_work
 
 
 @algorithm
@@ -41,7 +42,7 @@ def prove_hopeless(problem, work, targets, q):
     for g in range(problem.goals.shape[0]):
         if missed(problem, work.frames, targets, g):
             count += 1
-    if count > 1:
+    if count > 1 or clearance_residual(problem.clear, problem, work.frames, work.e)[1] > F(1):
         return 0, F(0)
     return perform(prove_unreachable, problem, work, targets, q)
 
@@ -69,8 +70,15 @@ def full_body(ints, floats, targets, starts, out, scratch, warm, first):
 
 @entry
 def full_body_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with any goals; see ``search.multistart``."""
+    """Solve a batch of problems with any goals but clearance; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
+    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+
+
+@entry
+def full_body_clear(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve a batch of problems with clearance goals; see ``search.multistart``."""
+    problem, work = open_clear(ints, floats, scratch), open_work(ints, scratch)
     return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
 
 
@@ -82,5 +90,11 @@ def finish_levels(ints, floats, targets, starts, out, scratch, warm, first):
 
 @entry
 def finish_levels_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Polish and classify misses of any goals; called as ``search.classify``."""
+    """Polish and classify misses of any goals but clearance; called as ``search.classify``."""
     return finish_misses(open_general(ints, floats), open_work(ints, scratch), starts, out, warm)
+
+
+@entry
+def finish_levels_clear(ints, floats, targets, starts, out, scratch, warm, first):
+    """Polish and classify misses of problems with clearance goals; called as ``search.classify``."""
+    return finish_misses(open_clear(ints, floats, scratch), open_work(ints, scratch), starts, out, warm)

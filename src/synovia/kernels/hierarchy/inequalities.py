@@ -5,16 +5,32 @@ So each one-sided goal keeps its row a·x in its level, with a slack column z: a
 least and the largest allowed change of the goal's value. The row constrains the step only if z is at a bound; the
 multiplier of that bound then belongs to the goal (the slack of Escande, Mansard & Wieber 2014).
 
+A clearance goal has a slack column for each of its contacts; the bound is the distance that the pair still has.
+
 A support polygon has two slack columns: one for the nearest edge, and one for the nearer of its two neighbours. With
 one alone, a step near a corner would leave the polygon through the other edge.
 """
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.center_of_mass import add_centre_row, centre_of_mass, vector_to_support
+from synovia.kernels.goals.clearance import has_contact, lacking
 from synovia.kernels.goals.general import SUPPORT, bounded_row, bounds, is_bounded
 from synovia.kernels.goals.term import NEVER, NOTHING, unit_weight
 from synovia.kernels.hierarchy.basis import reset_column
-from synovia.kernels.layout import FIRST, KIND, NUMBERS, REFERENCE, STEP, STEP_STIFFNESS, VERTEX, VERTICES
+from synovia.kernels.layout import (
+    CLEAR_ROW,
+    CLEAR_WEIGHT,
+    FIRST,
+    FIRST_SLOT,
+    KIND,
+    NUMBERS,
+    REFERENCE,
+    SLOTS,
+    STEP,
+    STEP_STIFFNESS,
+    VERTEX,
+    VERTICES,
+)
 from synovia.kernels.math.vectors import cross, dot, load, norm, normalize, scale, sub
 
 SLACK_SCALE = F(1e3)  # entry of a slack column in its row: moving the slack then costs almost nothing
@@ -29,7 +45,7 @@ def slots(general, i):
 
 
 @inline
-def slack_count(general):
+def general_slacks(general):
     """Return the number of slack columns of all general goals."""
     if general is None:
         return 0
@@ -37,6 +53,20 @@ def slack_count(general):
     for i in range(general.ints.shape[0]):
         count += slots(general, i)
     return count
+
+
+@inline
+def contact_slacks(clear):
+    """Return the number of slack columns of all clearance goals."""
+    if clear is None:
+        return 0
+    return clear.contacts.shape[0]
+
+
+@inline
+def slack_count(problem):
+    """Return the number of slack columns: of general goals, then of clearance goals."""
+    return general_slacks(problem.general) + contact_slacks(problem.clear)
 
 
 @device
@@ -164,3 +194,17 @@ def write_slacks(general, problem, q, frames, targets, h, first):
         if general.ints[i, KIND] == SUPPORT and h.edges[slot] + h.edges[slot + 1] > F(-2):
             h.e[row + (0 if h.edges[slot] < F(0) else 1)] = F(0)  # of the edge that is not in use, if there is one
         slot += slots(general, i)
+
+
+@apart
+def write_contact_slacks(clear, problem, h, first):
+    """Write the slack columns of clearance goals, from column ``first`` on."""
+    if clear is None:
+        return
+    for t in range(clear.ints.shape[0]):
+        w, row = clear.data[t, CLEAR_WEIGHT] / problem.reach, clear.ints[t, CLEAR_ROW]
+        for slot in range(clear.ints[t, FIRST_SLOT], clear.ints[t, FIRST_SLOT] + clear.ints[t, SLOTS]):
+            active = has_contact(clear, slot)
+            low = w * lacking(clear, problem, t, slot) if active else F(0)
+            write_slack(h, first + slot, row, low, NEVER, active)
+            row += 1

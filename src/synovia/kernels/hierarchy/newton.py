@@ -11,6 +11,7 @@ way. C includes the constraint forces of the levels above, because their rows ch
 import math
 
 from synovia.kernels.compiler.jit import F, apart, apart_dot
+from synovia.kernels.goals.clearance import mark_idle, measure_again
 from synovia.kernels.hierarchy.basis import add_row, dot_rows, extend_basis, fix_pinned, rebuild_basis
 from synovia.kernels.hierarchy.levels import (
     add_level_rows,
@@ -46,6 +47,7 @@ from synovia.kernels.tree.variables import displace
 DIFFERENCE = F(3e-5)  # radians or reaches, for central differences of Jᵀs; their error is about 1e-9
 SOFT_STIFFNESS = F(1e-5)  # relative to the force: stiffness below which a direction counts as free
 TINY = F(1e-12)
+IDLE_FORCE = F(1e-7)  # relative to the largest force: the stiffness of a contact that pushes less is rounding
 REGULARIZATION = F(1e-12)  # added to G Gᵀ, which dependent rows make singular
 MAX_CHANGES = 40  # of the active set; it starts from the one that the rows alone gave
 STRONG_MULTIPLIER = F(1e-7)  # multiplier relative to the largest gradient: lower levels may not release this bound
@@ -79,17 +81,21 @@ def geometric_stiffness(problem, work, targets, q, h):
     Central differences work for every kind of goal. Frames and J are at q afterwards.
     """
     n = work.H.shape[0]
+    mark_idle(problem.clear, h.s, IDLE_FORCE)
     for k in range(problem.variables.shape[0]):
         for c in range(1 if problem.variables[k, BLOCK] == SCALAR else 3):
             for side in range(2):
                 copy(q, work.trial)
                 displace(problem, work.trial, k, c, DIFFERENCE if side == 0 else -DIFFERENCE)
                 update_frames(problem, work.trial, work.frames)
+                measure_again(problem.clear, work.frames)
                 update_jacobian(problem, work.trial, work.frames, targets, work.J, h)
                 times_t(work.J, h.s, work.dq if side == 0 else work.g)
             for j in range(n):
                 work.H[problem.variables[k, BLOCK_COLUMN] + c, j] = F(0.5) * (work.g[j] - work.dq[j]) / DIFFERENCE
     update_frames(problem, q, work.frames)
+    measure_again(problem.clear, work.frames)
+    mark_idle(problem.clear, h.s, F(-1))
     update_jacobian(problem, q, work.frames, targets, work.J, h)
     times_t(work.J, h.s, work.dq)
     for i in range(n):

@@ -5,7 +5,13 @@ import math
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.residuals import jacobian, residual
 from synovia.kernels.hierarchy.basis import fix_column, reset_column, reset_columns
-from synovia.kernels.hierarchy.inequalities import choose_edges, inequality_rows, write_slacks
+from synovia.kernels.hierarchy.inequalities import (
+    choose_edges,
+    general_slacks,
+    inequality_rows,
+    write_contact_slacks,
+    write_slacks,
+)
 from synovia.kernels.hierarchy.largest_move import enforce_largest_move, restrict_step
 from synovia.kernels.hierarchy.levels import level_residual, residual_gradient, solve_levels
 from synovia.kernels.hierarchy.soft_edge import soften
@@ -137,6 +143,7 @@ def assemble_levels(problem, work, targets, q, h):
     for i in range(m):
         h.constrains[i] = F(1)
     write_slacks(problem.general, problem, q, work.frames, targets, h, n)
+    write_contact_slacks(problem.clear, problem, h, n + general_slacks(problem.general))
     level_residual(h, 0, m)
     residual_gradient(h, 0, m)
     for k in range(columns - 1, -1, -1):

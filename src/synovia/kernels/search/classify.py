@@ -11,6 +11,7 @@ reaches its goals never loads them, and they are compiled once for all solvers.
 import math
 
 from synovia.kernels.compiler.jit import F, algorithm, apart, entry, inline, perform
+from synovia.kernels.goals.clearance import forget_contacts
 from synovia.kernels.goals.residuals import jacobian, residual
 from synovia.kernels.jacobian.active_set import damped_move
 from synovia.kernels.layout import (
@@ -100,6 +101,7 @@ def classify_rows(coarse, prove, problem, work, out):
         if status == REACHED:
             continue
         q, errors, targets = open_row(problem, row)
+        forget_contacts(problem.clear)
         if meets_goals(problem, work, targets, q, errors):
             row[STATUS] = REACHED
         elif prove is not None and perform(prove, problem, work, targets, q)[0] > 0:

@@ -19,6 +19,7 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, apart, device, inline, perform
 from synovia.kernels.compiler.views import matrix
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
+from synovia.kernels.goals.clearance import forget_contacts
 from synovia.kernels.goals.reach import at_bound
 from synovia.kernels.layout import (
     COST,
@@ -230,6 +231,7 @@ def finish_rows(refinement, problem, work, starts, out, first, last, search):
             continue
         q, errors, targets = open_row(problem, row)
         begin_work(work.watch, problem.most_work)
+        forget_contacts(problem.clear)
         store_start(work, starts[min(b, starts.shape[0] - 1)], row[WINNER])
         converged = run_polish(refinement.coarse, refinement.first_polish, problem, work, targets, q, row)
         if (

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.compiler.views import vector
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
+from synovia.kernels.goals.clearance import forget_contacts
 from synovia.kernels.goals.residuals import (
     all_given,
     complete_targets,
@@ -141,6 +142,7 @@ def solve_rows(search, problem, work, targets, starts, out, warm, first):
         continues = warm and b > 0
         start = vector(out[b - 1], OUT_HEAD, problem.nq) if continues else starts[min(b, starts.shape[0] - 1)]
         copy(start, q)
+        forget_contacts(problem.clear)
         if continues:  # a goal without a target keeps the pose of the first start, so that it does not drift
             _, _, before = open_row(problem, out[b - 1])
             for g in range(before.shape[0]):

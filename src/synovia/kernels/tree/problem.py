@@ -7,6 +7,7 @@ goal, with fixed joints merged into their neighbours. The vector q keeps the val
 
 Position and rotation goals have tables of their own. All other goals are general goals (see ``general``), whose tables
 only ``open_general`` opens. A kernel that uses ``open_problem`` is compiled without any code for general goals.
+Likewise only ``open_clear`` opens the tables of clearance goals.
 
 Solvers divide lengths by the reach of the body: a residual of 1 is one reach or one radian.
 """
@@ -42,7 +43,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.tree.forward import Tree
 
 # ``Problem`` has the tables of ``layout.PROBLEM``, those of the tree and of general goals in named tuples of their own
-# (``general`` is None if they are left out), and these numbers:
+# (``general`` and ``clear`` are None if they are left out), and these numbers:
 INTEGERS = {
     "residuals": N_RESIDUALS,
     "columns": N_COLUMNS,
@@ -60,12 +61,17 @@ REALS = {
     "most_work": MOST_WORK,  # work limit of one row of the answer, see ``watch``
 }
 GeneralGoals = record("GeneralGoals", tables_of("general"))
-Problem = record("Problem", tables_of(""), *INTEGERS, *REALS, "tree", "general")
+# The tables of clearance goals, then their scratch memory: so it need not be passed beside the problem.
+ClearanceGoals = record("ClearanceGoals", (*tables_of("clear"), *tables_of("meeting")))
+Meeting = record("Meeting", tables_of("meeting"))
+Problem = record("Problem", tables_of(""), *INTEGERS, *REALS, "tree", "general", "clear")
 Work = record("Work", tables_of("work"))
 Answer = record("Answer", ANSWER)
 
 _open_tree = opener(Tree, "tree")
 _open_general = opener(GeneralGoals, "general")
+_open_meeting = opener(Meeting, "meeting")
+_open_clear = opener(ClearanceGoals, "clear")
 _open_problem = opener(Problem, "", (*INTEGERS.values(),), (*REALS.values(),))
 _open_work = opener(Work, "work")
 _open_answer = cutter(Answer, ANSWER, ("nq", "errors", "goals"))
@@ -76,13 +82,21 @@ _with_general = changer(Problem, "general")
 @inline
 def open_problem(ints, floats):
     """Open a packed problem without its general goals."""
-    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None))
+    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None, None))
 
 
 @inline
 def open_general(ints, floats):
     """Open a packed problem with its general goals."""
-    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ())))
+    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), None))
+
+
+@inline
+def open_clear(ints, floats, memory):
+    """Open a packed problem with all its goals, clearance goals included, and their part of the scratch memory."""
+    m = _open_meeting(ints, memory, ())
+    clear = _open_clear(ints, floats, (m.contacts, m.found, m.placed, m.corners, m.faces, m.edges))
+    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear))
 
 
 @inline

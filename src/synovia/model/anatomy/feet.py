@@ -15,6 +15,7 @@ from synovia.model import Skeleton
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
+from synovia.text import counted
 
 Bools = NDArray[np.bool_]
 _FOUR: Final = tuple(f"{side}_{end}" for end in ("fore", "hind") for side in SIDES)
@@ -222,7 +223,8 @@ def runs(flags: Bools) -> list[tuple[int, int]]:
 
 
 def frames_text(frames: Sequence[int], most: int = 5) -> str:
-    """Return frames as text, with runs as ranges: 3, 7-12 and the number of ranges beyond ``most``."""
+    """Return frames as text, with runs as ranges: frame 3; frames 3, 7-12 and the number of those beyond ``most``."""
     spans = runs(np.bincount(frames) > 0)
     shown = ", ".join(str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in spans[:most])
-    return shown + (f" and {len(spans) - most} more ranges" if len(spans) > most else "")
+    shown = f"frame{'' if len(set(frames)) == 1 else 's'} {shown}"
+    return shown + (f" and {counted(len(spans) - most, 'more range')}" if len(spans) > most else "")

@@ -106,6 +106,11 @@ def is_finger(role: str) -> bool:
     return side in SIDES and finger in FINGERS.values() and number.isascii() and number.isdigit()
 
 
+def split_name(name: str) -> list[str]:
+    """Return the words of a name: runs of letters that case or other characters divide, and numbers."""
+    return _WORDS.findall(name)
+
+
 def read_name(name: str, prefix: str = "") -> Word | None:
     """Return the content of a joint's name; None for end sites, twist bones and helpers.
 
@@ -114,7 +119,7 @@ def read_name(name: str, prefix: str = "") -> Word | None:
         prefix: A first word that all names share.
     """
     bare = _PREFIX.sub("", name.removeprefix(prefix))
-    words = [word.lower() for word in _WORDS.findall(bare)]
+    words = [word.lower() for word in split_name(bare)]
     side = ""
     number = 0
     limb = False

@@ -56,12 +56,12 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[s
     if off[best - 1] > max(_SEEN, _between_frames(places, fps) / skeleton.size):
         much = f"{100.0 * off[best - 1]:.0f} % of the body's size"
         first, end, least = _best_part(places, fps, skeleton.size)
-        advice = "no other part fits much better"
+        advice = "No other part of the clip is much better."
         if least < _BETTER * off[best - 1]:
-            advice = f"of these {count} frames, [{first}:{end}] differ by {100.0 * least:.0f} %"
+            advice = f"The part [{first}:{end}] of these {count} frames is better: {100.0 * least:.0f} %."
         notes.append(
-            f"loop: the end is not the phase in which the clip begins: joints differ by {much}, with what they move in"
-            f" a tenth of a second, and a blend over that is seen; {advice}"
+            f"loop: the blend shows, because the clip does not end as it begins: the difference is {much}, as the root"
+            f" mean square of joints, with their motion in a tenth of a second. {advice}"
         )
     return best, tuple(notes)
 

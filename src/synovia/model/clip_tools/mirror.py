@@ -10,7 +10,8 @@ import numpy as np
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.axes import body_axes
-from synovia.model.anatomy.names import SIDES, Word, common_prefix, read_name
+from synovia.model.anatomy.names import SIDES, Word, common_prefix, read_name, split_name
+from synovia.model.clip_tools.mirror_maps import maps_at_rest, maps_of_clip, reflection
 from synovia.model.geometry import Array, axis_vector, matrix_to_quat, quat_product, quat_to_matrix, same_side, unit
 from synovia.model.limit_frames import FORWARD
 from synovia.model.pose import world_frames
@@ -19,11 +20,9 @@ from synovia.model.tree import ancestors
 _NEAR: Final = 0.05  # of the body's size: a joint this near to another's mirror image may be its counterpart
 _NEARLY: Final = float(np.cos(np.radians(10.0)))  # a direction this near to an axis of the world is along it
 _STEEP: Final = 0.5  # level part of a unit vector below which it is steep
-_SAME: Final = 1e-3  # radians between bones that count as each other's mirror image: the rounding of files
+_ALIGNED: Final = 0.999  # an entry of a map D above which an axis goes over into an axis
+_RIGHT: Final = {"left": "right", "l": "r", "lleg": "rleg", "larm": "rarm"}  # words of names
 _EVEN: Final = 1e-4  # difference of a joint's scales along its axes that counts as rounding
-_BENT: Final = 0.2  # radians between bones of the trunk above which its rest pose is bent to a side
-_GUIDE: Final = 1e-6  # weight of the rest pose beside that of bones, for turns that bones do not show
-_NO_LENGTH: Final = 1e-6  # a shorter bone has no direction; share of the skeleton's size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +32,9 @@ class Mirror:
     The mirror image of a joint's world rotation W is M W D: M reflects the world, W is the rotation of the joint's
     counterpart, and D, (3, 3) of determinant -1, maps the frame of the joint to that of its counterpart. At a symmetric
     rest pose D follows from the rotations at rest. If the two sides rest differently, D maps each bone, and each axis
-    of a hinge, to that of the counterpart, by the smallest turn. D of a joint and D of its counterpart are inverse to
-    each other, so what is mirrored twice is the original.
+    of a hinge, to that of the counterpart, by the smallest turn. If no body could rest so, the clip shows the turns
+    about bones (``maps_of_clip``). D of a joint and D of its counterpart are inverse to each other, so what is mirrored
+    twice is the original.
 
     Args:
         skeleton: The skeleton.
@@ -50,36 +50,41 @@ class Mirror:
     maps: Array
 
     @classmethod
-    def of(cls, skeleton: Skeleton, up: Array | None = None) -> Mirror:
+    def of(cls, skeleton: Skeleton, up: Array | None = None, q: Array | None = None) -> Mirror:
         """Return the mirror of a skeleton.
 
         Args:
             skeleton: The skeleton.
             up: Unit vector that points up in a clip, (3,), in whose zero pose the body may lie, so that the plane is
                 upright; None for the plane that divides the body at rest.
+            q: Joint values of a clip, (T, nq), that shows what a rest pose does not tell.
 
         Raises:
             UnsupportedError: If no part of the body is recognised on both sides.
         """
         left = lateral(skeleton)
-        return cls.across(skeleton, left, left if up is None else _level(left, up))
+        return cls.across(skeleton, left, left if up is None else _level(left, up), q)
 
     @classmethod
-    def across(cls, skeleton: Skeleton, left: Array, plane: Array | None = None) -> Mirror:
+    def across(cls, skeleton: Skeleton, left: Array, plane: Array | None = None, q: Array | None = None) -> Mirror:
         """Return the mirror of a skeleton whose left at rest is known.
 
         Args:
             skeleton: The skeleton.
             left: Unit vector (3,) from the right to the left of the body at rest.
             plane: Unit normal of the plane in which the world is reflected, (3,); None for ``left``.
+            q: As in ``of``.
         """
         pairs = counterparts(skeleton, left)
-        return cls(skeleton, left if plane is None else plane, pairs, _maps(skeleton, left, pairs))
+        maps = maps_at_rest(skeleton, left, pairs)
+        if q is not None:
+            maps = maps_of_clip(skeleton, pairs, maps, q)
+        return cls(skeleton, left if plane is None else plane, pairs, maps)
 
     @property
     def reflection(self) -> Array:
         """The reflection of the world, (3, 3)."""
-        return _reflection(self.plane)
+        return reflection(self.plane)
 
     def applied(self, q: Array) -> Array:
         """Return the mirror image of joint values (T, nq), not clamped to limits."""
@@ -107,8 +112,8 @@ class Mirror:
                 local = quat_to_matrix(out[:, turn])
             elif joint.kind is Kind.HINGE:
                 if pair >= 0:
-                    turned = np.swapaxes(base, -1, -2) @ M @ old[:, pair] @ self.maps[row]
-                    out[:, part.start] = self._angle(q, row, matrix_to_quat(turned))
+                    sign, rest = self._hinge(row)
+                    out[:, part.start] = sign * q[:, skeleton.q_slice(pair).start] + rest
                 half = 0.5 * out[:, part.start, None]
                 local = quat_to_matrix(np.concatenate([np.sin(half) * joint.axis, np.cos(half)], axis=1))
             new[:, row] = base @ local
@@ -129,7 +134,7 @@ class Mirror:
         """Return whether ``stretched`` is exact for animated scale (T, n, 3)."""
         scaled = np.ptp(stretch, axis=-1).max(0, initial=0.0) > _EVEN  # along some axes more than along others
         largest = np.abs(self.maps).max(-1).min(-1)
-        return bool((largest[scaled] > 1.0 - _SAME).all())
+        return bool((largest[scaled] > _ALIGNED).all())
 
     def _displacement(self, q: Array, frames: Array, row: int) -> Array:
         """Return the mirrored way of a sliding joint from its rest place, (T, 3), in the axes of the world.
@@ -184,16 +189,21 @@ class Mirror:
             )  # the inverse of that of the counterpart, mirrored
         return out
 
-    def _angle(self, q: Array, row: int, quats: Array) -> Array:
-        """Return the angles (T,) of a hinge for rotations (T, 4), in the turn of its counterpart's."""
-        joint, pair = self.skeleton.joints[row], self.pairs[row]
-        angle = 2.0 * np.arctan2(quats[:, :3] @ joint.axis, quats[:, 3])
-        other = self.skeleton.joints[pair]
-        if other.kind is not Kind.HINGE:
-            return (angle + np.pi) % (2.0 * np.pi) - np.pi
-        sign = -np.sign(joint.axis @ self.maps[row].T @ other.axis) or 1.0
-        near = sign * q[:, self.skeleton.q_slice(pair).start]
-        return angle + 2.0 * np.pi * np.round((near - angle) / (2.0 * np.pi))
+    def _hinge(self, row: int) -> tuple[float, float]:
+        """Return the sign s and the angle c of a hinge, s t + c for the angle t of its counterpart.
+
+        The local rotation is K r D, as in ``_signed``: c is the angle of K D about the axis. That of the counterpart is
+        -s c, also if the two axes are not each other's mirror image. So what is mirrored twice is the original.
+        """
+        pair, joints = self.pairs[row], self.skeleton.joints
+        first = min(row, pair)
+        sign = -np.sign(joints[row].axis @ self.maps[row].T @ joints[pair].axis) or 1.0
+        if row == pair and sign > 0.0:
+            return sign, 0.0
+        still = self._constant(first)
+        angle = 2.0 * float(np.arctan2(still[:3] @ joints[first].axis, still[3]))
+        angle = (angle + np.pi) % (2.0 * np.pi) - np.pi
+        return sign, angle if row == first else -sign * angle
 
 
 def lateral(skeleton: Skeleton) -> Array:
@@ -245,9 +255,9 @@ def _along_axis(direction: Array) -> Array:
 def counterparts(skeleton: Skeleton, left: Array) -> tuple[int, ...]:
     """Return the row of each joint's counterpart on the other side of the body.
 
-    Joints are paired by role, then by names that differ in the side alone, then by their rest positions among the
-    children of their parent's counterpart. A joint in the middle of the body is its own counterpart. A joint of one
-    side that has none gets -1.
+    Joints are paired by role, then by names that differ in the side alone, then those above a pair, then by their rest
+    positions among the children of their parent's counterpart. A joint in the middle of the body is its own
+    counterpart. A joint of one side that has none gets -1.
 
     Args:
         skeleton: The skeleton.
@@ -300,6 +310,17 @@ def _named_pairs(skeleton: Skeleton) -> dict[int, int]:
         there = rows.get(word._replace(side="right"), []) if word.side == "left" else []
         if len(here) == 1 and len(there) == 1 and _alike(skeleton, here[0], there[0]):
             out[here[0]], out[there[0]] = there[0], here[0]
+    by_name = {tuple(word.lower() for word in split_name(name)): row for row, name in enumerate(skeleton.joint_names)}
+    for parts, row in by_name.items():  # hinges of one joint, such as its pitch and its roll
+        at = next((k for k, word in enumerate(parts) if word in _RIGHT), None)
+        pair = None if at is None else by_name.get((*parts[:at], _RIGHT[parts[at]], *parts[at + 1 :]))
+        if pair is not None and row not in out and pair not in out and _alike(skeleton, row, pair):
+            out[row], out[pair] = pair, row
+    for row in range(len(skeleton) - 1, 0, -1):  # joints above a pair, such as those of hips that are at one place
+        above, other = skeleton.parents[row], skeleton.parents[out.get(row, row)]
+        free = min(above, other) >= 0 and above not in out and other not in out
+        if free and above != other and _alike(skeleton, above, other):
+            out[above], out[other] = other, above
     return out
 
 
@@ -307,115 +328,3 @@ def _alike(skeleton: Skeleton, row: int, other: int) -> bool:
     """Return whether two joints move alike, so that they can be counterparts; files differ in which bones slide."""
     kinds = {skeleton.joints[row].kind, skeleton.joints[other].kind}
     return len(kinds) == 1 or kinds <= {Kind.FIXED, Kind.BALL, Kind.FREE}
-
-
-def _maps(skeleton: Skeleton, left: Array, pairs: tuple[int, ...]) -> Array:
-    """Return the map D of each joint, (n, 3, 3); see ``Mirror``."""
-    M = _reflection(left)
-    rest = world_frames(skeleton, _zero(skeleton)[None])[0, :, :9].reshape(-1, 3, 3)
-    out = np.empty_like(rest)
-    turned = np.broadcast_to(np.eye(3), rest.shape).copy()  # turns that make the rest pose of one side fit the other's
-    for row, pair in enumerate(pairs):
-        above = skeleton.parents[row]
-        if pair == row:
-            out[row] = _middle_map(skeleton, pairs, row, rest[row].T @ M @ rest[row])
-        elif pair < 0:
-            out[row] = rest[row].T @ M @ rest[row]
-        elif pair > row:
-            if above >= 0 and pairs[above] > above:
-                turned[row] = turned[above]
-            own, other = _bones(skeleton, pairs, row)
-            here, there = own @ (turned[row] @ rest[row]).T, other @ rest[pair].T @ M
-            own, other = _axes(skeleton, pairs, row)
-            axes, images = own @ (turned[row] @ rest[row]).T, other @ rest[pair].T @ M
-            images *= np.where((axes * images).sum(1) < 0.0, -1.0, 1.0)[:, None]  # files choose the signs
-            here, there = np.concatenate([here, axes]), np.concatenate([there, images])
-            if _apart(here, there) > _SAME:
-                turned[row] = _nearest_turn(here, there) @ turned[row]
-            out[row] = rest[pair].T @ M @ turned[row] @ rest[row]
-            out[pair] = out[row].T
-    return out
-
-
-def _zero(skeleton: Skeleton) -> Array:
-    """Return the joint values (nq,) of no motion, whatever the limits."""
-    q = np.zeros(skeleton.nq)
-    for row, joint in enumerate(skeleton.joints):
-        if joint.kind in (Kind.BALL, Kind.FREE):
-            q[skeleton.q_slice(row).stop - 1] = 1.0
-    return skeleton.follow(q)
-
-
-def _bones(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array, Array]:
-    """Return the directions (k, 3) of a joint's bones, and those of the counterparts' bones, each in its own frame."""
-    pair = pairs[row]
-    own: list[Array] = []
-    other: list[Array] = []
-    for child in skeleton.children[row]:
-        if pairs[child] >= 0 and skeleton.parents[pairs[child]] == pair:
-            bones = skeleton.joints[child].rest[:3, 3], skeleton.joints[pairs[child]].rest[:3, 3]
-            if all(np.linalg.norm(bone) > _NO_LENGTH * skeleton.size for bone in bones):
-                own.append(unit(bones[0]))
-                other.append(unit(bones[1]))
-    return np.array(own).reshape(-1, 3), np.array(other).reshape(-1, 3)
-
-
-def _axes(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array, Array]:
-    """Return the axes (k, 3) of a hinge and of hinges below a joint, and those of the counterparts, in their frames."""
-    pair = pairs[row]
-    own: list[Array] = []
-    other: list[Array] = []
-    if skeleton.joints[row].kind is Kind.HINGE and skeleton.joints[pair].kind is Kind.HINGE:
-        own.append(skeleton.joints[row].axis)
-        other.append(skeleton.joints[pair].axis)
-    for child in skeleton.children[row]:
-        image = pairs[child]
-        if image >= 0 and skeleton.parents[image] == pair:
-            joints = skeleton.joints[child], skeleton.joints[image]
-            if all(joint.kind is Kind.HINGE for joint in joints):
-                own.append(joints[0].rest[:3, :3] @ joints[0].axis)
-                other.append(joints[1].rest[:3, :3] @ joints[1].axis)
-    return np.array(own).reshape(-1, 3), np.array(other).reshape(-1, 3)
-
-
-def _middle_map(skeleton: Skeleton, pairs: tuple[int, ...], row: int, resting: Array) -> Array:
-    """Return the map D of a joint in the middle of the body: the reflection that fits its bones best.
-
-    It maximises the trace of DᵀH, where H has the products of the bones; H is symmetric, and so is D.
-
-    Args:
-        skeleton: The skeleton.
-        pairs: Row of each joint's counterpart.
-        row: The joint.
-        resting: The map by the rotation at rest, (3, 3).
-    """
-    own, other = _bones(skeleton, pairs, row)
-    if _apart(own @ resting.T, other) <= _BENT:
-        return resting
-    H = other.T @ own
-    values, vectors = np.linalg.eigh(0.5 * (H + H.T) + _GUIDE * resting)
-    signs = np.where(values < 0.0, -1.0, 1.0)
-    if np.prod(signs) > 0.0:
-        signs[np.argmin(np.abs(values))] *= -1.0
-    return (vectors * signs) @ vectors.T
-
-
-def _apart(a: Array, b: Array) -> float:
-    """Return the largest angle between directions (k, 3) and others, about; 0 without any."""
-    return float(np.linalg.norm(a - b, axis=1).max(initial=0.0))
-
-
-def _nearest_turn(a: Array, b: Array) -> Array:
-    """Return the rotation (3, 3) that turns directions a (k, 3) to b best, the smallest one if several do.
-
-    References:
-        Kabsch (1976).
-    """
-    left, _, right = np.linalg.svd(b.T @ a + _GUIDE * np.eye(3))
-    flip = np.array([1.0, 1.0, np.linalg.det(left @ right)])
-    return (left * flip) @ right
-
-
-def _reflection(normal: Array) -> Array:
-    """Return the reflection, (3, 3), in the plane with a unit normal."""
-    return np.eye(3) - 2.0 * np.outer(normal, normal)

@@ -28,6 +28,7 @@ class Contact:
             them.
         normal: Unit vector (3,) from the second shape to the first: moving the first shape by t along it adds t to the
             distance.
+        pair: Names of the links or obstacles that the shapes belong to; None where they are not known.
 
     Example:
         >>> import synovia as sy
@@ -39,6 +40,7 @@ class Contact:
     distance: float
     points: Array
     normal: Array
+    pair: tuple[str | int, str | int] | None = None
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -50,42 +52,60 @@ class PackedShapes(NamedTuple):
     """Shapes as kernels read them; the columns are those of ``kernels.layout``.
 
     Args:
-        shapes: Kind and points of each shape, (n, 3).
-        shape_data: Frame and sizes of each shape, (n, 16).
+        shapes: Frame, sizes and kind of each shape, (n, 20).
         points: Points of all hulls, each in the frame of its shape, (m, 3).
     """
 
-    shapes: NDArray[np.int32]
-    shape_data: Array
+    shapes: Array
     points: Array
+
+    def in_frames(self, frames: Array) -> PackedShapes:
+        """Return the shapes in the world.
+
+        Args:
+            frames: Frame that each shape is given in, (n, 4, 4).
+        """
+        turn, place = slice(layout.ORIENTATION, layout.ORIGIN), slice(layout.ORIGIN, layout.HALF_SIZES)
+        shapes = self.shapes.copy()
+        shapes[:, turn] = (frames[:, :3, :3] @ shapes[:, turn].reshape(-1, 3, 3)).reshape(-1, 9)
+        shapes[:, place] = np.einsum("nij,nj->ni", frames[:, :3, :3], shapes[:, place]) + frames[:, :3, 3]
+        return self._replace(shapes=shapes)
 
 
 def pack_shapes(shapes: Sequence[Solid]) -> PackedShapes:
     """Return shapes as kernels read them, each in the frame that it is given in."""
-    ints = np.zeros((len(shapes), layout.SHAPE_WIDTH), np.int32)
-    data = np.zeros((len(shapes), layout.SHAPE_DATA_WIDTH))
+    table = np.zeros((len(shapes), layout.SHAPE_WIDTH))
     corners = [shape.corners() for shape in shapes]
-    count = np.array([len(points) for points in corners], np.int32)
-    ints[:, layout.SHAPE_KIND] = [shape.code for shape in shapes]
-    ints[:, layout.FIRST_POINT] = np.cumsum(count) - count
-    ints[:, layout.POINTS] = count
-    for row, shape in enumerate(shapes):
+    count = np.array([len(points) for points in corners], np.int64)
+    table[:, layout.SHAPE_KIND] = [shape.code for shape in shapes]
+    table[:, layout.FIRST_POINT] = np.cumsum(count) - count
+    table[:, layout.POINTS] = count
+    for row, shape in zip(table, shapes, strict=True):
         place = shape.place()
-        data[row, layout.ORIENTATION : layout.ORIGIN] = place[:3, :3].ravel()
-        data[row, layout.ORIGIN : layout.HALF_SIZES] = place[:3, 3]
-        data[row, layout.HALF_SIZES :] = shape.sizes()
-    return PackedShapes(ints, data, np.concatenate([np.empty((0, 3)), *corners]))
+        row[layout.ORIENTATION : layout.ORIGIN] = place[:3, :3].ravel()
+        row[layout.ORIGIN : layout.HALF_SIZES] = place[:3, 3]
+        row[layout.HALF_SIZES : layout.RADIUS + 1] = shape.sizes()
+        row[layout.EXTENT] = shape.extent()
+    return PackedShapes(table, np.concatenate([np.empty((0, 3)), *corners]))
 
 
 def pack_cloud(cloud: PointCloud) -> PackedShapes:
     """Return the spheres of a point cloud as kernels read them."""
     count = len(cloud.points)
-    ints, data = np.zeros((count, layout.SHAPE_WIDTH), np.int32), np.zeros((count, layout.SHAPE_DATA_WIDTH))
-    ints[:, layout.SHAPE_KIND] = layout.SPHERE
-    data[:, layout.ORIENTATION : layout.ORIGIN] = np.eye(3).ravel()
-    data[:, layout.ORIGIN : layout.HALF_SIZES] = cloud.points
-    data[:, layout.RADIUS] = cloud.radius
-    return PackedShapes(ints, data, np.empty((0, 3)))
+    table = np.zeros((count, layout.SHAPE_WIDTH))
+    table[:, layout.SHAPE_KIND] = layout.SPHERE
+    table[:, layout.ORIENTATION : layout.ORIGIN] = np.eye(3).ravel()
+    table[:, layout.ORIGIN : layout.HALF_SIZES] = cloud.points
+    table[:, layout.RADIUS] = table[:, layout.EXTENT] = cloud.radius
+    return PackedShapes(table, np.empty((0, 3)))
+
+
+def join_shapes(parts: Sequence[PackedShapes]) -> PackedShapes:
+    """Return the shapes of all parts, one part after the other."""
+    shapes = np.concatenate([np.empty((0, layout.SHAPE_WIDTH)), *(part.shapes for part in parts)])
+    first = np.cumsum([0, *(len(part.points) for part in parts)])[:-1]
+    shapes[:, layout.FIRST_POINT] += np.repeat(first, [len(part.shapes) for part in parts])
+    return PackedShapes(shapes, np.concatenate([np.empty((0, 3)), *(part.points for part in parts)]))
 
 
 def contact_rows(packed: PackedShapes, pairs: NDArray[np.int32]) -> Array:
@@ -139,9 +159,9 @@ def distance(
     return contact_of(contact_rows(pack_shapes(moved), np.array([[0, 1]], np.int32))[0])
 
 
-def contact_of(row: Array) -> Contact:
-    """Return a row of ``contact_rows`` as a contact."""
+def contact_of(row: Array, pair: tuple[str | int, str | int] | None = None) -> Contact:
+    """Return a row of ``contact_rows`` as a contact, with the names of the pair if they are known."""
     first, second = layout.FIRST_WITNESS, layout.SECOND_WITNESS
     points = np.stack([row[first : first + 3], row[second : second + 3]])
     normal = row[layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3].copy()
-    return Contact(float(row[layout.GAP_SIZE]), points, normal)
+    return Contact(float(row[layout.GAP_SIZE]), points, normal, pair)

@@ -103,6 +103,11 @@ class Solid(Shape):
     def sizes(self) -> tuple[float, float, float, float]:
         """Return the numbers that kernels read after the frame: three half sizes and a radius."""
 
+    def extent(self) -> float:
+        """Return the radius of a sphere about the origin of the shape's own frame that holds the shape."""
+        x, y, z, radius = self.sizes()
+        return math.hypot(x, y, z) + radius
+
     def corners(self) -> Array:
         """Return the points (n, 3) of a hull in its own frame; none for the other kinds."""
         return np.empty((0, 3))
@@ -373,6 +378,10 @@ class Cylinder(Solid):
         """Return the numbers that kernels read."""
         return 0.0, 0.0, 0.5 * self.length, self.radius
 
+    def extent(self) -> float:
+        """Return the distance of the rims."""
+        return math.hypot(0.5 * self.length, self.radius)
+
     @property
     def bounds(self) -> Array:
         """Least and largest coordinates, (2, 3)."""
@@ -483,6 +492,10 @@ class ConvexHull(Solid):
         """Return the numbers that kernels read."""
         return 0.0, 0.0, 0.0, 0.0
 
+    def extent(self) -> float:
+        """Return the distance of the farthest point."""
+        return float(np.linalg.norm(self.corners(), axis=1).max())
+
     def corners(self) -> Array:
         """Return the points in the shape's own frame, (n, 3)."""
         return self.points - self.place()[:3, 3]
@@ -541,6 +554,10 @@ class HalfSpace(Solid):
     def place(self) -> Array:
         """Return the transform from the shape's own frame: its z axis is the normal."""
         return rigid(self.point, align_z(self.normal))
+
+    def extent(self) -> float:
+        """Return infinity."""
+        return math.inf
 
     def sizes(self) -> tuple[float, float, float, float]:
         """Return the numbers that kernels read."""

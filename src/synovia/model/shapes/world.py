@@ -30,7 +30,15 @@ from synovia.model.geometry import (
     largest_number,
     rigid,
 )
-from synovia.model.shapes.distances import Contact, PackedShapes, contact_of, contact_rows, pack_cloud, pack_shapes
+from synovia.model.shapes.distances import (
+    Contact,
+    PackedShapes,
+    contact_of,
+    contact_rows,
+    join_shapes,
+    pack_cloud,
+    pack_shapes,
+)
 from synovia.model.shapes.solids import HalfSpace, PointCloud, Shape, Solid
 from synovia.text import counted, first_few
 
@@ -56,13 +64,7 @@ class PackedWorld(NamedTuple):
 
     def in_world(self) -> PackedShapes:
         """Return the shapes in the frame of the world."""
-        frames, o = self.transforms[self.owners], layout.ORIENTATION
-        data = self.shapes.shape_data.copy()
-        turned = frames[:, :3, :3] @ data[:, o : o + 9].reshape(-1, 3, 3)
-        data[:, o : o + 9] = turned.reshape(-1, 9)
-        place = slice(layout.ORIGIN, layout.ORIGIN + 3)
-        data[:, place] = np.einsum("nij,nj->ni", frames[:, :3, :3], data[:, place]) + frames[:, :3, 3]
-        return self.shapes._replace(shape_data=data)
+        return self.shapes.in_frames(self.transforms[self.owners])
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +183,7 @@ class World(ChecksArguments):
     A world is immutable. ``moved``, ``with_obstacles`` and ``without`` return another one that shares what has not
     changed, so moving an obstacle costs little.
 
-    Solvers do not use the world yet; ``distances`` measures how far a shape is from the obstacles.
+    A ``ClearanceGoal`` keeps a body apart from the obstacles. ``distances`` measures how far a shape is from them.
 
     Args:
         obstacles: Shapes, point clouds and obstacles; or a mapping from names to these or to lists of shapes. Those
@@ -434,15 +436,8 @@ class World(ChecksArguments):
         if not self.obstacles:
             return {}
         own = pack_shapes([shape if transform is None else shape.moved(transform)])
-        world = self.packed.in_world()
-        ints = np.concatenate([own.shapes, world.shapes])
-        ints[1:, layout.FIRST_POINT] += len(own.points)
-        both = PackedShapes(
-            ints,
-            np.concatenate([own.shape_data, world.shape_data]),
-            np.concatenate([own.points, world.points]),
-        )
-        count = len(world.shapes)
+        both = join_shapes([own, self.packed.in_world()])
+        count = len(both.shapes) - 1
         pairs = np.stack([np.zeros(count, np.int32), np.arange(1, count + 1, dtype=np.int32)], axis=1)
         rows = contact_rows(both, pairs)
         owners = self._shapes[1]
@@ -646,19 +641,10 @@ def _packed(obstacles: Sequence[Obstacle]) -> tuple[PackedShapes, NDArray[np.int
                 solids += shape.solids()
                 rows.append(row)
     pack_waiting()
-    if not parts:
-        return pack_shapes([]), np.empty(0, np.int32)
-    first = np.cumsum([0, *(len(part.points) for part in parts)])
-    ints = np.concatenate([part.shapes for part in parts])
-    ints[:, layout.FIRST_POINT] += np.repeat(first[:-1], [len(part.shapes) for part in parts]).astype(np.int32)
-    packed = PackedShapes(
-        ints,
-        np.concatenate([part.shape_data for part in parts]),
-        np.concatenate([part.points for part in parts]),
-    )
+    packed = join_shapes(parts)
     for array in packed:
         array.setflags(write=False)
-    return packed, np.concatenate(owners)
+    return packed, np.concatenate([np.empty(0, np.int32), *owners])
 
 
 def _obstacle(shapes: tuple[Shape, ...], name: str | None, transform: Array) -> Obstacle:

@@ -98,7 +98,7 @@ class Finding:
 
     def __str__(self) -> str:
         """Return level, limb, sentence and frames."""
-        where = f" (frames {frames_text(self.frames)})" if self.frames else ""
+        where = f" ({frames_text(self.frames)})" if self.frames else ""
         return f"{self.level}: {self.limb.replace('_', ' ')}: {self.text}{where}"
 
 

@@ -36,7 +36,7 @@ def mirrored(pose: Pose) -> Array:
     if np.linalg.norm(now) < _STEEP:
         now = side
     now = now / np.linalg.norm(now)
-    q = Mirror.across(skeleton, side, now).applied(pose.q[None])[0]
+    q = Mirror.across(skeleton, side, now, pose.q[None]).applied(pose.q[None])[0]
     first = next((row for row, joint in enumerate(skeleton.joints) if joint.kind is not Kind.FIXED), 0)
     if skeleton.joints[first].kind is Kind.FREE:
         feet = [skeleton.role_rows[role] for role in ("left_foot", "right_foot") if role in skeleton.role_rows]

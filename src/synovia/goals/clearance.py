@@ -1,0 +1,267 @@
+"""Clearance: links stay apart from each other, and from obstacles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError, UnknownNameError, unknown_name
+from synovia.goals import describe
+from synovia.goals.base import Goal, goal_class
+from synovia.goals.describe import Sketch, View
+from synovia.kernels.layout import POSITION
+from synovia.model.geometry import LONGEST, is_number
+from synovia.model.shapes.body import packed_shapes
+from synovia.model.shapes.pairs import self_pairs
+from synovia.model.shapes.world import World
+from synovia.text import first_few
+
+if TYPE_CHECKING:
+    from synovia.model import Skeleton
+
+Rows = NDArray[np.int64]
+SELF: Final = "self"
+WORLD: Final = "world"
+_MOST_SLOTS: Final = 40  # contacts that count at once, in addition to none
+_SPARE_SLOTS: Final = 6  # beyond one a degree of freedom
+_PAIRS: Final = '"self", "world" or pairs such as ("left_hand", "head")'
+
+
+class Apart(NamedTuple):
+    """What a clearance goal keeps apart, once it is resolved. Links are named by the rows of their joints.
+
+    Args:
+        links: Pairs of links, (n, 2).
+        avoiding: Links that stay apart from all obstacles, (m,).
+        single: Pairs of a link and a row of the world's obstacles, (k, 2).
+        slots: Number of contacts that count at once.
+    """
+
+    links: Rows
+    avoiding: Rows
+    single: Rows
+    slots: int
+
+
+def _distance_of(goal: Any) -> float:
+    """Return the distance of a goal that a file can store.
+
+    Raises:
+        UnsupportedError: If it has a world or pairs, which a goal file cannot store.
+    """
+    if goal.world is not None or goal.pairs is not None:
+        what = "a world" if goal.world is not None else "pairs"
+        raise describe.cannot_store(goal, what, "a clearance goal of the body with itself")
+    return goal.distance
+
+
+@goal_class
+class ClearanceGoal(Goal):
+    """Links of the body should stay apart from each other, and from the obstacles of a world.
+
+    By default this is a constraint, like joint limits: it comes before goals of every priority. A start in collision
+    comes out of it. Joints that no other goal moves stay in place, unless this is the only goal.
+
+    The error is how much the nearest pair lacks to ``distance`` plus the tolerance. So a goal that is met within the
+    tolerance keeps the whole distance.
+
+    Args:
+        distance: Least distance between the shapes, length units; below 0, they may overlap so far.
+        world: The obstacles, a ``World``, in its own unit and axes if it has them.
+        pairs: What stays apart: ``"self"`` for the pairs of links that can collide (see ``self_pairs``), ``"world"``
+            for all links and all obstacles, pairs of names of links and obstacles such as ``("left_hand", "table")``,
+            or a list of these; None for ``"self"`` and, with a world, ``"world"``. Links that no joint moves are left
+            out of ``"world"``: the base of a robot may stand on a table.
+        priority: None for a constraint; a number makes it a goal of that priority.
+
+    Raises:
+        InputError: If a value cannot be used; when an ``IK`` is built, if the body has no shapes, or a pair is unknown.
+
+    Example:
+        >>> import synovia as sy
+        >>> arm = sy.bundled("arm7")
+        >>> wall = sy.World({"wall": sy.Box(center=(0.45, 0, 0.4), size=(0.02, 0.3, 0.8))})
+        >>> goals = [sy.PositionGoal("tool", (0.6, 0.1, 0.4)), sy.ClearanceGoal(0.01, world=wall)]
+        >>> solution = sy.solve(arm, goals)
+        >>> solution.reached, solution.contacts[0].distance >= 0.01
+        (True, True)
+    """
+
+    kind = "clearance"
+    needs = "clearance"
+    summary = "Links stay apart from each other and from the obstacles of a world."
+    fields = (
+        describe.Field(
+            name="distance",
+            form="number",
+            text="Least distance between the shapes, length units.",
+            take=_distance_of,
+            held=lambda goal: goal.distance,
+            default=0.0,
+        ),
+    )
+    on_joint = False
+    is_constraint = True
+
+    joint: None = field(default=None, init=False)
+    distance: float = 0.0
+    _: KW_ONLY
+    world: World | None = None
+    pairs: Any = None
+    priority: int | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # None is above all
+    apart: Apart | None = field(default=None, init=False)  # once it is resolved
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        super().__post_init__()
+        world: Any = self.world
+        if world is not None and not isinstance(world, World):
+            raise InputError("world", value=world, expected="a World; sy.load_world(path) reads one")
+        pairs = None if self.pairs is None else _checked_pairs(self.pairs)
+        if world is None and pairs is not None and WORLD in pairs:
+            raise InputError("pairs", value=WORLD, expected="world= too")
+        if not is_number(self.distance) or not abs(self.distance) <= LONGEST:
+            raise InputError("distance", value=self.distance, expected=f"a number of at most {LONGEST:g}")
+        self._keep(distance=float(self.distance), pairs=pairs)
+
+    @property
+    def rows(self) -> int:
+        """Number of contacts that count at once."""
+        return 0 if self.apart is None else self.apart.slots
+
+    @property
+    def measures(self) -> int:
+        """A length."""
+        return POSITION
+
+    @property
+    def can_move(self) -> bool:
+        """Whether it has a target: no."""
+        return False
+
+    def resolved(self, skeleton: Skeleton) -> Goal:
+        """Return the goal with the pairs of links and obstacles that it keeps apart, in the unit of the skeleton.
+
+        Raises:
+            InputError: If the body has no shapes.
+            UnknownNameError: If there is no link or obstacle of a name.
+        """
+        rows = [row for row, joint in enumerate(skeleton.joints) if joint.shapes]
+        if not rows:
+            raise InputError(
+                skeleton.name,
+                where="clearance goal",
+                expected="a body with shapes",
+                hint="sy.with_shapes(skeleton) makes them from the bones",
+            )
+        world = None if self.world is None else self.world.matched(skeleton)
+        pairs = self.pairs or ((SELF,) if world is None else (SELF, WORLD))
+        named = [_find(pair, skeleton, world) for pair in pairs if not isinstance(pair, str)]
+        links = [pair for pair, is_obstacle in named if not is_obstacle]
+        single = [pair for pair, is_obstacle in named if is_obstacle]
+        if SELF in pairs:
+            links = [*self_pairs(skeleton).rows.tolist(), *links]
+        avoiding = rows if WORLD in pairs else []
+        body = packed_shapes(skeleton)
+        sizes = dict(zip(body.links[:, 0].tolist(), body.links[:, 2].tolist(), strict=True))
+        counts = np.zeros(0, int) if world is None else np.bincount(world.packed.owners, minlength=len(world))
+        total = sum(sizes[a] * sizes[b] for a, b in links)
+        total += sum(sizes[a] for a in avoiding) * int(counts.sum())
+        total += sum(sizes[a] * int(counts[b]) for a, b in single)
+        slots = min(total, _SPARE_SLOTS + len(skeleton.dof_names), _MOST_SLOTS)
+        found = Apart(_table(links), np.array(avoiding, np.int64), _table(single), slots)
+        return self._with(world=world, apart=found)
+
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+        """Return by how much the distance is missed."""
+        return f"lacks {say(length)} of its distance"
+
+    def sketch(self, view: View) -> Sketch:
+        """Return no marks: contacts are drawn by themselves."""
+        return Sketch(on_joint=False)
+
+
+def _table(pairs: Sequence[Sequence[int]]) -> Rows:
+    """Return pairs of rows as an array (n, 2), each once."""
+    return np.array([*dict.fromkeys(tuple(pair) for pair in pairs)], np.int64).reshape(-1, 2)
+
+
+def _checked_pairs(given: Any) -> tuple[Any, ...]:
+    """Return the argument ``pairs`` as a tuple of words and pairs of names.
+
+    Raises:
+        InputError: If it cannot be used.
+    """
+    single = isinstance(given, str) or (isinstance(given, tuple) and _is_pair(cast("tuple[Any, ...]", given)))
+    several = [given] if single else [*cast("Sequence[Any]", given)] if isinstance(given, Sequence) else []
+    if not several:
+        raise InputError("pairs", value=given, expected=f"{_PAIRS}, or a list of these")
+    for one in several:
+        if one not in (SELF, WORLD) if isinstance(one, str) else not _is_pair(one):
+            raise InputError("pairs", value=one, expected=_PAIRS)
+    return tuple(one if isinstance(one, str) else tuple(one) for one in several)
+
+
+def _is_pair(one: Any) -> bool:
+    """Return whether a value is a pair of names, and not two of the words."""
+    if not isinstance(one, Sequence) or isinstance(one, str) or len(cast("Sequence[Any]", one)) != 2:
+        return False
+    names = cast("Sequence[Any]", one)
+    return all(isinstance(name, str | int) and not isinstance(name, bool) for name in names) and not (
+        {SELF, WORLD} & set(names)
+    )
+
+
+def _find(pair: tuple[str | int, str | int], skeleton: Skeleton, world: World | None) -> tuple[tuple[int, int], bool]:
+    """Return the rows of a pair, and whether the second one is an obstacle; the link comes first.
+
+    Raises:
+        InputError: If both are obstacles, one is both a link and an obstacle, or both are the same link.
+        UnknownNameError: If there is no link or obstacle of a name.
+    """
+    obstacles = [world is not None and isinstance(name, str) and name in world for name in pair]
+    for name, is_obstacle in zip(pair, obstacles, strict=True):
+        if is_obstacle and _is_link(skeleton, name):
+            raise InputError("pairs", value=name, expected="a name of a link or of an obstacle, and not of both")
+    if all(obstacles):
+        raise InputError("pairs", value=pair, expected="a link of the body and an obstacle")
+    first, second = pair if not obstacles[0] else pair[::-1]
+    row = _link(skeleton, first, world)
+    if any(obstacles):
+        return (row, cast("World", world).index(cast("str", second))), True
+    other = _link(skeleton, second, world)
+    if row == other:
+        raise InputError("pairs", value=pair, expected="two different links")
+    return (row, other), False
+
+
+def _is_link(skeleton: Skeleton, name: str | int) -> bool:
+    """Return whether a name is that of a link."""
+    try:
+        skeleton.locate(name)
+    except UnknownNameError:
+        return False
+    return True
+
+
+def _link(skeleton: Skeleton, name: str | int, world: World | None) -> int:
+    """Return the row of the link of a name, which has shapes.
+
+    Raises:
+        InputError: If it has no shapes.
+        UnknownNameError: If there is none, or several.
+    """
+    keys = [str(key) for key in skeleton.shapes]
+    try:
+        row = skeleton.locate(name)[0]
+    except UnknownNameError:
+        if world is None:
+            raise
+        raise unknown_name("link or obstacle", name, [*world.names, *keys]) from None
+    if not skeleton.joints[row].shapes:
+        raise InputError("pairs", value=name, expected=f"a link with shapes: {first_few(keys)}")
+    return row

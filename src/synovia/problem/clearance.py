@@ -1,0 +1,240 @@
+"""Tables of clearance goals: links, pairs of links, shapes, and trees of obstacles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.goals import ClearanceGoal, Goal
+from synovia.kernels import layout
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.shapes.body import link_cover, packed_shapes
+from synovia.model.shapes.distances import PackedShapes, join_shapes
+from synovia.model.tables import Ints
+from synovia.problem.goals import GoalTables
+
+_CELLS: Final = 1024  # along each axis, to which the middles of obstacles are rounded for their order in a tree
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClearanceTables:
+    """Clearance goals as the kernels read them (see ``kernels.layout``).
+
+    Args:
+        ints: (c, 14) integers of each goal.
+        data: (c, 2) its numbers.
+        links: (l, 3) links: those of the body, then obstacles of named pairs.
+        balls: (l, 4) spheres around them.
+        pairs: (p, 2) pairs of links.
+        shapes: All shapes.
+        nodes: (k, 6) nodes of all trees of obstacles.
+        owners: (n,) name of the link or obstacle of each shape.
+    """
+
+    ints: Ints
+    data: Array
+    links: Ints
+    balls: Array
+    pairs: Ints
+    shapes: PackedShapes
+    nodes: Array
+    owners: tuple[str | int, ...]
+
+    @property
+    def slots(self) -> NDArray[np.int32]:
+        """Number of contacts that each goal keeps, (c,)."""
+        return self.ints[:, layout.SLOTS]
+
+
+def links_of(goals: Sequence[Goal], before: int) -> list[int]:
+    """Return the joints that carry the links of clearance goals, rows of a skeleton.
+
+    Args:
+        goals: The goals, resolved.
+        before: Number of rows put before the skeleton that the goals were resolved for.
+    """
+    found: set[int] = set()
+    for goal in goals:
+        if isinstance(goal, ClearanceGoal) and goal.apart is not None:
+            found.update(goal.apart.links.ravel().tolist(), goal.apart.avoiding.tolist())
+            found.update(goal.apart.single[:, 0].tolist())
+    return sorted(row + before for row in found)
+
+
+def clearance_tables(
+    skeleton: Skeleton,
+    goals: Sequence[Goal],
+    tables: GoalTables,
+    before: int,
+    reduced_row: NDArray[np.intp],
+    to_row: Sequence[Array],
+) -> ClearanceTables | None:
+    """Return the tables of clearance goals, None without one.
+
+    Args:
+        skeleton: The skeleton.
+        goals: The goals, resolved.
+        tables: Tables of all goals.
+        before: Number of rows put before the skeleton that the goals were resolved for.
+        reduced_row: Reduced row that carries each joint, -1 for the world.
+        to_row: Transform from each joint's z-form frame to the frame of that row.
+    """
+    if not any(isinstance(goal, ClearanceGoal) for goal in goals):
+        return None
+    body = packed_shapes(skeleton)
+    joints = body.links[:, layout.LINK_ROW].tolist()
+    places = np.tile(np.eye(4), (len(skeleton), 1, 1))
+    for joint in joints:
+        places[joint, :3, :3] = skeleton.tables.unfold[joint].reshape(3, 3)
+        places[joint] = to_row[joint] @ places[joint]
+    links = body.links.copy()
+    links[:, layout.LINK_ROW] = reduced_row[joints]
+    balls = body.covers.copy()
+    middles = balls[:, : layout.BALL_RADIUS]
+    middles[:] = np.einsum("nij,nj->ni", places[joints, :3, :3], middles) + places[joints, :3, 3]
+    made = _Maker(dict(zip(joints, range(len(joints)), strict=True)), [body.packed.in_frames(places[body.owners])])
+    made.links, made.balls = [*links], [*balls]
+    made.owners = [skeleton.link_key(joint) for joint in body.owners.tolist()]
+    for g, goal in enumerate(goals):
+        if isinstance(goal, ClearanceGoal):
+            made.add(g, goal, int(tables.table[g, layout.FIRST_RESIDUAL]), float(tables.roots[g]), before)
+    return ClearanceTables(
+        np.array(made.ints, np.int32).reshape(-1, layout.CLEAR_WIDTH),
+        np.array(made.data).reshape(-1, layout.CLEAR_DATA_WIDTH),
+        np.array(made.links, np.int32).reshape(-1, layout.LINK_WIDTH),
+        np.array(made.balls).reshape(-1, layout.BALL_WIDTH),
+        np.array(made.pairs, np.int32).reshape(-1, layout.PAIR_WIDTH),
+        join_shapes(made.shapes),
+        np.concatenate([np.empty((0, layout.NODE_WIDTH)), *made.nodes]),
+        tuple(made.owners),
+    )
+
+
+class _Maker:
+    """Collects the tables of clearance goals, one goal after the other.
+
+    Attributes:
+        link_of: Row in the table of links by the joint that carries the link.
+        shapes: Shapes so far.
+        owners: The name of the link or obstacle of each of them.
+        ints: Integers of the goals.
+        data: Numbers of the goals.
+        links: Links.
+        balls: Spheres around them.
+        pairs: Pairs of links.
+        nodes: Trees of obstacles.
+    """
+
+    def __init__(self, link_of: dict[int, int], shapes: list[PackedShapes]) -> None:
+        """Begin with the shapes of the body."""
+        self.link_of = link_of
+        self.shapes = shapes
+        self.owners: list[str | int] = []
+        self.ints: list[Ints] = []
+        self.data: list[tuple[float, float]] = []
+        self.links: list[Ints] = []
+        self.balls: list[Array] = []
+        self.pairs: list[tuple[int, int]] = []
+        self.nodes: list[Array] = []
+
+    def add(self, g: int, goal: ClearanceGoal, residual: int, root: float, before: int) -> None:
+        """Add goal g, whose first residual row and square root of the weight are given."""
+        apart = goal.apart
+        if apart is None:
+            return
+        row = np.zeros(layout.CLEAR_WIDTH, np.int32)
+        row[layout.CLEAR_GOAL], row[layout.CLEAR_ROW] = g, residual
+        row[layout.FIRST_SLOT] = sum(int(one[layout.SLOTS]) for one in self.ints)
+        row[layout.SLOTS] = apart.slots
+        row[layout.FIRST_LINK_PAIR] = len(self.pairs)
+        self.pairs += [(self.link_of[a + before], self.link_of[b + before]) for a, b in apart.links.tolist()]
+        if goal.world is not None:
+            world, owners = goal.world.packed.in_world(), goal.world.packed.owners
+            for link, obstacle in cast("list[tuple[int, int]]", apart.single.tolist()):
+                mine = owners == obstacle
+                self.pairs.append((self.link_of[link + before], self._link(world, mine, goal.world.names[obstacle])))
+            if len(apart.avoiding):
+                self._avoid(row, world, [goal.world.names[k] for k in owners.tolist()])
+        row[layout.LINK_PAIRS] = len(self.pairs) - row[layout.FIRST_LINK_PAIR]
+        row[layout.AVOIDING] = len(self.link_of) if len(apart.avoiding) else 0
+        self.ints.append(row)
+        self.data.append((root, goal.distance))
+
+    def _put(self, shapes: PackedShapes, owners: list[str]) -> int:
+        """Add shapes; return the row of the first."""
+        first = sum(len(part.shapes) for part in self.shapes)
+        self.shapes.append(shapes)
+        self.owners += owners
+        return first
+
+    def _link(self, world: PackedShapes, mine: NDArray[np.bool_], name: str) -> int:
+        """Add an obstacle as a link of the world; return its row."""
+        shapes = world._replace(shapes=world.shapes[mine])
+        first = self._put(shapes, [name] * len(shapes.shapes))
+        self.links.append(np.array([-1, first, len(shapes.shapes)], np.int32))
+        self.balls.append(np.array(link_cover(shapes.shapes)))
+        return len(self.links) - 1
+
+    def _avoid(self, row: Ints, world: PackedShapes, names: list[str]) -> None:
+        """Add all obstacles of a world, and the tree of those that have an end."""
+        boundless = world.shapes[:, layout.SHAPE_KIND] == layout.HALF_SPACE
+        planes, solids = np.flatnonzero(boundless), np.flatnonzero(~boundless)
+        row[layout.BOUNDLESS], row[layout.OBSTACLES] = len(planes), len(solids)
+        row[layout.FIRST_BOUNDLESS] = self._put(
+            world._replace(shapes=world.shapes[planes], points=world.points[:0]), [names[k] for k in planes.tolist()]
+        )
+        lower, upper = _boxes(world.shapes[solids])
+        order = _nearby_order(0.5 * (lower + upper))
+        shapes = world._replace(shapes=world.shapes[solids[order]])
+        row[layout.FIRST_OBSTACLE] = self._put(shapes, [names[k] for k in solids[order].tolist()])
+        if len(solids):
+            row[layout.FIRST_NODE] = sum(map(len, self.nodes))
+            row[layout.LEAVES] = leaves = 1 << (len(solids) - 1).bit_length()
+            self.nodes.append(_tree(lower[order], upper[order], leaves))
+
+
+def _boxes(shapes: Array) -> tuple[Array, Array]:
+    """Return the least and largest coordinates of boxes around shapes, each (n, 3)."""
+    turns = np.abs(shapes[:, layout.ORIENTATION : layout.ORIGIN].reshape(-1, 3, 3))
+    sizes = shapes[:, layout.HALF_SIZES : layout.RADIUS]
+    half = np.einsum("nij,nj->ni", turns, sizes) + shapes[:, layout.RADIUS, None]
+    hulls = shapes[:, layout.SHAPE_KIND] == layout.HULL
+    half[hulls] = shapes[hulls, layout.EXTENT, None]
+    middle = shapes[:, layout.ORIGIN : layout.HALF_SIZES]
+    return middle - half, middle + half
+
+
+def _nearby_order(points: Array) -> NDArray[np.intp]:
+    """Return an order in which points that are near follow each other: along a Morton curve."""
+    if not len(points):
+        return np.zeros(0, np.intp)
+    low, high = points.min(axis=0), points.max(axis=0)
+    cells = ((points - low) / np.maximum(high - low, 1e-300) * (_CELLS - 1)).astype(np.int64)
+    code = np.zeros(len(points), np.int64)
+    for bit in range(_CELLS.bit_length() - 1):
+        for axis in range(3):
+            code |= ((cells[:, axis] >> bit) & 1) << (3 * bit + axis)
+    return np.argsort(code, kind="stable")
+
+
+def _tree(lower: Array, upper: Array, leaves: int) -> Array:
+    """Return the nodes (2 leaves, 6) of a heap over boxes; node 0 is not used, and empty leaves are far from all."""
+    nodes = np.empty((2 * leaves, layout.NODE_WIDTH))
+    low, high = nodes[:, layout.NODE_LOWER : layout.NODE_UPPER], nodes[:, layout.NODE_UPPER :]
+    low[:], high[:] = np.inf, -np.inf
+    low[leaves : leaves + len(lower)], high[leaves : leaves + len(upper)] = lower, upper
+    level = leaves // 2
+    while level:
+        children = slice(2 * level, 4 * level)
+        low[level : 2 * level] = low[children].reshape(-1, 2, 3).min(axis=1)
+        high[level : 2 * level] = high[children].reshape(-1, 2, 3).max(axis=1)
+        level //= 2
+    return nodes
+
+
+__all__ = ["ClearanceTables", "clearance_tables", "links_of"]

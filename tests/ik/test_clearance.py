@@ -1,0 +1,262 @@
+"""Clearance goals: every distance, measured apart from the solver; starts in collision, misses, refusals."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from conftest import UNCOMPILED
+
+TARGETS = 3 if UNCOMPILED else 40
+SLACK = 1e-9
+
+
+def at(x=0.0, y=0.0, z=0.0):
+    """Return the transform of a translation."""
+    T = np.eye(4)
+    T[:3, 3] = (x, y, z)
+    return T
+
+
+def hinge(name, parent, rest, shapes=(), axis=(0, 0, 1), **options):
+    """Return a hinge."""
+    return sy.Joint(name, parent, sy.Kind.HINGE, rest, axis=axis, shapes=shapes, **options)
+
+
+BONE = sy.Capsule(a=(0, 0, 0), b=(1, 0, 0), radius=0.1)
+
+
+def chain(count=4, shapes=(BONE,)):
+    """Return links one unit long in a plane."""
+    joints = [hinge("l0", None, np.eye(4), shapes)]
+    joints += [hinge(f"l{k}", f"l{k - 1}", at(1.0), shapes) for k in range(1, count)]
+    return sy.Skeleton([*joints, sy.Joint("tip", f"l{count - 1}", rest=at(1.0))])
+
+
+def gaps(pose, world=None, pairs=None):
+    """Return the distance of each pair that counts, by ``sy.distance`` and the world alone."""
+    body = pose.skeleton
+    found = {}
+    for a, b in sy.self_pairs(body).pairs if pairs is None else pairs:
+        T, S = pose.transform(a), pose.transform(b)
+        found[a, b] = min(
+            sy.distance(u, v, transform_a=T, transform_b=S).distance for u in body.shapes[a] for v in body.shapes[b]
+        )
+    for link, shapes in body.shapes.items() if world is not None else ():
+        if body.parents[body.index(link)] < 0 and body.joints[body.index(link)].kind is sy.Kind.FIXED:
+            continue
+        for shape in shapes:
+            for name, contact in world.distances(shape, transform=pose.transform(link)).items():
+                found[link, name] = min(contact.distance, found.get((link, name), np.inf))
+    return found
+
+
+WALL = sy.World({"wall": sy.Box(center=(0.45, 0, 0.4), size=(0.02, 0.3, 0.8))})
+MIXED = sy.World(
+    {
+        "floor": sy.HalfSpace(point=(0, 0, -0.3), normal=(0, 0, 1)),
+        "post": sy.Cylinder(center=(0.4, 0.3, 0.4), radius=0.05, length=0.9),
+        "ball": sy.Sphere(center=(-0.4, 0.2, 0.6), radius=0.12),
+        "rod": sy.Capsule(a=(0.3, -0.4, 0.2), b=(0.3, -0.4, 0.9), radius=0.03),
+        "rock": sy.ConvexHull(points=np.array([(0, -0.5, 0.9), (0.2, -0.6, 0.9), (0, -0.6, 1.1), (0.1, -0.4, 1.0)])),
+        "points": sy.PointCloud(points=[(-0.4, -0.4, z) for z in np.linspace(0.2, 0.8, 9)], radius=0.04),
+    }
+)
+
+
+@pytest.mark.parametrize("world", [None, WALL, MIXED], ids=["self", "wall", "mixed"])
+def test_reached_poses_keep_every_distance(world):
+    """Of each pair, measured by ``sy.distance``; within the limits."""
+    arm = sy.bundled("arm7")
+    ik = sy.IK(arm, [sy.PositionGoal("tool"), sy.ClearanceGoal(0.01, world=world)])
+    reached = 0
+    for seed in range(TARGETS):
+        solution = ik.solve({"tool": arm.random_pose(seed).position("tool")})
+        low, high = arm.limits
+        assert (low - SLACK <= solution.q).all()
+        assert (solution.q <= high + SLACK).all()
+        if solution.reached:
+            reached += 1
+            found = gaps(solution.pose, world)
+            assert min(found.values()) >= 0.01 - SLACK
+            nearest = solution.contacts[0]
+            assert nearest.distance == pytest.approx(min(found.values()), abs=1e-9)
+            pair = nearest.pair if nearest.pair in found else nearest.pair[::-1]
+            assert found[pair] == pytest.approx(nearest.distance, abs=1e-9)
+    assert reached > 0.5 * TARGETS
+
+
+def test_a_start_in_collision_comes_out_of_it():
+    """All joints move if the goal is the only one."""
+    body = chain()
+    start = sy.Pose(body, [0.0, 2.5, 2.5, 0.0])
+    assert min(gaps(start).values()) < 0.0
+    solution = sy.solve(body, sy.ClearanceGoal(0.05), start=start)
+    assert solution.reached
+    assert min(gaps(solution.pose).values()) >= 0.05 - SLACK
+
+
+def test_a_constraint_comes_before_every_priority():
+    """A target behind a wall is missed by what the wall takes, also with priority 0; as a goal of priority 1, not."""
+    wall = sy.World({"wall": sy.HalfSpace(point=(2.0, 0, 0), normal=(-1, 0, 0))})
+    body = chain(2)
+    far = sy.PositionGoal("tip", (1.99, 0.0, 0.0))
+    first = sy.solve(body, [far, sy.ClearanceGoal(0.0, world=wall, pairs="world")])
+    tip = first.pose.position("tip")
+    assert not first.reached
+    assert first.status.name in ("CONFLICT", "LIMITED", "UNREACHABLE", "STALLED")
+    assert min(gaps(first.pose, wall, pairs=()).values()) >= -SLACK
+    assert tip[0] == pytest.approx(1.9, abs=1e-3)
+    later = sy.solve(body, [far, sy.ClearanceGoal(0.0, world=wall, pairs="world", priority=1)])
+    assert later.errors[0].position < later.ik.tolerance[0]
+    assert later.errors[1].position > 0.05
+
+
+def test_joints_that_no_goal_moves_stay_and_are_told():
+    """The other arm overlaps itself at the start: the answer is not reached and says which links are too near."""
+    arms = []
+    for side in ("a", "b"):
+        arms += [
+            hinge(
+                f"{side}0",
+                "root",
+                at(y=2.0 if side == "a" else -2.0),
+                (BONE,),
+            )
+        ]
+        arms += [hinge(f"{side}{k}", f"{side}{k - 1}", at(1.0), (BONE,)) for k in (1, 2)]
+    body = sy.Skeleton([sy.Joint("root"), *arms])
+    folded = sy.Pose(body, {"b1": 2.6, "b2": 2.6})
+    goals = [sy.PositionGoal("a2", (1.5, 3.0, 0.0)), sy.ClearanceGoal(0.01)]
+    solution = sy.solve(body, goals, start=folded)
+    assert not solution.reached
+    np.testing.assert_array_equal([solution.pose["b1"], solution.pose["b2"]], [2.6, 2.6])
+    assert any("Too near" in line and "'b0' against 'b2'" in line for line in solution.explain())
+
+
+def test_named_pairs_alone_count():
+    """A pair of a link and an obstacle keeps apart; other links may pass."""
+    body = chain(3)
+    world = sy.World(
+        {"ball": sy.Sphere(center=(1.5, 0.0, 0.0), radius=0.2), "other": sy.Sphere(center=(9, 9, 9), radius=1)}
+    )
+    goal = sy.ClearanceGoal(0.1, world=world, pairs=[("ball", "l2")])
+    solution = sy.solve(body, [sy.PositionGoal("tip", (1.0, 0.6, 0.0)), goal])
+    assert solution.reached
+    assert {contact.pair for contact in solution.contacts} == {("l2", "ball")}
+    assert solution.contacts[0].distance >= 0.1 - SLACK
+
+
+def test_obstacles_that_are_far_away_change_nothing():
+    """Ten thousand of them, and the same bits as without."""
+    arm = sy.bundled("arm7")
+    rng = np.random.default_rng(0)
+    boxes = [sy.Box(center=c, size=(0.1, 0.2, 0.3)) for c in rng.uniform(50, 90, (200 if UNCOMPILED else 2000, 3))]
+    reach = sy.PositionGoal("tool", (0.3, 0.2, 0.5))
+    alone = sy.solve(arm, [reach, sy.ClearanceGoal(0.01)])
+    among = sy.solve(arm, [reach, sy.ClearanceGoal(0.01, world=sy.World(boxes))])
+    np.testing.assert_array_equal(alone.q, among.q)
+
+
+def test_a_batch_equals_single_solves():
+    """Bit for bit, from fresh memory and after other problems."""
+    arm = sy.bundled("arm7")
+    ik = sy.IK(arm, [sy.PositionGoal("tool"), sy.ClearanceGoal(0.01, world=WALL)], sy.FullBody(attempts=2))
+    targets = np.array([arm.random_pose(seed).position("tool") for seed in range(2 if UNCOMPILED else 8)])
+    many = ik.solve_many(targets, threads=2)
+    for k, target in enumerate(targets):
+        np.testing.assert_array_equal(many.q[k], ik.solve({"tool": target}).q)
+
+
+@pytest.mark.compiled
+def test_frames_of_a_track_keep_the_distance_without_trembling():
+    """A target moves behind a wall: every frame is clear, and steps are as small as the target's."""
+    arm = sy.bundled("arm7")
+    wall = sy.World({"wall": sy.Box(center=(0.45, 0, 0.4), size=(0.02, 3, 3))})
+    ik = sy.IK(arm, [sy.PositionGoal("tool"), sy.ClearanceGoal(0.01, world=wall)])
+    path = np.stack([np.full(40, 0.5), np.linspace(-0.1, 0.1, 40), np.full(40, 0.4)], axis=1)
+    clip = ik.track({"tool": path})
+    for solution in list(clip)[::5]:
+        assert min(gaps(solution.pose, wall).values()) >= 0.01 - SLACK
+    assert np.abs(np.diff(clip.q, axis=0)).max() < 0.1
+    still = ik.track({"tool": np.repeat(path[:1], 5, axis=0)})
+    assert np.abs(np.diff(still.q, axis=0)).max() < 1e-6
+
+
+def test_a_whole_body_keeps_its_hand_out_of_its_chest():
+    """A target inside the chest: the hand stops in front of it."""
+    body = sy.bundled("humanoid")
+    inside = body.rest_pose().position("chest")
+    goals = [sy.PositionGoal("left_hand", inside), sy.ClearanceGoal(0.0)]
+    solution = sy.solve(body, goals, sy.FullBody(attempts=1))
+    assert not solution.reached
+    assert min(gaps(solution.pose).values()) >= -SLACK
+    free = sy.solve(body, goals[0], sy.FullBody(attempts=1))
+    assert min(gaps(free.pose).values()) < -0.01
+
+
+def test_a_world_has_its_own_unit_and_axes():
+    """A wall in centimetres with z up stands where it should in a body in metres with y up."""
+    body = sy.bundled("humanoid")
+    wall = sy.World({"wall": sy.HalfSpace(point=(0, -30, 0), normal=(0, 1, 0))}, meters_per_unit=0.01, up="z")
+    goals = [sy.PositionGoal("left_hand", (0.2, 1.2, 0.6)), sy.ClearanceGoal(0.0, world=wall, pairs="world")]
+    ik = sy.IK(body, goals)
+    assert ik.goals[1].world.up == "y"
+    assert min(gaps(ik.solve().pose, ik.goals[1].world, pairs=()).values()) >= -SLACK
+
+
+@pytest.mark.parametrize("solver", sorted(set(sy.solvers) - {"full-body", "aim"}))
+def test_other_solvers_refuse(solver):
+    """When the problem is built, with the solver that supports it."""
+    with pytest.raises(sy.UnsupportedError, match="full-body"):
+        sy.IK(sy.bundled("arm7"), [sy.PositionGoal("tool", (0.4, 0, 0.5)), sy.ClearanceGoal()], solver)
+
+
+def test_a_servo_and_an_edit_refuse():
+    """They do not keep clearance, so they say so."""
+    arm = sy.bundled("arm7")
+    with pytest.raises(sy.UnsupportedError, match="Servo"):
+        sy.Servo(arm, [sy.PositionGoal("tool"), sy.ClearanceGoal()], rate=100, velocity=1.0, acceleration=5.0)
+    with pytest.raises(sy.InputError, match="clearance goal"):
+        sy.Layer(goals=[sy.ClearanceGoal()], frames=(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"distance": float("nan")}, "distance"),
+        ({"world": "wall"}, "World"),
+        ({"pairs": "world"}, "world="),
+        ({"pairs": "selfish"}, "pairs"),
+        ({"pairs": [("a",)]}, "pairs"),
+        ({"pairs": []}, "pairs"),
+        ({"priority": -1}, "None for a constraint"),
+        ({"priority": True}, "priority"),
+        ({"weight": 0}, "weight"),
+    ],
+)
+def test_bad_values_are_refused(options, message):
+    """With the argument and what is expected."""
+    with pytest.raises(sy.InputError, match=message):
+        sy.ClearanceGoal(**options)
+
+
+def test_unknown_and_unfit_pairs_are_refused():
+    """With the names that exist."""
+    arm, world = sy.bundled("arm7"), WALL
+    with pytest.raises(sy.UnknownNameError, match=r"wal.*wall"):
+        sy.IK(arm, sy.ClearanceGoal(world=world, pairs=("joint3", "wal")))
+    with pytest.raises(sy.InputError, match="different links"):
+        sy.IK(arm, sy.ClearanceGoal(pairs=("joint3", "joint3")))
+    with pytest.raises(sy.InputError, match="with_shapes"):
+        sy.IK(sy.Skeleton.chain([(0, 0, 0), (1, 0, 0)]), sy.ClearanceGoal())
+
+
+def test_goal_files_keep_what_they_can(tmp_path):
+    """Distance and priority; a world or pairs are refused."""
+    goals = [sy.ClearanceGoal(0.02), sy.ClearanceGoal(0.01, priority=0), sy.ClearanceGoal(priority=2)]
+    sy.write_goals(goals, tmp_path / "goals.toml")
+    read = sy.read_goals(tmp_path / "goals.toml")
+    assert [(goal.distance, goal.priority) for goal in read] == [(0.02, None), (0.01, 0), (0.0, 2)]
+    for goal in (sy.ClearanceGoal(world=WALL), sy.ClearanceGoal(pairs="self")):
+        with pytest.raises(sy.UnsupportedError, match="clearance goal of the body with itself"):
+            sy.write_goals([goal], tmp_path / "other.toml")
