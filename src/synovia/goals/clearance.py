@@ -196,14 +196,16 @@ def _checked_pairs(given: Any) -> tuple[Any, ...]:
     Raises:
         InputError: If it cannot be used.
     """
-    single = isinstance(given, str) or (isinstance(given, tuple) and _is_pair(cast("tuple[Any, ...]", given)))
-    several = [given] if single else [*cast("Sequence[Any]", given)] if isinstance(given, Sequence) else []
-    if not several:
-        raise InputError("pairs", value=given, expected=f"{_PAIRS}, or a list of these")
-    for one in several:
+    if isinstance(given, str) or (isinstance(given, tuple) and _is_pair(given)):
+        given = [given]
+    if not isinstance(given, Sequence) or not len(cast("Sequence[Any]", given)):
+        raise InputError("pairs", value=cast("Any", given), expected=f"{_PAIRS}, or a list of these")
+    found: list[Any] = []
+    for one in cast("Sequence[Any]", given):
         if one not in (SELF, WORLD) if isinstance(one, str) else not _is_pair(one):
             raise InputError("pairs", value=one, expected=_PAIRS)
-    return tuple(one if isinstance(one, str) else tuple(one) for one in several)
+        found.append(one if isinstance(one, str) else tuple(one))
+    return tuple(found)
 
 
 def _is_pair(one: Any) -> bool:
