@@ -67,8 +67,8 @@ class Servo(ChecksArguments):
     follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
 
-    With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and on
-    the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way.
+    With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
+    on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way.
 
     Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
     the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
