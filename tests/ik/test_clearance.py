@@ -211,11 +211,8 @@ def test_other_solvers_refuse(solver):
         sy.IK(sy.bundled("arm7"), [sy.PositionGoal("tool", (0.4, 0, 0.5)), sy.ClearanceGoal()], solver)
 
 
-def test_a_servo_and_an_edit_refuse():
-    """They do not keep clearance, so they say so."""
-    arm = sy.bundled("arm7")
-    with pytest.raises(sy.UnsupportedError, match="Servo"):
-        sy.Servo(arm, [sy.PositionGoal("tool"), sy.ClearanceGoal()], rate=100, velocity=1.0, acceleration=5.0)
+def test_an_edit_refuses():
+    """It does not keep clearance, so it says so."""
     with pytest.raises(sy.InputError, match="clearance goal"):
         sy.Layer(goals=[sy.ClearanceGoal()], frames=(0, 1))
 

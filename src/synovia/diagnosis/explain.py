@@ -71,7 +71,7 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"Locked by limits that leave one value: {_listed(locked)}.")
     lines += causes
     lines += _reason_sentences(solution, reasons)
-    lines += _contact_sentences(solution)
+    lines += contact_sentences(solution)
     lines += solution.notes
     lines += _leaning(solution)
     if clamped := solution.start_clamped:
@@ -333,7 +333,7 @@ def _reason_sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
     return lines
 
 
-def _contact_sentences(solution: Solution) -> list[str]:
+def contact_sentences(solution: Solution) -> list[str]:
     """Return which pairs are too near, and which ones are in the way of missed goals."""
     goals = [goal for goal in solution.goals if isinstance(goal, ClearanceGoal)]
     if not goals or not solution.missed:

@@ -220,12 +220,12 @@ class Solution(Pictured):
 
     @property
     def frames(self) -> Array:
-        """World frames of the goals' points, (goals, 4, 4); the centre of mass for balance, the identity for rest."""
+        """World frames of the goals' points, (goals, 4, 4); the centre of mass for balance, the identity for others."""
         out = np.tile(np.eye(4), (len(self.goals), 1, 1))
         for i, (goal, row) in enumerate(zip(self.goals, self.rows, strict=True)):
             if row >= 0:
                 out[i] = self.pose.transform(row) @ goal.frame
-            elif goal.measures:
+            elif goal.moves_mass:
                 out[i, :3, 3] = self.pose.center_of_mass()
         return out
 

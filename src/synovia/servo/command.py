@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from synovia.diagnosis.explain import contact_sentences
 from synovia.ik import GoalError, Solution, Status
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.solution import length_text
@@ -74,8 +75,8 @@ class Command:
     """
 
     __slots__ = (
-        "_beside", "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_tools", "_wanted",
-        "acceleration", "holding", "q", "skeleton", "stamps", "time", "velocity",
+        "_beside", "_blocked", "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_tools",
+        "_wanted", "acceleration", "holding", "q", "skeleton", "stamps", "time", "velocity",
     )  # fmt: skip
 
     def __init__(
@@ -95,16 +96,18 @@ class Command:
         stamps: dict[str, str],
         tools: dict[str, str],
         time: float,
+        blocked: bool = False,
     ) -> None:
         """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds.
 
         ``offset`` is how far the robot is beside its commands, by axis, and ``beside`` a sentence about it.
+        ``blocked`` says whether clearance has changed the tick.
         """
         self._servo, self._table, self._row, self._wanted, self._reasons = servo, table, row, wanted, reasons
         self.skeleton: Skeleton = servo.skeleton
         self.q, self.velocity, self.acceleration = q, velocity, acceleration
         self.holding, self.stamps = holding, stamps
-        self._tools = tools
+        self._tools, self._blocked = tools, blocked
         self.time, self._offset, self._beside = time, offset, beside
         self._pose: Pose | None = None
         self._errors: tuple[GoalError, ...] | None = None
@@ -201,6 +204,7 @@ class Command:
                 lines.append(_sentence(limit, joints))
         lines += [_STAMPS[told].format(goal) for goal, told in self.stamps.items() if told in _STAMPS]
         lines += [self._beside] if self._beside else []
+        lines += contact_sentences(self.solution) if self._blocked else []
         lag = self.lag
         if status is Status.LATE:
             away = length_text(lag.position, self.skeleton.meters_per_unit)

@@ -53,14 +53,13 @@ class Axes:
         firsts: First axis of each variable.
         lengths: Whether each axis has a length, no angle.
         axis: Axis of each velocity of the skeleton; ``factor`` is that of a mimic joint.
+        followers: Mimic joints: row, axis of the leader, ratio.
     """
 
     def __init__(self, skeleton: Skeleton, moving: Any, reach: float) -> None:
         """Collect the axes of all variables."""
         t = skeleton.tables
         self.skeleton, self._reach, self._moving = skeleton, reach, {int(row) for row in moving}
-        blocks = t.variables[:, [BLOCK, BLOCK_Q]].tolist()
-        self._blocks = [(int(at), block == SCALAR) for block, at in blocks]  # place in q, and whether it is a number
         sizes = np.where(t.variables[:, BLOCK] == SCALAR, 1, 3)
         self.variable = np.repeat(np.arange(len(sizes)), sizes)
         self.joints: Ints = t.owner[self.variable]
@@ -87,11 +86,11 @@ class Axes:
         }
         first_of = {int(t.variables[k, BLOCK_Q]): int(firsts[k]) for k in range(len(firsts))}
         own = np.cumsum([0, *(joint.kind.v_size for joint in skeleton.joints)])
-        self._followers: list[tuple[int, int, float]] = []  # row of the follower, axis of its leader, ratio
+        self.followers: list[tuple[int, int, float]] = []  # row of the follower, axis of its leader, ratio
         for (follower, leader), ratio in zip(t.followers.tolist(), t.coupling[:, 0].tolist(), strict=True):
             row = row_at[follower]
             self.axis[own[row]], self.factor[own[row]] = first_of[leader], ratio
-            self._followers.append((row, first_of[leader], ratio))
+            self.followers.append((row, first_of[leader], ratio))
 
     def set_limits(self, velocity: Any, acceleration: Any, jerk: Any) -> None:
         """Write the limits into the table; see ``Servo``.
@@ -137,7 +136,7 @@ class Axes:
         self._check_complete(name, rows)
         out = rows[self.joints, self.lengths.astype(np.int64)]
         out[np.isnan(out)] = _UNUSED
-        for row, axis, ratio in self._followers:
+        for row, axis, ratio in self.followers:
             limit = rows[row, int(self.skeleton.joints[row].kind is Kind.SLIDE)]
             if ratio != 0.0 and not np.isnan(limit):
                 out[axis] = min(out[axis], limit / abs(ratio))
@@ -196,14 +195,10 @@ class Axes:
 
     def shifted(self, q: Array, offset: Array) -> Array:
         """Return joint values (nq,) that are away from q by an offset of each axis."""
-        out, i = q.copy(), 0
-        for at, scalar in self._blocks:
-            if scalar:
-                out[at] += offset[i]
-                i += 1
-            else:
-                out[at : at + 4] = times_exp(q[at : at + 4], offset[i : i + 3])
-                i += 3
+        out = q.copy()
+        out[self._number_q] += offset[self.numbers]
+        if len(self._turns):
+            out[self._turn_q] = times_exp(q[self._turn_q], offset[self._turns])
         return self.skeleton.follow(out)
 
     def by_joint(self, values: Array) -> dict[str, int]:

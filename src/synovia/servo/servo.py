@@ -37,6 +37,7 @@ from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro
 from synovia.servo.follow import Follow
+from synovia.servo.guard import Guard
 from synovia.servo.inputs import Inputs, seconds
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
@@ -65,6 +66,9 @@ class Servo(ChecksArguments):
     limits allow, and so that it can stop there. All joints arrive together. If targets move faster than a joint can
     follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
+
+    With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
+    on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way.
 
     Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
     the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
@@ -147,13 +151,7 @@ class Servo(ChecksArguments):
             if solver is None:
                 solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
             self.ik = IK(skeleton, goals, solver, root=root)
-        if any(goal.needs == "clearance" for goal in self.ik.goals):
-            raise UnsupportedError(
-                "a Servo does not keep links and obstacles apart",
-                where="Servo",
-                expected="goals other than ClearanceGoal",
-                hint="solve for poses with IK(...).solve, which does",
-            )
+        self._q = self.ik.default_start.values
         if self.ik.solver.bounds_motion:
             raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
         self.skeleton = self.ik.skeleton
@@ -185,12 +183,31 @@ class Servo(ChecksArguments):
         self._way = Way(self.ik, self.axes, stops, self._kernels) if deviates and len(self.ik.goals) > 1 else None
         follows = deviates and tool_speed is None
         self._follow = Follow(self.ik, self.axes, self.probe, stops) if follows else None
+        self._guard = self._new_guard(stops, tool_speed)
+        self._aim = self._q, self._q
         self._path = None
         if late == "slow":
             self._path = Path(self.ik, self.axes.table, self._path_kernels, self.axes.way, self._tools)
         self.reset()
         self._load()
         self.reset()
+
+    def _new_guard(self, stops: Stops, tool_speed: Any) -> Guard | None:
+        """Return what keeps the distances of clearance goals, None without one.
+
+        Raises:
+            UnsupportedError: If another setting would change what it allows.
+        """
+        if not any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals):
+            return None
+        if self.late == "slow" or tool_speed is not None:
+            raise UnsupportedError(
+                "a servo with a clearance goal has neither late='slow' nor tool_speed",
+                where="Servo",
+                expected="late='deviate' and no tool_speed",
+                hint="priority= makes the clearance an ordinary goal, without a promise for every tick",
+            )
+        return Guard(self.ik, self.axes, stops, self._kernels)
 
     def _load(self) -> None:
         """Load what ticks need, so that none of them waits for it."""
@@ -253,6 +270,8 @@ class Servo(ChecksArguments):
         if self._path is not None:
             places = self.probe.places(self._q, self._live.unanchored(self._live.takes))
             self._path.reset(self._live.placed(self._live.takes, places), self._q, 1.0 / self.rate)
+        if self._guard is not None:
+            self._guard.reset(self._q)
         self._last = self._command()
 
     def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
@@ -481,6 +500,7 @@ class Servo(ChecksArguments):
         """Take a tick of time h towards the answer, or brake."""
         out = np.empty(len(self._q))
         stop, way = STOP if self._held else 0, self._way
+        kept, q = self.axes.table.copy() if self._guard is not None else None, self._q
         if way is not None and stop and self._time > self._hold_until:
             self._go_ahead_anew(way, h)  # each joint for itself: then the body is still
             way = None
@@ -490,16 +510,49 @@ class Servo(ChecksArguments):
             self._go(out, h, stop)
         else:
             self._go_way(way, out, h, stop)
+        if self._guard is not None and kept is not None:
+            self._keep_clear(self._guard, kept, q, out, h)
         self._q = out
         self._answers.rest()
         self._last = self._command()
         return self._last
+
+    def _keep_clear(self, guard: Guard, kept: Array, q: Array, out: Array, h: float) -> None:
+        """Change a tick from joint values q to ``out`` (nq,) that clearance goals do not allow.
+
+        Args:
+            guard: Their distances.
+            kept: The state of the axes before the tick.
+            q: Joint values before, (nq,).
+            out: Those after the tick, (nq,); changed in place.
+            h: Seconds.
+        """
+        away = guard.too_near
+        guard.blocked = away or not guard.allows(q, out, h, self._feedback)
+        if not guard.blocked:
+            return
+        table = self.axes.table
+        if not self._held:
+            table[:] = kept
+            self._tick(q, *self._aim, out, h, PROPOSE)
+            guard.refine(q, out, h, self._live.table, self._feedback)
+            self._tick(q, *self._aim, out, h, ADVANCE)
+        if self._held or not (
+            guard.comes_away(out, self._feedback) if away else guard.allows(q, out, h, self._feedback)
+        ):
+            table[:] = kept
+            self._tick(q, *self._aim, out, h, PROPOSE | ADVANCE | STOP)
+            guard.allows(q, out, h, self._feedback)
+        if self._way is not None:
+            self._q = out
+            self._go_ahead_anew(self._way, h)
 
     def _go(self, out: Array, h: float, stop: int) -> None:
         """Take a tick in which each joint goes to the answer for itself, unless limits bind, to ``out`` (nq,)."""
         table = self.axes.table
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         kept = table.copy()
+        self._aim = there, before
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
         if self._follow is not None and not stop and table[:, REASON].any() and self._follows():
             table[:] = kept
@@ -525,6 +578,7 @@ class Servo(ChecksArguments):
         self, follow: Follow, targets: Array, there: Array, before: Array, out: Array, h: float
     ) -> None:
         """Take a tick in which joints make up for others that limits hold, to ``out`` (nq,)."""
+        self._aim = there, before
         self._tick(self._q, there, before, out, h, PROPOSE)
         follow.refine(self._q, there, out, h, targets, self._feedback)
         self._tick(self._q, there, before, out, h, ADVANCE)
@@ -549,6 +603,7 @@ class Servo(ChecksArguments):
         before = feedback.command(way.place)
         there = way.advance(answers.q, answers.before, h, stop, table=targets, places=self.probe.places)
         there = feedback.command(there)
+        self._aim = there, before
         self._tick(self._q, there, before, out, h, PROPOSE)
         if self._brakes_at_once and np.abs(self.axes.way(out, there)).max(initial=0.0) > _BEHIND:
             way.refine(self._q, out, h, self._met(), feedback)
@@ -597,6 +652,7 @@ class Servo(ChecksArguments):
             stamps=self._inputs.told,
             tools={} if self._tools is None else self._tools.told,
             time=self._time,
+            blocked=self._guard is not None and self._guard.blocked,
         )
 
 

@@ -66,8 +66,9 @@ class Way:
         self._led = Led(ik, tolerance)
         self._box = Box(ik, tolerance, axes)
         self.holds: Bools = np.zeros(len(ik.goals), bool)
-        levels = [goal.rank for goal in ik.goals]
-        self._first = np.array(levels) == min(levels)  # goals that no other one pushes away
+        ranks = np.array([goal.rank for goal in ik.goals])
+        highest = min((rank for rank in ranks.tolist() if rank >= 0), default=0)
+        self._first = ranks <= highest  # goals that only constraints push away
         self._skeleton, self._chart = ik.skeleton, Chart.of(ik.skeleton)
         self._axes, self._stops, self._away = axes, stops, 0
         self._real, self._table = axes.table, axes.table.copy()

@@ -1,0 +1,119 @@
+"""Servos with clearance goals: no tick comes too near, measured apart from them; they slide, stop, and stay still."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.ik.contacts import nearest_contacts
+
+WORLD = sy.World(
+    {
+        "wall": sy.Box(center=(0.35, 0, 0.4), size=(0.02, 0.5, 0.8)),
+        "ball": sy.Sphere(center=(-0.3, 0.3, 0.6), radius=0.1),
+    }
+)
+LIMITS = {"velocity": 2.0, "acceleration": 10.0}
+DISTANCE = 0.01
+
+
+def gap(ik, q):
+    """Return how far the nearest pair is apart."""
+    return nearest_contacts(ik, sy.Pose(ik.skeleton, q))[0].distance
+
+
+def arm_servo(world=WORLD, **options):
+    """Return a servo of an arm at a pose that is clear."""
+    arm = sy.bundled("arm7")
+    goals = [sy.PositionGoal("tool"), sy.ClearanceGoal(DISTANCE, world=world)]
+    servo = sy.Servo(arm, goals, rate=100, **(LIMITS | options))
+    start = servo.ik.solve({"tool": (0.2, 0.2, 0.5)})
+    assert start.reached
+    servo.reset(start.pose)
+    return servo
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("jerk", [None, 100.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_tick_comes_too_near(seed, jerk):
+    """Targets jump and drift, also into obstacles and into the body; at the end the body is told to hold."""
+    servo = arm_servo(jerk=jerk)
+    rng = np.random.default_rng(seed)
+    near = servo.ik.tolerance[0]
+    target, drift = np.zeros(3), np.zeros(3)
+    before = servo.step().q
+    for tick in range(400):
+        if tick % 50 == 0:
+            target = sy.bundled("arm7").random_pose(int(rng.integers(1000))).position("tool")
+            drift = 0.3 * rng.normal(size=3)
+        target = target + 0.01 * drift
+        command = servo.step({"tool": target}) if tick < 300 else servo.hold()
+        assert gap(servo.ik, command.q) >= DISTANCE - 2.0 * near
+        assert np.abs(command.q - before).max() <= 0.01 * LIMITS["velocity"] * (1.0 + 1e-9)
+        before = command.q
+    assert np.abs(command.velocity).max() < 1e-6
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("jerk", [None, 100.0])
+def test_a_target_behind_a_wall_is_approached_without_trembling(jerk):
+    """The body slides along the wall to the best place, stands still there, says why, and goes on afterwards."""
+    wall = sy.World({"wall": sy.Box(center=(0.45, 0, 0.4), size=(0.02, 3, 3))})
+    servo = arm_servo(wall, jerk=jerk)
+    for target in ((0.6, 0.1, 0.4), (0.6, -0.3, 0.4)):
+        for _ in range(500):
+            command = servo.step({"tool": target})
+        best = servo.ik.solve({"tool": target}, start=command.pose).errors[0].position
+        assert command.errors[0].position <= best + 0.01 * servo.ik.reach
+        still = np.array([servo.step({"tool": target}).q for _ in range(20)])
+        assert np.abs(np.diff(still, axis=0)).max() < 1e-6
+        assert any("against 'wall'" in line for line in command.explain())
+    for _ in range(500):
+        command = servo.step({"tool": (0.3, -0.2, 0.6)})
+    assert command.status.name == "REACHED"
+
+
+@pytest.mark.compiled
+def test_a_body_that_is_too_near_comes_away():
+    """It is hardly ever nearer than before, and then goes on."""
+    start = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool")).solve({"tool": (0.3, 0.2, 0.5)}).pose
+    ball = sy.Sphere(center=start.position("tool") + np.array((0.05, 0.05, 0.0)), radius=0.05)
+    servo = arm_servo(sy.World({"ball": ball}))
+    servo.reset(start)
+    last = gap(servo.ik, start.q)
+    assert last < 0.0
+    for _ in range(400):
+        command = servo.step({"tool": (0.1, 0.3, 0.6)})
+        now = gap(servo.ik, command.q)
+        assert now >= min(last, DISTANCE) - 2.0 * servo.ik.tolerance[0]
+        last = now
+    assert command.status.name == "REACHED"
+
+
+@pytest.mark.compiled
+def test_a_whole_body_keeps_its_hands_apart_and_its_feet_planted():
+    """Both hands are sent into the chest and through each other."""
+    body = sy.bundled("humanoid")
+    hands = [sy.PositionGoal(f"{side}_hand", priority=1) for side in ("left", "right")]
+    feet = [sy.ContactGoal(f"{side}_foot") for side in ("left", "right")]
+    servo = sy.Servo(
+        body, [*feet, *hands, sy.ClearanceGoal(0.005)], rate=100, velocity=3.0, acceleration=20.0, root="free"
+    )
+    rest = body.rest_pose()
+    for tick in range(150):
+        swapped = tick >= 75
+        targets = {
+            "left_hand": rest.position("right_hand") if swapped else rest.position("chest"),
+            "right_hand": rest.position("left_hand") if swapped else rest.position("chest") + 0.05,
+        }
+        command = servo.step(targets)
+        assert gap(servo.ik, command.q) >= -1e-4
+        assert max(error.position for error in command.errors[:2]) < 0.05
+
+
+@pytest.mark.parametrize("options", [{"late": "slow"}, {"tool_speed": {"tool": 0.1}}])
+def test_settings_that_would_break_the_promise_are_refused(options):
+    """With a constraint; with a priority, clearance is an ordinary goal."""
+    goals = [sy.PositionGoal("tool"), sy.ClearanceGoal(DISTANCE)]
+    with pytest.raises(sy.UnsupportedError, match="priority="):
+        sy.Servo(sy.bundled("arm7"), goals, rate=100, **LIMITS, **options)
