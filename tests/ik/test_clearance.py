@@ -5,6 +5,10 @@ import pytest
 
 import synovia as sy
 from conftest import UNCOMPILED
+from probes import random_q
+from synovia.ik.ways import ClearWays
+from synovia.model.clip_tools.chart import Chart
+from trees import random_tree
 
 TARGETS = 3 if UNCOMPILED else 40
 SLACK = 1e-9
@@ -180,6 +184,41 @@ def test_frames_of_a_track_keep_the_distance_without_trembling():
     assert np.abs(np.diff(clip.q, axis=0)).max() < 0.1
     still = ik.track({"tool": np.repeat(path[:1], 5, axis=0)})
     assert np.abs(np.diff(still.q, axis=0)).max() < 1e-6
+
+
+def test_a_track_tells_where_it_passes_through_a_thin_wall():
+    """Two frames on both sides of a plate are clear; the way between them is not."""
+    bone = sy.Capsule(a=(0, 0, 0), b=(1, 0, 0), radius=0.02)
+    body = sy.Skeleton([hinge("l0", None, np.eye(4), (bone,)), sy.Joint("tip", "l0", rest=at(1.0))])
+    plate = sy.World({"plate": sy.Box(center=(0.6, 0.0, 0.0), size=(0.3, 0.01, 0.3))})
+    ik = sy.IK(body, [sy.PositionGoal("tip"), sy.ClearanceGoal(0.0, world=plate, pairs="world")])
+    angles = np.array([0.8, 0.4, 0.2, -0.2, -0.4])
+    clip = ik.track({"tip": np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)}, start=[0.8])
+    assert clip.reached.all()
+    assert clip.blocked == (3,)
+    assert sy.IK(body, sy.PositionGoal("tip")).track({"tip": [(1, 0, 0)]}).blocked == ()
+
+
+@pytest.mark.parametrize("seed", range(2 if UNCOMPILED else 10))
+def test_bounds_of_ways_hold(seed):
+    """No point of a shape moves farther than the bound, on bodies with every kind of joint."""
+    rng = np.random.default_rng(seed)
+    body = random_tree(rng, free=bool(seed % 2), bounded=False)
+    body = sy.with_shapes(body, {row: [sy.Sphere(center=rng.normal(size=3), radius=0.1)] for row in range(len(body))})
+    ways = ClearWays(sy.IK(body, sy.ClearanceGoal()))
+    q, end = random_q(body, rng), random_q(body, rng)
+    chart = Chart.of(body)
+    length, step = ways.length(q, end), chart.between(q, end)
+    places = []
+    for share in np.linspace(0.0, 1.0, 9):
+        pose = sy.Pose(body, body.follow(chart.stepped(q, share * step)))
+        places.append(
+            [
+                (pose.transform(row) @ np.append(joint.shapes[0].center, 1.0))[:3]
+                for row, joint in enumerate(body.joints)
+            ]
+        )
+    assert np.linalg.norm(np.diff(places, axis=0), axis=2).max() <= length / 8 + 1e-9
 
 
 def test_a_whole_body_keeps_its_hand_out_of_its_chest():

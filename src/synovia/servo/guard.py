@@ -1,9 +1,7 @@
 """Clearance in every tick: a body only goes where it can brake without coming too near to anything.
 
 A tick is allowed if the way through it, and on to the place where the body stops if it brakes afterwards, keeps the
-distances of all clearance goals. Distances along the way follow from bounds: no point of a link moves farther than each
-joint turns, times the distance of the farthest shape that it carries. So the next pose to measure is one that is not
-reached before the distance that is left is used up (conservative advancement, Mirtich 1996).
+distances of all clearance goals (see ``ik.ways``).
 
 A tick that is not allowed is chosen anew: the goals are solved in the box of its stops, with clearance above them, so
 that the body slides along what is in its way. If that tick is not allowed either, the body brakes, which the tick
@@ -18,26 +16,19 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.facade import IK
-from synovia.goals import ClearanceGoal
-from synovia.kernels.layout import ADVANCE, PROPOSE, STOP, TARGET_WIDTH
-from synovia.model import Kind
+from synovia.ik.ways import ClearWays
+from synovia.kernels.layout import ADVANCE, PROPOSE, STOP
 from synovia.model.geometry import Array
-from synovia.model.shapes.body import packed_shapes
 from synovia.servo.box import Box
 from synovia.servo.limits import Axes
 from synovia.servo.measured import Feedback
-from synovia.servo.probe import Probe
 from synovia.servo.stops import Stops
-from synovia.solver import FullBody
 
-_SEEN: Final = 0.1  # reaches beyond their distance: pairs that are farther apart count as so far apart
-_LEAST: Final = 0.005  # reaches: a shorter way is not divided, so walls that are thinner may be passed at a corner
 _TICKS: Final = 4.0  # from one pose to the next, of a body that brakes
 _MOST_TICKS: Final = 250  # of these
 _STILL: Final = 1e-6  # radians, length units: then it stands
 _PRECISION: Final = 0.1  # part of the tolerance to which goals are solved in a tick
 _SLACK: Final = 0.5  # of the tolerance: a way may come so much nearer, or braking and sliding would get stuck
-_ROUNDING: Final = 1e-9  # reaches
 
 
 class Guard:
@@ -57,28 +48,17 @@ class Guard:
 
     def __init__(self, ik: IK, axes: Axes, stops: Stops, kernels: Callable[[Array], tuple[Any, Any, Any]]) -> None:
         """Build the problems that measure distances and solve a tick."""
-        goals = [goal for goal in ik.goals if isinstance(goal, ClearanceGoal) and goal.rank < 0]
-        self._seen = _SEEN * ik.reach
-        wide = [ClearanceGoal(goal.distance + self._seen, world=goal.world, pairs=goal.pairs) for goal in goals]
-        self._ik = IK(ik.given, wide, FullBody(attempts=1), tolerance=ik.tolerance, root=ik.root)
-        self._probe = Probe(self._ik)
-        self._no_targets = np.zeros((1, len(wide), TARGET_WIDTH))
+        self._ways = ClearWays(ik)
         self._axes, self._stops = axes, stops
         self._table = axes.table.copy()
         self._tick, _, self._rest = kernels(self._table)
-        self._levers = _levers(axes)
-        self._least, self._rounding, self._slack = _LEAST * ik.reach, _ROUNDING * ik.reach, _SLACK * ik.tolerance[0]
+        self._slack = _SLACK * ik.tolerance[0]
         self._box = Box(ik, (_PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]), axes)
         self.left, self.blocked = 0.0, False
 
     def reset(self, q: Array) -> None:
         """Begin anew at joint values (nq,)."""
-        self.left, self.blocked = self._measured(q), False
-
-    def _measured(self, q: Array) -> float:
-        """Return what is left at joint values (nq,)."""
-        lacking = max(error.position for error in self._probe.errors(q, self._no_targets))
-        return self._seen + self._ik.tolerance[0] - lacking
+        self.left, self.blocked = self._ways.left(q), False
 
     def allows(self, q: Array, out: Array, h: float, feedback: Feedback) -> bool:
         """Return whether the body may take a tick from joint values q (nq,) to others, which has been advanced.
@@ -86,7 +66,7 @@ class Guard:
         The tick takes the time h. If it is allowed, ``left`` is that at ``out``.
         """
         least = -self._slack
-        left = self._along(feedback.body(q), feedback.body(out), self.left, least)
+        left = self._ways.along(feedback.body(q), feedback.body(out), self.left, least)
         if left < least or not self._can_brake(out, left, least, h, feedback):
             return False
         self.left = left
@@ -99,7 +79,7 @@ class Guard:
 
     def comes_away(self, out: Array, feedback: Feedback) -> bool:
         """Return whether a body that is too near is not nearer at joint values (nq,); then ``left`` is that there."""
-        left = self._measured(feedback.body(out))
+        left = self._ways.left(feedback.body(out))
         if left < self.left - self._slack:
             return False
         self.left = left
@@ -110,31 +90,19 @@ class Guard:
         self._table[:] = self._axes.table
         end = q.copy()
         self._rest(q, end)
-        if float(self._levers @ np.abs(self._axes.way(q, end))) < left:
+        if self._ways.length(feedback.body(q), feedback.body(end)) < left:
             return True  # joints brake without turning back, so no place on the way is farther
         q = q.copy()
         for _ in range(_MOST_TICKS):
             out = np.empty_like(q)
             self._tick(q, q, q, out, _TICKS * h, PROPOSE | ADVANCE | STOP)
-            left = self._along(feedback.body(q), feedback.body(out), left, least)
+            left = self._ways.along(feedback.body(q), feedback.body(out), left, least)
             if left < least:
                 return False
             if np.abs(self._axes.way(q, out)).max(initial=0.0) < _STILL:
                 break
             q = out
         return True
-
-    def _along(self, q: Array, to: Array, left: float, least: float) -> float:
-        """Return what is left at the end of a way, or where it is first less than ``least``."""
-        way = self._axes.way(q, to)
-        length = float(self._levers @ np.abs(way))
-        done = 0.0
-        while done < length:
-            done = min(done + max(left, self._least), length)
-            left = self._measured(to if done == length else self._axes.shifted(q, done / length * way))
-            if left < least:
-                break
-        return left
 
     def refine(self, q: Array, out: Array, h: float, table: Array, feedback: Feedback) -> None:
         """Choose a tick that was proposed anew, so that the body stops where it keeps its distances.
@@ -150,28 +118,3 @@ class Guard:
         end = feedback.body(self._axes.shifted(q, stop))
         self._box.refine(feedback.body(q), end, table, low, high)
         self._stops.lead(q, feedback.command(end), out, h)
-
-
-def _levers(axes: Axes) -> Array:
-    """Return how far a unit of each axis moves any point of a shape at most, (n,): length units a radian, or 1."""
-    skeleton = axes.skeleton
-    body = packed_shapes(skeleton)
-    far = np.full(len(skeleton), -np.inf)  # of the shapes that each joint carries, from its origin
-    for (row, _, _), (*center, radius) in zip(body.links.tolist(), body.covers.tolist(), strict=True):
-        far[row] = float(np.linalg.norm(center)) + radius
-    low, high = skeleton.limits
-    for row in range(len(skeleton) - 1, 0, -1):
-        joint, parent = skeleton.joints[row], skeleton.parents[row]
-        if parent >= 0 and far[row] > -np.inf:
-            slide = 0.0
-            if joint.kind is Kind.SLIDE:
-                part = skeleton.q_slice(row)
-                slide = float(np.abs([low[part], high[part]]).max())
-            far[parent] = max(far[parent], far[row] + float(np.linalg.norm(joint.rest[:3, 3])) + slide)
-    carried = far > -np.inf
-    own = np.where(axes.lengths, carried[axes.joints], np.where(carried, far, 0.0)[axes.joints])
-    out = own.astype(np.float64)
-    for row, axis, ratio in axes.followers:
-        if carried[row]:
-            out[axis] += abs(ratio) * (1.0 if skeleton.joints[row].kind is Kind.SLIDE else far[row])
-    return out

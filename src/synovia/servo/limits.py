@@ -53,7 +53,6 @@ class Axes:
         firsts: First axis of each variable.
         lengths: Whether each axis has a length, no angle.
         axis: Axis of each velocity of the skeleton; ``factor`` is that of a mimic joint.
-        followers: Mimic joints: row, axis of the leader, ratio.
     """
 
     def __init__(self, skeleton: Skeleton, moving: Any, reach: float) -> None:
@@ -86,11 +85,11 @@ class Axes:
         }
         first_of = {int(t.variables[k, BLOCK_Q]): int(firsts[k]) for k in range(len(firsts))}
         own = np.cumsum([0, *(joint.kind.v_size for joint in skeleton.joints)])
-        self.followers: list[tuple[int, int, float]] = []  # row of the follower, axis of its leader, ratio
+        self._followers: list[tuple[int, int, float]] = []  # row of the follower, axis of its leader, ratio
         for (follower, leader), ratio in zip(t.followers.tolist(), t.coupling[:, 0].tolist(), strict=True):
             row = row_at[follower]
             self.axis[own[row]], self.factor[own[row]] = first_of[leader], ratio
-            self.followers.append((row, first_of[leader], ratio))
+            self._followers.append((row, first_of[leader], ratio))
 
     def set_limits(self, velocity: Any, acceleration: Any, jerk: Any) -> None:
         """Write the limits into the table; see ``Servo``.
@@ -136,7 +135,7 @@ class Axes:
         self._check_complete(name, rows)
         out = rows[self.joints, self.lengths.astype(np.int64)]
         out[np.isnan(out)] = _UNUSED
-        for row, axis, ratio in self.followers:
+        for row, axis, ratio in self._followers:
             limit = rows[row, int(self.skeleton.joints[row].kind is Kind.SLIDE)]
             if ratio != 0.0 and not np.isnan(limit):
                 out[axis] = min(out[axis], limit / abs(ratio))

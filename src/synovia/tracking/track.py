@@ -18,6 +18,7 @@ from synovia.ik.parallel import Progress, Workers, checked_threads
 from synovia.ik.solution import Frame, Solution, Solutions
 from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets
+from synovia.ik.ways import ClearWays
 from synovia.kernels.layout import STATUS, STOPPED_BY
 from synovia.model import Pose
 from synovia.model.geometry import Array, as_numbers
@@ -109,6 +110,27 @@ class Tracked(Solutions):
         the point of a missed goal moved more than three times as far as any target.
         """
         return tuple(np.flatnonzero(self._jumped).tolist())
+
+    @property
+    def blocked(self) -> tuple[int, ...]:
+        """Frames to which the body comes too near on the way from the frame before, if all joints move at once.
+
+        They are found for clearance goals that are constraints, by bounds of how far each joint moves its shapes. A
+        frame that is too near itself is listed only if the way to it is nearer.
+        """
+        if not any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals):
+            return ()
+        ways, slack = ClearWays(self.ik), self.ik.tolerance[0]
+        found: list[int] = []
+        q = self.q
+        left = ways.left(q[0]) if len(q) else 0.0
+        for frame in range(1, len(q)):
+            end = ways.left(q[frame])
+            least = min(left, end, 0.0) - slack
+            if ways.along(q[frame - 1], q[frame], left, least) < least:
+                found.append(frame)
+            left = end
+        return tuple(found)
 
 
 def track(
