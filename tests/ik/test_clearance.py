@@ -212,12 +212,8 @@ def test_bounds_of_ways_hold(seed):
     places = []
     for share in np.linspace(0.0, 1.0, 9):
         pose = sy.Pose(body, body.follow(chart.stepped(q, share * step)))
-        places.append(
-            [
-                (pose.transform(row) @ np.append(joint.shapes[0].center, 1.0))[:3]
-                for row, joint in enumerate(body.joints)
-            ]
-        )
+        centers = [np.append(joint.shapes[0].center, 1.0) for joint in body.joints]
+        places.append([(pose.transform(row) @ center)[:3] for row, center in enumerate(centers)])
     assert np.linalg.norm(np.diff(places, axis=0), axis=2).max() <= length / 8 + 1e-9
 
 

@@ -65,6 +65,8 @@ def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
         lines.append(f"{_of_these(tracked.smoothed_off)} missed because of --smooth")
     if tracked.jumps:
         lines.append(f"jumps: {frames_text(tracked.jumps, _MOST_SHOWN)}")
+    if tracked.blocked:
+        lines.append(f"too near on the way to: {frames_text(tracked.blocked, _MOST_SHOWN)}")
     return lines
 
 
@@ -132,6 +134,7 @@ def clip_object(
             "late": list(tracked.late),
             "smoothed_off": list(tracked.smoothed_off),
             "jumps": list(tracked.jumps),
+            "blocked": list(tracked.blocked),
             "goals": [
                 {
                     "name": goal.label,
