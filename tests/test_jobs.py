@@ -257,6 +257,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "captions": Case("--no-captions"),
         "shapes": Case("--shapes", "chain.bvh"),
         "world": Case("--world world.toml"),
+        "clearance": Case("--clearance 0.1 --shapes", "chain.bvh"),
     },
 }
 CLASSES = {job.__name__: job for name in verb_names() for job in verb(name).jobs}

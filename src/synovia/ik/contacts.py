@@ -33,20 +33,23 @@ def nearest_contacts(ik: CompiledProblem, pose: Pose) -> tuple[Contact, ...]:
         At most ``MOST`` of them, one for each pair, the nearest first; none without clearance goals.
     """
     found: dict[tuple[str | int, str | int], Contact] = {}
-    for goal in ik.goals:
-        if isinstance(goal, ClearanceGoal) and goal.apart is not None:
-            for contact in _pairs_of(ik, goal).at(pose):
-                pair = contact.pair
-                if pair is not None and (pair not in found or contact.distance < found[pair].distance):
-                    found[pair] = contact
+    for pairs in watched_pairs(ik):
+        for contact in pairs.at(pose):
+            pair = contact.pair
+            if pair is not None and (pair not in found or contact.distance < found[pair].distance):
+                found[pair] = contact
     return tuple(sorted(found.values(), key=lambda contact: contact.distance)[:MOST])
 
 
-def _pairs_of(ik: CompiledProblem, goal: ClearanceGoal) -> WatchedPairs:
-    """Return the pairs of a goal; the links that avoid its world are those that the problem moves."""
-    tables, joints = ik.reduced.clearance, packed_shapes(ik.skeleton).links[:, layout.LINK_ROW]
-    moves = np.zeros(0, bool) if tables is None else tables.links[: len(joints), layout.LINK_ROW] >= 0
-    return WatchedPairs(ik.skeleton, goal, joints[moves], len(ik.skeleton) - len(ik.given))
+def watched_pairs(ik: CompiledProblem) -> list[WatchedPairs]:
+    """Return the pairs of each clearance goal; the links that avoid its world are those that the problem moves."""
+    tables = ik.reduced.clearance
+    if tables is None:
+        return []
+    joints = packed_shapes(ik.skeleton).links[:, layout.LINK_ROW]
+    moving = joints[tables.links[: len(joints), layout.LINK_ROW] >= 0]
+    before = len(ik.skeleton) - len(ik.given)
+    return [WatchedPairs(ik.skeleton, goal, moving, before) for goal in ik.goals if isinstance(goal, ClearanceGoal)]
 
 
 class WatchedPairs:
@@ -57,15 +60,20 @@ class WatchedPairs:
         goal: The goal, resolved.
         moving: Rows of the joints whose links avoid all obstacles; None for those that a joint moves.
         before: Number of rows put before the skeleton that the goal was resolved for.
+
+    Attributes:
+        distance: The distance that they should have, length units.
+        world: The obstacles; None without any.
     """
 
     def __init__(
         self, skeleton: Skeleton, goal: ClearanceGoal, moving: NDArray[np.integer] | None = None, before: int = 0
     ) -> None:
         """Collect the pairs."""
+        self.distance, self.world = goal.distance, goal.world
         apart = goal.apart or _NONE
         body = packed_shapes(skeleton)
-        self._body, self._world = body, None if goal.world is None else goal.world.packed.in_world()
+        self._body, self._placed = body, None if goal.world is None else goal.world.packed.in_world()
         rows_of_shapes = cast("list[int]", body.owners.tolist())
         self._owners: list[str | int] = [skeleton.link_key(row) for row in rows_of_shapes]
         pairs = [body.shape_pairs((apart.links + before).astype(np.int32))]
@@ -80,13 +88,22 @@ class WatchedPairs:
         self._pairs = np.concatenate(pairs)
 
     @classmethod
-    def of(cls, skeleton: Skeleton, world: World | None = None) -> WatchedPairs:
+    def of(
+        cls, skeleton: Skeleton, world: World | None = None, distance: float = 0.0, pairs: str | None = None
+    ) -> WatchedPairs:
         """Return the pairs of links of a body that can collide, and of its moving links with obstacles.
+
+        Args:
+            skeleton: The body.
+            world: The obstacles; None without any.
+            distance: The distance that they should have, length units.
+            pairs: ``"self"`` or ``"world"`` for one of the two; None for both.
 
         Raises:
             InputError: If the body has no shapes.
         """
-        return cls(skeleton, cast("ClearanceGoal", ClearanceGoal(world=world).resolved(skeleton)))
+        goal = ClearanceGoal(distance, world=world, pairs=pairs)
+        return cls(skeleton, cast("ClearanceGoal", goal.resolved(skeleton)))
 
     def at(self, pose: Pose, most: int = MOST) -> list[Contact]:
         """Return the contacts of the nearest pairs of links and obstacles in a pose, the nearest first.
@@ -98,7 +115,7 @@ class WatchedPairs:
         if not len(self._pairs):
             return []
         shapes = [self._body.packed.in_frames(frames_to_transforms(pose.frames[self._body.owners]))]
-        whole = join_shapes(shapes if self._world is None else [*shapes, self._world])
+        whole = join_shapes(shapes if self._placed is None else [*shapes, self._placed])
         rows = contact_rows(whole, chosen := _nearest(whole, self._pairs))
         found: dict[tuple[str | int, str | int], Contact] = {}
         for k in cast("list[int]", np.argsort(rows[:, layout.GAP_SIZE], kind="stable").tolist()):

@@ -27,6 +27,17 @@ CLEARANCE: Final = Option(
 )  # fmt: skip
 
 
+def check_shapes(skeleton: Skeleton) -> None:
+    """Check that a body has shapes.
+
+    Raises:
+        InputError: If it has none.
+    """
+    if not skeleton.shapes:
+        hint = "--shapes fits capsules to it"
+        raise InputError(skeleton.name, where="clearance", expected="a body with shapes", hint=hint)
+
+
 @described
 class Clear:
     """What the body keeps clear of."""
@@ -53,20 +64,27 @@ class Clear:
         Raises:
             InputError: If the body has no shapes and may get none.
         """
-        from synovia.covers import with_shapes
-
         if self.obstacles is not None:
             host.note_model(self.obstacles.notes)
         wanted = [*goals, *self.clearance_goals(goals)]
-        if not skeleton.shapes and any(goal.takes_world for goal in wanted):
-            if not self.shapes:
-                hint = "--shapes fits capsules to it"
-                raise InputError(skeleton.name, where="clearance", expected="a body with shapes", hint=hint)
-            if skeleton not in self._fitted:
-                self._fitted[skeleton] = with_shapes(skeleton)
-                host.say("the body has no shapes; capsules that fit it are used", skeleton.name)
-            skeleton = self._fitted[skeleton]
-        return skeleton, wanted
+        return (self.covered(skeleton, host) if any(goal.takes_world for goal in wanted) else skeleton), wanted
+
+    def covered(self, skeleton: Skeleton, host: Host) -> Skeleton:
+        """Return a body with shapes: those that it has, or capsules that fit it.
+
+        Raises:
+            InputError: If it has none and may get none.
+        """
+        from synovia.covers import with_shapes
+
+        if not self.shapes:
+            check_shapes(skeleton)
+        if skeleton.shapes:
+            return skeleton
+        if skeleton not in self._fitted:
+            self._fitted[skeleton] = with_shapes(skeleton)
+            host.say("the body has no shapes; capsules that fit it are used", skeleton.name)
+        return self._fitted[skeleton]
 
     @cached_property
     def _fitted(self) -> dict[Skeleton, Skeleton]:
