@@ -114,7 +114,7 @@ def picture(
     where = None if path is None else _png(path)
     pixels = checked_size(size)
     marks = _items(targets, Mark, "synovia.draw.Mark")
-    gaps = None
+    gaps: Gaps | float | None = None
     if isinstance(subject, Solution):
         subject.pose.check_finite("solution")
         marks = [*marks_of(subject), *marks]
@@ -123,15 +123,10 @@ def picture(
     poses = _poses(subject)
     for pose in poses:
         pose.check_finite("picture")
-    shown = appearance(
-        [pose.skeleton for pose in poses],
-        colours,
-        look=look,
-        shapes=shapes,
-        world=world,
-        gaps=gaps,
-        clearance=clearance,
-    )
+    if clearance is not None:
+        gaps, world = clearance, gaps.world if gaps is not None and world is None else world
+    bodies = [pose.skeleton for pose in poses]
+    shown = appearance(bodies, colours, look=look, shapes=shapes, world=world, gaps=gaps)
     scene = build_scene(poses, marks, colours, joint_names=joint_names, shown=shown)
     if not isinstance(view, Camera):
         skeleton = poses[-1].skeleton
@@ -161,8 +156,7 @@ def appearance(
     look: str,
     shapes: bool = False,
     world: World | None = None,
-    gaps: Gaps | None = None,
-    clearance: float | None = None,
+    gaps: Gaps | float | None = None,
 ) -> Appearance:
     """Return what is shown of bodies and around the last one; no surface for the look ``bones``.
 
@@ -174,11 +168,10 @@ def appearance(
         look: As in ``picture``.
         shapes: As in ``picture``; of the last body.
         world: As in ``picture``; None for that of ``gaps``.
-        gaps: The pairs of clearance goals; None without any.
-        clearance: As in ``picture``; None for ``gaps``.
+        gaps: The pairs of clearance goals, or the least distance of all pairs of the last body; None for no pairs.
 
     Raises:
-        InputError: If the last body has no shapes, and ``shapes`` or ``clearance`` is set.
+        InputError: If the last body has no shapes, and needs some.
         UnknownNameError: If no look has that name.
     """
     if look not in LOOKS:
@@ -201,10 +194,10 @@ def appearance(
     around = None
     if world is not None:
         check_kind("world", world, World, "sy.load_world(path) reads one")
-    elif gaps is not None:
+    elif isinstance(gaps, Gaps):
         world = gaps.world
-    if clearance is not None and last is not None:
-        gaps = Gaps.of_body(last, clearance, world)
+    if gaps is not None and not isinstance(gaps, Gaps):
+        gaps = None if last is None else Gaps.of_body(last, gaps, world)
     if world is not None and last is not None:
         around = Surroundings(world.matched(last, up=up_of(last)), theme, upward(last))
     return Appearance(look, skins, covers, around, gaps)

@@ -128,10 +128,10 @@ def render(
     times = [k / main.fps for k in shown]
     paper = Paper(box, colours, samples=2)
     worn = [appearance([motion.skeleton], colours, look=look) for motion in motions[:-1]]
-    gaps = Gaps.of_goals(clip.ik) if isinstance(clip, Tracked) else None
-    worn.append(
-        appearance([main.skeleton], colours, look=look, shapes=shapes, world=world, gaps=gaps, clearance=clearance)
-    )
+    gaps: Gaps | float | None = Gaps.of_goals(clip.ik) if isinstance(clip, Tracked) else None
+    if clearance is not None:
+        gaps, world = clearance, gaps.world if gaps is not None and world is None else world
+    worn.append(appearance([main.skeleton], colours, look=look, shapes=shapes, world=world, gaps=gaps))
     contents = [_Content.of(each, times, colours, shown) for each, shown in zip(clips, worn, strict=True)]
     shared = _are_one_body(motions)
     panels = [
