@@ -101,6 +101,7 @@ class ClearanceGoal(Goal):
             text="Least distance between the shapes, length units.",
             take=lambda goal: goal.distance,
             default=0.0,
+            control=True,
         ),
         describe.Field(
             name="pairs",
