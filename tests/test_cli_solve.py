@@ -415,3 +415,73 @@ def test_real_models(model: str, solver: str, shared_data: Path, tmp_path: Path)
     assert ran.data["goals"][0]["position_error"] > 9.0 * skeleton.size
     assert json.loads((tmp_path / "best.json").read_text())["q"] == ran.data["q"]
     _check_against_kinematics(skeleton, ran)
+
+
+WALL = """schema = "synovia.world/1"
+[[obstacle]]
+name = "wall"
+shapes = [{ kind = "box", center = [0.45, 0, 0.4], size = [0.02, 0.3, 0.8] }]
+"""
+
+
+@pytest.fixture
+def wall(tmp_path: Path) -> Path:
+    """A file of a wall that stands in the way of the arm."""
+    path = tmp_path / "wall.toml"
+    path.write_text(WALL)
+    return path
+
+
+@pytest.mark.parametrize(("words", "least"), [((), 0.0), (("--clearance", "0.02"), 0.02)])
+def test_a_world_is_kept_clear_of(wall: Path, words: tuple[str, ...], least: float) -> None:
+    """With ``--clearance`` by that distance; the contacts are listed and the nearest pair is named."""
+    behind = ("solve", "arm7", "-t", "tool=0.6,0.1,0.4")
+    ran = run(*behind, "--world", wall, *words, "--json")
+    assert (ran.code, ran.data["solver"]) == (0, "full-body")
+    contacts = ran.data["contacts"]
+    assert contacts[0]["distance"] >= least
+    assert any("wall" in contact["pair"] for contact in contacts)
+    assert all(len(contact["points"]) == 2 and len(contact["normal"]) == 3 for contact in contacts)
+    assert "Nearest: " in run(*behind, "--world", wall, *words).out
+    assert run(*behind, "--json").data["contacts"] == []
+    pose = sy.bundled("arm7").rest_pose().with_values(ran.data["q"])
+    gaps = [
+        contact.distance
+        for link, shapes in pose.skeleton.shapes.items()
+        for shape in shapes
+        for contact in sy.load_world(wall).distances(shape, transform=pose.transform(link)).values()
+    ]
+    assert min(gaps) >= least
+
+
+def test_clearance_goals_of_files_have_the_world(wall: Path, tmp_path: Path) -> None:
+    """They take the place of the goal that ``--world`` would add; without it, they say what they need."""
+    goals = tmp_path / "goals.toml"
+    sy.write_goals([sy.PositionGoal("tool", (0.6, 0.1, 0.4)), sy.ClearanceGoal(0.02)], goals)
+    ran = run("solve", "arm7", "-g", goals, "--world", wall, "--json")
+    assert [goal["kind"] for goal in ran.data["goals"]] == ["position", "clearance"]
+    assert ran.data["goals"][1]["position"] is None
+    assert min(contact["distance"] for contact in ran.data["contacts"] if "wall" in contact["pair"]) >= 0.02
+    with goals.open("a") as file:
+        file.write('pairs = ["world"]\n')
+    assert_refused(run("solve", "arm7", "-g", goals), "--world")
+
+
+def test_a_body_without_shapes_may_get_some(tmp_path: Path) -> None:
+    """The error says how; the body needs no masses."""
+    path = tmp_path / "chain.bvh"
+    chain = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0), (0, 3, 0)])
+    sy.write_bvh(sy.Motion(chain, chain.rest_q[None], 30.0), path)
+    tip = sy.load_skeleton(path).joint_names[-1]
+    words = ("solve", path, "-t", f"{tip}=1,1.5,0", "--clearance", "0.01")
+    assert_refused(run(*words), "--shapes")
+    assert run(*words, "--shapes", "--json").data["contacts"]
+
+
+def test_tables_keep_clear_of_a_world(wall: Path, tmp_path: Path) -> None:
+    """The columns of a table tell the goals beside the clearance."""
+    table, answers = tmp_path / "table.csv", tmp_path / "answers.csv"
+    table.write_text("tool.x,tool.y,tool.z\n0.6,0.1,0.4\n0.6,-0.1,0.4\n")
+    ran = run("solve", "arm7", "--targets", table, "--world", wall, "-o", answers, "--json")
+    assert ran.data["status"] == {"REACHED": 2}
+    assert "clearance.position_error" in answers.read_text()

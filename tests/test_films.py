@@ -187,6 +187,25 @@ def test_feet_of_a_body(tmp_path):
     assert (tmp_path / "feet.png").stat().st_size > 5000
 
 
+def test_clearance_of_a_clip(swing, tmp_path):
+    """The curves are the distances of the nearest pairs; the command draws the same."""
+    world = sy.World({"post": sy.Cylinder(center=(0.5, 0, 0.5), radius=0.05, length=1)})
+    sy.save_world(world, tmp_path / "post.toml")
+    sy.save_motion(swing, tmp_path / "swing.npz")
+    sy.plot_clearance(swing, tmp_path / "a.svg", 0.02, world=world)
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "post" in text
+    words = ("plot", tmp_path / "swing.npz", "--world", tmp_path / "post.toml", "-o")
+    assert run(*words, tmp_path / "b.svg", "--clearance", "0.02").code == 0
+    assert (tmp_path / "b.svg").stat().st_size == pytest.approx(len(text), rel=0.01)
+    assert run(*words, tmp_path / "c.svg").code == 2
+    bare = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0)])
+    with pytest.raises(InputError, match="with_shapes"):
+        sy.plot_clearance(sy.Motion(bare, bare.rest_q[None], 30.0), tmp_path / "d.svg")
+    film = ("render", tmp_path / "swing.npz", "--world", tmp_path / "post.toml", "--clearance", "0.02")
+    assert run(*film, "-o", tmp_path / "e.png", "--size", "96x72").code == 0
+
+
 def test_command_line(swing, tmp_path):
     sy.save_motion(swing, tmp_path / "a.npz")
     film = tmp_path / "a.gif"

@@ -209,6 +209,9 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "foot_lock": Case("--foot-lock"),
         "deadline": Case("--deadline 1000"),
         "tracks": Case("--root fixed", "track.toml", rest="animate arm.urdf --goals {} --format {format}"),
+        "world": Case("--world world.toml", "track.toml", rest="animate arm7 --goals {} --format {format}"),
+        "clearance": Case("--clearance 0.01", "track.toml", rest="animate arm7 --goals {} --format {format}"),
+        "shapes": Case("--clearance 0.01 --shapes", "track.toml", rest="animate arm.urdf --goals {} --format {format}"),
         "verify": Case("--verify"),
     },
     "Fit": {
@@ -235,6 +238,9 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "attempts": Case("--attempts 2"),
         "seed": Case("--seed 5"),
         "simd": Case("--no-simd"),
+        "world": Case("--world world.toml"),
+        "clearance": Case("--clearance 0.01"),
+        "shapes": Case("--clearance 0.01 --shapes", rest="solve arm.urdf --targets {} --format {format}"),
     },
     "Render": {
         "clip": Case("--clip 0"),
@@ -251,6 +257,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "captions": Case("--no-captions"),
         "shapes": Case("--shapes", "chain.bvh"),
         "world": Case("--world world.toml"),
+        "clearance": Case("--clearance 0.1 --shapes", "chain.bvh"),
     },
 }
 CLASSES = {job.__name__: job for name in verb_names() for job in verb(name).jobs}

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 import synovia as sy
 from synovia.draw import Camera, picture
 from synovia.draw.camera import fit, look
+from synovia.draw.gaps import Gaps
 from synovia.draw.obstacles import Surroundings, cut
 from synovia.draw.picture import Paper
 from synovia.draw.render import _Content
@@ -223,6 +224,41 @@ def test_films_keep_floor_and_grid_of_a_world_still(tmp_path: Path):
     shots = content.shots(Paper(SMALL, LIGHT), "front", None, [content])
     assert len({round(scene.spread, 9) for scene, _ in shots}) == 1
     assert {scene.ground for scene, _ in shots} == {0.0}
+
+
+WALL = sy.World({"wall": sy.Box(center=(0.45, 0, 0.4), size=(0.02, 0.3, 0.8))})
+
+
+def test_pictures_of_a_solution_show_what_is_near():
+    """The obstacles of its goal without being asked, and the nearest pairs: red if they are too near."""
+    body, inside = sy.bundled("arm7"), sy.PositionGoal("tool", (0.45, 0, 0.4))
+    clear = sy.solve(body, [sy.PositionGoal("tool", (0.6, 0.1, 0.4)), sy.ClearanceGoal(0.01, world=WALL)])
+    blocked = sy.solve(body, [inside, sy.ClearanceGoal(0.01, world=WALL, priority=1)], "full-body")
+    assert (clear.reached, blocked.reached) == (True, False)
+    for solution in (clear, blocked):
+        gaps = Gaps.of_goals(solution.ik)
+        assert gaps.world == WALL
+        near = gaps.at(solution.pose)
+        assert [gap.is_near for gap in near] == [gap.distance < 0.01 for gap in near]
+        assert any(gap.is_near for gap in near) != solution.reached
+        assert all(np.isclose(np.linalg.norm(np.subtract(*gap.points)), abs(gap.distance)) for gap in near)
+    pose, image = blocked.pose, np.asarray(picture(blocked, size=SMALL))
+    np.testing.assert_array_equal(image, np.asarray(picture(blocked, size=SMALL, world=WALL)))
+    lines, plain = (np.asarray(picture(pose, size=SMALL, world=WALL, clearance=c), int) for c in (0.01, None))
+    red = (lines[..., 0] - lines[..., 1] > 90) & (lines[..., 0] - lines[..., 2] > 90)
+    assert red.any()
+    assert not ((plain[..., 0] - plain[..., 1] > 90) & (plain[..., 0] - plain[..., 2] > 90)).any()
+    with pytest.raises(InputError, match="with_shapes"):
+        picture(arm(), clearance=0.0)
+    with pytest.raises(InputError, match="clearance"):
+        picture(body, clearance=float("nan"))
+
+
+def test_worlds_of_several_goals_are_drawn_together():
+    """Also if their obstacles have the same names."""
+    other = sy.World({"wall": sy.Sphere(center=(0, 0.5, 0), radius=0.1)})
+    goals = [sy.ClearanceGoal(world=world) for world in (WALL, WALL, other)]
+    assert len(Gaps.of_goals(sy.IK(sy.bundled("arm7"), goals)).world) == 2
 
 
 def _around(world: sy.World) -> Appearance:

@@ -76,7 +76,15 @@ if TYPE_CHECKING:
     from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, PointCloud, Solid, Sphere
     from synovia.model.shapes.world import Obstacle, World
     from synovia.model.simulators import from_qpos, to_qpos
-    from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
+    from synovia.plots import (
+        plot_clearance,
+        plot_convergence,
+        plot_errors,
+        plot_feet,
+        plot_joints,
+        plot_judgement,
+        plot_reach,
+    )
     from synovia.retargeting import (
         Finding,
         Judgement,
@@ -166,7 +174,15 @@ _HOMES = {
     "synovia.model.clip_tools.concatenate": ("concatenate",),
     "synovia.model.motion": ("InPlace", "Motion"),
     "synovia.model.simulators": ("from_qpos", "to_qpos"),
-    "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_judgement", "plot_reach"),
+    "synovia.plots": (
+        "plot_clearance",
+        "plot_convergence",
+        "plot_errors",
+        "plot_feet",
+        "plot_joints",
+        "plot_judgement",
+        "plot_reach",
+    ),
     "synovia.retargeting": (
         "Finding",
         "Judgement",
@@ -300,6 +316,7 @@ __all__ = [
     "load_world",
     "make_problems",
     "picture",
+    "plot_clearance",
     "plot_convergence",
     "plot_errors",
     "plot_feet",

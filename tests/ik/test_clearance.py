@@ -284,11 +284,21 @@ def test_unknown_and_unfit_pairs_are_refused():
 
 
 def test_goal_files_keep_what_they_can(tmp_path):
-    """Distance and priority; a world or pairs are refused."""
+    """Distance, priority and pairs; a world stands beside the file."""
     goals = [sy.ClearanceGoal(0.02), sy.ClearanceGoal(0.01, priority=0), sy.ClearanceGoal(priority=2)]
     sy.write_goals(goals, tmp_path / "goals.toml")
     read = sy.read_goals(tmp_path / "goals.toml")
     assert [(goal.distance, goal.priority) for goal in read] == [(0.02, None), (0.01, 0), (0.0, 2)]
-    for goal in (sy.ClearanceGoal(world=WALL), sy.ClearanceGoal(pairs="self")):
-        with pytest.raises(sy.UnsupportedError, match="clearance goal of the body with itself"):
-            sy.write_goals([goal], tmp_path / "other.toml")
+    named = sy.ClearanceGoal(pairs=["self", ("joint3", "hand")])
+    sy.write_goals([named], tmp_path / "named.toml")
+    (again,) = sy.read_goals(tmp_path / "named.toml", sy.bundled("arm7"), world=WALL)
+    assert again.pairs == named.pairs
+    assert again.world is WALL
+    with pytest.raises(sy.UnsupportedError, match="world="):
+        sy.write_goals([sy.ClearanceGoal(world=WALL)], tmp_path / "other.toml")
+    text = (tmp_path / "named.toml").read_text()
+    (tmp_path / "wall.toml").write_text(text.replace('"self"', '"world"').replace('"hand"', '"wall"'))
+    (walled,) = sy.read_goals(tmp_path / "wall.toml", sy.bundled("arm7"), world=WALL)
+    assert walled.pairs == ("world", ("joint3", "wall"))
+    with pytest.raises(sy.FormatError, match="--world"):
+        sy.read_goals(tmp_path / "wall.toml")

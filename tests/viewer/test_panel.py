@@ -54,6 +54,21 @@ def arm(monkeypatch, clock):
     )
 
 
+def test_clearance_has_a_slider_for_its_distance(arm):
+    """It changes the goal, follows undo, and has no priority to type: it is a constraint."""
+    arm.page.select(arm.session.goals.add("clearance", None).key)
+    slider = arm.at["Distance m"]
+    assert not arm.at["Priority"].visible
+    slider.type(0.02)
+    assert arm.session.goals.editors[-1].values["distance"] == 0.02
+    arm.step()
+    assert slider.value == 0.02
+    arm.session.history.undo()
+    arm.page.refresh()
+    arm.step()
+    assert arm.at["Distance m"].value == 0.0
+
+
 def test_speed_limits_have_a_switch_fields_and_bars(arm):
     switch, velocity, jerk = (arm.at[label] for label in ("Speed limits", "Velocity rad/s", "Jerk rad/s³"))
     assert "Of the file's velocities %" not in arm.at  # this file has none

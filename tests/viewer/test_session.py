@@ -23,7 +23,7 @@ from synovia.viewer.editing.root import ROOTS, rooted, with_root_values, without
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.undo import Undo
 from synovia.viewer.editing.worker import SESSION, Background, Worker
-from synovia.viewer.live import opening
+from synovia.viewer.live import Start, opening
 from synovia.viewer.page.saving import Files, Recording
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
 from synovia.viewer.panel.why import _legend, race, trace
@@ -872,3 +872,45 @@ def test_all_parts_change_one_state_under_one_lock() -> None:
     assert [(one.priority, one.enabled) for one in after.editors] == [
         (one.priority, one.enabled) for one in before.editors
     ]
+
+
+WALL = sy.World({"wall": sy.Box(center=(0.45, 0, 0.4), size=(0.02, 0.6, 0.8))})
+
+
+def test_a_dragged_body_keeps_clear() -> None:
+    """A target beyond a wall: the arm stops before it, and the nearest pairs are shown; the solver is one that can."""
+    session = _arm(world=WALL)
+    engine = Engine(session.state)
+    key = session.goals.add("clearance", None).key
+    assert session.solving.solver.name == "full-body"
+    assert session.goals.editor(key).priority is None
+    session.goals.change(key, values={**session.goals.editor(key).values, "distance": 0.01})
+    for y in np.linspace(-0.1, 0.1, 8):
+        session.goals.move(1, (0.5, y, 0.45))
+        for _ in range(4):
+            frame, _ = engine.step(1.0 / 60.0)
+            assert frame.trouble == ""
+            assert min(gap.distance for gap in frame.gaps) >= 0.01 - 2e-4
+    frame = settled(session)
+    assert any("wall" in gap.names for gap in frame.gaps)
+    assert key in frame.errors
+    assert key not in frame.missed
+    files = Files(session.state, "arm7")
+    assert 'kind = "clearance"' in files.goal_file().decode()
+    assert "world=world" in files.python_text()
+    session.history.undo()
+    session.history.undo()
+    assert (session.solving.solver.name, len(session.goals.editors)) == ("lm", 1)
+
+
+def test_clearance_goals_begin_a_page() -> None:
+    """Their world is that of the page; a body without shapes gets some if a distance is asked for."""
+    goals = [sy.PositionGoal("tool", GOOD), sy.ClearanceGoal(0.01, world=WALL, priority=1)]
+    session = opening("arm7", Start(goals=goals)).make()
+    assert session.state.world == WALL
+    assert [editor.priority for editor in session.goals.editors] == [0, 1]
+    assert [goal.kind for goal in session.solving.goals(priorities=False)] == ["position", "clearance"]
+    bare = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0), (0, 3, 0)])
+    made = opening(bare, Start(clearance=0.01))
+    assert any("capsules" in note for note in made.notes)
+    assert Engine(made.make().state).step(1.0 / 60.0)[0].trouble == ""

@@ -75,7 +75,8 @@ class Solve:
 
     Args:
         skeleton: The skeleton, a file, or the name of a bundled model.
-        goals: One goal or several; None for a goal on each joint that has columns.
+        goals: One goal or several. If none of them takes a target, such as a ``ClearanceGoal`` alone, or for None, each
+            joint that has columns gets a goal.
         solver: As in ``IK``.
         tolerance: As in ``IK``.
         root: As in ``IK``.
@@ -98,7 +99,8 @@ class Solve:
     ) -> None:
         """Read the model; the problem is built with the first batch."""
         self.skeleton = skeleton_of(skeleton)
-        self._goals = None if goals is None else (goals,) if isinstance(goals, Goal) else tuple(goals)
+        self._goals = () if goals is None else (goals,) if isinstance(goals, Goal) else tuple(goals)
+        self._by_columns = not any(goal.takes for goal in self._goals)
         self._solver: Solver | SolverName | None = solver
         self._tolerance, self._root = tolerance, root
         self._simd, self._threads = simd, threads
@@ -132,14 +134,14 @@ class Solve:
         begins = [name for name in names if name.startswith(START) and not self._is_goal(START[:-1])]
         others = [name for name in names if name not in begins]
         goals = self._goals
-        if goals is not None:
+        if not self._by_columns:
             taking = [goal for goal in goals if goal.takes]
             targets = TargetColumns.find(others, str(taking[0].label) if len(taking) == 1 else None)
         else:
             tips = [self.skeleton.frame_names[row] for row in self.skeleton.tip_rows]
             of_joints = [name for name in others if "." not in name or self._has(name.rpartition(".")[0])]
             targets = TargetColumns.find(of_joints, tips[0] if len(tips) == 1 else None)
-            goals = tuple(_GOALS[targets.takes(key)](key) for key in targets.parts)
+            goals = (*(_GOALS[targets.takes(key)](key) for key in targets.parts), *goals)
         if not targets.parts:
             expected = "columns of targets, such as NAME.x, NAME.y, NAME.z with the name of a joint"
             raise InputError("columns", value=list(names), expected=expected)
@@ -149,7 +151,7 @@ class Solve:
 
     def _is_goal(self, name: str) -> bool:
         """Return whether a goal, or a joint that may get one, has this name."""
-        return self._has(name) if self._goals is None else any(str(goal.label) == name for goal in self._goals)
+        return self._has(name) if self._by_columns else any(str(goal.label) == name for goal in self._goals)
 
     def _has(self, key: str) -> bool:
         """Return whether a joint, link or site has this name, or a joint this role."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from synovia.diagnosis.units import unit_hint
 from synovia.goals import ClearanceGoal, Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.solution import Reason, Relief, Solution, length_text
+from synovia.ik.solution import Reason, Relief, Solution, gap_text, length_text
 from synovia.ik.status import Status
 from synovia.kernels.layout import COLUMN, GOAL_ROW, PARENT, TRANSLATION_COLUMN
 from synovia.model import Kind, Pose
@@ -338,10 +338,10 @@ def contact_sentences(solution: Solution) -> list[str]:
     goals = [goal for goal in solution.goals if isinstance(goal, ClearanceGoal)]
     if not goals or not solution.missed:
         return []
-    say = partial(length_text, meters_per_unit=solution.ik.skeleton.meters_per_unit)
+    unit = solution.ik.skeleton.meters_per_unit
     least, slack = max(goal.distance for goal in goals), solution.ik.tolerance[0]
     near = [contact for contact in solution.contacts if contact.distance < least + _PRESSED * slack]
-    too_near = [f"{_pair(one)} ({_gap(one.distance, say)})" for one in near if one.distance < least]
+    too_near = [f"{_pair(one)} ({gap_text(one.distance, unit)})" for one in near if one.distance < least]
     lines = [f"Too near: {first_few(too_near)}."] if too_near else []
     if any(not isinstance(solution.goals[i], ClearanceGoal) for i in solution.missed):
         pressed = [_pair(one) for one in near if one.distance >= least]
@@ -353,11 +353,6 @@ def _pair(contact: Contact) -> str:
     """Return the names of a contact."""
     first, second = contact.pair or ("", "")
     return f"{first!r} against {second!r}"
-
-
-def _gap(distance: float, say: Callable[[float], str]) -> str:
-    """Return a distance as text."""
-    return f"{say(distance)} apart" if distance >= 0.0 else f"overlap of {say(-distance)}"
 
 
 def _met(ik: CompiledProblem, reason: Reason) -> bool:

@@ -26,7 +26,7 @@ def marks_of(solution: Solution) -> list[Mark]:
 
 
 def sketches_of(solution: Solution, size: float) -> Iterator[tuple[int, View, Sketch]]:
-    """Yield the goals of a solution that can be drawn: number, what the sketch depends on, and the sketch.
+    """Yield the goals of a solution that concern a point: number, what the sketch depends on, and the sketch.
 
     Args:
         solution: The solution.
@@ -35,7 +35,7 @@ def sketches_of(solution: Solution, size: float) -> Iterator[tuple[int, View, Sk
     at, targets, errors, missed = solution.frames, solution.targets, solution.errors, set(solution.missed)
     joints = solution.goal_joints
     for i, goal in enumerate(solution.goals):
-        if goal.rows:
+        if goal.rows and goal.has_point:
             view = View(
                 at=at[i],
                 target=targets[i],

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.draw.camera import Camera
+from synovia.draw.gaps import Gap
 from synovia.draw.raster import Box, Canvas, Point
 from synovia.draw.scene import Mark, Scene
 from synovia.draw.theme import Colour, Theme
@@ -24,6 +25,7 @@ _AXIS: Final = 0.075  # length of a drawn axis, as a part of the content
 # Directions of a label from its point. Right, left, above and below come first, because people look there first.
 _ANGLES: Final = (0, 180, 90, -90, 30, -30, 150, -150, 60, -60, 120, -120)
 _STEPS: Final = (0.0, 0.8, 1.8, 3.0, 4.6, 6.5)  # distances of a label from its point, in text heights
+_LEGIBLE: Final = 0.75  # smallest scale of the lines of pairs, which are short
 _HIDES: Final = 7.0  # cost of a label that covers only bones; a distance of one text height costs 1
 
 
@@ -71,6 +73,9 @@ class Notes:
             self._placer.take((place[0] - radius, place[1] - radius, place[0] + radius, place[1] + radius))
             self._lines(scene, mark, place, radius)
         labels: list[tuple[str, Point, float, Colour]] = []
+        for gap in scene.gaps:
+            if self._in_front(gap.points):
+                labels += self._gap(gap, scene)
         for mark, place, radius in rings:
             colour = self._theme.reached if mark.reached else self._theme.missed
             if mark.label:
@@ -129,6 +134,23 @@ class Notes:
             self._triad(mark.place, mark.target_rotation, _AXIS * scene.extent, 3.4 * s)
         if mark.rotation is not None:
             self._triad(mark.position, mark.rotation, 0.75 * _AXIS * scene.extent, 1.8 * s)
+
+    def _gap(self, gap: Gap, scene: Scene) -> list[tuple[str, Point, float, Colour]]:
+        """Draw the line between the nearest points of a pair; return its label, if it has one."""
+        s, theme = max(self._scale, _LEGIBLE), self._theme
+        colour = theme.missed if gap.is_near else theme.reached
+        start, end = (self._point(place)[0] for place in gap.points)
+        dot = 3.4 * s if gap.is_near else 2.6 * s  # radius
+        self._canvas.line(start, end, dot + 2.4 * s, theme.paper, 0.7)
+        for place in (start, end):
+            self._canvas.ring(place, (dot + 1.2 * s) / 2.0, dot + 1.2 * s, theme.paper, 0.7)
+        self._canvas.line(start, end, dot, colour)
+        for place in (start, end):
+            self._canvas.ring(place, dot / 2.0, dot, colour)
+        if not gap.labelled:
+            return []
+        middle = (0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1]))
+        return [(gap.text(scene.distance_text), middle, 9.0 * s, colour)]
 
     def _path(self, path: Array, colour: Colour) -> None:
         """Draw thin dashes through the points of a path, if all are in front of the camera."""

@@ -18,6 +18,7 @@ from synovia.draw.bodies import Layer, Light, shade
 from synovia.draw.camera import Camera, fit
 from synovia.draw.camera import look as axes_of
 from synovia.draw.floor import background, draw_floor
+from synovia.draw.gaps import Gaps
 from synovia.draw.marks import marks_of
 from synovia.draw.notes import Notes, Placer, Texts
 from synovia.draw.obstacles import Surroundings, in_front
@@ -65,6 +66,7 @@ def picture(
     look: str = "surface",
     shapes: bool = False,
     world: World | None = None,
+    clearance: float | None = None,
     angles: Iterable[str | int] = (),
     force: bool = False,
 ) -> Image.Image:
@@ -87,7 +89,10 @@ def picture(
             ``"bones"`` or ``"both"``. A body without a surface shows its bones.
         shapes: Whether to draw the shapes of the body (``skeleton.shapes``), which are transparent.
         world: Obstacles to draw, in the unit of the skeleton and with its axis (``world.matched``). A half-space whose
-            normal points up is the floor; of other half-spaces, a transparent piece is drawn.
+            normal points up is the floor; of other half-spaces, a transparent piece is drawn. None for the obstacles
+            of the clearance goals of a solution.
+        clearance: Least distance of the links from each other and from obstacles, length units: lines join the nearest
+            pairs, and those that are nearer are red. None for the clearance goals of a solution.
         angles: Joints whose values are written beside the body, in degrees.
         force: Whether an existing file may be replaced.
 
@@ -109,14 +114,19 @@ def picture(
     where = None if path is None else _png(path)
     pixels = checked_size(size)
     marks = _items(targets, Mark, "synovia.draw.Mark")
+    gaps: Gaps | float | None = None
     if isinstance(subject, Solution):
         subject.pose.check_finite("solution")
         marks = [*marks_of(subject), *marks]
+        gaps = Gaps.of_goals(subject.ik)
         subject = subject.pose
     poses = _poses(subject)
     for pose in poses:
         pose.check_finite("picture")
-    shown = appearance([pose.skeleton for pose in poses], colours, look=look, shapes=shapes, world=world)
+    if clearance is not None:
+        gaps, world = clearance, gaps.world if gaps is not None and world is None else world
+    bodies = [pose.skeleton for pose in poses]
+    shown = appearance(bodies, colours, look=look, shapes=shapes, world=world, gaps=gaps)
     scene = build_scene(poses, marks, colours, joint_names=joint_names, shown=shown)
     if not isinstance(view, Camera):
         skeleton = poses[-1].skeleton
@@ -140,7 +150,13 @@ def angle_table(pose: Pose, joints: Iterable[str | int]) -> list[tuple[str, str]
 
 
 def appearance(
-    skeletons: Sequence[Skeleton], theme: Theme, *, look: str, shapes: bool = False, world: World | None = None
+    skeletons: Sequence[Skeleton],
+    theme: Theme,
+    *,
+    look: str,
+    shapes: bool = False,
+    world: World | None = None,
+    gaps: Gaps | float | None = None,
 ) -> Appearance:
     """Return what is shown of bodies and around the last one; no surface for the look ``bones``.
 
@@ -151,10 +167,11 @@ def appearance(
         theme: Colours.
         look: As in ``picture``.
         shapes: As in ``picture``; of the last body.
-        world: As in ``picture``.
+        world: As in ``picture``; None for that of ``gaps``.
+        gaps: The pairs of clearance goals, or the least distance of all pairs of the last body; None for no pairs.
 
     Raises:
-        InputError: If the last body has no shapes, and ``shapes`` is set.
+        InputError: If the last body has no shapes, and needs some.
         UnknownNameError: If no look has that name.
     """
     if look not in LOOKS:
@@ -175,10 +192,15 @@ def appearance(
             raise InputError("shapes", where=last.name, expected="a body with shapes", hint=hint)
         covers[last] = Skin(surface)
     around = None
-    if world is not None and last is not None:
+    if world is not None:
         check_kind("world", world, World, "sy.load_world(path) reads one")
+    elif isinstance(gaps, Gaps):
+        world = gaps.world
+    if gaps is not None and not isinstance(gaps, Gaps):
+        gaps = None if last is None else Gaps.of_body(last, gaps, world)
+    if world is not None and last is not None:
         around = Surroundings(world.matched(last, up=up_of(last)), theme, upward(last))
-    return Appearance(look, skins, covers, around)
+    return Appearance(look, skins, covers, around, gaps)
 
 
 def _warn(skeleton: Skeleton, surface: Surface) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from synovia.draw.camera import Camera, fit
 from synovia.draw.camera import look as axes_of
 from synovia.draw.film import FASTEST_GIF, SHEET, check_film, film_frames, write_film
+from synovia.draw.gaps import Gaps
 from synovia.draw.marks import marks_of
 from synovia.draw.notes import Texts
 from synovia.draw.picture import Paper, angle_table, appearance, checked_size, content_window, draw
@@ -53,6 +54,7 @@ def render(
     look: str = "surface",
     shapes: bool = False,
     world: World | None = None,
+    clearance: float | None = None,
     captions: bool = True,
     angles: Sequence[str | int] = (),
     jobs: int | None = None,
@@ -78,6 +80,7 @@ def render(
         look: As in ``picture``.
         shapes: As in ``picture``; of ``clip``.
         world: As in ``picture``; around ``clip``.
+        clearance: As in ``picture``; of ``clip``.
         captions: Whether to write the time and the number of the frame.
         angles: Joints of ``clip`` whose values are written, in degrees.
         jobs: Number of threads; None for all cores.
@@ -125,7 +128,10 @@ def render(
     times = [k / main.fps for k in shown]
     paper = Paper(box, colours, samples=2)
     worn = [appearance([motion.skeleton], colours, look=look) for motion in motions[:-1]]
-    worn.append(appearance([main.skeleton], colours, look=look, shapes=shapes, world=world))
+    gaps: Gaps | float | None = Gaps.of_goals(clip.ik) if isinstance(clip, Tracked) else None
+    if clearance is not None:
+        gaps, world = clearance, gaps.world if gaps is not None and world is None else world
+    worn.append(appearance([main.skeleton], colours, look=look, shapes=shapes, world=world, gaps=gaps))
     contents = [_Content.of(each, times, colours, shown) for each, shown in zip(clips, worn, strict=True)]
     shared = _are_one_body(motions)
     panels = [
@@ -138,11 +144,14 @@ def render(
         from PIL import Image
 
         out = Image.new("RGB", (width, height), colours.below)
-        time = f"{times[k]:.2f} s   frame {shown[k]}" if captions else ""
+        time = f"{times[k]:.2f} s   frame {shown[k]}"
         table = angle_table(main.pose(shown[k]), named)
         for place, (name, shots) in enumerate(panels):
-            texts = Texts(name, "" if place else time, table if place == len(panels) - 1 else ())
-            out.paste(draw(*shots[k], paper, texts, floor=floor), (place * box[0], 0))
+            scene, camera = shots[k]
+            caption = [time] if captions and not place else []
+            caption += [gap.text(scene.distance_text) for gap in scene.gaps[:1]] if captions else []
+            texts = Texts(name, "   ".join(caption), table if place == len(panels) - 1 else ())
+            out.paste(draw(scene, camera, paper, texts, floor=floor), (place * box[0], 0))
         if strip is not None:
             out.paste(strip.at(shown[k]), (0, box[1]))
         return out
@@ -216,7 +225,8 @@ class _Content:
         for k in frames:
             marks = marks_of(clip[k]) if isinstance(clip, Tracked) else []
             unnamed = [replace(mark, label="") for mark in marks]  # labels would jump from frame to frame
-            scenes.append(build_scene([motion.pose(k)], unnamed, theme, shown=shown))
+            scene = build_scene([motion.pose(k)], unnamed, theme, shown=shown)
+            scenes.append(replace(scene, gaps=tuple(replace(gap, labelled=False) for gap in scene.gaps)))
         ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
         extent = max(scene.extent for scene in scenes)
         spread = max(extent, *(scene.spread for scene in scenes))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from synovia.draw.bodies import Bodies
 from synovia.draw.camera import direction
+from synovia.draw.gaps import Gap, Gaps
 from synovia.draw.obstacles import Around, Surroundings
 from synovia.draw.surfaces import Skin
 from synovia.draw.theme import Colour, Theme
@@ -103,6 +104,7 @@ class Scene:
         around: The obstacles around the body; None without a world.
         cover: The shapes of the main body and the world frames of its joints; None if they are not shown.
         spread: Size of the content with the obstacles, length units; 0 for ``extent``.
+        gaps: The nearest pairs of links and obstacles.
     """
 
     solid: Bodies
@@ -119,6 +121,7 @@ class Scene:
     around: Around | None = None
     cover: tuple[Skin, Array] | None = None
     spread: float = 0.0
+    gaps: tuple[Gap, ...] = ()
 
     @property
     def content(self) -> tuple[Array, Array]:
@@ -139,6 +142,9 @@ class Scene:
             radii.append(np.full(2, 0.03 * self.extent))
             centres += mark.paths
             radii += [np.zeros(len(path)) for path in mark.paths]
+        for gap in self.gaps:
+            centres.append(gap.points)
+            radii.append(np.zeros(2))
         return np.concatenate(centres), np.concatenate(radii)
 
     def distance_text(self, distance: float) -> str:
@@ -159,12 +165,14 @@ class Appearance:
         skins: Surfaces by skeleton.
         covers: Shapes by skeleton, as surfaces, of the bodies whose shapes are shown.
         surroundings: The obstacles; None without a world.
+        gaps: The pairs of which the nearest ones are drawn; None for none.
     """
 
     look: str = "bones"
     skins: Mapping[Skeleton, Skin] = field(default_factory=dict[Skeleton, Skin])
     covers: Mapping[Skeleton, Skin] = field(default_factory=dict[Skeleton, Skin])
     surroundings: Surroundings | None = None
+    gaps: Gaps | None = None
 
 
 def build_scene(
@@ -236,6 +244,7 @@ def build_scene(
         around,
         cover,
         spread,
+        () if shown.gaps is None else tuple(shown.gaps.at(last)),
     )
 
 

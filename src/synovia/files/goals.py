@@ -31,6 +31,7 @@ from synovia.goals.describe import Field, cannot_store
 from synovia.io.base import as_path, write_bytes
 from synovia.model import Skeleton
 from synovia.model.geometry import matrix_to_quat, rigid
+from synovia.model.shapes.world import World
 from synovia.text import toml_key, toml_text
 
 SCHEMA: Final = "synovia.goals/1"
@@ -50,6 +51,7 @@ _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "polygon": (list[_Three], {"min_length": 1}),
     "parts": (list[str | int] | dict[str, float], {}),
     "values": (dict[str, float | list[float]], {}),
+    "pairs": (list[Literal["self", "world"] | tuple[str | int, str | int]], {"min_length": 1}),
 }
 _STRICT: Final[dict[str, Any]] = {"forbid_unknown_fields": True, "frozen": True}
 KINDS: Final = {kind: goal for kind, goal in kinds().items() if goal.fields}  # all but Python functions
@@ -98,12 +100,15 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(GoalFile)}
 
 
-def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -> list[Goal]:
+def read_goals(
+    path: str | os.PathLike[str], skeleton: Skeleton | None = None, *, world: World | None = None
+) -> list[Goal]:
     """Read the goals of a TOML or JSON file, as ``write_goals`` writes it.
 
     Args:
         path: The file.
         skeleton: If given, the joints of the goals must exist in it.
+        world: Obstacles for the clearance goals of the file.
 
     Raises:
         FileError: If it cannot be read.
@@ -118,12 +123,14 @@ def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -
     """
     if skeleton is not None:
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+    if world is not None:
+        check_kind("world", world, World, "sy.load_world(path) reads one")
     form = TypedFile(GoalFile, "goal file", SCHEMA, _LARGEST, _known_fields, choices=KINDS, forms=ROTATION_FORMS)
     file = form.read(as_path(path))
     goals: list[Goal] = []
     for i, entry in enumerate(file.goals):
         try:
-            goal = to_goal(entry)
+            goal = to_goal(entry, world)
             if skeleton is not None:
                 goal.resolved(skeleton).located(skeleton)
         except (InputError, UnknownNameError) as error:
@@ -142,8 +149,12 @@ def _known_fields(path: str, value: object) -> tuple[str, ...]:
     return GoalFile.__struct_fields__
 
 
-def to_goal(entry: Any) -> Goal:
+def to_goal(entry: Any, world: World | None = None) -> Goal:
     """Return the goal that an entry describes.
+
+    Args:
+        entry: The entry.
+        world: Obstacles, for goals that take some.
 
     Raises:
         InputError: If a value cannot be used.
@@ -158,6 +169,8 @@ def to_goal(entry: Any) -> Goal:
     for name in ("offset", "other_offset"):  # a point, or with a rotation a frame
         if (turned := arguments.pop(f"{name}_rotation", None)) is not None:
             arguments[name] = rigid(arguments.get(name, (0.0, 0.0, 0.0)), turned)
+    if goal.takes_world:
+        arguments["world"] = world
     return goal(**arguments)
 
 

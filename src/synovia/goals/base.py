@@ -157,6 +157,7 @@ class Goal(_Immutable):
     in_python: ClassVar[bool] = False  # whether its residual is a Python function, which may depend on every joint
     within_other: ClassVar[bool] = False  # whether its target is in the frame of another joint
     bounds_value: ClassVar[bool] = False  # whether its ``lower`` and ``upper`` bound the joint's own value
+    takes_world: ClassVar[bool] = False  # whether it has the argument ``world``, which goal files leave out
     vector: ClassVar[str] = "position"  # meaning of the three numbers of its target
 
     joint: str | int | None
@@ -253,6 +254,11 @@ class Goal(_Immutable):
         if self.name is not None:
             return self.name
         return self.kind if self.joint is None else str(self.joint)
+
+    @property
+    def has_point(self) -> bool:
+        """Whether it concerns a point: on a joint, or the centre of mass."""
+        return self.joint is not None or self.moves_mass
 
     @property
     def joints(self) -> tuple[str | int, ...]:

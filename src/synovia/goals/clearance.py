@@ -47,16 +47,16 @@ class Apart(NamedTuple):
     slots: int
 
 
-def _distance_of(goal: Any) -> float:
-    """Return the distance of a goal that a file can store.
+def _pairs_in_file(goal: Any) -> list[Any] | None:
+    """Return the pairs of a goal that a file can store.
 
     Raises:
-        UnsupportedError: If it has a world or pairs, which a goal file cannot store.
+        UnsupportedError: If it has a world, which a goal file cannot store.
     """
-    if goal.world is not None or goal.pairs is not None:
-        what = "a world" if goal.world is not None else "pairs"
-        raise describe.cannot_store(goal, what, "a clearance goal of the body with itself")
-    return goal.distance
+    if goal.world is not None:
+        expected = "a clearance goal without world; save_world stores obstacles, and read_goals(world=) adds them"
+        raise describe.cannot_store(goal, "a world", expected)
+    return None if goal.pairs is None else [pair if isinstance(pair, str) else list(pair) for pair in goal.pairs]
 
 
 @goal_class
@@ -99,13 +99,22 @@ class ClearanceGoal(Goal):
             name="distance",
             form="number",
             text="Least distance between the shapes, length units.",
-            take=_distance_of,
-            held=lambda goal: goal.distance,
+            take=lambda goal: goal.distance,
             default=0.0,
+            control=True,
+        ),
+        describe.Field(
+            name="pairs",
+            form="pairs",
+            text='What stays apart: "self" for pairs of links that can collide, "world" for all links and obstacles,'
+            " pairs of names of links and obstacles. If left out, self and world. The world is given beside the file.",
+            take=_pairs_in_file,
+            held=lambda goal: goal.pairs,
         ),
     )
     on_joint = False
     is_constraint = True
+    takes_world = True
 
     joint: None = field(default=None, init=False)
     distance: float = 0.0
@@ -123,7 +132,7 @@ class ClearanceGoal(Goal):
             raise InputError("world", value=world, expected="a World; sy.load_world(path) reads one")
         pairs = None if self.pairs is None else _checked_pairs(self.pairs)
         if world is None and pairs is not None and WORLD in pairs:
-            raise InputError("pairs", value=WORLD, expected="world= too")
+            raise InputError("pairs", value=WORLD, expected="a world, too: world=, or --world on the command line")
         if not is_number(self.distance) or not abs(self.distance) <= LONGEST:
             raise InputError("distance", value=self.distance, expected=f"a number of at most {LONGEST:g}")
         self._keep(distance=float(self.distance), pairs=pairs)
@@ -137,6 +146,11 @@ class ClearanceGoal(Goal):
     def measures(self) -> int:
         """A length."""
         return POSITION
+
+    @property
+    def avoids_world(self) -> bool:
+        """Whether it keeps links apart from obstacles, or names pairs, which may hold some."""
+        return self.world is not None and self.pairs != (SELF,)
 
     @property
     def can_move(self) -> bool:

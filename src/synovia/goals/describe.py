@@ -30,8 +30,8 @@ class Field:
     Args:
         name: Its name in files.
         form: What it holds: ``"point"`` and ``"direction"`` (x, y, z), ``"rotation"``, ``"joint"``, ``"number"``,
-            ``"length"`` (0 or more), ``"count"``, ``"choice"``, ``"polygon"``, or for rest goals ``"parts"`` and
-            ``"values"``.
+            ``"length"`` (0 or more), ``"count"``, ``"choice"``, ``"polygon"``, for rest goals ``"parts"`` and
+            ``"values"``, or for clearance goals ``"pairs"``.
         text: Its description in the schema.
         take: Returns its value for a goal: an array, a matrix (3, 3) for a rotation, a plain value, or None to omit it.
         argument: Name of the constructor's argument, if it differs.

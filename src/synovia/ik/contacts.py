@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.goals import ClearanceGoal
+from synovia.goals.clearance import Apart
 from synovia.ik.compiled import CompiledProblem
 from synovia.kernels import layout
-from synovia.model import Pose
+from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.shapes.body import packed_shapes
 from synovia.model.shapes.distances import Contact, PackedShapes, contact_of, contact_rows, join_shapes
+from synovia.model.shapes.world import World
 
 MOST: Final = 20  # pairs of links and obstacles that are listed
 _Pairs = NDArray[np.int32]
+_NONE: Final = Apart(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros((0, 2), np.int64), 0)
 
 
 def nearest_contacts(ik: CompiledProblem, pose: Pose) -> tuple[Contact, ...]:
@@ -31,65 +33,106 @@ def nearest_contacts(ik: CompiledProblem, pose: Pose) -> tuple[Contact, ...]:
         At most ``MOST`` of them, one for each pair, the nearest first; none without clearance goals.
     """
     found: dict[tuple[str | int, str | int], Contact] = {}
-    for goal in ik.goals:
-        if isinstance(goal, ClearanceGoal) and goal.apart is not None:
-            for contact in _contacts(ik, goal, pose):
-                pair = contact.pair
-                if pair is not None and (pair not in found or contact.distance < found[pair].distance):
-                    found[pair] = contact
+    for pairs in watched_pairs(ik):
+        for contact in pairs.at(pose):
+            pair = contact.pair
+            if pair is not None and (pair not in found or contact.distance < found[pair].distance):
+                found[pair] = contact
     return tuple(sorted(found.values(), key=lambda contact: contact.distance)[:MOST])
 
 
-def _contacts(ik: CompiledProblem, goal: ClearanceGoal, pose: Pose) -> Iterator[Contact]:
-    """Yield the nearest contact of each of the nearest pairs of one goal."""
-    skeleton, before = ik.skeleton, len(ik.skeleton) - len(ik.given)
-    body = packed_shapes(skeleton)
-    shapes = [body.packed.in_frames(frames_to_transforms(pose.frames[body.owners]))]
-    rows_of_shapes = cast("list[int]", body.owners.tolist())
-    owners: list[str | int] = [skeleton.link_key(row) for row in rows_of_shapes]
-    pairs = [_own_pairs(ik, goal, before)]
-    if goal.world is not None:
-        packed = goal.world.packed
-        shapes.append(packed.in_world())
-        pairs += _pairs_with_world(ik, goal, before, packed.owners, len(owners))
-        owners += [goal.world.names[k] for k in packed.owners.tolist()]
-    every = np.concatenate(pairs)
-    if not len(every) or goal.apart is None:
-        return
-    whole = join_shapes(shapes)
-    rows = contact_rows(whole, chosen := _nearest(whole, every))
-    taken: set[tuple[str | int, str | int]] = set()
-    for k in cast("list[int]", np.argsort(rows[:, layout.GAP_SIZE], kind="stable").tolist()):
-        pair = owners[int(chosen[k, 0])], owners[int(chosen[k, 1])]
-        if pair not in taken:
-            taken.add(pair)
-            yield contact_of(rows[k], pair)
-        if len(taken) == MOST:
-            return
-
-
-def _own_pairs(ik: CompiledProblem, goal: ClearanceGoal, before: int) -> _Pairs:
-    """Return the pairs of shapes of the body that a goal keeps apart, (n, 2)."""
-    links = np.zeros((0, 2), int) if goal.apart is None else goal.apart.links
-    return packed_shapes(ik.skeleton).shape_pairs((links + before).astype(np.int32))
-
-
-def _pairs_with_world(
-    ik: CompiledProblem, goal: ClearanceGoal, before: int, owners: NDArray[np.int32], first: int
-) -> list[_Pairs]:
-    """Return the pairs of shapes of the body and of obstacles, whose rows begin at ``first``; each (n, 2)."""
-    body, tables, apart = packed_shapes(ik.skeleton), ik.reduced.clearance, goal.apart
-    if apart is None or tables is None:
+def watched_pairs(ik: CompiledProblem) -> list[WatchedPairs]:
+    """Return the pairs of each clearance goal; the links that avoid its world are those that the problem moves."""
+    tables = ik.reduced.clearance
+    if tables is None:
         return []
-    joints = body.links[:, layout.LINK_ROW]
-    moves = tables.links[: len(joints), layout.LINK_ROW] >= 0
-    avoiding = np.flatnonzero(np.isin(body.owners, joints[moves])) if len(apart.avoiding) else np.zeros(0, int)
-    whole = _product(avoiding, first + np.arange(len(owners)))
-    single = [
-        _product(np.flatnonzero(body.owners == link + before), first + np.flatnonzero(owners == obstacle))
-        for link, obstacle in apart.single.tolist()
-    ]
-    return [whole, *single]
+    joints = packed_shapes(ik.skeleton).links[:, layout.LINK_ROW]
+    moving = joints[tables.links[: len(joints), layout.LINK_ROW] >= 0]
+    before = len(ik.skeleton) - len(ik.given)
+    return [WatchedPairs(ik.skeleton, goal, moving, before) for goal in ik.goals if isinstance(goal, ClearanceGoal)]
+
+
+class WatchedPairs:
+    """The pairs of shapes that a clearance goal keeps apart, of which any pose has contacts.
+
+    Args:
+        skeleton: The body.
+        goal: The goal, resolved.
+        moving: Rows of the joints whose links avoid all obstacles; None for those that a joint moves.
+        before: Number of rows put before the skeleton that the goal was resolved for.
+
+    Attributes:
+        distance: The distance that they should have, length units.
+        world: The obstacles; None without any.
+    """
+
+    def __init__(
+        self, skeleton: Skeleton, goal: ClearanceGoal, moving: NDArray[np.integer] | None = None, before: int = 0
+    ) -> None:
+        """Collect the pairs."""
+        self.distance, self.world = goal.distance, goal.world
+        apart = goal.apart or _NONE
+        body = packed_shapes(skeleton)
+        self._body, self._placed = body, None if goal.world is None else goal.world.packed.in_world()
+        rows_of_shapes = cast("list[int]", body.owners.tolist())
+        self._owners: list[str | int] = [skeleton.link_key(row) for row in rows_of_shapes]
+        pairs = [body.shape_pairs((apart.links + before).astype(np.int32))]
+        if goal.world is not None:
+            owners, first = goal.world.packed.owners, len(self._owners)
+            self._owners += [goal.world.names[k] for k in owners.tolist()]
+            avoiding = np.isin(body.owners, _moving(skeleton) if moving is None else moving) & bool(len(apart.avoiding))
+            pairs.append(_product(np.flatnonzero(avoiding), first + np.arange(len(owners))))
+            for link, obstacle in apart.single.tolist():
+                mine = first + np.flatnonzero(owners == obstacle)
+                pairs.append(_product(np.flatnonzero(body.owners == link + before), mine))
+        self._pairs = np.concatenate(pairs)
+
+    @classmethod
+    def of(
+        cls, skeleton: Skeleton, world: World | None = None, distance: float = 0.0, pairs: str | None = None
+    ) -> WatchedPairs:
+        """Return the pairs of links of a body that can collide, and of its moving links with obstacles.
+
+        Args:
+            skeleton: The body.
+            world: The obstacles; None without any.
+            distance: The distance that they should have, length units.
+            pairs: ``"self"`` or ``"world"`` for one of the two; None for both.
+
+        Raises:
+            InputError: If the body has no shapes.
+        """
+        goal = ClearanceGoal(distance, world=world, pairs=pairs)
+        return cls(skeleton, cast("ClearanceGoal", goal.resolved(skeleton)))
+
+    def at(self, pose: Pose, most: int = MOST) -> list[Contact]:
+        """Return the contacts of the nearest pairs of links and obstacles in a pose, the nearest first.
+
+        Args:
+            pose: The pose.
+            most: Largest number of pairs.
+        """
+        if not len(self._pairs):
+            return []
+        shapes = [self._body.packed.in_frames(frames_to_transforms(pose.frames[self._body.owners]))]
+        whole = join_shapes(shapes if self._placed is None else [*shapes, self._placed])
+        rows = contact_rows(whole, chosen := _nearest(whole, self._pairs))
+        found: dict[tuple[str | int, str | int], Contact] = {}
+        for k in cast("list[int]", np.argsort(rows[:, layout.GAP_SIZE], kind="stable").tolist()):
+            pair = self._owners[int(chosen[k, 0])], self._owners[int(chosen[k, 1])]
+            if pair not in found:
+                found[pair] = contact_of(rows[k], pair)
+            if len(found) == most:
+                break
+        return list(found.values())
+
+
+def _moving(skeleton: Skeleton) -> list[int]:
+    """Return the rows that a joint moves."""
+    moved: list[bool] = []
+    for row, parent in enumerate(skeleton.parents):
+        moved.append(skeleton.joints[row].kind is not Kind.FIXED or (parent >= 0 and moved[parent]))
+    return [row for row, moves in enumerate(moved) if moves]
 
 
 def _product(a: NDArray[np.intp], b: NDArray[np.intp]) -> _Pairs:

@@ -220,12 +220,12 @@ class Solution(Pictured):
 
     @property
     def frames(self) -> Array:
-        """World frames of the goals' points, (goals, 4, 4); the centre of mass for balance, the identity for others."""
+        """World frames of the points of goals, (goals, 4, 4): the centre of mass for balance, the identity for none."""
         out = np.tile(np.eye(4), (len(self.goals), 1, 1))
         for i, (goal, row) in enumerate(zip(self.goals, self.rows, strict=True)):
             if row >= 0:
                 out[i] = self.pose.transform(row) @ goal.frame
-            elif goal.moves_mass:
+            elif goal.has_point:
                 out[i, :3, 3] = self.pose.center_of_mass()
         return out
 
@@ -447,3 +447,9 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
         return f"{length:.4g} {'unit' if length == 1.0 else 'units'}"
     meters = length * meters_per_unit
     return f"{1000 * meters:.3g} mm" if meters < _METRE else f"{meters:.3g} m"
+
+
+def gap_text(distance: float, meters_per_unit: float | None) -> str:
+    """Return the distance of a contact as text; a negative one is an overlap."""
+    length = length_text(abs(distance), meters_per_unit)
+    return f"{length} apart" if distance >= 0.0 else f"overlap of {length}"

@@ -68,10 +68,8 @@ DEADLINE: Final = Option(
     "Stop solving after this time, with the best pose so far.", Number(0), metavar="SECONDS", shown="never", unit="s"
 )
 LOOK: Final = Option("What is drawn; a body without a surface shows its bones.", Word(("surface", "bones", "both")))
-WORLD: Final = Option(
-    "Obstacles around the body: a file of Synovia (TOML), URDF, MJCF, glTF/GLB, or a MoveIt scene.", File(as_text=True),
-    metavar="FILE",
-)  # fmt: skip
+OBSTACLE_FILES: Final = "a file of Synovia (TOML), URDF, MJCF, glTF/GLB, or a MoveIt scene"
+WORLD: Final = Option(f"Obstacles around the body: {OBSTACLE_FILES}.", File(as_text=True), metavar="FILE")
 MODEL: Final = Option(
     "A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, humanoid_hands, arm7,"
     " quadruped.",

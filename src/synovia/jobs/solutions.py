@@ -11,7 +11,7 @@ from synovia.diagnosis import reasons_as_json
 from synovia.files.poses import values_of
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.solution import length_text
+from synovia.ik.solution import gap_text, length_text
 from synovia.jobs.words import number, style, table, time_text
 from synovia.kernels.compiler import compiled
 from synovia.model.geometry import matrix_to_quat
@@ -36,7 +36,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
     for i, (goal, error, target, at) in enumerate(each):
         place, turn = bool(goal.takes & POSITION), bool(goal.takes & ROTATION)
-        body = goal.joint is None  # has no rotation; a posture has no position either
+        body = goal.joint is None  # has no rotation, and no position unless it is that of its mass
         goals.append(
             {
                 "joint": skeleton.frame_names[goal.joint] if isinstance(goal.joint, int) else goal.joint,
@@ -45,7 +45,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
                 "reached": i not in missed,
                 "position_error": error.position,
                 "angle_error": error.angle,
-                "position": at[:3, 3].tolist() if goal.measures or not body else None,
+                "position": at[:3, 3].tolist() if goal.has_point else None,
                 "target_position": target[:3, 3].tolist() if place and goal.vector == "position" else None,
                 "target_direction": target[:3, 3].tolist() if place and goal.vector == "direction" else None,
                 "quat_xyzw": None if body else matrix_to_quat(at[:3, :3]).tolist(),
@@ -75,6 +75,15 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
         "tolerance": {"position": ik.tolerance[0], "angle": ik.tolerance[1]},
         "goals": goals,
         "q": values_of(solution.pose),
+        "contacts": [
+            {
+                "pair": list(contact.pair or ()),
+                "distance": contact.distance,
+                "points": contact.points.tolist(),
+                "normal": contact.normal.tolist(),
+            }
+            for contact in solution.contacts
+        ],
         "active_limits": list(solution.active_limits),
         "start_clamped": list(solution.start_clamped),
         "reasons": reasons_as_json(solution, solution.reasons),
@@ -93,6 +102,10 @@ def solution_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> li
     if not solution.reached or solution.start_clamped:
         lines = solution.explain()[solution.reached :]  # the first line of a reached solution repeats the status
         out += ["", *map(printable, lines)]
+    if nearest := solution.contacts[:1]:
+        first, second = nearest[0].pair or ("", "")
+        gap = gap_text(nearest[0].distance, ik.skeleton.meters_per_unit)
+        out += ["", printable(f"Nearest: {first} and {second}, {gap}.")]
     return [*out, "", *_joints(solution.pose, start)]
 
 
@@ -105,7 +118,7 @@ def _goals(solution: Solution, ik: IK) -> list[str]:
         left = [length_text(error.position, unit)] if goal.measures & POSITION else []
         left += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & ROTATION else []
         off = style(", ".join(left), "yellow" if i in missed else "green")
-        place = _vector(at[:3, 3]) if goal.measures else ""
+        place = _vector(at[:3, 3]) if goal.measures and goal.has_point else ""
         rows.append((printable(goal.label), off, printable(_target(goal, target)), place))
     return table(rows, _head("goal", "error", "target", "position"))
 

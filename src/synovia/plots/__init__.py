@@ -1,6 +1,15 @@
 """Plots of clips, models and solvers."""
 
+from synovia.plots.clearance import plot_clearance
 from synovia.plots.clips import plot_errors, plot_feet, plot_joints, plot_judgement
 from synovia.plots.models import plot_convergence, plot_reach
 
-__all__ = ["plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_judgement", "plot_reach"]
+__all__ = [
+    "plot_clearance",
+    "plot_convergence",
+    "plot_errors",
+    "plot_feet",
+    "plot_joints",
+    "plot_judgement",
+    "plot_reach",
+]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from synovia.arguments import check_kind
 from synovia.clips import find_ends
+from synovia.covers import with_shapes
 from synovia.draw.scene import up_of
 from synovia.errors import InputError
-from synovia.goals import Goal
+from synovia.goals import ClearanceGoal, Goal
 from synovia.io.base import optional_package
 from synovia.io.load import Clips, clip_number, format_of, is_bundled, load_clips, load_model, load_motion
 from synovia.io.worlds import read_world
@@ -20,11 +21,12 @@ from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.model.shapes.world import World
 from synovia.retargeting import retarget
-from synovia.solver import FullBody, Solver, as_solver
+from synovia.solver import Solver, as_solver
 from synovia.viewer.editing.clip.play import together
 from synovia.viewer.editing.first_goals import add_goals, first_goals, stands
 from synovia.viewer.editing.root import with_root_values
 from synovia.viewer.editing.session import Session
+from synovia.viewer.editing.state import DRAGGED
 from synovia.viewer.retarget.open import retarget_opening
 from synovia.viewer.scene.skin import surface_with
 from synovia.viewer.serving.recent import note_recent
@@ -32,8 +34,6 @@ from synovia.viewer.serving.view import Host, Opening, PageOptions, PageSettings
 
 if TYPE_CHECKING:
     from synovia.viewer.page.page import Page
-
-_LARGEST_MOVE: Final = 0.12  # radians in a frame, 7 a second: limbs that no goal holds swing no faster
 
 
 def view(
@@ -45,6 +45,7 @@ def view(
     root: str | None = None,
     tolerance: tuple[float, float] | None = None,
     world: World | str | Path | None = None,
+    clearance: float | None = None,
     **options: Unpack[PageOptions],
 ) -> View:
     """Open a live page: you drag targets, and the body follows.
@@ -60,8 +61,10 @@ def view(
         root: ``"fixed"``, ``"free"``, or axes along and about which the root moves, such as ``"xz"``; None: free for a
             body with two feet, fixed for others.
         tolerance: As in ``IK``.
-        world: Obstacles to show around the body, or a file of them; converted as by ``World.matched``. The solver does
-            not avoid them.
+        world: Obstacles to show around the body, or a file of them; converted as by ``World.matched``. A clearance goal
+            keeps clear of them.
+        clearance: Distance of a clearance goal in addition, length units; None for none. Capsules are fitted to a body
+            without shapes.
         options: Options of the page: ``host`` (``"127.0.0.1"``; an address that other machines can reach needs a
             token), ``port`` to try first (8080; 0 for any), ``token`` that browsers must send (None: a random one if
             the address needs it), ``dark``, ``shadows`` (False is faster without a GPU), and ``browser``, whether to
@@ -79,7 +82,7 @@ def view(
         >>> page = sy.view("character.glb")  # doctest: +SKIP
         >>> page.wait()  # doctest: +SKIP
     """
-    out = serve(opening(model, Start(goals, clip, solver, root, tolerance, world)), PageSettings(**options))
+    out = serve(opening(model, Start(goals, clip, solver, root, tolerance, world, clearance)), PageSettings(**options))
     if isinstance(model, str | Path):
         note_recent(model)
     return out
@@ -122,6 +125,7 @@ class Start(NamedTuple):
     root: str | None = None
     tolerance: tuple[float, float] | None = None
     world: World | str | Path | None = None
+    clearance: float | None = None
 
 
 def opening(model: Any, begin: Start | None = None) -> Opening:
@@ -131,7 +135,7 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         model: As in ``view``.
         begin: What a page begins with.
     """
-    goals, clip, solver, root, tolerance, world = begin or Start()
+    goals, clip, solver, root, tolerance, world, clearance = begin or Start()
     optional_package("viser", "the live page needs viser", "view")
     from synovia.viewer.page.keys import Keys
     from synovia.viewer.page.page import Model, Page
@@ -142,19 +146,28 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
     carried: tuple[str, ...] = ()
     if clip is not None:
         clips, playing, carried = _with_clip(clips, clip, own)
+    clear = [] if clearance is None else [ClearanceGoal(clearance)]
+    if clear and not own.shapes:
+        own = with_shapes(own)
+        carried = (*carried, f"{own.name}: the body has no shapes; capsules that fit it are used")
     skeleton, clips = together(own, clips)
     wanted = None if goals is None else list(goals) if isinstance(goals, Iterable) else [goals]
     if solver is None and wanted is None and stands(skeleton):
-        solver = FullBody(attempts=1, largest_move=_LARGEST_MOVE)
+        solver = DRAGGED
+    if solver is None and any(isinstance(goal, ClearanceGoal) for goal in (*(wanted or ()), *clear)):
+        solver = DRAGGED
     settings = as_solver(solver)
     if not isinstance(solver, Solver):
         settings = settings.without_restarts()
     mode = root if root is not None else ("free" if stands(skeleton) else "fixed")
 
     around = _world_of(world, skeleton)
+    if around is None:
+        given = (goal.world for goal in wanted or () if isinstance(goal, ClearanceGoal) and goal.world is not None)
+        around = _world_of(next(given, None), skeleton)
 
     def make() -> Session:
-        session = Session(skeleton, clips, settings, mode, tolerance)
+        session = Session(skeleton, clips, settings, mode, tolerance, world=around)
         if start is not None:
             session.body.put(with_root_values(start.q, session.body.rooted))
         if wanted is None:
@@ -164,16 +177,19 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
             session.animation.set_play(playing=True)
         if wanted is not None:
             add_goals(session.goals, wanted)
+        add_goals(session.goals, clear)
         session.history.mark_first()
         return session
 
     rest = make().body.pose  # raises errors of the arguments now, not in the browser
     inside_limits(rest.skeleton, rest.q[None])  # so that what moves a body before its solver is ready is compiled now
     surface = surface_with(skeleton)
+    said: list[str] = []
     if playing is not None:
         played = clips[playing]
-        said = [note for note in (*played.notes, *find_ends(played).notes) if note not in surface.notes]
-        surface = replace(surface, notes=(*surface.notes, *carried, *(f"{played.name}: {note}" for note in said)))
+        about = (note for note in (*played.notes, *find_ends(played).notes) if note not in surface.notes)
+        said += [f"{played.name}: {note}" for note in about]
+    surface = replace(surface, notes=(*surface.notes, *carried, *said))
 
     if around is not None:
         surface = replace(surface, notes=(*surface.notes, *around.notes))

@@ -1,4 +1,4 @@
-"""``synovia plot``: joint values, feet, a judgement or the reach of a joint as a plot."""
+"""``synovia plot``: joint values, feet, distances, a judgement or the reach of a joint as a plot."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from synovia.cli.command import refuse
 from synovia.cli.declare import with_options
 from synovia.cli.output import talk
 from synovia.cli.running import Terminal
+from synovia.jobs.clearance import CLEARANCE, Clear
 from synovia.jobs.clips import ClipReader, body_of
 from synovia.jobs.options import File, argument, described, option
-from synovia.jobs.shared import FORCE, JOINT
+from synovia.jobs.shared import FORCE, JOINT, WORLD
 
 
 @described
-class Plot(ClipReader):
+class Plot(Clear, ClipReader):
     """What to plot, and where."""
 
     file: str = argument(help="A clip, or a model for --reach.", completes="models")
@@ -39,28 +40,41 @@ class Plot(ClipReader):
         default=None, help="Draw the positions that this joint can reach instead.", metavar="JOINT",
         completes="joints", rank=-1,
     )  # fmt: skip
+    clearance: float | None = option(
+        default=None,
+        like=replace(
+            CLEARANCE,
+            help="Draw how near links come to each other and to --world instead; below this distance, they are red.",
+            shown="",
+        ),
+        rank=-1,
+    )
+    world: str | None = option(default=None, like=WORLD, rank=-1)
     force: bool = option(default=False, like=FORCE)
 
 
 @with_options(Plot)
 def plot(given: Plot) -> None:
-    """Plot joint values, the feet, a judgement or a reach map.
+    """Plot joint values, the feet, distances, a judgement or a reach map.
 
     Joint values are drawn over time with their limits. The file is a .png, .svg or .pdf. The command needs the extra
     [plot].
 
     For example: synovia plot walk.bvh --feet -o feet.png
     """
-    from synovia.plots import plot_feet, plot_joints, plot_judgement, plot_reach
+    from synovia.plots import plot_clearance, plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.plots.style import check_plot
 
     output, force = given.output, given.force
-    if given.feet + given.judge + (given.reach is not None) > 1:
-        raise click.UsageError("expected one of --feet, --judge and --reach, got several.")
+    clear = given.clearance is not None
+    if given.feet + given.judge + clear + (given.reach is not None) > 1:
+        raise click.UsageError("expected one of --feet, --judge, --clearance and --reach, got several.")
     if not given.judge:
         refuse("expected --judge with this option.", "beside")
-    if given.feet or given.judge or given.reach is not None:
-        refuse("expected no --feet, --judge or --reach with this option.", "joint")
+    if not clear:
+        refuse("expected --clearance with this option.", "world", "shapes")
+    if given.feet or given.judge or clear or given.reach is not None:
+        refuse("expected no --feet, --judge, --clearance or --reach with this option.", "joint")
     if given.reach is not None:
         refuse("expected no --reach with this option.", "clip", "model", "trim")
     check_plot(output, force=force)
@@ -77,6 +91,9 @@ def plot(given: Plot) -> None:
             from synovia.retargeting import judge
 
             plot_judgement(judge(motion, source), output, force=force)
+        elif given.clearance is not None:
+            motion = motion.on(given.covered(motion.skeleton, Terminal()))
+            plot_clearance(motion, output, given.clearance, world=given.obstacles, force=force)
         elif given.feet:
             plot_feet(motion, output, force=force)
         else:

@@ -13,6 +13,7 @@ from synovia.cli.command import refuse
 from synovia.cli.declare import with_options
 from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.running import Terminal, untold
+from synovia.jobs.clearance import CLEARANCE
 from synovia.jobs.clips import ClipReader, Roles, needs_model
 from synovia.jobs.options import File, Number, argument, described, option, said_of
 from synovia.jobs.shared import JSON, MODEL, ROOT, SOLVER, WORLD
@@ -44,6 +45,14 @@ class View(Roles):
     solver: str | None = option(default=None, like=SOLVER)
     root: Any = option(default=None, like=ROOT, shown="free for bodies with hands and feet")
     world: str | None = option(default=None, like=WORLD)
+    clearance: float | None = option(
+        default=None,
+        like=replace(
+            CLEARANCE,
+            help="Add a goal that keeps links at least this far apart from each other, and from --world.",
+            shown="",
+        ),
+    )
     host: str = option(
         default="127.0.0.1", help="Address to serve on; all but local ones need a token.", metavar="ADDRESS"
     )
@@ -72,7 +81,7 @@ def view(given: View) -> None:
     file, clip, model, trim = given.file, given.clip, given.model, given.trim
     page_options = {name: getattr(given, name) for name in ("host", "port", "token", "dark", "shadows", "browser")}
     if given.onto is not None:
-        refuse("expected no --onto with this option.", "goals", "roles", "solver", "root", "world")
+        refuse("expected no --onto with this option.", "goals", "roles", "solver", "root", "world", "clearance")
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
             file, clip, model = clip, None, file
         motion = ClipReader(clip=clip, model=model, trim=trim).read(file, Terminal())[0]
@@ -83,8 +92,10 @@ def view(given: View) -> None:
     wanted = None
     if given.goals is not None:
         from synovia.files.goals import read_goals
+        from synovia.io.worlds import read_world
 
-        wanted = read_goals(given.goals)
+        world = None if given.world is None else read_world(Path(given.world))
+        wanted = read_goals(given.goals, world=world)
     shown = None
     body: Any = file
     if model is not None:  # FILE is a clip alone
@@ -105,6 +116,7 @@ def view(given: View) -> None:
         solver=given.solver,
         root=given.root,
         world=given.world,
+        clearance=given.clearance,
         **page_options,
     )
     _serve(

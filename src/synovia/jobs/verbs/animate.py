@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from synovia.errors import FormatError, InputError
 from synovia.jobs.base import Host, Outcome, UsageError
+from synovia.jobs.clearance import Clear
 from synovia.jobs.clips import (
     INSTEAD,
     NO_FILE,
@@ -246,7 +247,7 @@ class Targets(NamedTuple):
 
 
 @described
-class Follow(_Animate):
+class Follow(Clear, _Animate):
     """Make clips of a model that follow the joints of other clips, or keyframes.
 
     >>> import synovia as sy
@@ -296,7 +297,7 @@ class Follow(_Animate):
         if self.up is not None and lock is None:
             own["up"] = self.up
         own |= {"model": own.pop("body"), "follow": "tracks" if self.tracks else reader, "lock": lock}
-        return own | {"solver": repr(as_solver(self.solver)), "root": self._moves}
+        return own | {"solver": repr(as_solver(self.solver, self.clearance_goals())), "root": self._moves}
 
     def endings(self) -> Sequence[str]:
         """Return the endings of the files that are taken from folders."""
@@ -320,7 +321,8 @@ class Follow(_Animate):
         self._check(output, host)
         skeleton = self.load_body(self.body, host)
         targets = keyframes(item.path) if self.tracks else self._followed(item.path, skeleton, host)
-        ik = IK(skeleton, targets.goals, as_solver(self.solver), root=self._moves)
+        skeleton, goals = self.keep_clear(skeleton, targets.goals, host)
+        ik = IK(skeleton, goals, as_solver(self.solver, goals), root=self._moves)
         with host.bar(self.doing, targets.frames) as progress:
             tracked = ik.track(
                 targets.values, targets.start, fps=targets.fps, candidates=self.candidates, both_ways=self.both_ways,

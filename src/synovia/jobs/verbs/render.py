@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome, UsageError
+from synovia.jobs.clearance import CLEARANCE, check_shapes
 from synovia.jobs.clips import ClipJob
 from synovia.jobs.job import Verb, clips_argument, format_option, output_option
 from synovia.jobs.options import (
@@ -100,6 +102,10 @@ class Render(ClipJob):
     )  # fmt: skip
     shapes: bool = option(default=False, help="Show the shapes of the body; without any, capsules are fitted to it.")
     world: str | None = option(default=None, like=WORLD)
+    clearance: float | None = option(
+        default=None,
+        like=replace(CLEARANCE, help="Join the nearest links and obstacles by lines, red where they are nearer."),
+    )
     captions: bool = option(default=True, help="Write the time and the number of the frame.", recorded=ALWAYS)
 
     name: ClassVar[str] = "render"
@@ -149,14 +155,16 @@ class Render(ClipJob):
             motion, other = self.read_pair(item.path, self.beside, host)
         if self._obstacles is not None:
             host.note_model(self._obstacles.notes)
+        if self.clearance is not None and not self.shapes:
+            check_shapes(motion.skeleton)
         if self.shapes and not motion.skeleton.shapes:
             motion = motion.on(with_shapes(motion.skeleton))
             host.say("the body has no shapes; capsules that fit it are shown", motion.name)
         with host.bar(self.doing) as progress:
             render(
                 motion, output, beside=other, titles=list(self.titles), size=self.size, fps=self.fps, view=self.view,
-                theme=self.theme, look=self.look, shapes=self.shapes, world=self._obstacles, captions=self.captions,
-                angles=list(self.angles), jobs=host.threads, force=host.force, watch=progress,
+                theme=self.theme, look=self.look, shapes=self.shapes, world=self._obstacles, clearance=self.clearance,
+                captions=self.captions, angles=list(self.angles), jobs=host.threads, force=host.force, watch=progress,
             )  # fmt: skip
         figures = {"frames": len(motion), "seconds": float(motion.duration)}
         return Outcome(motion, figures, files=[output], said=f"{output}: {motion.name}")

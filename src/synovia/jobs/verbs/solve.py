@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.jobs.base import Host, Outcome, UsageError
+from synovia.jobs.clearance import Clear
 from synovia.jobs.clips import Roles, Verified
 from synovia.jobs.job import Job, Running, Verb, format_option, output_option
 from synovia.jobs.options import (
@@ -109,7 +110,7 @@ def _table_endings() -> Sequence[str]:
 
 
 @described
-class _Solves(Job):
+class _Solves(Clear, Job):
     """What both jobs share: goals and how they are solved."""
 
     goals: Path | None = option(
@@ -147,16 +148,15 @@ class _Solves(Job):
         """The solver if none is asked for; None for the library's choice."""
         return None
 
-    @cached_property
-    def _algorithm(self) -> SolverSettings:
-        """The settings of the solver.
+    def _algorithm(self, goals: Sequence[Goal]) -> SolverSettings:
+        """Return the settings of the solver of some goals.
 
         Raises:
             UsageError: If it has no such setting.
         """
         from synovia.solver import as_solver
 
-        algorithm = as_solver(self._default_solver if self.solver is None else self.solver)
+        algorithm = as_solver(self._default_solver if self.solver is None else self.solver, goals)
         given = {key: value for key, value in (("attempts", self.attempts), ("seed", self.seed)) if value is not None}
         for key in given:
             if not hasattr(algorithm, key):
@@ -167,7 +167,7 @@ class _Solves(Job):
         """Return the goals of the file; None without one."""
         from synovia.files.goals import read_goals
 
-        return None if self.goals is None else list(read_goals(self.goals))
+        return None if self.goals is None else list(read_goals(self.goals, world=self.obstacles))
 
 
 @described
@@ -193,14 +193,24 @@ class Solve(_Solves):
         from synovia.io.base import read_text
 
         goals = None if self.goals is None else read_text(self.goals)
-        return {**super().settings(), "goals": goals, "solver": repr(self._algorithm)}
+        return {**super().settings(), "goals": goals, "solver": repr(self._algorithm(self._problem[1] or ()))}
+
+    @cached_property
+    def _problem(self) -> tuple[Skeleton, list[Goal] | None]:
+        """The body, and the goals beside those that columns tell; None for the latter alone."""
+        from synovia.io.load import load_model
+
+        given = self._read_goals()
+        skeleton, goals = self.keep_clear(load_model(self.model), given or (), Host())
+        return skeleton, goals if given is not None or goals else None
 
     def function(self, threads: int | None = 1) -> SolveRows:
         """Return the function that solves a block of rows on some threads."""
         from synovia.batch.functions import Solve as SolveRows
 
+        skeleton, goals = self._problem
         return SolveRows(
-            self.model, self._read_goals(), self._algorithm, tolerance=self.tolerance, root=self.root, simd=self.simd,
+            skeleton, goals, self._algorithm(goals or ()), tolerance=self.tolerance, root=self.root, simd=self.simd,
             threads=threads,
         )  # fmt: skip
 
@@ -242,6 +252,8 @@ class Solve(_Solves):
             if output.samefile(item.path):
                 raise UsageError(f"expected another file than the table of targets, got {str(output)!r}.", "-o")
         check_writable(output, force=host.force)
+        if self.obstacles is not None:
+            host.note_model(self.obstacles.notes)
         function = self._on_one_thread if host.threads == 1 else self.function(host.threads)
         begun, done = time.perf_counter(), 0
         with Source(item.path) as source, host.bar(self.doing, source.count or 0, "rows") as bar:
@@ -340,7 +352,7 @@ class SolvePose(Verified, Roles, _Solves):
 
     def _wants(self) -> bool:
         """Return whether there is a target."""
-        return bool(self.positions or self.rotations or self.goals)
+        return bool(self.positions or self.rotations or self.goals or self.clearance is not None)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Solve for a pose."""
@@ -356,7 +368,8 @@ class SolvePose(Verified, Roles, _Solves):
         if self.standing:
             skeleton, wanted = _standing(skeleton, wanted)
             root = self.root if is_changed(self, "root") else "free"
-        ik = IK(skeleton, wanted, self._algorithm, tolerance=self.tolerance, root=root)
+        skeleton, wanted = self.keep_clear(skeleton, wanted, host)
+        ik = IK(skeleton, wanted, self._algorithm(wanted), tolerance=self.tolerance, root=root)
         start = _start_pose(self.start, ik.skeleton)
         solution, seconds = self._solved(ik, start)
         outcome = self._outcome(solution, ik, start, seconds)

@@ -91,7 +91,7 @@ class GoalEditor:
         rotation: Target rotation, world, (3, 3).
         enabled: Whether the goal is solved.
         weight: Weight among goals of the same priority.
-        priority: 0 is the highest.
+        priority: 0 is the highest; None for a constraint above all.
         offset: Frame on the joint that moves to the target, (4, 4).
         eased_position: Position that the solver gets now.
         eased_rotation: Rotation that the solver gets now.
@@ -110,7 +110,7 @@ class GoalEditor:
     rotation: Array = field(default_factory=lambda: np.eye(3))
     enabled: bool = True
     weight: float = 1.0
-    priority: int = 0
+    priority: int | None = 0
     offset: Array = field(default_factory=lambda: np.eye(4))
     eased_position: Array = field(default_factory=lambda: np.zeros(3))
     eased_rotation: Array = field(default_factory=lambda: np.eye(3))
@@ -191,6 +191,8 @@ class GoalEditor:
         values |= {"weight": self.weight, "name": self.name if kept else self.label}
         if kind.goal.has_priority:
             values["priority"] = self.priority
+        if kept:
+            values.pop("world", None)  # which files leave out
         given = self.given if kept else POSITION | ROTATION
         if kind.name == "pose" and given:  # both or neither
             given = POSITION | ROTATION

@@ -15,15 +15,20 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.goals.describe import Place
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
+from synovia.model.shapes.world import World
 from synovia.viewer.editing.editor import GoalEditor, kind_of
 
 _FRAMES: Final = ("keep", "parts", "other")  # a change of one of these changes the frame of the target
 
 
-def set_defaults(editor: GoalEditor, skeleton: Skeleton) -> None:
-    """Set the directions, numbers and second joint of an editor to the defaults of its kind."""
-    row = 0 if editor.row is None else editor.row
-    editor.values = kind_of(editor.kind).goal.first_values(skeleton, row, direction(up_of(skeleton), "y"))
+def set_defaults(editor: GoalEditor, skeleton: Skeleton, world: World | None = None) -> None:
+    """Set the directions, numbers, second joint and world of an editor to the defaults of its kind."""
+    row, goal = 0 if editor.row is None else editor.row, kind_of(editor.kind).goal
+    editor.values = goal.first_values(skeleton, row, direction(up_of(skeleton), "y"))
+    if goal.takes_world:
+        editor.values["world"] = world
+    if goal.is_constraint or editor.priority is None:
+        editor.priority = None if goal.is_constraint else 0
     fit_frame(editor, skeleton)
 
 
@@ -48,7 +53,11 @@ def fit_frame(editor: GoalEditor, skeleton: Skeleton) -> None:
 
 
 def edited(
-    editor: GoalEditor, values: dict[str, Any], skeleton: Skeleton, to_current: Callable[[GoalEditor], None]
+    editor: GoalEditor,
+    values: dict[str, Any],
+    skeleton: Skeleton,
+    to_current: Callable[[GoalEditor], None],
+    world: World | None = None,
 ) -> GoalEditor:
     """Return a copy of an editor with some fields changed and its target adapted to them.
 
@@ -57,6 +66,7 @@ def edited(
         values: The new values, by field name.
         skeleton: The given skeleton.
         to_current: Function that moves an editor's target to its joint.
+        world: The obstacles; None without any.
 
     Raises:
         InputError: If a value cannot be used.
@@ -67,7 +77,7 @@ def edited(
     if tried.kind != editor.kind:
         if kind_of(tried.kind).goal.on_joint != kind_of(editor.kind).goal.on_joint:
             raise InputError("a joint goal cannot become a goal of the whole body, or the reverse", value=tried.kind)
-        set_defaults(tried, skeleton)
+        set_defaults(tried, skeleton, world)
         to_current(tried)
     elif any(tried.values.get(name) != editor.values.get(name) for name in _FRAMES):
         fit_frame(tried, skeleton)
@@ -175,7 +185,11 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
     placed, turned = goal.given & POSITION > 0, goal.given & ROTATION > 0
     frame = np.eye(4) if goal.target is None else goal.target
     taken = ((field.argument or field.name, (field.held or field.take)(goal)) for field in kind.goal.fields)
+    around = getattr(goal, "world", None)
+    around = editor.values.get("world") if around is None else around
     editor.values = {name: value for name, value in taken if name in kind.further and value is not None}
+    if kind.goal.takes_world:
+        editor.values["world"] = around
     for name in kind.joints:
         if name in editor.values:
             row, place = skeleton.locate(editor.values[name])

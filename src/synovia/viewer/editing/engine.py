@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.draw.gaps import Gap, Gaps
 from synovia.errors import SynoviaError
 from synovia.facade import IK
 from synovia.ik import Solution
@@ -60,6 +61,7 @@ class Frame:
         moved: Joints that the goals move, rows of the given skeleton.
         still: Whether the page has been at rest for a moment, so that slow work may start.
         following: How the body follows within speed limits; None without them.
+        gaps: The nearest pairs of clearance goals.
     """
 
     pose: Pose
@@ -76,6 +78,7 @@ class Frame:
     still: bool = False
     compiling: tuple[str, float, float] = ("", 0.0, 0.0)
     following: Following | None = None
+    gaps: tuple[Gap, ...] = ()
 
     @property
     def late(self) -> bool:
@@ -117,6 +120,7 @@ class Engine:
         self._unfinished = 0  # frames in a row whose solve was cut
         self._left: Pose | None = None  # pose after the last step
         self._limits = SpeedLimits()
+        self._gaps: Gaps | None = None
         self._servo: Servo | None = None  # that follows within speed limits
 
     @property
@@ -156,11 +160,12 @@ class Engine:
         self._times.clear()
         self._warm = False
         self.ik, self._trouble, self._left, self._nudges, self._unfinished = None, "", None, 0, 0
-        self._servo, self._limits = None, limits
+        self._servo, self._limits, self._gaps = None, limits, None
         if editors:
             try:
                 goals = [editor.goal(state.given.address) for editor in editors]
                 self.ik = IK(rooted.held, goals, solver, tolerance=tolerance, root=rooted.mode)
+                self._gaps = Gaps.of_goals(self.ik)
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
                 self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``
                 self.ik.precompile()  # now, while the page shows that it is busy, and not during a drag
@@ -321,6 +326,8 @@ class Engine:
         moved = self._moved if solution is not None else frozenset[int]()
         added = len(pose.skeleton) - len(self.state.given)
         frame = Frame(pose, added, editors, errors, missed, solution, spent, self._trouble, False, clock, moved)
+        if self._gaps is not None and solution is not None:
+            frame = replace(frame, gaps=tuple(self._gaps.at(pose)))
         if command is None or self.ik is None:
             return frame
         return replace(frame, following=following(command, self._limits, self.ik))

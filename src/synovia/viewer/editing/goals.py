@@ -16,7 +16,7 @@ from synovia.viewer.editing.editor import GoalEditor, kind_of
 from synovia.viewer.editing.editor_values import edited, editor_from, free_label, set_defaults
 from synovia.viewer.editing.history import History
 from synovia.viewer.editing.standin import limb_of
-from synovia.viewer.editing.state import State
+from synovia.viewer.editing.state import DRAGGED, State
 
 _MOST: Final = 64
 _FAR: Final = 1e4  # largest distance of a target, body sizes
@@ -82,13 +82,19 @@ class Goals:
             if len(state.editors) >= _MOST:
                 raise InputError("too many goals", value=len(state.editors) + 1, expected=f"at most {_MOST}")
             editor = GoalEditor(self._next_key, kind, row, free_label(called, (one.label for one in state.editors)))
-            set_defaults(editor, self.given)
+            set_defaults(editor, self.given, state.world)
             state.to_current(editor)
             self._history.remember()
             self._next_key += 1
+            self._fit_solver(goal)
             state.editors.append(editor)
             state.touch(structure=True)
             return editor
+
+    def _fit_solver(self, goal: type[Goal]) -> None:
+        """Change to a solver that keeps clear, if a kind of goal needs it and the present one does not."""
+        if goal.takes_world and goal.needs not in self._state.solver.supported_goals:
+            self._state.solver = DRAGGED
 
     def adopt(self, goal: Goal) -> GoalEditor:
         """Add an editor of a goal. If the goal has no target, that is the present pose of the joint.
@@ -118,9 +124,10 @@ class Goals:
         """
         with self._state.lock:
             editor = self.editor(key)
-            tried = edited(editor, values, self.given, self._state.to_current)
+            tried = edited(editor, values, self.given, self._state.to_current, self._state.world)
             self._history.remember((key, *values) if set(values) <= {"weight", "values"} else None)
             editor.become(tried)
+            self._fit_solver(kind_of(editor.kind).goal)
             self._state.touch(structure=True)
 
     def move(self, key: int | None, place: Any = None, turn: Any = None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
+from synovia.model.shapes.world import World
 from synovia.solver import Solver
 from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.clip.animation import Animation
@@ -27,6 +28,7 @@ class Session:
         solver: Settings of the solver; None: the default ones with one attempt, so that the body moves without jumps.
         mode: How the root moves, see ``rooted``.
         tolerance: As in ``IK``.
+        world: The obstacles around the body; None without any.
 
     Attributes:
         state: What all of them read and change: for those that only look, such as the solving loop and the files.
@@ -47,9 +49,11 @@ class Session:
         solver: Solver | None = None,
         mode: str = "fixed",
         tolerance: tuple[float, float] | None = None,
+        *,
+        world: World | None = None,
     ) -> None:
         """Check the arguments, and set the rest pose."""
-        self.state = State(given, clips, solver, mode, tolerance)
+        self.state = State(given, clips, solver, mode, tolerance, world)
         self.history = History(self.state)
         self.body = Body(self.state, self.history)
         self.goals = Goals(self.state, self.history)

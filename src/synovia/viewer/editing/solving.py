@@ -62,7 +62,8 @@ class Solving:
             called = state.given.address
             editors = [editor.copy() for editor in state.editors if editor.enabled]
             for editor in editors:
-                editor.priority *= priorities
+                if editor.priority is not None:
+                    editor.priority *= priorities
             return [editor.goal(called, eased=False) for editor in editors]
 
     @property

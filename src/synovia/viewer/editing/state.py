@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
@@ -15,12 +16,16 @@ from synovia.model.change import blend, changed
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
-from synovia.solver import Solver, as_solver
+from synovia.model.shapes.world import World
+from synovia.solver import FullBody, Solver, as_solver
 from synovia.viewer.editing.clip.play import Play, sample, together
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import place_at_current
 from synovia.viewer.editing.limits import SpeedLimits
 from synovia.viewer.editing.root import Rooted, rooted, with_root_values
+
+# A body that is dragged; radians in a frame, 7 a second: limbs that no goal holds swing no faster
+DRAGGED: Final = FullBody(attempts=1, largest_move=0.12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ class State:
         wanted: Settings of the solver; None: the default ones with one attempt, so that the body moves without jumps.
         mode: How the root moves at first, see ``rooted``.
         tolerance: As in ``IK``.
+        world: The obstacles around the body, in its unit and with its axis; None without any.
 
     Attributes:
         solver: Settings of the solver.
@@ -69,6 +75,7 @@ class State:
     wanted: InitVar[Solver | None] = None
     mode: str = "fixed"
     tolerance: tuple[float, float] | None = None
+    world: World | None = None
     solver: Solver = field(init=False)
     limits: SpeedLimits = field(init=False, default=SpeedLimits())
     size: float = field(init=False)

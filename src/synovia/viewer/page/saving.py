@@ -57,6 +57,15 @@ class Files:
                 editor.goal(self._state.given.address, kept=True) for editor in self._state.editors if editor.enabled
             ]
 
+    def _clear_of_world(self) -> bool:
+        """Return whether an enabled goal keeps clear of obstacles."""
+        return any(editor.enabled and editor.values.get("world") is not None for editor in self._state.editors)
+
+    def _world_file(self) -> str:
+        """Return the file of the obstacles; "" without one."""
+        world = self._state.world
+        return "" if world is None or world.source is None else str(world.source)
+
     def goal_file(self) -> bytes:
         """Return the enabled goals as a goal file.
 
@@ -97,8 +106,14 @@ class Files:
         if not goals:
             return "# no goal is enabled\n"
         opened = f"sy.bundled({self._model!r})" if is_bundled(self._model) else f"sy.load_skeleton({self._model!r})"
-        lines = ["import synovia as sy", "", f"body = {opened}", "goals = ["]
-        lines += [f"    sy.{type(goal).__name__}({', '.join(_arguments(goal))})," for goal in goals]
+        lines = ["import synovia as sy", "", f"body = {opened}"]
+        clear, source = self._clear_of_world(), self._world_file()
+        if clear:
+            lines.append(f"world = sy.load_world({source!r})" if source else "world = ...  # the obstacles of the page")
+        lines.append("goals = [")
+        for goal in goals:
+            words = [*_arguments(goal), *(["world=world"] if clear and goal.takes_world else [])]
+            lines.append(f"    sy.{type(goal).__name__}({', '.join(words)}),")
         changed = ", ".join(f"{name}={value!r}" for name, value in _changed(self._state.solver).items())
         root = self._root_of()
         options = "" if root == "fixed" else f", root={root!r}"
@@ -128,7 +143,11 @@ class Files:
                 words += [f"--{name}", str(changed.pop(name))]
         if self._state.tolerance is not None:
             words += ["--tol", f"{self._state.tolerance[0]!r},{math.degrees(self._state.tolerance[1])!r}"]
+        clear, source = self._clear_of_world(), self._world_file()
+        words += ["--world", source] if clear and source else []
         lines = [shlex.join(words)]
+        if clear and not source:
+            lines.append("# the obstacles of the page are in no file; sy.save_world(world, path) writes one")
         if changed:
             listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
             lines.append(f"# the command has no option for {listed}; the Python code above sets it")

@@ -67,7 +67,9 @@ class BodyTab(Tab):
             self._draw_arcs,
         )
         lines = gui.add_checkbox(
-            "Goal lines", True, hint="Lines of sight, the area of support, planes and distances of the goals."
+            "Goal lines",
+            True,
+            hint="Lines of sight, areas of support, planes, distances and near pairs of the goals.",
         )
         self.connect(lines, self._draw_sketches)
         if self.page.surface.parts:

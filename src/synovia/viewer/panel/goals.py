@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from synovia.draw.arcs import value_of
+from synovia.ik.solution import length_text
 from synovia.model.geometry import Array
 from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.editor import GoalEditor, bounds_of, kind_of, kinds
@@ -24,6 +26,7 @@ _NOBODY = "(none)"
 _EVERY, _SOME = "(all)", "(several)"
 _NEAR = ("the rest pose", "where it is now")
 _AXES = ("joint", "world")
+_WIDE = 0.1  # body sizes: the largest distance of a slider
 _CUT = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
 
 
@@ -78,6 +81,7 @@ class GoalsTab(Tab):
             self._typed: tuple[Array, tuple[float, ...]] | None = None  # a rotation and its typed angles
             self._extras: list[Any] = []
             self._more: dict[str, Field] = {}  # the text fields among them, by name
+            self._sliders: dict[str, Any] = {}  # likewise
             self._span: Span | None = None
             self._extras_of: tuple[Any, ...] | None = None
             self._now = gui.add_html("")
@@ -172,7 +176,7 @@ class GoalsTab(Tab):
         kind = kind_of(editor.kind)
         self._enabled.value, self._kind.value = editor.enabled, editor.kind
         self._target.visible, self._angles.visible = editor.has_position, editor.has_rotation
-        self._priority.visible = kind.goal.has_priority
+        self._priority.visible = kind.goal.has_priority and editor.priority is not None
         self._make_extras(editor)
         self._fill(editor)
 
@@ -187,7 +191,7 @@ class GoalsTab(Tab):
         self._extras_of = shape
         for handle in self._extras:
             handle.remove()
-        self._extras, self._more, self._span = [], {}, None
+        self._extras, self._more, self._sliders, self._span = [], {}, {}, None
         names = self.page.joint_labels
         rows = {row: label for label, row in names.items()}
         with self._folder:
@@ -195,6 +199,8 @@ class GoalsTab(Tab):
                 value: Any = editor.values.get(field.name)
                 if field.form == "direction":
                     self._add_field(field.name, value or (0.0, 0.0, 0.0), "")
+                elif field.form == "number":
+                    self._add_slider(field.name, float(value or 0.0))
                 elif field.form == "length":
                     self._add_field(field.name, (float(value or 0.0),), self.page.unit)
                 elif field.form == "choice":
@@ -253,6 +259,16 @@ class GoalsTab(Tab):
         self._extras.append(field)
         self._more[name] = field
 
+    def _add_slider(self, name: str, value: float) -> None:
+        """Add a slider for a length of the selected kind, from 0 to a part of the body."""
+        size = self._body.size
+        most = max(float(f"{_WIDE * size:.1g}"), value)
+        slider = self.gui.add_slider(
+            f"{name.capitalize()} {self.page.unit}".strip(), min(0.0, value), most, most / 200.0, value
+        )
+        self._extras.append(self.connect(slider, lambda number: self._set(**{name: float(number)})))
+        self._sliders[name] = slider
+
     def _set(self, **values: Any) -> None:
         """Change arguments of the selected goal."""
         editor = self._goals.editor(self.page.selected)
@@ -262,7 +278,9 @@ class GoalsTab(Tab):
     def _fill(self, editor: GoalEditor) -> None:
         """Show the numbers of a goal."""
         self._weight.show((editor.weight,))
-        self._priority.show((editor.priority,))
+        self._priority.show((editor.priority or 0,))
+        for name, slider in self._sliders.items():
+            slider.value = min(max(float(editor.values.get(name) or 0.0), slider.min), slider.max)
         for name, field in self._more.items():
             values = editor.values.get(name)
             if values is not None:
@@ -296,6 +314,9 @@ class GoalsTab(Tab):
         parts: list[str] = []
         if self._span is not None and editor.row is not None and bounds_of(editor) is not None:
             parts.append(f"now {self._span.now(value_of(frame.pose, editor.row + frame.added))}")
+        if kind_of(editor.kind).goal.takes_world and frame.gaps:
+            say = partial(length_text, meters_per_unit=self._body.given.meters_per_unit)
+            parts.append(safe(f"nearest: {frame.gaps[0].text(say)}"))
         if editor.has_position:
             parts.append(f"now at {written(place.tolist(), 4)} {self.page.unit}")
         if editor.has_rotation:

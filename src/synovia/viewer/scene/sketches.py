@@ -1,4 +1,4 @@
-"""Lines that show what goals ask for, in one browser's scene: lines of sight, areas of support, planes, distances.
+"""Lines that show what goals ask for, in one browser's scene: lines of sight, areas of support, planes, near pairs.
 
 A kind of goal sketches itself, for pictures and for the page. Points and arcs of ranges are drawn elsewhere.
 """
@@ -53,6 +53,8 @@ class Sketches:
         if frame.solution is not None and self.shown and not frame.busy:
             for _, view, sketch in sketches_of(frame.solution, self._size):
                 paths["reached" if view.reached else "quiet" if frame.late else "missed"] += sketch.paths
+        for gap in frame.gaps if self.shown else ():
+            paths["missed" if gap.is_near else "reached"].append(gap.points)
         for editor in frame.editors:
             if editor.free and editor.has_position and self.shown:
                 paths["quiet"] += self._paths_of(frame, editor)
