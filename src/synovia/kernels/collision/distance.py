@@ -148,8 +148,11 @@ def parallel_cylinders(p, h, r, k, t):
 
 
 @device
-def of_ordered(solids, i, j, corners, faces, edges):
-    """Return signed distance, normal, and the point of A relative to its origin, of shapes whose kinds are in order."""
+def of_ordered(solids, i, j, enough, corners, faces, edges):
+    """Return signed distance, normal, and the point of A relative to its origin, of shapes whose kinds are in order.
+
+    A distance larger than ``enough`` may be too large.
+    """
     shapes, _ = solids
     kind, other = shapes[i, SHAPE_KIND], shapes[j, SHAPE_KIND]
     c = sub(load(shapes, j, ORIGIN), load(shapes, i, ORIGIN))
@@ -181,7 +184,7 @@ def of_ordered(solids, i, j, corners, faces, edges):
             h, k = shapes[i, HALF_LENGTH], shapes[j, HALF_LENGTH]
             d, n, p = parallel_cylinders(p, h, shapes[i, RADIUS], k, shapes[j, RADIUS])
             return d, apply(S, n), apply(S, p)
-    free, v, p = apart(solids, i, j, c, corners)
+    free, v, p = apart(solids, i, j, c, enough + ra + rb, corners)
     if free:
         d = norm(v)
         n = scale(F(1) / d, v)
@@ -193,12 +196,12 @@ def of_ordered(solids, i, j, corners, faces, edges):
 
 
 @device
-def put_contact(solids, i, j, contacts, row, corners, faces, edges):
-    """Write the contact of shapes i and j to a row."""
+def put_contact(solids, i, j, enough, contacts, row, corners, faces, edges):
+    """Write the contact of shapes i and j to a row; of a distance larger than ``enough``, only that it is larger."""
     shapes, _ = solids
     swap = shapes[i, SHAPE_KIND] > shapes[j, SHAPE_KIND]
     a, b = (j, i) if swap else (i, j)
-    d, n, p = of_ordered(solids, a, b, corners, faces, edges)
+    d, n, p = of_ordered(solids, a, b, enough, corners, faces, edges)
     p = add(p, load(shapes, a, ORIGIN))
     q = axpy(-d, n, p)
     if swap:
@@ -225,4 +228,4 @@ def distances(shapes, vertices, pairs, contacts, corners, faces, edges):
     solids = (shapes, vertices)
     for k in range(pairs.shape[0]):
         i, j = pairs[k, FIRST_SHAPE], pairs[k, SECOND_SHAPE]
-        put_contact(solids, i, j, contacts, k, corners, faces, edges)
+        put_contact(solids, i, j, F(math.inf), contacts, k, corners, faces, edges)

@@ -105,7 +105,7 @@ def nearest_part(corners, n):
 
 
 @device
-def apart(solids, i, j, c, corners):
+def apart(solids, i, j, c, enough, corners):
     """Return whether the cores of two shapes are apart, the shortest vector from the second to the first, and its end.
 
     Args:
@@ -113,6 +113,7 @@ def apart(solids, i, j, c, corners):
         i: Row of the first shape A.
         j: Row of the second one B.
         c: Origin of B less that of A.
+        enough: The search ends once the distance is known to be larger than this; the vector is then too long.
         corners: Scratch memory for the simplex.
 
     Returns:
@@ -135,7 +136,7 @@ def apart(solids, i, j, c, corners):
         size2 = max(size2, dot(w, w))
         low = -dot(d, w)  # of the distance
         gap = math.sqrt(vv) - low
-        if gap <= EXACT * (math.sqrt(vv) + math.sqrt(size2)):
+        if low > enough or gap <= EXACT * (math.sqrt(vv) + math.sqrt(size2)):
             break
         store(corners, n, CORNER, w)
         store(corners, n, CORNER_FIRST, a)

@@ -41,6 +41,8 @@ def touch(solids, i, j, corners):
         i, j = j, i
     kind, other = shapes[i, SHAPE_KIND], shapes[j, SHAPE_KIND]
     c = sub(load(shapes, j, ORIGIN), load(shapes, i, ORIGIN))
+    radii = margin(solids, i) + margin(solids, j)
+    most = radii + CLOSE * (norm(c) + radii)
     if other <= CAPSULE:
         h = shapes[i, HALF_LENGTH] if kind == CAPSULE else F(0)
         k = shapes[j, HALF_LENGTH] if other == CAPSULE else F(0)
@@ -54,10 +56,9 @@ def touch(solids, i, j, corners):
         else:
             gap = point_cylinder(p, shapes[j, HALF_LENGTH], shapes[j, RADIUS])[0]
     else:
-        free, v, _ = apart(solids, i, j, c, corners)
+        free, v, _ = apart(solids, i, j, c, most, corners)
         gap = norm(v) if free else F(0)
-    radii = margin(solids, i) + margin(solids, j)
-    return gap - radii <= CLOSE * (norm(c) + radii)
+    return gap <= most
 
 
 @inline

@@ -1,0 +1,419 @@
+"""Clearance goals: answers checked by coal, thousands of obstacles far away, a published set, ticks of a humanoid, walls.
+
+    python benchmarks/clearance.py [--parts coal far demo ticks walls] [--answers 100000]
+
+- coal: answers of ``solve_many`` called reached, of a Panda with spheres among spheres and boxes, and of an arm with
+  shapes of all kinds among obstacles of all kinds. Each pair of solids whose bounding spheres are near is measured by
+  coal (``pip install coal`` in this environment); the kinematics of the Panda are NumPy's.
+- far: the time of a solve among 10 to 10,000 boxes that are out of reach, and of building the problem.
+- demo: the problems of ``worlds/robometrics_demo_set.yaml``: poses of the hand in the goals, without clearance to keep.
+- ticks: solves of a Unitree G1 that follow a moving hand target, from frame to frame, with and without itself to avoid.
+- walls: hands pressed against walls, edges, corners and flat faces. The target stays, or moves 2 mm a frame: the
+  largest step of a joint in one frame, and of a frame whose target has stopped.
+
+Times are CPU time of the process, the least of several rounds.
+"""
+
+import argparse
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from clearance_peers import (
+    BASE,
+    GAP,
+    HOME,
+    OBSTACLES,
+    TIP,
+    Arm,
+    random_clear,
+    random_world,
+    spheres_and_pairs,
+    write_urdf,
+)
+from common import machine, needed_data, save, table, verdicts
+
+import synovia as sy
+
+EXACT = 1e-6  # metres: what a distance may lack by another library
+ROUNDS = 5
+G1_HANDS = ("left_hand_palm_joint", "right_hand_palm_joint")
+FRAMES = 400
+PACE = 0.002  # metres a frame
+
+
+def world_of(case):
+    """Return the world of a case."""
+    solids = {
+        f"o{k}": sy.Sphere(radius=size) if kind == "sphere" else sy.Box(size=size)
+        for k, (kind, _, size) in enumerate(case["world"])
+    }
+    return sy.World(solids).moved({f"o{k}": np.array(T) for k, (_, T, _) in enumerate(case["world"])})
+
+
+def panda(data, folder):
+    """Return the arm by NumPy, the body, and the pairs of links that count."""
+    spheres, pairs = spheres_and_pairs(data)
+    arm = Arm(data / "robot" / "panda.urdf", spheres)
+    write_urdf(arm, folder / "panda.urdf")
+    return arm, sy.load_skeleton(folder / "panda.urdf"), pairs
+
+
+def geometry(shape):
+    """Return a shape as one of coal, in its own frame."""
+    import coal
+
+    x, y, z, radius = shape.sizes()
+    if isinstance(shape, sy.ConvexHull):
+        points = coal.StdVec_Vec3s()
+        for point in shape.corners():
+            points.append(point)
+        return coal.Convex.convexHull(points, True, "Qt")
+    return {
+        "sphere": lambda: coal.Sphere(radius),
+        "capsule": lambda: coal.Capsule(radius, 2 * z),
+        "box": lambda: coal.Box(2 * x, 2 * y, 2 * z),
+        "cylinder": lambda: coal.Cylinder(radius, 2 * z),
+        "half-space": lambda: coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0),
+    }[shape.word]()
+
+
+def least_by_coal(frames, solids, pairs, most=0.05):
+    """Return the least distance of each pose by coal, infinite where no pair of bounding spheres is within ``most``.
+
+    Args:
+        frames: Transforms of the links of all poses by name, (n, 4, 4); none for the world.
+        solids: Pairs (link, shape) by number.
+        pairs: Pairs of numbers.
+        most: Length.
+    """
+    import coal
+
+    made = [geometry(shape) for _, shape in solids]
+    places = [None if link is None else frames[link] @ shape.place() for link, shape in solids]
+    least = np.full(len(next(iter(frames.values()))), np.inf)
+    measured = 0
+    asked, answer = coal.DistanceRequest(), coal.DistanceResult()
+    asked.enable_signed_distance = True
+    for a, b in pairs:
+        size = sum(np.inf if s.word == "half-space" else reach(s) for _, s in (solids[a], solids[b]))
+        A, B = (solids[k][1].place()[None] if places[k] is None else places[k] for k in (a, b))
+        near = np.linalg.norm(A[:, :3, 3] - B[:, :3, 3], axis=1) <= size + most
+        for k in np.flatnonzero(near):
+            T, S = A[k if len(A) > 1 else 0], B[k if len(B) > 1 else 0]
+            answer.clear()
+            found = coal.distance(made[a], coal.Transform3s(T[:3, :3], T[:3, 3]),
+                                  made[b], coal.Transform3s(S[:3, :3], S[:3, 3]), asked, answer)  # fmt: skip
+            least[k] = min(least[k], found)
+            measured += 1
+    return least, measured
+
+
+def reach(shape):
+    """Return the radius of a sphere around the middle of a shape that contains it."""
+    x, y, z, radius = shape.sizes()
+    if isinstance(shape, sy.ConvexHull):
+        return float(np.linalg.norm(shape.corners(), axis=1).max()) + radius
+    return float(np.linalg.norm([x, y, z])) + 2 * radius
+
+
+def mixed_arm():
+    """Return the bundled arm with shapes of all kinds."""
+    rng = np.random.default_rng(3)
+    hull = sy.ConvexHull(rng.uniform([-0.06, -0.05, -0.2], [0.06, 0.08, 0.02], (16, 3)))
+    return sy.with_shapes(
+        sy.bundled("arm7"),
+        {
+            "joint5": [hull],
+            "joint6": [sy.Cylinder(center=(0.045, 0, 0), radius=0.07, length=0.12)],
+            "hand": [sy.Box(center=(0, 0, 0.04), size=(0.06, 0.2, 0.08)), sy.Sphere(center=(0, 0, 0.1), radius=0.02)],
+        },
+    )
+
+
+def mixed_world(rng):
+    """Return obstacles of all kinds out of the room of the first links."""
+    found = {"floor": sy.HalfSpace(point=(0, 0, -0.05 - 0.1 * rng.random()), normal=(0.1 * rng.random(), 0, 1))}
+    for k in range(OBSTACLES):
+        c = rng.uniform([-0.8, -0.8, 0.0], [0.8, 0.8, 1.1])
+        s = rng.uniform(0.03, 0.12, 3)
+        if np.hypot(*c[:2]) < 0.4 and c[2] < 0.7:
+            continue
+        turn = sy.Rotation.from_rotvec(rng.normal(size=3))
+        found[f"o{k}"] = (
+            sy.Sphere(center=c, radius=s[0]),
+            sy.Capsule(a=c, b=c + 0.15 * rng.normal(size=3), radius=0.4 * s[0]),
+            sy.Box(center=c, size=2 * s, rotation=turn),
+            sy.Cylinder(center=c, radius=s[0], length=2 * s[1], rotation=turn),
+            sy.ConvexHull(c + 0.07 * rng.normal(size=(12, 3))),
+        )[k % 5]
+    return sy.World(found)
+
+
+def by_coal(data, folder, answers):
+    """Return rows of answers checked by coal, and bars."""
+    rows, bars = [], []
+    arm, body, pairs = panda(data, folder)
+    rng = np.random.default_rng(5)
+    worlds, each = 10, max(answers // 20, 1)
+    for title in ("Panda, spheres", "arm7, all kinds"):
+        total, checked, lowest, wrong = 0, 0, np.inf, 0
+        for number in range(worlds):
+            if title.startswith("Panda"):
+                case = {"world": random_world(rng), "pairs": pairs}
+                world, skeleton, tip = world_of(case), body, TIP
+                targets = arm.forward(random_clear(arm, case, rng, each))[:, arm.links.index(TIP)]
+                goal, counted = sy.PoseGoal(TIP), ["world", *pairs]
+            else:
+                world, skeleton, tip = mixed_world(np.random.default_rng(number)), mixed_arm(), "tool"
+                low, high = skeleton.limits
+                q = rng.uniform(np.maximum(low, -np.pi), np.minimum(high, np.pi), (each, len(low)))
+                targets = frames_of(skeleton, q)[:, skeleton.index(tip), :3, 3]
+                goal, counted = sy.PositionGoal(tip), None
+            ik = sy.IK(skeleton, [goal, sy.ClearanceGoal(GAP, world=world, pairs=counted)])
+            many = ik.solve_many(targets)
+            q = many.q[many.reached]
+            total += len(many.q)
+            links = list(skeleton.shapes)
+            if title.startswith("Panda"):
+                all_frames = arm.forward(q)
+                frames = {link: all_frames[:, arm.links.index(str(link))] for link in links}
+                named = pairs
+            else:
+                all_frames = frames_of(skeleton, q)
+                frames = {link: all_frames[:, skeleton.index(link)] for link in links}
+                named = sy.self_pairs(skeleton).pairs
+            solids = [(link, shape) for link in links for shape in skeleton.shapes[link]]
+            own = len(solids)
+            solids += [(None, shape) for name in world.names for shape in world[name].solids()]
+            wanted = {frozenset(pair) for pair in named}
+            tested = [(a, b) for a in range(own) for b in range(a) if frozenset((solids[a][0], solids[b][0])) in wanted]
+            still = BASE if title.startswith("Panda") else "base"
+            tested += [(a, b) for a in range(own) if solids[a][0] != still for b in range(own, len(solids))]
+            least, _ = least_by_coal(frames, solids, tested)
+            checked += len(q)
+            lowest = min(lowest, float(least.min()))
+            wrong += int((least < GAP - EXACT).sum())
+        rows.append([title, total, f"{100 * checked / total:.1f}", checked, f"{1e3 * lowest:.6f}", wrong])
+        bars.append((f"{title}: no answer called reached is nearer than 1 cm, by coal", wrong == 0))
+    return rows, bars
+
+
+def frames_of(skeleton, q):
+    """Return transforms of all joints, (n, joints, 4, 4)."""
+    from synovia.model.geometry import frames_to_transforms
+    from synovia.model.pose import world_frames
+
+    return frames_to_transforms(world_frames(skeleton, q))
+
+
+def least_time(work, rounds=ROUNDS):
+    """Return the least CPU time of a call, seconds."""
+    best = np.inf
+    for _ in range(rounds):
+        begun = time.process_time()
+        work()
+        best = min(best, time.process_time() - begun)
+    return best
+
+
+def far_away():
+    """Return rows for 10 to 10,000 boxes, and bars."""
+    arm, rng, rows, medians = sy.bundled("arm7"), np.random.default_rng(0), [], []
+    counts = (0, 10, 100, 1000, 10000)
+    targets = [arm.random_pose(seed).transform("tool") for seed in range(100)]
+    sy.self_pairs(arm)
+    for count in counts:
+        middles = rng.normal(size=(count, 3))
+        middles *= (rng.uniform(3.0, 12.0, count) / np.linalg.norm(middles, axis=1))[:, None]
+        boxes = [sy.Box(center=c, size=s) for c, s in zip(middles, rng.uniform(0.05, 0.3, (count, 3)), strict=True)]
+        world = sy.World({f"b{k}": box for k, box in enumerate(boxes)}) if count else None
+        goals = [sy.PoseGoal("tool"), sy.ClearanceGoal(GAP, world=world)]
+        ik = sy.IK(arm, goals)
+        built = least_time(lambda goals=goals: sy.IK(arm, goals), 3)
+        spent = [least_time(lambda T=T, ik=ik: ik.solve({"tool": T})) for T in targets]
+        medians.append(1e3 * float(np.median(spent)))
+        rows.append([count, f"{medians[-1]:.3f}", f"{1e3 * built:.1f}"])
+    slope = float(np.polyfit(np.log(counts[1:]), np.log(medians[1:]), 1)[0])
+    return rows, [(f"slope of the median in log-log {slope:.3f}, below 0.5", slope < 0.5)]
+
+
+def demo_set(data, folder):
+    """Return rows for the published problems, and bars."""
+    import yaml
+
+    arm, body, pairs = panda(data, folder)
+    rows, bars = [], []
+    problems = yaml.safe_load((data / "worlds" / "robometrics_demo_set.yaml").read_text())
+    for name, cases in problems.items():
+        for number, case in enumerate(cases):
+            solids, places = {}, {}
+            for kind, items in case["obstacles"].items():
+                for key, item in items.items():
+                    x, y, z, *turn = item["pose"]
+                    places[key] = (x, y, z), sy.Rotation.from_quat(np.roll(turn, -1))
+                    if kind == "cuboid":
+                        solids[key] = sy.Box(size=item["dims"])
+                    else:
+                        solids[key] = sy.Cylinder(radius=item["radius"], length=item["height"])
+            world = sy.World(solids).moved(places)
+            ik = sy.IK(body, [sy.PoseGoal(TIP), sy.ClearanceGoal(0.0, world=world, pairs=["world", *pairs])])
+            goals = np.array(case["goal_ik"]).reshape(-1, len(HOME))
+            targets = arm.forward(goals)[:, arm.links.index(TIP)]
+            itself = [
+                min(c.distance for c in ik.solve({TIP: T}, start=q, deadline=None).contacts)
+                for T, q in zip(targets, goals, strict=True)
+            ]
+            answers = [ik.solve({TIP: T}, start=HOME) for T in targets]
+            spent = [least_time(lambda T=T, ik=ik: ik.solve({TIP: T}, start=HOME)) for T in targets]
+            one = answers[0].reached
+            share = np.mean([a.reached for a in answers])
+            rows.append([f"{name} {number}", len(solids), f"{len(targets)}", f"{100 * share:.0f}", "yes" if one else "no",
+                         f"{1e3 * np.median(spent):.2f}", f"{1e3 * min(itself):.1f}"])  # fmt: skip
+            bars.append((f"{name} {number}: a goal is reached", any(a.reached for a in answers)))
+    return rows, bars
+
+
+def ticks(data):
+    """Return rows of a humanoid's solves from frame to frame, and bars."""
+    body = sy.with_shapes(sy.load_skeleton(data / "robot" / "g1_29dof.urdf"))
+    hand = G1_HANDS[1]
+    rows, bars = [], []
+    rest = body.rest_pose()
+    feet = ["left_ankle_roll_joint", "right_ankle_roll_joint"]
+    for title, root, fixed in (("arm and trunk", "fixed", []), ("whole body", "free", feet)):
+        goals = [sy.PositionGoal(hand), *[sy.PoseGoal(foot, *split(rest.transform(foot)), priority=0) for foot in fixed]]
+        t = np.linspace(0, 2 * np.pi, FRAMES)
+        for path, size in (("free", 0.05), ("across the chest", 0.25)):
+            middle = rest.position(hand)
+            way = middle + np.stack([0.1 + size * (1 - np.cos(t)) / 2, size * np.sin(t), 0.15 + 0 * t], axis=1)
+            way[:, 1] += 0.0 if path == "free" else 0.2
+            took = {}
+            for clear in (False, True):
+                ik = sy.IK(body, goals + [sy.ClearanceGoal(0.01)] * clear, sy.FullBody(attempts=1), root=root)
+                runs = []
+                for _ in range(ROUNDS):
+                    pose, spent = rest if root == "fixed" else ik.solve({hand: way[0]}).pose, np.empty(FRAMES)
+                    for k, p in enumerate(way):
+                        begun = time.process_time_ns()
+                        solution = ik.solve({hand: p}, start=pose, follow=True)
+                        spent[k] = 1e-3 * (time.process_time_ns() - begun)
+                        pose = solution.pose
+                    runs.append(spent)
+                took[clear] = float(np.median(np.min(runs, axis=0)))
+            ratio = took[True] / took[False]
+            rows.append([f"{title}, {path}", f"{took[False]:.0f}", f"{took[True]:.0f}", f"{ratio:.2f}"])
+            bars.append((f"{title}, {path}: {ratio:.2f} times, at most 2", ratio <= 2.0))
+    return rows, bars
+
+
+def split(T):
+    """Return the place and the rotation of a transform."""
+    return T[:3, 3], sy.Rotation.from_matrix(T[:3, :3])
+
+
+def pressed():
+    """Yield a name, a problem, the goal's joint and targets before a wall for each hand that is pressed."""
+    flat = {"hand": [sy.Box(center=(0, 0, 0.05), size=(0.05, 0.2, 0.1))]}
+    arms = {"arm7": sy.bundled("arm7"), "arm7 with a box": sy.with_shapes(sy.bundled("arm7"), flat)}
+    walls = {
+        "wall": sy.World({"wall": sy.Box(center=(0.55, 0, 0.4), size=(0.1, 3, 3))}),
+        "half-space": sy.World({"wall": sy.HalfSpace(point=(0.5, 0, 0), normal=(-1, 0, 0))}),
+        "edge": sy.World({"box": sy.Box(center=(0.6, 0, 0.2), size=(0.2, 1, 0.4))}),
+        "corner": sy.World(
+            {
+                "wall": sy.HalfSpace(point=(0.5, 0, 0), normal=(-1, 0, 0)),
+                "side": sy.HalfSpace(point=(0, 0.15, 0), normal=(0, -1, 0)),
+            }
+        ),
+        "wedge": sy.World(
+            {
+                "wall": sy.Box(center=(0.6, 0, 0.4), size=(0.2, 3, 3)),
+                "floor": sy.Box(center=(0.4, 0, 0.1), size=(0.5, 1, 0.2)),
+            }
+        ),
+        "bar": sy.World({"bar": sy.Cylinder(center=(0.5, 0, 0.4), radius=0.03, length=1.0)}),
+    }
+    for body, arm in arms.items():
+        for wall, world in walls.items():
+            for kind in (sy.PositionGoal, sy.PoseGoal):
+                yield f"{body}, {wall}, {kind.__name__}", arm, "tool", kind, world, 0.01
+    humanoid = sy.bundled("humanoid")
+    yield "humanoid, its chest, PositionGoal", humanoid, "left_hand", sy.PositionGoal, None, 0.0
+
+
+def walls():
+    """Return rows of pressed hands, and bars."""
+    rows, bars = [], []
+    for title, body, tip, kind, world, gap in pressed():
+        ik = sy.IK(body, [kind(tip), sy.ClearanceGoal(gap, world=world)])
+        if world is None:
+            chest = body.rest_pose().position("chest")
+            way = chest + np.stack([np.linspace(0.3, -0.1, 200), 0.1 * np.sin(np.linspace(0, 6, 200)), np.full(200, 0.1)], 1)
+        else:
+            into = np.minimum(0.4 + PACE * np.arange(100), 0.56)  # comes, goes on behind the wall, and moves along it
+            along = np.concatenate([0 * into, 0.1 * np.sin(np.linspace(0, 2 * np.pi, 300))])
+            into = np.concatenate([into, np.full(300, 0.56)])
+            way = np.stack([into, along, 0.4 - 0.05 * (1 - np.cos(4 * along / 0.1))], axis=1)
+        way = np.concatenate([way, np.repeat(way[-1:], 60, axis=0)])
+        targets = way
+        if kind is sy.PoseGoal:
+            turn = sy.Rotation.from_euler("y", 90, degrees=True).as_matrix()
+            targets = np.tile(np.eye(4), (len(way), 1, 1))
+            targets[:, :3, :3], targets[:, :3, 3] = turn, way
+        clip = ik.track({tip: targets})
+        steps = np.abs(np.diff(clip.q, axis=0)).max(axis=1)
+        moving = steps[: len(way) - 60]
+        pace = np.linalg.norm(np.diff(way, axis=0), axis=1).max()
+        lacking = max(gap - min((c.distance for c in s.contacts), default=1.0) for s in list(clip)[::3])
+        rows.append([title, f"{1e3 * pace:.1f}", f"{np.median(moving):.4f}", f"{moving.max():.3f}", int(moving.argmax()),
+                     f"{steps[-50:].max():.1e}", f"{1e3 * max(lacking, 0.0):.4f}"])  # fmt: skip
+        bars.append((f"{title}: rests where the target rests", bool(steps[-50:].max() < 1e-4)))
+        bars.append((f"{title}: keeps its distance", bool(lacking < EXACT)))
+    return rows, bars
+
+
+def main():
+    """Run the parts."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parts = ("coal", "far", "demo", "ticks", "walls")
+    parser.add_argument("--parts", nargs="*", choices=parts, default=parts)
+    parser.add_argument("--answers", type=int, default=100_000)
+    options = parser.parse_args()
+    where, data = machine(), needed_data()
+    found, lines, bars = {}, [], []
+    heads = {
+        "coal": ["answers", "targets", "reached %", "checked", "least distance mm", "too near"],
+        "far": ["boxes", "solve ms", "build ms"],
+        "demo": ["problem", "obstacles", "goals", "reached %", "first goal", "median ms", "clearance of the set's poses mm"],
+        "ticks": ["G1", "without µs", "with µs", "ratio"],
+        "walls": ["hand", "target mm a frame", "median step rad", "largest step rad", "at frame", "at rest rad",
+                  "lacks mm"],
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        works = {
+            "coal": lambda: by_coal(data, folder, options.answers),
+            "far": far_away,
+            "demo": lambda: demo_set(data, folder),
+            "ticks": lambda: ticks(data),
+            "walls": walls,
+        }
+        for part in options.parts:
+            if part == "coal" and find_spec("coal") is None:
+                print("coal: not installed here, left out")
+                continue
+            rows, held = works[part]()
+            found[part] = [dict(zip(heads[part], row, strict=True)) for row in rows]
+            lines.append(table(heads[part], rows))
+            bars += held
+            print(lines[-1], flush=True)
+    told, held = verdicts(bars)
+    save("clearance", "Clearance goals", found, "\n\n".join([*lines, told]), where)
+    raise SystemExit(0 if held else 1)
+
+
+if __name__ == "__main__":
+    main()
