@@ -148,12 +148,13 @@ def parallel_cylinders(p, h, r, k, t):
 
 
 @device
-def of_ordered(solids, i, j, enough, corners, faces, edges):
+def of_ordered(solids, i, j, enough, memory):
     """Return signed distance, normal, and the point of A relative to its origin, of shapes whose kinds are in order.
 
-    A distance larger than ``enough`` may be too large.
+    A distance larger than ``enough`` may be too large. ``memory`` is scratch memory: corners, faces and edges.
     """
     shapes, _ = solids
+    corners, faces, edges = memory
     kind, other = shapes[i, SHAPE_KIND], shapes[j, SHAPE_KIND]
     c = sub(load(shapes, j, ORIGIN), load(shapes, i, ORIGIN))
     R, S = load_rotation(shapes, i, ORIENTATION), load_rotation(shapes, j, ORIENTATION)
@@ -196,12 +197,12 @@ def of_ordered(solids, i, j, enough, corners, faces, edges):
 
 
 @device
-def put_contact(solids, i, j, enough, contacts, row, corners, faces, edges):
+def put_contact(solids, i, j, enough, contacts, row, memory):
     """Write the contact of shapes i and j to a row; of a distance larger than ``enough``, only that it is larger."""
     shapes, _ = solids
     swap = shapes[i, SHAPE_KIND] > shapes[j, SHAPE_KIND]
     a, b = (j, i) if swap else (i, j)
-    d, n, p = of_ordered(solids, a, b, enough, corners, faces, edges)
+    d, n, p = of_ordered(solids, a, b, enough, memory)
     p = add(p, load(shapes, a, ORIGIN))
     q = axpy(-d, n, p)
     if swap:
@@ -228,4 +229,4 @@ def distances(shapes, vertices, pairs, contacts, corners, faces, edges):
     solids = (shapes, vertices)
     for k in range(pairs.shape[0]):
         i, j = pairs[k, FIRST_SHAPE], pairs[k, SECOND_SHAPE]
-        put_contact(solids, i, j, F(math.inf), contacts, k, corners, faces, edges)
+        put_contact(solids, i, j, F(math.inf), contacts, k, (corners, faces, edges))
