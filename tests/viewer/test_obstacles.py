@@ -1,5 +1,6 @@
 """Obstacles on the live page: where their meshes are, and what opens a page with them."""
 
+import asyncio
 from types import SimpleNamespace
 
 import numpy as np
@@ -78,6 +79,22 @@ def test_many_obstacles_are_few_meshes():
     assert len(meshes) < 10
     points = np.concatenate([places(mesh) for mesh in meshes.values()])
     np.testing.assert_allclose((points.min(0), points.max(0)), ((-0.05, -0.05, -0.05), (299.05, 0.05, 0.05)), atol=1e-4)
+
+
+def test_obstacles_follow_the_world_and_tell_drags():
+    obstacles, meshes = shown(WORLD, 0.5)
+    heard: list[str] = []
+    listeners: list = []
+    for mesh in meshes.values():
+        mesh.on_drag, mesh.position = (lambda _: listeners.append), np.array(mesh.position)
+    obstacles.on_drag(lambda name, _: heard.append(name))
+    for listener in listeners:
+        asyncio.run(listener(None))
+    assert sorted(heard) == ["crate", "scan"]
+    before = {name: np.array(mesh.position) for name, mesh in meshes.items()}
+    obstacles.show(WORLD.moved({"crate": ((2, 2, 3), TURN)}))
+    away = [np.subtract(mesh.position, before[name]) for name, mesh in meshes.items()]
+    assert sorted(float(np.round(step[0], 9)) for step in away) == [0.0, 0.5]
 
 
 @pytest.mark.compiled

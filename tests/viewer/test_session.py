@@ -819,7 +819,7 @@ def test_the_parts_of_a_session_refer_to_each_other_in_one_direction() -> None:
         for name, part in parts.items()
         if name != "state"
     }
-    assert set(below) == {"history", "body", "goals", "animation", "layers", "poses", "solving", "hand"}
+    assert set(below) == {"history", "body", "goals", "animation", "layers", "poses", "solving", "obstacles", "hand"}
     assert not any(
         session is value for part in parts.values() if hasattr(part, "__dict__") for value in vars(part).values()
     )
@@ -914,3 +914,23 @@ def test_clearance_goals_begin_a_page() -> None:
     made = opening(bare, Start(clearance=0.01))
     assert any("capsules" in note for note in made.notes)
     assert Engine(made.make().state).step(1.0 / 60.0)[0].trouble == ""
+
+
+def test_obstacles_can_be_moved() -> None:
+    """The body keeps clear of one where it is now, undo brings it back, and code does not name the old file."""
+    session = _arm(world=WALL)
+    engine = Engine(session.state)
+    session.goals.add("clearance", None)
+    session.goals.move(1, (0.5, 0.0, 0.45))
+    settled(session)
+    session.obstacles.move("wall", np.array((0.05, 0.0, 0.0)))
+    np.testing.assert_allclose(session.obstacles.place("wall"), (0.05, 0, 0))
+    for _ in range(30):
+        frame, _ = engine.step(1.0 / 60.0)
+    assert min(gap.distance for gap in frame.gaps) >= -1e-4
+    assert min(session.state.world.distances(shape, transform=frame.pose.transform(link))["wall"].distance
+               for link, shapes in frame.pose.skeleton.shapes.items() for shape in shapes) >= -1e-4  # fmt: skip
+    assert "load_world" not in Files(session.state, "arm7").python_text()
+    session.history.undo()
+    assert session.state.world == WALL
+    session.obstacles.move("nothing", np.zeros(3))

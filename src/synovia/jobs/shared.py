@@ -54,7 +54,11 @@ def velocities(text: str, *, shares: bool = False) -> float | dict[str, float] |
 
 
 SOLVER: Final = Option(
-    "Algorithm, for example lm, dls, fabrik or ccd.", Parsed(_solver), metavar="NAME", completes="solvers", shown="lm"
+    "Algorithm, for example lm, dls, fabrik or ccd.",
+    Parsed(_solver),
+    metavar="NAME",
+    completes="solvers",
+    shown="lm; full-body to keep clear",
 )
 ROOT: Final = Option(
     "How the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'.", Parsed(_root),

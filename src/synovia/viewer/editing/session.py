@@ -8,6 +8,7 @@ from synovia.model import Skeleton
 from synovia.model.motion import Motion
 from synovia.model.shapes.world import World
 from synovia.solver import Solver
+from synovia.viewer.editing.around import MovedObstacles
 from synovia.viewer.editing.body import Body
 from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.editing.clip.layers import ClipLayers
@@ -39,6 +40,7 @@ class Session:
         layers: The layers between them.
         poses: Whole poses: copied, mirrored, kept.
         solving: The solver and its problem.
+        obstacles: The obstacles, which can be moved.
         hand: Edits by hand.
     """
 
@@ -61,4 +63,5 @@ class Session:
         self.layers = ClipLayers(self.state, self.history, self.animation, self.goals)
         self.poses = Poses(self.state, self.history, self.animation)
         self.solving = Solving(self.state, self.history)
+        self.obstacles = MovedObstacles(self.state, self.history)
         self.hand = Hand(self.history, self.animation)

@@ -40,6 +40,7 @@ class Snapshot:
     limits: SpeedLimits
     play: Play
     library: Mapping[str, Pose]
+    world: World | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +69,7 @@ class State:
         lock: Lock of all of this.
         changed: Event that wakes what solves and shows.
         version: Number that changes whenever the problem must be packed again.
+        first_world: The obstacles where they were at first.
     """
 
     given: Skeleton
@@ -89,10 +91,12 @@ class State:
     lock: threading.RLock = field(init=False, default_factory=threading.RLock)
     changed: threading.Event = field(init=False, default_factory=threading.Event)
     version: int = field(init=False, default=0)
+    first_world: World | None = field(init=False, default=None)
 
     def __post_init__(self, wanted: Solver | None) -> None:
         """Check the arguments, and set the rest pose."""
         self.solver = as_solver(None).without_restarts() if wanted is None else wanted
+        self.first_world = self.world
         self.given, self.clips = together(self.given, self.clips)
         self.size = self.given.size or 1.0
         if self.tolerance is not None:
@@ -167,12 +171,20 @@ class State:
         editors = tuple(editor.copy() for editor in self.editors)
         play = replace(self.play)
         return Snapshot(
-            editors, self.rooted, self.pose.q.copy(), self.base, self.solver, self.limits, play, self.library
+            editors,
+            self.rooted,
+            self.pose.q.copy(),
+            self.base,
+            self.solver,
+            self.limits,
+            play,
+            self.library,
+            self.world,
         )
 
     def restore(self, snapshot: Snapshot) -> None:
         """Restore what ``snapshot`` has returned."""
-        self.key_due, self.library = False, snapshot.library
+        self.key_due, self.library, self.world = False, snapshot.library, snapshot.world
         self.editors = [editor.copy() for editor in snapshot.editors]
         for editor in self.editors:
             editor.snap()

@@ -62,9 +62,9 @@ class Files:
         return any(editor.enabled and editor.values.get("world") is not None for editor in self._state.editors)
 
     def _world_file(self) -> str:
-        """Return the file of the obstacles; "" without one."""
-        world = self._state.world
-        return "" if world is None or world.source is None else str(world.source)
+        """Return the file of the obstacles; "" without one, and if somebody moved some of them."""
+        world, first = self._state.world, self._state.first_world
+        return "" if world is None or world.source is None or world != first else str(world.source)
 
     def goal_file(self) -> bytes:
         """Return the enabled goals as a goal file.
@@ -147,7 +147,9 @@ class Files:
         words += ["--world", source] if clear and source else []
         lines = [shlex.join(words)]
         if clear and not source:
-            lines.append("# the obstacles of the page are in no file; sy.save_world(world, path) writes one")
+            lines.append(
+                "# the obstacles are in no file, or were moved; sy.save_world(world, path) writes one for --world"
+            )
         if changed:
             listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
             lines.append(f"# the command has no option for {listed}; the Python code above sets it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from synovia.model.geometry import Array, matrix_to_quat
 from synovia.model.shapes.world import World
 from synovia.surface import Part
 from synovia.surface.solids import world_surface
+from synovia.viewer.scene.handles import move_node
 
 if TYPE_CHECKING:
     from viser import ClientHandle
@@ -36,6 +38,7 @@ class Obstacles:
         self._client, self._scale, self._world = client, scale, world
         self._surroundings = Surroundings(world, theme, up)
         self._meshes: list[tuple[int, Any]] = []  # number of the colour, and the mesh
+        self._single: list[tuple[str, Any]] = []  # name of an obstacle, and the mesh that shows it alone
         self._wall: Any = None
         groups: dict[tuple[int, bool, int], list[Part]] = {}
         for part in world_surface(world, tones_of(theme)).parts:
@@ -58,6 +61,28 @@ class Obstacles:
                 wxyz=np.roll(matrix_to_quat(place[:3, :3]), 1),
             )
             self._meshes.append((tone, mesh))
+            if row >= 0:
+                self._single.append((world.names[row], mesh))
+
+    def on_drag(self, action: Callable[[str, Any], None]) -> None:
+        """Call a function with the name of an obstacle and viser's event when it is dragged."""
+
+        def listen(name: str, mesh: Any) -> None:
+            async def dragged(event: Any) -> None:
+                action(name, event)
+
+            mesh.on_drag("left")(dragged)
+
+        for name, mesh in self._single:
+            listen(name, mesh)
+
+    def show(self, world: World | None) -> None:
+        """Show the obstacles where they are now."""
+        if world is None or world is self._world:
+            return
+        self._world = world
+        for name, mesh in self._single:
+            move_node(mesh, world[name].transform[:3, 3] * self._scale)
 
     def around(self, middle: Array, size: float) -> float | None:
         """Show pieces of walls around a body; return the height of the floor, None without one.

@@ -94,6 +94,9 @@ class Scene:
         self._obstacles = None
         if look.world is not None:
             self._obstacles = Obstacles(client, look.world, self.theme, self.scale, self._up)
+            self._obstacles.on_drag(self._on_obstacle)
+        self._moved = session.obstacles
+        self._grabbed: Array | None = None  # way from the pointer to the place of the obstacle that is dragged
         self._make_floor(positions)
         self._meshes = BodyMeshes(client.scene, "/body", self._build, positions)
         self._bones, self._joints = self._meshes.bones, self._meshes.joints
@@ -189,6 +192,8 @@ class Scene:
         with self.client.atomic():
             self._meshes.move(world[:, 9:] * self.scale)
             self._skin.show(world)
+            if self._obstacles is not None:
+                self._obstacles.show(self._state.world)
             if self._cover is not None:
                 self._cover.show(world)
             self.targets.show(frame)
@@ -283,6 +288,17 @@ class Scene:
         else:
             self.rings.shown = True
             self._select_joint(row)
+
+    def _on_obstacle(self, name: str, event: Any) -> None:
+        """Drag an obstacle: the grabbed point stays under the pointer, in the plane that faces the camera."""
+        pointer = np.array(event.end_position, float) / self.scale
+        if not np.isfinite(pointer).all():
+            return
+        if event.phase == "start" or self._grabbed is None:
+            self._grabbed = self._moved.place(name) - np.array(event.start_position, float) / self.scale
+        self._moved.move(name, pointer + self._grabbed)
+        if event.phase == "end":
+            self._grabbed = None
 
     async def _on_joint(self, event: Any) -> None:
         """Drag a joint; add a position goal if it has none."""
