@@ -247,10 +247,10 @@ def demo_set(data, folder):
             targets = arm.forward(goals)[:, arm.links.index(TIP)]
             answers = [ik.solve({TIP: T}, start=HOME) for T in targets]
             spent = [least_time(lambda T=T, ik=ik: ik.solve({TIP: T}, start=HOME)) for T in targets]
-            one = answers[0].reached
             share = np.mean([a.reached for a in answers])
-            rows.append([f"{name} {number}", len(solids), f"{len(targets)}", f"{100 * share:.0f}", "yes" if one else "no",
-                         f"{1e3 * np.median(spent):.2f}"])  # fmt: skip
+            first = "yes" if answers[0].reached else "no"
+            share, median = f"{100 * share:.0f}", f"{1e3 * np.median(spent):.2f}"
+            rows.append([f"{name} {number}", len(solids), len(targets), share, first, median])
             bars.append((f"{name} {number}: a goal is reached", any(a.reached for a in answers)))
     return rows, bars
 
@@ -379,7 +379,7 @@ def main():
     parser.add_argument("--answers", type=int, default=100_000)
     options = parser.parse_args()
     where, data = machine(), needed_data()
-    found, lines, bars = {}, [], []
+    all_held = True
     heads = {
         "coal": ["answers", "targets", "reached %", "checked", "least distance mm", "too near"],
         "far": ["boxes", "solve ms", "build ms"],
@@ -401,14 +401,12 @@ def main():
             if part == "coal" and find_spec("coal") is None:
                 print("coal: not installed here, left out")
                 continue
-            rows, held = works[part]()
-            found[part] = [dict(zip(heads[part], row, strict=True)) for row in rows]
-            lines.append(table(heads[part], rows))
-            bars += held
-            print(lines[-1], flush=True)
-    told, held = verdicts(bars)
-    save("clearance", "Clearance goals", found, "\n\n".join([*lines, told]), where)
-    raise SystemExit(0 if held else 1)
+            rows, bars = works[part]()
+            told, held = verdicts(bars)
+            all_held &= held
+            found = {"rows": [dict(zip(heads[part], row, strict=True)) for row in rows]}
+            save(f"clearance_{part}", f"Clearance goals: {part}", found, f"{table(heads[part], rows)}\n\n{told}", where)
+    raise SystemExit(0 if all_held else 1)
 
 
 if __name__ == "__main__":
