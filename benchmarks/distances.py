@@ -13,9 +13,9 @@ from __future__ import annotations
 import argparse
 import time
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
+from coal_solids import geometry
 
 import synovia as sy
 from synovia.kernels import layout
@@ -23,25 +23,6 @@ from synovia.model.shapes.distances import contact_rows, pack_shapes
 from test_distances import PAIRS, WORDS, along, some
 
 SHAPES = 300  # of each kind
-
-
-def geometry(shape: Any) -> Any:
-    """Return a shape as one of coal, in its own frame."""
-    import coal
-
-    x, y, z, radius = shape.sizes()
-    if isinstance(shape, sy.ConvexHull):
-        points = coal.StdVec_Vec3s()
-        for point in shape.corners():
-            points.append(point)
-        return coal.Convex.convexHull(points, True, "Qt")
-    return {
-        "sphere": lambda: coal.Sphere(radius),
-        "capsule": lambda: coal.Capsule(radius, 2 * z),
-        "box": lambda: coal.Box(2 * x, 2 * y, 2 * z),
-        "cylinder": lambda: coal.Cylinder(radius, 2 * z),
-        "half-space": lambda: coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0),
-    }[shape.word]()
 
 
 def main() -> None:
