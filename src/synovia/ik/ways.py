@@ -43,7 +43,10 @@ class ClearWays:
         self._scratch, self._row = new_scratch(self._ik.scratch_size), self._ik.new_rows(1)
         self._no_targets = np.zeros((1, len(wide), TARGET_WIDTH))
         self._chart = Chart.of(ik.skeleton)
-        self._levers = _levers(ik.skeleton, self._chart)
+        self._skeleton = ik.skeleton
+        low, high = ik.skeleton.limits
+        self._farthest = np.maximum(np.abs(low), np.abs(high))  # of each joint value
+        self._fixed = _levers(ik.skeleton, self._chart, self._farthest)
 
     def left(self, q: Array) -> float:
         """Return how much farther apart than its distance the nearest pair is at joint values (nq,), length units.
@@ -58,7 +61,17 @@ class ClearWays:
 
     def length(self, q: Array, to: Array) -> float:
         """Return how far any point moves at most from joint values q to others, (nq,), if no joint turns back."""
-        return float(self._levers @ np.abs(self._chart.between(q, to)))
+        return float(self._levers(q, to) @ np.abs(self._chart.between(q, to)))
+
+    def _levers(self, q: Array, to: Array) -> Array:
+        """Return how far a unit of each column of the chart moves any point of a shape, between two poses, (m + 3 k).
+
+        It is the same for all poses, unless a joint carries slides or free joints that may go anywhere.
+        """
+        if np.isfinite(self._fixed).all():
+            return self._fixed
+        farthest = np.minimum(self._farthest, np.maximum(np.abs(q), np.abs(to)))
+        return _levers(self._skeleton, self._chart, farthest)
 
     def along(self, q: Array, to: Array, left: float, least: float) -> float:
         """Return what is left at the end of the way from joint values q to others, (nq,), all joints at once.
@@ -70,7 +83,7 @@ class ClearWays:
             least: Where less is left, the way ends, and that is returned.
         """
         step = self._chart.between(q, to)
-        length, done = float(self._levers @ np.abs(step)), 0.0
+        length, done = float(self._levers(q, to) @ np.abs(step)), 0.0
         while done < length:
             done = min(done + max(left, self._least), length)
             left = self.left(to if done == length else self._chart.stepped(q, done / length * step))
@@ -79,19 +92,26 @@ class ClearWays:
         return left
 
 
-def _levers(skeleton: Skeleton, chart: Chart) -> Array:
-    """Return how far a unit of each column of a chart moves any point of a shape at most, (m + 3 k)."""
+def _levers(skeleton: Skeleton, chart: Chart, farthest: Array) -> Array:
+    """Return how far a unit of each column of a chart moves any point of a shape at most, (m + 3 k).
+
+    Args:
+        skeleton: The body.
+        chart: Its chart.
+        farthest: Largest size of each joint value, (nq,), infinite for one without an end.
+    """
     body = packed_shapes(skeleton)
     far = np.full(len(skeleton), -np.inf)  # of the shapes that each joint carries, from its origin
     for (row, _, _), (*center, radius) in zip(body.links.tolist(), body.covers.tolist(), strict=True):
         far[row] = float(np.linalg.norm(center)) + radius
-    low, high = skeleton.limits
     for row in range(len(skeleton) - 1, 0, -1):
         joint, parent = skeleton.joints[row], skeleton.parents[row]
         if parent >= 0 and far[row] > -np.inf:
-            part = skeleton.q_slice(row)
-            slide = float(np.abs([low[part], high[part]]).max()) if joint.kind is Kind.SLIDE else 0.0
-            far[parent] = max(far[parent], far[row] + float(np.linalg.norm(joint.rest[:3, 3])) + slide)
+            way = skeleton.q_slice(row)
+            if joint.kind is Kind.FREE:
+                way = slice(way.start, way.start + 3)
+            moved = float(np.linalg.norm(farthest[way])) if joint.kind in (Kind.SLIDE, Kind.FREE) else 0.0
+            far[parent] = max(far[parent], far[row] + float(np.linalg.norm(joint.rest[:3, 3])) + moved)
     of_q = np.zeros(skeleton.nq)
     for row, joint in enumerate(skeleton.joints):
         part = skeleton.q_slice(row)
