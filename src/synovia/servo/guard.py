@@ -12,15 +12,15 @@ before has allowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from synovia.facade import IK
 from synovia.goals import ClearanceGoal
-from synovia.kernels.layout import ADVANCE, PROPOSE, STOP, TARGET_WIDTH
-from synovia.model import Kind
+from synovia.kernels.layout import ADVANCE, PROPOSE, STOP, TARGET_WIDTH, TOP_ACCELERATION
+from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.shapes.body import packed_shapes
 from synovia.servo.box import Box
@@ -32,8 +32,9 @@ from synovia.solver import FullBody
 
 _SEEN: Final = 0.1  # reaches beyond their distance: pairs that are farther apart count as so far apart
 _LEAST: Final = 0.005  # reaches: a shorter way is not divided, so walls that are thinner may be passed at a corner
-_TICKS: Final = 4.0  # from one pose to the next, of a body that brakes
-_MOST_TICKS: Final = 250  # of these
+_MOST_TICKS: Final = 4  # from one pose to the next, of a body that brakes
+_DOUBLED: Final = 64  # after so many poses, the next ones are twice as far apart
+_LONG: Final = 4.0  # reaches: longer levers are those of slides that go far, so they are measured anew on each way
 _STILL: Final = 1e-6  # radians, length units: then it stands
 _PRECISION: Final = 0.1  # part of the tolerance to which goals are solved in a tick
 _SLACK: Final = 0.5  # of the tolerance: a way may come so much nearer, or braking and sliding would get stuck
@@ -67,6 +68,7 @@ class Guard:
         self._table = axes.table.copy()
         self._tick, _, self._rest = kernels(self._table)
         self._levers = _levers(axes)
+        self._bounded = bool((self._levers <= _LONG * ik.reach).all())
         self._least, self._rounding, self._slack = _LEAST * ik.reach, _ROUNDING * ik.reach, _SLACK * ik.tolerance[0]
         self._box = Box(ik, (_PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]), axes)
         self.left, self.blocked = 0.0, False
@@ -110,24 +112,36 @@ class Guard:
         self._table[:] = self._axes.table
         end = q.copy()
         self._rest(q, end)
-        if float(self._levers @ np.abs(self._axes.way(q, end))) < left:
+        if self._length(q, end) < left:
             return True  # joints brake without turning back, so no place on the way is farther
-        q = q.copy()
-        for _ in range(_MOST_TICKS):
+        q, count = q.copy(), 0
+        step = self._few_ticks(h) * h
+        while True:
             out = np.empty_like(q)
-            self._tick(q, q, q, out, _TICKS * h, PROPOSE | ADVANCE | STOP)
-            left = self._along(feedback.body(q), feedback.body(out), left, least)
+            self._tick(q, q, q, out, step, PROPOSE | ADVANCE | STOP)
+            length = self._length(q, out)
+            if left - length > 0.0:
+                left -= length  # no place on this way is nearer
+            else:
+                left = self._along(feedback.body(q), feedback.body(out), left, least)
             if left < least:
                 return False
             if np.abs(self._axes.way(q, out)).max(initial=0.0) < _STILL:
-                break
-            q = out
-        return True
+                return True
+            q, count = out, count + 1
+            if count % _DOUBLED == 0:
+                step *= 2.0
+
+    def _few_ticks(self, h: float) -> int:
+        """Return how many ticks of time h a body may brake at once, so that its way is nearly straight."""
+        bend = float(self._levers @ self._axes.table[:, TOP_ACCELERATION]) / 8.0  # of the way of a second, at most
+        if not 0.0 < bend < np.inf:
+            return 1
+        return int(np.clip(np.sqrt(self._slack / bend) / h, 1, _MOST_TICKS))
 
     def _along(self, q: Array, to: Array, left: float, least: float) -> float:
         """Return what is left at the end of a way, or where it is first less than ``least``."""
-        way = self._axes.way(q, to)
-        length = float(self._levers @ np.abs(way))
+        way, length = self._axes.way(q, to), self._length(q, to)
         done = 0.0
         while done < length:
             done = min(done + max(left, self._least), length)
@@ -135,6 +149,11 @@ class Guard:
             if left < least:
                 break
         return left
+
+    def _length(self, q: Array, to: Array) -> float:
+        """Return how far a way moves any point of a shape at most, length units."""
+        levers = self._levers if self._bounded else _levers(self._axes, q, to)
+        return float(levers @ np.abs(self._axes.way(q, to)))
 
     def refine(self, q: Array, out: Array, h: float, table: Array, feedback: Feedback) -> None:
         """Choose a tick that was proposed anew, so that the body stops where it keeps its distances.
@@ -152,22 +171,24 @@ class Guard:
         self._stops.lead(q, feedback.command(end), out, h)
 
 
-def _levers(axes: Axes) -> Array:
-    """Return how far a unit of each axis moves any point of a shape at most, (n,): length units a radian, or 1."""
+def _levers(axes: Axes, *ends: Array) -> Array:
+    """Return how far a unit of each axis moves any point of a shape at most, (n,): length units a radian, or 1.
+
+    Args:
+        axes: The axes of the body.
+        ends: Joint values (nq,) at both ends of a way; without them, the levers are those of all poses, and infinite
+            below a joint that slides without limits.
+    """
     skeleton = axes.skeleton
     body = packed_shapes(skeleton)
     far = np.full(len(skeleton), -np.inf)  # of the shapes that each joint carries, from its origin
     for (row, _, _), (*center, radius) in zip(body.links.tolist(), body.covers.tolist(), strict=True):
         far[row] = float(np.linalg.norm(center)) + radius
-    low, high = skeleton.limits
     for row in range(len(skeleton) - 1, 0, -1):
-        joint, parent = skeleton.joints[row], skeleton.parents[row]
+        parent = skeleton.parents[row]
         if parent >= 0 and far[row] > -np.inf:
-            slide = 0.0
-            if joint.kind is Kind.SLIDE:
-                part = skeleton.q_slice(row)
-                slide = float(np.abs([low[part], high[part]]).max())
-            far[parent] = max(far[parent], far[row] + float(np.linalg.norm(joint.rest[:3, 3])) + slide)
+            away = float(np.linalg.norm(skeleton.joints[row].rest[:3, 3])) + _slide(skeleton, row, ends)
+            far[parent] = max(far[parent], far[row] + away)
     carried = far > -np.inf
     own = np.where(axes.lengths, carried[axes.joints], np.where(carried, far, 0.0)[axes.joints])
     out = own.astype(np.float64)
@@ -175,3 +196,14 @@ def _levers(axes: Axes) -> Array:
         if carried[row]:
             out[axis] += abs(ratio) * (1.0 if skeleton.joints[row].kind is Kind.SLIDE else far[row])
     return out
+
+
+def _slide(skeleton: Skeleton, row: int, ends: Sequence[Array]) -> float:
+    """Return how far a joint slides from its place at rest at most, by its limits or on the way between two poses."""
+    kind = skeleton.joints[row].kind
+    if kind not in (Kind.SLIDE, Kind.FREE):
+        return 0.0
+    limit = float(np.abs(skeleton.value_range(row)).max()) if kind is Kind.SLIDE else np.inf
+    start = skeleton.q_slice(row).start
+    lengths = slice(start, start + (1 if kind is Kind.SLIDE else 3))
+    return min(limit, max((float(np.linalg.norm(q[lengths])) for q in ends), default=np.inf))
