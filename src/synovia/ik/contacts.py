@@ -17,6 +17,7 @@ from synovia.model.shapes.body import packed_shapes
 from synovia.model.shapes.distances import Contact, PackedShapes, contact_of, contact_rows, join_shapes
 
 MOST: Final = 20  # pairs of links and obstacles that are listed
+_AT_ONCE: Final = 1000  # pairs of shapes that are measured before others are left out
 _Pairs = NDArray[np.int32]
 
 
@@ -56,16 +57,12 @@ def _contacts(ik: CompiledProblem, goal: ClearanceGoal, pose: Pose) -> Iterator[
     every = np.concatenate(pairs)
     if not len(every) or goal.apart is None:
         return
+    number = {owner: k for k, owner in enumerate(dict.fromkeys(owners))}
+    numbers = np.array([number[owner] for owner in owners])[every]
+    groups = np.unique(numbers[:, 0] * len(number) + numbers[:, 1], return_inverse=True)[1]
     whole = join_shapes(shapes)
-    rows = contact_rows(whole, chosen := _nearest(whole, every))
-    taken: set[tuple[str | int, str | int]] = set()
-    for k in cast("list[int]", np.argsort(rows[:, layout.GAP_SIZE], kind="stable").tolist()):
-        pair = owners[int(chosen[k, 0])], owners[int(chosen[k, 1])]
-        if pair not in taken:
-            taken.add(pair)
-            yield contact_of(rows[k], pair)
-        if len(taken) == MOST:
-            return
+    for k, row in _nearest(whole, every, groups):
+        yield contact_of(row, (owners[int(every[k, 0])], owners[int(every[k, 1])]))
 
 
 def _own_pairs(ik: CompiledProblem, goal: ClearanceGoal, before: int) -> _Pairs:
@@ -97,11 +94,36 @@ def _product(a: NDArray[np.intp], b: NDArray[np.intp]) -> _Pairs:
     return np.stack(np.meshgrid(a, b, indexing="ij"), axis=-1).reshape(-1, 2).astype(np.int32)
 
 
-def _nearest(shapes: PackedShapes, pairs: _Pairs) -> _Pairs:
-    """Return the pairs that may be among the nearest, by bounding spheres and the distance of the middles."""
-    most = 50 * MOST  # several shapes may belong to one pair of links
-    if len(pairs) <= most:
-        return pairs
+def _nearest(shapes: PackedShapes, pairs: _Pairs, groups: NDArray[np.intp]) -> list[tuple[int, Array]]:
+    """Return the nearest pair of each of the nearest groups, and its contact, the nearest first.
+
+    The pairs that may be nearest by their bounding spheres are measured first, and those that cannot be among the
+    nearest any more are not measured at all.
+
+    Args:
+        shapes: All shapes.
+        pairs: Pairs of them, (n, 2).
+        groups: Number of the group of each pair, (n,).
+    """
+    least = _least_gaps(shapes, pairs)
+    left, most = np.argsort(least, kind="stable"), _AT_ONCE
+    best: dict[int, tuple[int, Array]] = {}
+    gaps = np.full(int(groups.max()) + 1, np.inf)
+    while len(left):
+        measured, left = left[:most], left[most:]
+        rows = contact_rows(shapes, pairs[measured])
+        for k, row in zip(measured.tolist(), rows, strict=True):
+            if row[layout.GAP_SIZE] < gaps[groups[k]]:
+                gaps[groups[k]] = row[layout.GAP_SIZE]
+                best[int(groups[k])] = k, row
+        limit = np.partition(gaps, MOST - 1)[MOST - 1] if len(gaps) >= MOST else np.inf
+        left = left[least[left] < np.minimum(gaps[groups[left]], limit)]
+        most *= 2
+    return sorted(best.values(), key=lambda one: one[1][layout.GAP_SIZE])[:MOST]
+
+
+def _least_gaps(shapes: PackedShapes, pairs: _Pairs) -> Array:
+    """Return the least distance that pairs may have, by their bounding spheres."""
     table = shapes.shapes
     middle, radius = table[:, layout.ORIGIN : layout.HALF_SIZES], table[:, layout.EXTENT]
     a, b = pairs.T
@@ -109,7 +131,7 @@ def _nearest(shapes: PackedShapes, pairs: _Pairs) -> _Pairs:
     endless = table[b, layout.SHAPE_KIND] == layout.HALF_SPACE
     if endless.any():
         gap[endless] = _heights(table, a[endless], b[endless]) - radius[a[endless]]
-    return pairs[np.argsort(gap, kind="stable")[:most]]
+    return gap
 
 
 def _heights(table: Array, a: NDArray[np.int32], b: NDArray[np.int32]) -> Array:
