@@ -6,6 +6,7 @@ import pytest
 import synovia as sy
 from conftest import UNCOMPILED
 from probes import random_q
+from synovia.ik.contacts import MOST, nearest_contacts
 from synovia.ik.ways import ClearWays
 from synovia.model.clip_tools.chart import Chart
 from trees import random_tree
@@ -87,6 +88,21 @@ def test_reached_poses_keep_every_distance(world):
             pair = nearest.pair if nearest.pair in found else nearest.pair[::-1]
             assert found[pair] == pytest.approx(nearest.distance, abs=1e-9)
     assert reached > 0.5 * TARGETS
+
+
+def test_contacts_have_the_nearest_pairs_among_many():
+    """Also beside large obstacles, whose bounding spheres contain the body, and among points that are dense."""
+    arm = sy.bundled("arm7")
+    points = np.random.default_rng(0).normal(size=(1000, 3)) * 0.003 + (0.5, 0.0, 0.4)
+    world = sy.World(
+        {f"plate {k}": sy.Box(center=(0.9 + 0.02 * k, 0, 0.4), size=(0.005, 40, 40)) for k in range(60)}
+        | {"cloud": sy.PointCloud(points=points, radius=0.02)}
+    )
+    ik = sy.IK(arm, sy.ClearanceGoal(0.0, world=world))
+    found = nearest_contacts(ik, pose := arm.random_pose(3))
+    every = sorted(gaps(pose, world).values())
+    np.testing.assert_allclose([contact.distance for contact in found], every[: len(found)], atol=1e-9)
+    assert len(found) == min(len(every), MOST)
 
 
 def test_a_start_in_collision_comes_out_of_it():

@@ -74,6 +74,46 @@ def test_a_target_behind_a_wall_is_approached_without_trembling(jerk):
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_fast_body_with_long_ticks_brakes_in_time(seed):
+    """The way on which it brakes is the one that it takes, also if a joint turns far in a tick."""
+    limits = {"velocity": 2.0, "acceleration": 40.0, "jerk": 100.0}
+    servo = sy.Servo(sy.bundled("arm7"), [sy.PositionGoal("tool"), sy.ClearanceGoal(DISTANCE, world=WORLD)],
+                     rate=20, **limits)  # fmt: skip
+    servo.reset(servo.ik.solve({"tool": (0.2, 0.2, 0.5)}).pose)
+    rng = np.random.default_rng(seed)
+    for _ in range(8):
+        target = sy.bundled("arm7").random_pose(int(rng.integers(1000))).position("tool")
+        drift = 0.003 * rng.normal(size=3)
+        for _ in range(50):
+            target = target + drift
+            assert gap(servo.ik, servo.step({"tool": target}).q) >= DISTANCE - servo.ik.tolerance[0]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("limit", [None, sy.Interval(-999999, 999999)])
+def test_a_slide_without_an_end_below_a_hinge(limit):
+    """As in a mobile robot: how far the hinge moves things follows from where the slide is."""
+    ball = sy.Sphere(radius=0.1)
+    out = np.eye(4)
+    out[0, 3] = 1.0
+    body = sy.Skeleton(
+        [
+            sy.Joint("turn", kind=sy.Kind.HINGE, axis=(0, 0, 1), shapes=[ball]),
+            sy.Joint("slide", "turn", sy.Kind.SLIDE, out, axis=(1, 0, 0), limit=limit, shapes=[ball]),
+            sy.Joint("tip", "slide", rest=out),
+        ]
+    )
+    wall = sy.World({"wall": sy.HalfSpace(point=(2.0, 0, 0), normal=(-1, 0, 0))})
+    servo = sy.Servo(body, [sy.PositionGoal("tip"), sy.ClearanceGoal(DISTANCE, world=wall)], rate=100, **LIMITS)
+    servo.reset(sy.Pose(body, [1.5, 0.0]))
+    for tick in range(200):
+        command = servo.step({"tip": (4.0, np.sin(tick / 30), 0.0)})
+        assert gap(servo.ik, command.q) >= DISTANCE - servo.ik.tolerance[0]
+    assert command.solution.contacts[0].distance < DISTANCE + 0.01
+
+
+@pytest.mark.compiled
 def test_a_body_that_is_too_near_comes_away():
     """It is hardly ever nearer than before, and then goes on."""
     start = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool")).solve({"tool": (0.3, 0.2, 0.5)}).pose

@@ -18,6 +18,7 @@ from synovia.model.shapes.distances import Contact, PackedShapes, contact_of, co
 from synovia.model.shapes.world import World
 
 MOST: Final = 20  # pairs of links and obstacles that are listed
+_AT_ONCE: Final = 1000  # pairs of shapes that are measured before others are left out
 _Pairs = NDArray[np.int32]
 _NONE: Final = Apart(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros((0, 2), np.int64), 0)
 
@@ -86,6 +87,9 @@ class WatchedPairs:
                 mine = first + np.flatnonzero(owners == obstacle)
                 pairs.append(_product(np.flatnonzero(body.owners == link + before), mine))
         self._pairs = np.concatenate(pairs)
+        number = {owner: k for k, owner in enumerate(dict.fromkeys(self._owners))}
+        numbers = np.array([number[owner] for owner in self._owners], np.int64)[self._pairs]
+        self._groups = np.unique(numbers[:, 0] * len(number) + numbers[:, 1], return_inverse=True)[1]
 
     @classmethod
     def of(
@@ -116,15 +120,10 @@ class WatchedPairs:
             return []
         shapes = [self._body.packed.in_frames(frames_to_transforms(pose.frames[self._body.owners]))]
         whole = join_shapes(shapes if self._placed is None else [*shapes, self._placed])
-        rows = contact_rows(whole, chosen := _nearest(whole, self._pairs))
-        found: dict[tuple[str | int, str | int], Contact] = {}
-        for k in cast("list[int]", np.argsort(rows[:, layout.GAP_SIZE], kind="stable").tolist()):
-            pair = self._owners[int(chosen[k, 0])], self._owners[int(chosen[k, 1])]
-            if pair not in found:
-                found[pair] = contact_of(rows[k], pair)
-            if len(found) == most:
-                break
-        return list(found.values())
+        return [
+            contact_of(row, (self._owners[int(self._pairs[k, 0])], self._owners[int(self._pairs[k, 1])]))
+            for k, row in _nearest(whole, self._pairs, self._groups)[:most]
+        ]
 
 
 def _moving(skeleton: Skeleton) -> list[int]:
@@ -140,11 +139,36 @@ def _product(a: NDArray[np.intp], b: NDArray[np.intp]) -> _Pairs:
     return np.stack(np.meshgrid(a, b, indexing="ij"), axis=-1).reshape(-1, 2).astype(np.int32)
 
 
-def _nearest(shapes: PackedShapes, pairs: _Pairs) -> _Pairs:
-    """Return the pairs that may be among the nearest, by bounding spheres and the distance of the middles."""
-    most = 50 * MOST  # several shapes may belong to one pair of links
-    if len(pairs) <= most:
-        return pairs
+def _nearest(shapes: PackedShapes, pairs: _Pairs, groups: NDArray[np.intp]) -> list[tuple[int, Array]]:
+    """Return the nearest pair of each of the nearest groups, and its contact, the nearest first.
+
+    The pairs that may be nearest by their bounding spheres are measured first, and those that cannot be among the
+    nearest any more are not measured at all.
+
+    Args:
+        shapes: All shapes.
+        pairs: Pairs of them, (n, 2).
+        groups: Number of the group of each pair, (n,).
+    """
+    least = _least_gaps(shapes, pairs)
+    left, most = np.argsort(least, kind="stable"), _AT_ONCE
+    best: dict[int, tuple[int, Array]] = {}
+    gaps = np.full(int(groups.max()) + 1, np.inf)
+    while len(left):
+        measured, left = left[:most], left[most:]
+        rows = contact_rows(shapes, pairs[measured])
+        for k, row in zip(measured.tolist(), rows, strict=True):
+            if row[layout.GAP_SIZE] < gaps[groups[k]]:
+                gaps[groups[k]] = row[layout.GAP_SIZE]
+                best[int(groups[k])] = k, row
+        limit = np.partition(gaps, MOST - 1)[MOST - 1] if len(gaps) >= MOST else np.inf
+        left = left[least[left] < np.minimum(gaps[groups[left]], limit)]
+        most *= 2
+    return sorted(best.values(), key=lambda one: one[1][layout.GAP_SIZE])[:MOST]
+
+
+def _least_gaps(shapes: PackedShapes, pairs: _Pairs) -> Array:
+    """Return the least distance that pairs may have, by their bounding spheres."""
     table = shapes.shapes
     middle, radius = table[:, layout.ORIGIN : layout.HALF_SIZES], table[:, layout.EXTENT]
     a, b = pairs.T
@@ -152,7 +176,7 @@ def _nearest(shapes: PackedShapes, pairs: _Pairs) -> _Pairs:
     endless = table[b, layout.SHAPE_KIND] == layout.HALF_SPACE
     if endless.any():
         gap[endless] = _heights(table, a[endless], b[endless]) - radius[a[endless]]
-    return pairs[np.argsort(gap, kind="stable")[:most]]
+    return gap
 
 
 def _heights(table: Array, a: NDArray[np.int32], b: NDArray[np.int32]) -> Array:

@@ -17,15 +17,16 @@ import numpy as np
 
 from synovia.facade import IK
 from synovia.ik.ways import ClearWays
-from synovia.kernels.layout import ADVANCE, PROPOSE, STOP
+from synovia.kernels.layout import ADVANCE, PROPOSE, STOP, TOP_ACCELERATION
 from synovia.model.geometry import Array
 from synovia.servo.box import Box
 from synovia.servo.limits import Axes
 from synovia.servo.measured import Feedback
 from synovia.servo.stops import Stops
 
-_TICKS: Final = 4.0  # from one pose to the next, of a body that brakes
-_MOST_TICKS: Final = 250  # of these
+_MOST_TICKS: Final = 4  # from one pose to the next, of a body that brakes
+_DOUBLED: Final = 64  # after so many poses, the next ones are twice as far apart
+_MOMENT: Final = 1e-3  # seconds, short enough for rotations to be small
 _STILL: Final = 1e-6  # radians, length units: then it stands
 _PRECISION: Final = 0.1  # part of the tolerance to which goals are solved in a tick
 _SLACK: Final = 0.5  # of the tolerance: a way may come so much nearer, or braking and sliding would get stuck
@@ -92,17 +93,32 @@ class Guard:
         self._rest(q, end)
         if self._ways.length(feedback.body(q), feedback.body(end)) < left:
             return True  # joints brake without turning back, so no place on the way is farther
-        q = q.copy()
-        for _ in range(_MOST_TICKS):
+        q, count = q.copy(), 0
+        step = self._few_ticks(q, h) * h
+        while True:
             out = np.empty_like(q)
-            self._tick(q, q, q, out, _TICKS * h, PROPOSE | ADVANCE | STOP)
-            left = self._ways.along(feedback.body(q), feedback.body(out), left, least)
+            self._tick(q, q, q, out, step, PROPOSE | ADVANCE | STOP)
+            begin, end = feedback.body(q), feedback.body(out)
+            length = self._ways.length(begin, end)
+            if left - length > 0.0:
+                left -= length  # no place on this way is nearer
+            else:
+                left = self._ways.along(begin, end, left, least)
             if left < least:
                 return False
             if np.abs(self._axes.way(q, out)).max(initial=0.0) < _STILL:
-                break
-            q = out
-        return True
+                return True
+            q, count = out, count + 1
+            if count % _DOUBLED == 0:
+                step *= 2.0
+
+    def _few_ticks(self, q: Array, h: float) -> int:
+        """Return how many ticks of time h a body may brake at once, so that its way from q (nq,) is nearly straight."""
+        gain = _MOMENT * self._axes.table[:, TOP_ACCELERATION]
+        bend = self._ways.length(q, self._axes.shifted(q, gain)) / _MOMENT / 8.0  # of the way of a second, at most
+        if not 0.0 < bend < np.inf:
+            return 1
+        return int(np.clip(np.sqrt(self._slack / bend) / h, 1, _MOST_TICKS))
 
     def refine(self, q: Array, out: Array, h: float, table: Array, feedback: Feedback) -> None:
         """Choose a tick that was proposed anew, so that the body stops where it keeps its distances.
