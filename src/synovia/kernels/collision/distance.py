@@ -196,9 +196,10 @@ def of_ordered(solids, i, j, enough, corners, faces, edges):
 
 
 @device
-def put_contact(solids, i, j, enough, contacts, row, corners, faces, edges):
+def put_contact(solids, i, j, enough, scratch, contacts, row):
     """Write the contact of shapes i and j to a row; of a distance larger than ``enough``, only that it is larger."""
     shapes, _ = solids
+    corners, faces, edges = scratch
     swap = shapes[i, SHAPE_KIND] > shapes[j, SHAPE_KIND]
     a, b = (j, i) if swap else (i, j)
     d, n, p = of_ordered(solids, a, b, enough, corners, faces, edges)
@@ -228,4 +229,4 @@ def distances(shapes, vertices, pairs, contacts, corners, faces, edges):
     solids = (shapes, vertices)
     for k in range(pairs.shape[0]):
         i, j = pairs[k, FIRST_SHAPE], pairs[k, SECOND_SHAPE]
-        put_contact(solids, i, j, F(math.inf), contacts, k, corners, faces, edges)
+        put_contact(solids, i, j, F(math.inf), (corners, faces, edges), contacts, k)

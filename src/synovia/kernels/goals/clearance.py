@@ -83,12 +83,15 @@ def place_shape(clear, frames, shape, row, to):
 
 
 @device
-def measure_pair(clear, frames, i, j, row, other, enough, contacts, slot):
-    """Write the contact of shape i of a row and shape j of another row to a slot; see ``put_contact``."""
+def measure_pair(clear, frames, first, second, enough, contacts, slot):
+    """Write the contact of two shapes, each given with its row, to a slot; see ``put_contact``."""
+    i, row = first
+    j, other = second
     place_shape(clear, frames, i, row, 0)
     place_shape(clear, frames, j, other, 1)
     solids = (clear.placed, clear.points)
-    put_contact(solids, 0, 1, enough, contacts, slot, clear.corners, clear.faces, clear.edges)
+    scratch = (clear.corners, clear.faces, clear.edges)
+    put_contact(solids, 0, 1, enough, scratch, contacts, slot)
     contacts[slot, CONTACT_ROWS], contacts[slot, CONTACT_ROWS + 1] = F(row), F(other)
     contacts[slot, CONTACT_SHAPES], contacts[slot, CONTACT_SHAPES + 1] = F(i), F(j)
     contacts[slot, CONTACT_IDLE] = F(0)
@@ -125,7 +128,7 @@ def consider(clear, frames, t, first, second, count, limit):
     if not least < limit:
         return count, limit
     slots = clear.ints[t, SLOTS]
-    measure_pair(clear, frames, i, j, row, other, limit, clear.found, count)  # it has a row more than there are slots
+    measure_pair(clear, frames, first, second, limit, clear.found, count)  # it has a row more than there are slots
     if not clear.found[count, GAP_SIZE] < limit:
         return count, limit
     if count < slots:
@@ -309,7 +312,7 @@ def measure_again(clear, frames):
         if has_contact(clear, slot) and clear.contacts[slot, CONTACT_IDLE] == F(0):
             i, j = int(clear.contacts[slot, CONTACT_SHAPES]), int(clear.contacts[slot, CONTACT_SHAPES + 1])
             row, other = int(clear.contacts[slot, CONTACT_ROWS]), int(clear.contacts[slot, CONTACT_ROWS + 1])
-            measure_pair(clear, frames, i, j, row, other, F(math.inf), clear.contacts, slot)
+            measure_pair(clear, frames, (i, row), (j, other), F(math.inf), clear.contacts, slot)
 
 
 @apart
