@@ -200,7 +200,6 @@ def of_ordered(solids, i, j, enough, memory):
 def put_contact(solids, i, j, enough, contacts, row, memory):
     """Write the contact of shapes i and j to a row; of a distance larger than ``enough``, only that it is larger."""
     shapes, _ = solids
-    corners, faces, edges = scratch
     swap = shapes[i, SHAPE_KIND] > shapes[j, SHAPE_KIND]
     a, b = (j, i) if swap else (i, j)
     d, n, p = of_ordered(solids, a, b, enough, memory)
