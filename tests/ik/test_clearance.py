@@ -166,6 +166,16 @@ def test_named_pairs_alone_count():
     assert solution.contacts[0].distance >= 0.1 - SLACK
 
 
+def test_pairs_may_be_those_of_self_pairs():
+    """By name, or by the rows of their joints."""
+    arm = sy.bundled("arm7")
+    found = sy.self_pairs(arm)
+    for pairs in (found.pairs, [tuple(pair) for pair in found.rows]):
+        solution = sy.solve(arm, [sy.PositionGoal("tool", (0.3, 0.2, 0.5)), sy.ClearanceGoal(0.01, pairs=pairs)])
+        assert solution.reached
+        assert min(gaps(solution.pose).values()) >= 0.01 - SLACK
+
+
 def test_obstacles_that_are_far_away_change_nothing():
     """Ten thousand of them, and the same bits as without."""
     arm = sy.bundled("arm7")
@@ -293,7 +303,7 @@ def test_unknown_and_unfit_pairs_are_refused():
     arm, world = sy.bundled("arm7"), WALL
     with pytest.raises(sy.UnknownNameError, match=r"wal.*wall"):
         sy.IK(arm, sy.ClearanceGoal(world=world, pairs=("joint3", "wal")))
-    with pytest.raises(sy.InputError, match="different links"):
+    with pytest.raises(sy.InputError, match="clearance goal: pairs: expected two different links"):
         sy.IK(arm, sy.ClearanceGoal(pairs=("joint3", "joint3")))
     with pytest.raises(sy.InputError, match="with_shapes"):
         sy.IK(sy.Skeleton.chain([(0, 0, 0), (1, 0, 0)]), sy.ClearanceGoal())

@@ -218,7 +218,7 @@ def _checked_pairs(given: Any) -> tuple[Any, ...]:
     for one in cast("Sequence[Any]", given):
         if one not in (SELF, WORLD) if isinstance(one, str) else not _is_pair(one):
             raise InputError("pairs", value=one, expected=_PAIRS)
-        found.append(one if isinstance(one, str) else tuple(one))
+        found.append(one if isinstance(one, str) else tuple(k if isinstance(k, str) else int(k) for k in one))
     return tuple(found)
 
 
@@ -227,7 +227,7 @@ def _is_pair(one: Any) -> bool:
     if not isinstance(one, Sequence) or isinstance(one, str) or len(cast("Sequence[Any]", one)) != 2:
         return False
     names = cast("Sequence[Any]", one)
-    return all(isinstance(name, str | int) and not isinstance(name, bool) for name in names) and not (
+    return all(isinstance(name, str | int | np.integer) and not isinstance(name, bool) for name in names) and not (
         {SELF, WORLD} & set(names)
     )
 
@@ -242,16 +242,21 @@ def _find(pair: tuple[str | int, str | int], skeleton: Skeleton, world: World | 
     obstacles = [world is not None and isinstance(name, str) and name in world for name in pair]
     for name, is_obstacle in zip(pair, obstacles, strict=True):
         if is_obstacle and _is_link(skeleton, name):
-            raise InputError("pairs", value=name, expected="a name of a link or of an obstacle, and not of both")
+            raise InputError(
+                "pairs",
+                where="clearance goal",
+                value=name,
+                expected="a name of a link or of an obstacle, and not of both",
+            )
     if all(obstacles):
-        raise InputError("pairs", value=pair, expected="a link of the body and an obstacle")
+        raise InputError("pairs", where="clearance goal", value=pair, expected="a link of the body and an obstacle")
     first, second = pair if not obstacles[0] else pair[::-1]
     row = _link(skeleton, first, world)
     if any(obstacles):
         return (row, cast("World", world).index(cast("str", second))), True
     other = _link(skeleton, second, world)
     if row == other:
-        raise InputError("pairs", value=pair, expected="two different links")
+        raise InputError("pairs", where="clearance goal", value=pair, expected="two different links")
     return (row, other), False
 
 
@@ -279,5 +284,5 @@ def _link(skeleton: Skeleton, name: str | int, world: World | None) -> int:
             raise
         raise unknown_name("link or obstacle", name, [*world.names, *keys]) from None
     if not skeleton.joints[row].shapes:
-        raise InputError("pairs", value=name, expected=f"a link with shapes: {first_few(keys)}")
+        raise InputError("pairs", where="clearance goal", value=name, expected=f"a link with shapes: {first_few(keys)}")
     return row

@@ -279,6 +279,9 @@ class Servo(ChecksArguments):
 
         If the body is faster than a new limit, it slows down as fast as the others allow: a recovery.
 
+        With a clearance goal, lower the acceleration or the jerk while the body is still: on its way it could brake
+        with the old ones, and may come too near with the new ones.
+
         Raises:
             InputError: If a limit cannot be used.
         """
