@@ -280,8 +280,8 @@ MOST_CORNERS, MOST_FACES, MOST_EDGES = 256, 512, 1536
 # Links with shapes: the joint that carries each, its first shape, and how many it has
 LINK_ROW, FIRST_OF_LINK, SHAPES_OF_LINK = 0, 1, 2
 LINK_WIDTH = 3
-# Bounding spheres begin with their centres
-BALL_RADIUS = 3
+# Bounding spheres
+BALL_CENTER, BALL_RADIUS = 0, 3
 BALL_WIDTH = 4
 TOUCHES = 2  # after a pair: in how many poses both touch
 COUNTED_WIDTH = 3

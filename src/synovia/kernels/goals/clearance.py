@@ -21,6 +21,7 @@ from synovia.kernels.goals.frames import add_wrench_row
 from synovia.kernels.goals.term import NOTHING
 from synovia.kernels.layout import (
     AVOIDING,
+    BALL_CENTER,
     BALL_RADIUS,
     BOUNDLESS,
     CLEAR_DISTANCE,
@@ -155,7 +156,10 @@ def gap_to_box(nodes, node, p):
 def meet_links(clear, frames, t, a, b, count, limit):
     """Consider the pairs of shapes of two links; returns as ``consider``."""
     row, other = clear.links[a, LINK_ROW], clear.links[b, LINK_ROW]
-    p, q = point_on(frames, row, load(clear.balls, a, 0)), point_on(frames, other, load(clear.balls, b, 0))
+    p, q = (
+        point_on(frames, row, load(clear.balls, a, BALL_CENTER)),
+        point_on(frames, other, load(clear.balls, b, BALL_CENTER)),
+    )
     if norm(sub(p, q)) - clear.balls[a, BALL_RADIUS] - clear.balls[b, BALL_RADIUS] >= limit:
         return count, limit
     for i in range(clear.links[a, FIRST_OF_LINK], clear.links[a, FIRST_OF_LINK] + clear.links[a, SHAPES_OF_LINK]):
@@ -168,7 +172,7 @@ def meet_links(clear, frames, t, a, b, count, limit):
 def meet_obstacles(clear, frames, t, a, count, limit):
     """Consider the pairs of the shapes of link a and all obstacles of goal t; returns as ``consider``."""
     row = clear.links[a, LINK_ROW]
-    p, radius = point_on(frames, row, load(clear.balls, a, 0)), clear.balls[a, BALL_RADIUS]
+    p, radius = point_on(frames, row, load(clear.balls, a, BALL_CENTER)), clear.balls[a, BALL_RADIUS]
     first = clear.links[a, FIRST_OF_LINK]
     last = first + clear.links[a, SHAPES_OF_LINK]
     start = clear.ints[t, FIRST_BOUNDLESS]
