@@ -155,6 +155,20 @@ def test_joints_that_no_goal_moves_stay_and_are_told():
     assert any("Too near" in line and "'b0' against 'b2'" in line for line in solution.explain())
 
 
+def test_a_goal_that_sees_nothing_says_so():
+    """A body with one link that has a shape has no pairs; shapes of the file that were not kept are told."""
+    bone = sy.Capsule(a=(0, 0, 0), b=(1, 0, 0), radius=0.1)
+    body = sy.Skeleton(
+        [hinge("l0", None, np.eye(4), (bone,)), sy.Joint("tip", "l0", rest=at(1.0))],
+        notes=["Shapes were not kept: l1."],
+    )
+    solution = sy.solve(body, [sy.PositionGoal("tip", (0.0, 1.0, 0.0)), sy.ClearanceGoal()])
+    assert solution.reached
+    assert solution.contacts == ()
+    assert any("keeps nothing apart" in note for note in solution.explain())
+    assert "Shapes were not kept: l1." in solution.explain()
+
+
 def test_named_pairs_alone_count():
     """A pair of a link and an obstacle keeps apart; other links may pass."""
     body = chain(3)

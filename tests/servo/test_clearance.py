@@ -157,3 +157,18 @@ def test_settings_that_would_break_the_promise_are_refused(options):
     goals = [sy.PositionGoal("tool"), sy.ClearanceGoal(DISTANCE)]
     with pytest.raises(sy.UnsupportedError, match="priority="):
         sy.Servo(sy.bundled("arm7"), goals, rate=100, **LIMITS, **options)
+
+
+@pytest.mark.compiled
+def test_what_is_left_is_known_after_every_tick():
+    """Also where the body has to brake although it is too near, and where the robot is beside its commands."""
+    servo = arm_servo()
+    rng = np.random.default_rng(7)
+    for tick in range(300):
+        if tick % 40 == 0:
+            target = sy.bundled("arm7").random_pose(int(rng.integers(1000))).position("tool")
+        command = servo.step({"tool": target}) if tick % 100 < 80 else servo.hold()
+        if 100 < tick < 200:
+            servo.measured(command.q + 0.01)
+        guard = servo._guard
+        assert guard.left == pytest.approx(guard._ways.left(command._body), abs=servo.ik.tolerance[0])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 SELF: Final = "self"
 WORLD: Final = "world"
-_MOST_SLOTS: Final = 24  # contacts that count at once, in addition to none
+_MOST_SLOTS: Final = 24  # contacts that count at once
 _SPARE_SLOTS: Final = 6  # beyond one a degree of freedom
 _PAIRS: Final = '"self", "world" or pairs such as ("left_hand", "head")'
 

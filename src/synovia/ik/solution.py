@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError, SynoviaError, UnsolvedError
-from synovia.goals import Goal
+from synovia.goals import ClearanceGoal, Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import INTERRUPTED, Status
@@ -180,13 +180,15 @@ class Solution(Pictured):
     def notes(self) -> tuple[str, ...]:
         """Sentences about limbs, straight at the start, that bend to a side that nothing defines, or to a wrong one.
 
-        Knees bend forward and elbows back, if they have roles. Other limbs bend as the rest pose does.
+        Knees bend forward and elbows back, if they have roles. Other limbs bend as the rest pose does. With a clearance
+        goal, others say what it does not see: that it has no pairs, or shapes of the file that were not kept.
         """
+        unseen = unseen_by_clearance(self.ik)
         bends = self.ik.bends
         if bends is None:
-            return ()
+            return unseen
         start = self.ik.default_start if self.start is None else self.start
-        return bends.notes(start.values, np.asarray(self._row[self.ik.places]))
+        return (*bends.notes(start.values, np.asarray(self._row[self.ik.places])), *unseen)
 
     @property
     def goals(self) -> Sequence[Goal]:
@@ -447,6 +449,17 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
         return f"{length:.4g} {'unit' if length == 1.0 else 'units'}"
     meters = length * meters_per_unit
     return f"{1000 * meters:.3g} mm" if meters < _METRE else f"{meters:.3g} m"
+
+
+def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
+    """Return sentences about what clearance goals do not see: goals without pairs, and shapes that were not kept."""
+    goals = [goal for goal in ik.goals if isinstance(goal, ClearanceGoal)]
+    empty = [goal.label for goal in goals if not goal.rows]
+    lines = [
+        f"Goal {label!r} keeps nothing apart: no two of its links, and no link and obstacle, can meet."
+        for label in empty
+    ]
+    return (*lines, *(note for note in ik.given.notes if goals and "shape" in note.lower()))
 
 
 def gap_text(distance: float, meters_per_unit: float | None) -> str:

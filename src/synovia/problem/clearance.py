@@ -26,14 +26,13 @@ class ClearanceTables:
     """Clearance goals as the kernels read them (see ``kernels.layout``).
 
     Args:
-        ints: (c, 14) integers of each goal.
+        ints: (c, 13) integers of each goal.
         data: (c, 2) its numbers.
         links: (l, 3) links: those of the body, then obstacles of named pairs.
         balls: (l, 4) spheres around them.
         pairs: (p, 2) pairs of links.
         shapes: All shapes.
         nodes: (k, 6) nodes of all trees of obstacles.
-        owners: (n,) name of the link or obstacle of each shape.
     """
 
     ints: Ints
@@ -43,7 +42,6 @@ class ClearanceTables:
     pairs: Ints
     shapes: PackedShapes
     nodes: Array
-    owners: tuple[str | int, ...]
 
     @property
     def slots(self) -> NDArray[np.int32]:
@@ -73,8 +71,8 @@ def clearance_tables(
     before: int,
     reduced_row: NDArray[np.intp],
     to_row: Sequence[Array],
-) -> ClearanceTables | None:
-    """Return the tables of clearance goals, None without one.
+) -> ClearanceTables:
+    """Return the tables of clearance goals.
 
     Args:
         skeleton: The skeleton.
@@ -84,8 +82,6 @@ def clearance_tables(
         reduced_row: Reduced row that carries each joint, -1 for the world.
         to_row: Transform from each joint's z-form frame to the frame of that row.
     """
-    if not any(isinstance(goal, ClearanceGoal) for goal in goals):
-        return None
     body = packed_shapes(skeleton)
     joints = body.links[:, layout.LINK_ROW].tolist()
     places = np.tile(np.eye(4), (len(skeleton), 1, 1))
@@ -99,7 +95,6 @@ def clearance_tables(
     middles[:] = np.einsum("nij,nj->ni", places[joints, :3, :3], middles) + places[joints, :3, 3]
     made = _Maker(dict(zip(joints, range(len(joints)), strict=True)), [body.packed.in_frames(places[body.owners])])
     made.links, made.balls = [*links], [*balls]
-    made.owners = [skeleton.link_key(joint) for joint in body.owners.tolist()]
     for g, goal in enumerate(goals):
         if isinstance(goal, ClearanceGoal):
             made.add(g, goal, int(tables.table[g, layout.FIRST_RESIDUAL]), float(tables.roots[g]), before)
@@ -111,7 +106,6 @@ def clearance_tables(
         np.array(made.pairs, np.int32).reshape(-1, layout.PAIR_WIDTH),
         join_shapes(made.shapes),
         np.concatenate([np.empty((0, layout.NODE_WIDTH)), *made.nodes]),
-        tuple(made.owners),
     )
 
 
@@ -121,7 +115,6 @@ class _Maker:
     Attributes:
         link_of: Row in the table of links by the joint that carries the link.
         shapes: Shapes so far.
-        owners: The name of the link or obstacle of each of them.
         ints: Integers of the goals.
         data: Numbers of the goals.
         links: Links.
@@ -134,7 +127,6 @@ class _Maker:
         """Begin with the shapes of the body."""
         self.link_of = link_of
         self.shapes = shapes
-        self.owners: list[str | int] = []
         self.ints: list[Ints] = []
         self.data: list[tuple[float, float]] = []
         self.links: list[Ints] = []
@@ -157,41 +149,38 @@ class _Maker:
             world, owners = goal.world.packed.in_world(), goal.world.packed.owners
             for link, obstacle in cast("list[tuple[int, int]]", apart.single.tolist()):
                 mine = owners == obstacle
-                self.pairs.append((self.link_of[link + before], self._link(world, mine, goal.world.names[obstacle])))
+                self.pairs.append((self.link_of[link + before], self._link(world, mine)))
             if len(apart.avoiding):
-                self._avoid(row, world, [goal.world.names[k] for k in owners.tolist()])
+                self._avoid(row, world)
         row[layout.LINK_PAIRS] = len(self.pairs) - row[layout.FIRST_LINK_PAIR]
         row[layout.AVOIDING] = len(self.link_of) if len(apart.avoiding) else 0
         self.ints.append(row)
         self.data.append((root, goal.distance))
 
-    def _put(self, shapes: PackedShapes, owners: list[str]) -> int:
+    def _put(self, shapes: PackedShapes) -> int:
         """Add shapes; return the row of the first."""
         first = sum(len(part.shapes) for part in self.shapes)
         self.shapes.append(shapes)
-        self.owners += owners
         return first
 
-    def _link(self, world: PackedShapes, mine: NDArray[np.bool_], name: str) -> int:
+    def _link(self, world: PackedShapes, mine: NDArray[np.bool_]) -> int:
         """Add an obstacle as a link of the world; return its row."""
         shapes = world._replace(shapes=world.shapes[mine])
-        first = self._put(shapes, [name] * len(shapes.shapes))
+        first = self._put(shapes)
         self.links.append(np.array([-1, first, len(shapes.shapes)], np.int32))
         self.balls.append(np.array(link_cover(shapes.shapes)))
         return len(self.links) - 1
 
-    def _avoid(self, row: Ints, world: PackedShapes, names: list[str]) -> None:
+    def _avoid(self, row: Ints, world: PackedShapes) -> None:
         """Add all obstacles of a world, and the tree of those that have an end."""
         boundless = world.shapes[:, layout.SHAPE_KIND] == layout.HALF_SPACE
         planes, solids = np.flatnonzero(boundless), np.flatnonzero(~boundless)
         row[layout.BOUNDLESS], row[layout.OBSTACLES] = len(planes), len(solids)
-        row[layout.FIRST_BOUNDLESS] = self._put(
-            world._replace(shapes=world.shapes[planes], points=world.points[:0]), [names[k] for k in planes.tolist()]
-        )
+        row[layout.FIRST_BOUNDLESS] = self._put(world._replace(shapes=world.shapes[planes], points=world.points[:0]))
         lower, upper = _boxes(world.shapes[solids])
         order = _nearby_order(0.5 * (lower + upper))
         shapes = world._replace(shapes=world.shapes[solids[order]])
-        row[layout.FIRST_OBSTACLE] = self._put(shapes, [names[k] for k in solids[order].tolist()])
+        row[layout.FIRST_OBSTACLE] = self._put(shapes)
         if len(solids):
             row[layout.FIRST_NODE] = sum(map(len, self.nodes))
             row[layout.LEAVES] = leaves = 1 << (len(solids) - 1).bit_length()
@@ -235,6 +224,3 @@ def _tree(lower: Array, upper: Array, leaves: int) -> Array:
         high[level : 2 * level] = high[children].reshape(-1, 2, 3).max(axis=1)
         level //= 2
     return nodes
-
-
-__all__ = ["ClearanceTables", "clearance_tables", "links_of"]

@@ -59,7 +59,8 @@ class Guard:
 
     def reset(self, q: Array) -> None:
         """Begin anew at joint values (nq,)."""
-        self.left, self.blocked = self._ways.left(q), False
+        self.note(q)
+        self.blocked = False
 
     def allows(self, q: Array, out: Array, h: float, feedback: Feedback) -> bool:
         """Return whether the body may take a tick from joint values q (nq,) to others, which has been advanced.
@@ -72,6 +73,10 @@ class Guard:
             return False
         self.left = left
         return True
+
+    def note(self, q: Array) -> None:
+        """Measure what is left at joint values (nq,) of the robot, where no way leads from the last ones."""
+        self.left = self._ways.left(q)
 
     @property
     def too_near(self) -> bool:

@@ -530,6 +530,8 @@ class Servo(ChecksArguments):
             out: Those after the tick, (nq,); changed in place.
             h: Seconds.
         """
+        if self._feedback.found is not None:  # what is known of the robot has changed since the last tick
+            guard.note(self._feedback.body(q))
         away = guard.too_near
         guard.blocked = away or not guard.allows(q, out, h, self._feedback)
         if not guard.blocked:
@@ -545,7 +547,7 @@ class Servo(ChecksArguments):
         ):
             table[:] = kept
             self._tick(q, *self._aim, out, h, PROPOSE | ADVANCE | STOP)
-            guard.allows(q, out, h, self._feedback)
+            guard.note(self._feedback.body(out))
         if self._way is not None:
             self._q = out
             self._go_ahead_anew(self._way, h)

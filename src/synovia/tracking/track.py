@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
@@ -111,7 +111,7 @@ class Tracked(Solutions):
         """
         return tuple(np.flatnonzero(self._jumped).tolist())
 
-    @property
+    @cached_property
     def blocked(self) -> tuple[int, ...]:
         """Frames to which the body comes too near on the way from the frame before, if all joints move at once.
 
