@@ -60,7 +60,7 @@ def explain(solution: Solution) -> list[str]:
     if solution.frame is not None and solution.frame.held is not None:
         return [_HELD[solution.frame.held], *misses]
     causes = [] if solution.reached else _causes(solution)
-    reasons = solution.reasons if solution.missed and ik.solver.supports_priorities else ()
+    reasons = solution.reasons if solution.missed and ik.method.supports_priorities else ()
     at_limits, locked = _limits_in_the_way(solution, reasons)
     lines = [*_ending(solution, causes, at_limits, locked), *misses]
     if hint := unit_hint(solution):

@@ -54,7 +54,7 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
     ik = CompiledProblem(
         variation.skeleton or miss.given,
         variation.goals or [miss.goals[k] for k in places],
-        miss.solver.for_diagnosis(),
+        miss.method.for_diagnosis(),
         tolerance=miss.tolerance,
         root=miss.root,
     )

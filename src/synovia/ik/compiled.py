@@ -83,6 +83,7 @@ class CompiledProblem(ChecksArguments):
         goals: The goals, completed by values that depend on the skeleton.
         goal_joints: All joints of each goal, rows of ``skeleton``, its own first; of a site, the joint that carries it.
         solver: The settings.
+        method: The settings whose kernels solve it: ``solver``, or those that stand for it (``Solver.for_goals``).
         reduced: The part of the problem that the solver may move.
         moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
         reach: Length scale of solvers and tolerances, length units.
@@ -120,6 +121,7 @@ class CompiledProblem(ChecksArguments):
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver, self.goals)
         self.solver.check(self.goals)
+        self.method = self.solver.for_goals(self.goals)
         located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
         self.goals = tuple(goal for goal, _ in located)
         self.given = skeleton
@@ -145,17 +147,17 @@ class CompiledProblem(ChecksArguments):
             self.skeleton,
             reduced,
             tolerance=self.tolerance,
-            **self.solver.search._asdict(),
-            patience=self.solver.progress[0],
+            **self.method.search._asdict(),
+            patience=self.method.progress[0],
             most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
-            params=self.solver.params() | least,
+            params=self.method.params() | least,
             moves=moves,
-            solver_scratch=self.solver.extra_scratch(reduced.residuals, reduced.columns),
+            solver_scratch=self.method.extra_scratch(reduced.residuals, reduced.columns),
         )
         from synovia.kernels.compiler.jit import ready
 
         params = table_of(self.ints, self.floats, "params")
-        self.kernel, self._miss_kernel = engine_of(self.skeleton, self.goals, reduced, self.solver, params)
+        self.kernel, self._miss_kernel = engine_of(self.skeleton, self.goals, reduced, self.method, params)
         self.scratch_size = int(self.ints[WORK_SIZE])
         self.writer = TargetWriter(self.skeleton, self.goals, self.rows)
         self.default_start = self.skeleton.rest_pose()

@@ -289,14 +289,14 @@ class Solution(Pictured):
 
     @property
     def reasons(self) -> Sequence[Reason]:
-        """Reasons of each missed goal, found by solving variations; only for solvers with strict priorities.
+        """Reasons of each missed goal, found by solving variations; only with strict priorities or a clearance goal.
 
         Each names the goals and limits that prevent it, and how far its target would have to move.
         """
         if self._reasons is None:  # an interrupted solve might reach its goals with more time
             self._reasons = (
                 ()
-                if self.interrupted or self.refusal is not None or not self.ik.solver.supports_priorities
+                if self.interrupted or self.refusal is not None or not self.ik.method.supports_priorities
                 else self.ik.diagnosis.find_reasons(self)
             )
         return self._reasons

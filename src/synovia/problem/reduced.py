@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.goals import Goal
+from synovia.goals import ClearanceGoal, Goal
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_Q,
@@ -240,6 +240,8 @@ def _moving(
         return on_path
     moving = np.zeros(len(skeleton), bool)
     for goal, ends in zip(goals, goal_joints, strict=True):
+        if isinstance(goal, ClearanceGoal):
+            continue  # it moves no joint that another goal leaves in place
         if not ends:
             return on_path  # a goal of the whole body
         for end in ends:

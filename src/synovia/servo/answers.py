@@ -65,7 +65,7 @@ class Answers:
         """Take the numbers of the problem, with a finer tolerance."""
         self._ik, self._axes, self._deadline = ik, axes, deadline
         self._scratch = new_scratch(ik.scratch_size)
-        self._strict = ik.solver.supports_priorities
+        self._strict = ik.method.supports_priorities
         self._floats = ik.floats.copy()
         self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= _PRECISION if self._strict else _PRECISION**2
         self._few, self._again = ik.one_attempt.copy(), ik.ints.copy()

@@ -128,6 +128,10 @@ class Solver(ChecksArguments, ABC):
         """Return the same settings with one attempt."""
         return self
 
+    def for_goals(self, goals: Sequence[Goal]) -> Solver:
+        """Return the settings whose kernels solve these goals: these, or others that stand for them."""
+        return self
+
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
@@ -204,7 +208,7 @@ class Solver(ChecksArguments, ABC):
                     expected=f"goals of the kinds {', '.join(supported)}",
                     hint=_hint(goal),
                 )
-            if goal.rank != 0 and not self.supports_priorities:
+            if goal.rank > 0 and not self.supports_priorities:
                 raise UnsupportedError(
                     f"{self.name} has no priorities",
                     where=f"goal {goal.label!r}",
@@ -379,7 +383,9 @@ def _hint(goal: Goal) -> str:
     """Return which solver supports a goal."""
     if goal.kind not in kinds():
         return "derive goals of your own from CustomGoal"
-    return f"use the solver {'full-body' if goal.needs == 'clearance' else 'lm'!r}"
+    if goal.needs == "clearance":
+        return "use one of the solvers 'full-body', 'lm', 'dls', 'pinv'"
+    return "use the solver 'lm'"
 
 
 def out_of_range(settings: object, name: str, expected: str) -> InputError:

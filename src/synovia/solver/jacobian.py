@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from synovia.arguments import ChecksArguments
-from synovia.errors import InputError
+from synovia.errors import InputError, UnsupportedError
+from synovia.goals import Goal
 from synovia.kernels.layout import (
     CENTRE_WEIGHT,
     DAMPING,
@@ -27,6 +28,7 @@ from synovia.kernels.layout import (
 from synovia.model.geometry import is_number
 from synovia.problem import Reduced
 from synovia.solver.base import ALL_GOALS, LARGEST, IteratingSolver, Kernel, Solver, out_of_range
+from synovia.solver.full_body import FullBody
 
 if TYPE_CHECKING:
     from synovia.model import Pose
@@ -35,6 +37,8 @@ _NO_CLAMP = 1e100
 _LEAST_DAMPING = 1e-12  # keeps the equations of a step solvable
 _MARGIN = 0.1
 _FORMS = ("geometric", "partial")
+_UNCLEAR = frozenset({"largest_error", "jacobian", "null_space"})  # settings that have no effect beside clearance goals
+_CLEAR_GOALS = ALL_GOALS | {"clearance"}
 _LONG_CHAIN = 8  # bones; with fewer, the nearest pose often makes the turn of one bone vanish
 _MOST_JOINTS = 16  # of an arm in a SIMD batch; see kernels.simd.arm
 
@@ -133,6 +137,10 @@ class JacobianMethod(IteratingSolver):
     each joint that stands at a limit and would leave it, and is solved for the other joints. The next step may move the
     joint again.
 
+    Beside a ``ClearanceGoal``, ``lm``, ``dls`` and ``pinv`` take the steps of ``FullBody``, with their own damping and
+    search: the clearance first, then all other goals together. A ``CustomGoal``, ``null_space``, another ``jacobian``
+    and a ``largest_error`` of your own are refused then, and ``largest_turn`` alone bounds a step.
+
     Args:
         max_steps: Steps of one attempt; motion in the null space may take as many again.
         attempts: Attempts, restarts included.
@@ -178,6 +186,48 @@ class JacobianMethod(IteratingSolver):
             and self.jacobian == "geometric"
             and self.null_space is None
             and not reduced.posture[:, REST_WEIGHT].any()
+        )
+
+    def check(self, goals: Sequence[Goal]) -> None:
+        """Check that this algorithm supports the goals.
+
+        Raises:
+            UnsupportedError: If it does not, or not beside a clearance goal, or with these settings.
+        """
+        Solver.check(self, goals)
+        if not _keeps_clear(goals):
+            return
+        for goal in goals:
+            if goal.needs == "custom":
+                raise UnsupportedError(
+                    f"{self.name} does not support this goal beside a clearance goal",
+                    where=f"goal {goal.label!r}",
+                    value=goal,
+                    expected="goals that are built in",
+                )
+        for setting in fields(self):
+            value, standard = getattr(self, setting.name), setting.default
+            if setting.name in _UNCLEAR and value != standard:
+                raise UnsupportedError(
+                    f"{self.name} has no {setting.name} beside a clearance goal",
+                    where=type(self).__name__,
+                    value=value,
+                    expected=f"{setting.name}={standard!r}",
+                    hint="a RestGoal is a secondary objective that can stay" if setting.name == "null_space" else None,
+                )
+
+    def for_goals(self, goals: Sequence[Goal]) -> Solver:
+        """Return full-body's settings with this damping and search if a goal keeps clear, else these."""
+        if not _keeps_clear(goals):
+            return self
+        params = self.params()
+        return FullBody(
+            max_steps=self.max_steps,
+            attempts=self.attempts,
+            seed=self.seed,
+            error_damping=params.get(ERROR_DAMPING, 0.0),
+            constant_damping=params.get(DAMPING, _LEAST_DAMPING),
+            largest_step=LARGEST if self.largest_turn is None else self.largest_turn,
         )
 
     def kernel(self, reduced: Reduced) -> Kernel:
@@ -241,7 +291,7 @@ class PseudoInverse(JacobianMethod):
 
     The shortest step that removes the whole error to first order. It is damped only near poses in which JJᵀ is
     singular, such as that of a straight arm. Far from the target the full step is too long, so error and step are
-    clamped.
+    clamped. Beside a ``ClearanceGoal`` it is damped where a step makes the pose worse.
 
     The settings are those of ``synovia.solver.JacobianMethod``.
 
@@ -256,6 +306,7 @@ class PseudoInverse(JacobianMethod):
     """
 
     name: ClassVar[str] = "pinv"
+    supported_goals: ClassVar[frozenset[str]] = _CLEAR_GOALS
     method: ClassVar[int] = 1
 
     max_steps: int = 60
@@ -295,6 +346,7 @@ class SelectivelyDamped(JacobianMethod):
 class _Damped(JacobianMethod):
     """Settings of the damped methods, which have faster kernels of their own if they are used plainly."""
 
+    supported_goals: ClassVar[frozenset[str]] = _CLEAR_GOALS
     method: ClassVar[int] = 2
 
     max_steps: int = 60
@@ -391,3 +443,8 @@ class DampedLeastSquares(_Damped):
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
         return _Damped.params(self) | {DAMPING: max(self.damping * self.damping, _LEAST_DAMPING)}
+
+
+def _keeps_clear(goals: Sequence[Goal]) -> bool:
+    """Return whether a goal keeps shapes apart."""
+    return any(goal.needs == "clearance" for goal in goals)

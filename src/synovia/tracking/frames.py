@@ -96,7 +96,7 @@ class _Track:
         self._ik, self._table, self._first, self._targets = ik, table, first, targets
         self._all = ik.ints  # settings with all attempts
         self._single = ik.ints
-        if not ik.solver.supports_priorities:
+        if not ik.method.supports_priorities:
             self._single = ik.ints.copy()
             self._single[ATTEMPTS], self._single[PATIENCE] = 1, ik.ints[MAX_STEPS]
             self._single[MAX_STEPS] *= min(_LONGER, int(ik.ints[ATTEMPTS]))

@@ -277,7 +277,7 @@ class Engine:
             self._unfinished += 1
             return best
         self._unfinished = 0
-        levels = ik.solver.supports_priorities  # such a solver leaves stationary points by itself
+        levels = ik.method.supports_priorities  # such a solver leaves stationary points by itself
         if levels or ik.solver.search.attempts > 1 or best.status in (Status.REACHED, Status.UNREACHABLE):
             self._nudges = 0
             return best
