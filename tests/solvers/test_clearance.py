@@ -125,7 +125,9 @@ def test_an_answer_says_that_it_could_not_come_out(solver):
     """No pose takes the first link out of a ball around the root."""
     body = snake(3)
     world = sy.World({"ball": sy.Sphere(center=(0, 0, 0), radius=0.5)})
-    solution = sy.solve(body, [sy.PositionGoal("tip", (1.2, 0.5, 0.0)), sy.ClearanceGoal(world=world)], solver)
+    solution = sy.solve(
+        body, [sy.PositionGoal("tip", (1.2, 0.5, 0.0)), sy.ClearanceGoal(world=world)], settings(solver)
+    )
     assert not solution.reached
     assert solution.errors[1].position == pytest.approx(0.5 + RADIUS - 0.15 + solution.ik.tolerance[0], abs=1e-6)
     assert any("Too near: 'l0' against 'ball'" in line for line in solution.explain())

@@ -43,7 +43,7 @@ from synovia.model.skeleton import JointValues, Numbers
 from synovia.model.tables import Ints, writable
 from synovia.problem import Bends, find_bends, pack, reduce, table_of
 from synovia.problem.bends import BENT, SIZES
-from synovia.solver import Solver, SolverName, as_solver
+from synovia.solver import Solver, SolverName, as_solver, method_of
 from synovia.solver.base import Kernel
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
@@ -83,7 +83,7 @@ class CompiledProblem(ChecksArguments):
         goals: The goals, completed by values that depend on the skeleton.
         goal_joints: All joints of each goal, rows of ``skeleton``, its own first; of a site, the joint that carries it.
         solver: The settings.
-        method: The settings whose kernels solve it: ``solver``, or those that stand for it (``Solver.for_goals``).
+        method: The settings whose kernels solve it: ``solver``, or those in its place (``Solver.in_levels``).
         reduced: The part of the problem that the solver may move.
         moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
         reach: Length scale of solvers and tolerances, length units.
@@ -121,7 +121,7 @@ class CompiledProblem(ChecksArguments):
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver, self.goals)
         self.solver.check(self.goals)
-        self.method = self.solver.for_goals(self.goals)
+        self.method = method_of(self.solver, self.goals)
         located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
         self.goals = tuple(goal for goal, _ in located)
         self.given = skeleton

@@ -61,6 +61,12 @@ def as_solver(solver: object, goals: Sequence[Goal] = ()) -> Solver:
     raise InputError("expected settings such as sy.Fabrik(), or a name", where="solver", value=solver)
 
 
+def method_of(solver: Solver, goals: Sequence[Goal]) -> Solver:
+    """Return the settings whose kernels solve goals for a solver: its own, or those of full-body in their place."""
+    settings = solver.in_levels(goals)
+    return solver if settings is None else FullBody(**settings)
+
+
 __all__ = [
     "Aim",
     "Ccd",
@@ -80,5 +86,6 @@ __all__ = [
     "SolverName",
     "TwoBone",
     "as_solver",
+    "method_of",
     "solvers",
 ]

@@ -128,9 +128,9 @@ class Solver(ChecksArguments, ABC):
         """Return the same settings with one attempt."""
         return self
 
-    def for_goals(self, goals: Sequence[Goal]) -> Solver:
-        """Return the settings whose kernels solve these goals: these, or others that stand for them."""
-        return self
+    def in_levels(self, goals: Sequence[Goal]) -> Mapping[str, Any] | None:
+        """Return settings of full-body that solve these goals in place of these; None if these do, as is usual."""
+        return None
 
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -28,7 +28,6 @@ from synovia.kernels.layout import (
 from synovia.model.geometry import is_number
 from synovia.problem import Reduced
 from synovia.solver.base import ALL_GOALS, LARGEST, IteratingSolver, Kernel, Solver, out_of_range
-from synovia.solver.full_body import FullBody
 
 if TYPE_CHECKING:
     from synovia.model import Pose
@@ -216,19 +215,16 @@ class JacobianMethod(IteratingSolver):
                     hint="a RestGoal is a secondary objective that can stay" if setting.name == "null_space" else None,
                 )
 
-    def for_goals(self, goals: Sequence[Goal]) -> Solver:
-        """Return full-body's settings with this damping and search if a goal keeps clear, else these."""
+    def in_levels(self, goals: Sequence[Goal]) -> Mapping[str, Any] | None:
+        """Return this damping and search as settings of full-body if a goal keeps clear."""
         if not _keeps_clear(goals):
-            return self
+            return None
         params = self.params()
-        return FullBody(
-            max_steps=self.max_steps,
-            attempts=self.attempts,
-            seed=self.seed,
-            error_damping=params.get(ERROR_DAMPING, 0.0),
-            constant_damping=params.get(DAMPING, _LEAST_DAMPING),
-            largest_step=LARGEST if self.largest_turn is None else self.largest_turn,
-        )
+        return self.search._asdict() | {
+            "error_damping": params.get(ERROR_DAMPING, 0.0),
+            "constant_damping": params.get(DAMPING, _LEAST_DAMPING),
+            "largest_step": LARGEST if self.largest_turn is None else self.largest_turn,
+        }
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the family, with secondary objectives or without."""
