@@ -1,6 +1,6 @@
-"""Clearance goals: answers checked by coal, thousands of obstacles far away, a published set, ticks, walls.
+"""Clearance goals: answers checked by coal, thousands of obstacles far away, a published set, ticks, walls, methods.
 
-    python benchmarks/clearance.py [--parts coal far demo ticks walls] [--answers 100000]
+    python benchmarks/clearance.py [--parts coal far demo ticks walls methods] [--answers 100000]
 
 - coal: answers of ``solve_many`` called reached, of a Panda with spheres among spheres and boxes, and of an arm with
   shapes of all kinds among obstacles of all kinds. Each pair of solids whose bounding spheres are near is measured by
@@ -11,6 +11,8 @@
 - walls: hands whose targets move 2 mm a frame into walls, edges, corners and flat faces, along them, and stop: the
   largest step of a joint in one frame, how far joints move back and forth, and how far where the target has stopped.
   One attempt a frame, so that no frame starts anew.
+- methods: the targets of ``clearance_peers.py``, the same for each solver that keeps clear, with as many attempts for
+  all and with its own number of them; targets are judged reached by NumPy.
 
 Times are CPU time of the process, the least of several rounds.
 """
@@ -28,7 +30,9 @@ from clearance_peers import (
     HOME,
     OBSTACLES,
     TIP,
+    WORLDS,
     Arm,
+    judged,
     random_clear,
     random_world,
     spheres_and_pairs,
@@ -371,10 +375,37 @@ def walls():
     return rows, bars
 
 
+def methods(data, folder, targets=200, attempts=30):
+    """Return rows of the solvers that keep clear, and bars."""
+    arm, body, pairs = panda(data, folder)
+    names = ("full-body", "lm", "dls", "pinv")
+    tried = [(name, sy.solvers[name](attempts=attempts)) for name in names]
+    tried += [(name, sy.solvers[name]()) for name in names]
+    rng, found = np.random.default_rng(1), [[] for _ in tried]
+    for _ in range(WORLDS):
+        case = {"world": random_world(rng), "pairs": pairs}
+        goals = [sy.PoseGoal(TIP), sy.ClearanceGoal(GAP, world=world_of(case), pairs=["world", *pairs])]
+        iks = [sy.IK(body, goals, solver) for _, solver in tried]
+        for T in arm.forward(random_clear(arm, case, rng, targets // WORLDS))[:, arm.links.index(TIP)]:
+            for answers, ik in zip(found, iks, strict=True):
+                q = ik.solve({TIP: T}, start=HOME).q
+                spent = least_time(lambda T=T, ik=ik: ik.solve({TIP: T}, start=HOME), 3)
+                answers.append((judged(arm, case, q, T), 1e3 * spent))
+    rows, shares = [], {}
+    for (name, solver), answers in zip(tried, found, strict=True):
+        reached, spent = np.array(answers).T
+        shares[name, solver.attempts] = 100 * reached.mean()
+        at = np.quantile(spent, [0.5, 0.9, 0.99])
+        rows.append([name, solver.attempts, len(spent), f"{100 * reached.mean():.1f}", *(f"{t:.3f}" for t in at)])
+    lacking = shares["full-body", attempts] - shares["lm", attempts]
+    bars = [(f"lm reaches {lacking:.1f} % less than full-body with as many attempts, at most 0.5", lacking <= 0.5)]
+    return rows, bars
+
+
 def main():
     """Run the parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parts = ("coal", "far", "demo", "ticks", "walls")
+    parts = ("coal", "far", "demo", "ticks", "walls", "methods")
     parser.add_argument("--parts", nargs="*", choices=parts, default=parts)
     parser.add_argument("--answers", type=int, default=100_000)
     options = parser.parse_args()
@@ -385,6 +416,7 @@ def main():
         "far": ["boxes", "solve ms", "build ms"],
         "demo": ["problem", "obstacles", "goals", "reached %", "first goal", "median ms"],
         "ticks": ["G1", "without µs", "with µs", "ratio"],
+        "methods": ["solver", "attempts", "targets", "reached %", "median ms", "p90 ms", "p99 ms"],
         "walls": ["hand", "median step rad", "largest step rad", "back and forth rad", "at rest rad", "lacks mm",
                   "ms a frame"],
     }  # fmt: skip
@@ -396,6 +428,7 @@ def main():
             "demo": lambda: demo_set(data, folder),
             "ticks": lambda: ticks(data),
             "walls": walls,
+            "methods": lambda: methods(data, folder),
         }
         for part in options.parts:
             if part == "coal" and find_spec("coal") is None:

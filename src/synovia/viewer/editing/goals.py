@@ -92,8 +92,8 @@ class Goals:
             return editor
 
     def _fit_solver(self, goal: type[Goal]) -> None:
-        """Change to a solver that keeps clear, if a kind of goal needs it and the present one does not."""
-        if goal.takes_world and goal.needs not in self._state.solver.supported_goals:
+        """Change to the solver for drags if a kind of goal avoids things: it bounds motion, so a drag passes none."""
+        if goal.takes_world and not self._state.solver.supports_priorities:
             self._state.solver = DRAGGED
 
     def adopt(self, goal: Goal) -> GoalEditor:
