@@ -157,6 +157,7 @@ class IK(CompiledProblem):
         """Return all poses within the limits that a closed form finds for the goals, the nearest to the start first.
 
         If one parameter stays free, such as the swivel of an elbow, each branch uses the value that ``solve`` chooses.
+        Beside a clearance goal, only branches that keep every distance count.
 
         Args:
             targets: As in ``solve``.

@@ -1,4 +1,4 @@
-"""Clearance beside lm, dls, pinv and full-body: distances by closed forms of spheres, boxes and planes in NumPy."""
+"""Clearance by every solver that keeps it: distances by closed forms of spheres, boxes and planes in NumPy."""
 
 import numpy as np
 import pytest
@@ -320,3 +320,102 @@ def test_a_rest_goal_beside_it_keeps_the_posture():
     near, alone = (sy.solve(arm, more, settings("lm")) for more in ([*goals, sy.RestGoal(rest)], goals))
     assert near.reached
     assert np.linalg.norm(near.q - rest.q) < np.linalg.norm(alone.q - rest.q)
+
+
+WORLD = sy.World({"box": sy.Box(center=(0.45, 0, 0.4), size=(0.02, 0.3, 0.8)), "ball": sy.Sphere(radius=0.1)}).moved(
+    {"ball": (0.3, 0.3, 0.5)}
+)
+
+
+def is_clear(pose, gap):
+    """Return whether links of an arm keep a distance from the obstacles and each other, by ``sy.distance``."""
+    body = pose.skeleton
+    placed = {link: pose.transform(link) for link in body.shapes}
+    for link, shapes in body.shapes.items():
+        if body.parents[body.index(link)] >= 0:
+            for shape in shapes:
+                if min(c.distance for c in WORLD.distances(shape, transform=placed[link]).values()) < gap:
+                    return False
+    return all(
+        sy.distance(u, v, transform_a=placed[a], transform_b=placed[b]).distance >= gap
+        for a, b in sy.self_pairs(body).pairs
+        for u in body.shapes[a]
+        for v in body.shapes[b]
+    )
+
+
+def test_branches_are_those_that_are_clear():
+    """Of an arm in closed form; ``solve`` returns the nearest of them, and else goes on with the same joints."""
+    arm, pose = sy.bundled("arm7"), sy.PoseGoal("tool")
+    ik, plain = sy.IK(arm, [sy.ClearanceGoal(0.01, world=WORLD), pose], "segments"), sy.IK(arm, pose, "segments")
+    assert (ik.reach, ik.tolerance, ik.moving) == (plain.reach, plain.tolerance, plain.moving)
+    blocked = 0
+    targets = [arm.random_pose(seed).transform("tool") for seed in range(3 if UNCOMPILED else 30)]
+    for target in targets:
+        clear = [branch.q for branch in plain.branches({"tool": target}) if is_clear(branch.pose, 0.01)]
+        found = ik.branches({"tool": target})
+        np.testing.assert_allclose(found.q, np.reshape(clear, found.q.shape), atol=1e-12)
+        assert found.reached.all()
+        solution = ik.solve({"tool": target})
+        if clear:
+            np.testing.assert_array_equal(solution.q, found.q[0])
+        else:
+            blocked += 1
+        assert not solution.reached or is_clear(solution.pose, 0.01 - SLACK)
+    assert blocked > 0 or UNCOMPILED
+    many = ik.solve_many({"tool": np.array(targets)}, threads=2)
+    np.testing.assert_array_equal(many.q, [ik.solve({"tool": target}).q for target in targets])
+
+
+@pytest.mark.compiled
+def test_a_closed_form_moves_its_joints_alone():
+    """The limb goes aside, and all others stay, also if they are too near, which is told."""
+    body = sy.bundled("humanoid")
+    target = body.rest_pose().transform("left_hand").copy()
+    target[:3, 3] += (-0.1, 0.05, 0.2)
+    goals = [sy.PoseGoal("left_hand"), sy.ClearanceGoal()]
+    ik = sy.IK(body, goals, "segments")
+    assert ik.solve({"left_hand": target}).reached
+    start = sy.solve(body, sy.PositionGoal("right_hand", body.rest_pose().position("chest")), "lm").pose
+    solution = ik.solve({"left_hand": target}, start=start)
+    assert not solution.reached
+    held = [row for row in range(len(body)) if row not in ik.moving and body.q_slice(row).stop]
+    for row in held:
+        np.testing.assert_array_equal(solution.q[body.q_slice(row)], start.q[body.q_slice(row)])
+    assert any("Too near" in line for line in solution.explain())
+    assert solution.reasons == ()
+
+
+@pytest.mark.compiled
+def test_a_track_in_closed_form_goes_aside():
+    """Frames are clear and follow each other; a goal without a target keeps that of the first frame."""
+    arm = sy.bundled("arm7")
+    ik = sy.IK(arm, [sy.PoseGoal("tool"), sy.ClearanceGoal(0.01, world=WORLD)], "segments")
+    path = np.repeat(arm.random_pose(3).transform("tool")[None], 40, axis=0)
+    path[:, 0, 3] += np.linspace(0, 0.08, 40)
+    clip = ik.track({"tool": path})
+    assert clip.reached.all()
+    assert all(is_clear(solution.pose, 0.01 - SLACK) for solution in list(clip)[::4])
+    assert np.abs(np.diff(clip.q, axis=0)).max() < 0.1
+    still = ik.track({"tool": (path[:5, :3, 3])}, start=clip[0].pose)
+    turned = [sy.Rotation.from_matrix(s.pose.transform("tool")[:3, :3] @ path[0, :3, :3].T).magnitude() for s in still]
+    assert max(turned) < 2 * ik.tolerance[1]
+
+
+def test_hinges_list_clear_branches():
+    """Two hinges reach a point in two ways; a ball blocks one."""
+    first, _, tip = snake(2).joints
+    second = sy.Joint("l1", "l0", sy.Kind.HINGE, at(0.5), axis=(0, 0, 1), shapes=first.shapes)
+    body = sy.Skeleton([first, second, tip])
+    target = sy.Pose(body, [0.6, 0.9]).position("tip")
+    goal = sy.PositionGoal("tip", target)
+    both = sy.IK(body, goal, "hinges").branches()
+    assert len(both) > 1
+    ball = middles(both[0].pose)["l0"][1]
+    world = sy.World({"ball": sy.Sphere(center=ball, radius=0.05)})
+    ik = sy.IK(body, [goal, sy.ClearanceGoal(world=world)], "hinges")
+    clear = [branch.q for branch in both if ball_gap(branch.pose, ball, 0.05) >= 0.0]
+    np.testing.assert_allclose(ik.branches().q, np.reshape(clear, (-1, 2)))
+    assert len(clear) < len(both)
+    with pytest.raises(sy.InputError, match="'tip'"):
+        ik.solve({"tip": (np.nan, 0, 0)})

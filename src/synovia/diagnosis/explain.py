@@ -60,7 +60,7 @@ def explain(solution: Solution) -> list[str]:
     if solution.frame is not None and solution.frame.held is not None:
         return [_HELD[solution.frame.held], *misses]
     causes = [] if solution.reached else _causes(solution)
-    reasons = solution.reasons if solution.missed and ik.method.supports_priorities else ()
+    reasons = solution.reasons if solution.missed and ik.has_reasons else ()
     at_limits, locked = _limits_in_the_way(solution, reasons)
     lines = [*_ending(solution, causes, at_limits, locked), *misses]
     if hint := unit_hint(solution):
@@ -110,7 +110,7 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
         at_limits: Joints that stop the missed goals at a limit.
         locked: Joints whose limits leave them one value, beside the missed goals.
     """
-    status, closed = solution.status, solution.ik.solver.closed
+    status, closed = solution.status, solution.ik.method.closed
     if status is Status.UNREACHABLE:
         proved = [f"Unreachable: {line}" for line in _reach_sentences(solution)]
         return proved or [_UNREACHABLE.format(_in_place(solution, solution.missed))]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from synovia.arguments import ChecksArguments, check_kind, shown
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.goals import Goal, PositionGoal
+from synovia.ik.clear_branches import ClearBranches, Listed
 from synovia.ik.engine import engine_of
 from synovia.ik.interrupts import has_ended, new_scratch, raise_signal
 from synovia.ik.parallel import Batch, Packed, Progress, Workers, run_rows
@@ -41,7 +42,7 @@ from synovia.model.pose import as_values, checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
 from synovia.model.skeleton import JointValues, Numbers
 from synovia.model.tables import Ints, writable
-from synovia.problem import Bends, find_bends, pack, reduce, table_of
+from synovia.problem import Bends, find_bends, hold_all_but, pack, reduce, table_of
 from synovia.problem.bends import BENT, SIZES
 from synovia.solver import Solver, SolverName, as_solver, method_of
 from synovia.solver.base import Kernel
@@ -92,6 +93,7 @@ class CompiledProblem(ChecksArguments):
         floats: The packed problem, real numbers.
         moves: How far each variable of the skeleton may move in one solve, radians or length units; None for any way.
         kernel: The entry point that solves.
+        clear_branches: Kernels of a closed form beside clearance goals; None without.
         call: The same entry point for exactly these array types; a call does not search for a compilation.
         scratch_size: Scratch memory of one call, in float64.
         writer: Writes targets into the table that a kernel reads.
@@ -122,6 +124,7 @@ class CompiledProblem(ChecksArguments):
         self.solver = as_solver(solver, self.goals)
         self.solver.check(self.goals)
         self.method = method_of(self.solver, self.goals)
+        asked, stands_in = self.goals, self.solver.closed and not self.method.closed
         located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
         self.goals = tuple(goal for goal, _ in located)
         self.given = skeleton
@@ -136,7 +139,14 @@ class CompiledProblem(ChecksArguments):
                 names = [self.skeleton.joint_names[row] for row in rows]
                 raise InputError("joints", where=f"goal {goal.label!r}", value=names, expected="different joints")
         whole = reduce(self.skeleton, self.goals, self.goal_joints, free_root=root == "free", before=before)
-        self.reduced = reduced = self.solver.restrict(whole, self.skeleton, self.goals, self.goal_joints)
+        others = [goal for goal in asked if goal.needs != "clearance"]
+        plain = CompiledProblem(skeleton, others, self.solver, tolerance=tolerance, root=root) if stands_in else None
+        if plain is None:
+            reduced = self.solver.restrict(whole, self.skeleton, self.goals, self.goal_joints)
+        else:
+            moved = [row for row, joint in enumerate(whole.joints.tolist()) if joint in plain.moving]
+            reduced = hold_all_but(self.skeleton, whole, moved)
+        self.reduced = reduced
         self.moving = reduced.moving
         self.reach = reduced.reach
         self.tolerance = checked_tolerance(tolerance, self.reach)
@@ -158,6 +168,11 @@ class CompiledProblem(ChecksArguments):
 
         params = table_of(self.ints, self.floats, "params")
         self.kernel, self._miss_kernel = engine_of(self.skeleton, self.goals, reduced, self.method, params)
+        self.clear_branches: ClearBranches | None = None
+        if plain is not None:
+            listed = Listed(plain.branch_call[0], plain.ints, plain.floats, plain.branch_call[1], plain.scratch_size)
+            self.clear_branches = ClearBranches(listed, self.goals, self.kernel, self.skeleton.nq)
+            self.kernel = self.clear_branches.solve
         self.scratch_size = int(self.ints[WORK_SIZE])
         self.writer = TargetWriter(self.skeleton, self.goals, self.rows)
         self.default_start = self.skeleton.rest_pose()
@@ -170,6 +185,11 @@ class CompiledProblem(ChecksArguments):
         self.call = ready(self.kernel, *none)
         if reduced.path is not None:
             self.call = _refuse_one  # one frame of a clip is no problem of its own
+
+    @property
+    def has_reasons(self) -> bool:
+        """Whether a miss gets reasons: variations of it can be solved by levels, with the same joints."""
+        return self.method.supports_priorities and not self.solver.closed
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -384,7 +404,8 @@ class CompiledProblem(ChecksArguments):
         """
         from synovia.kernels.compiler.jit import ready
 
-        kernel = self.solver.branch_kernel(self.reduced)
+        clear = self.clear_branches
+        kernel = self.solver.branch_kernel(self.reduced) if clear is None else clear.branches
         numbers = sum(1 if block == SCALAR else 4 for block in self.reduced.variables[:, BLOCK].tolist())
         shape = _MOST_CANDIDATES // numbers + 1, self.row_shape[1]
         workspace = self.new_workspace()

@@ -296,7 +296,7 @@ class Solution(Pictured):
         if self._reasons is None:  # an interrupted solve might reach its goals with more time
             self._reasons = (
                 ()
-                if self.interrupted or self.refusal is not None or not self.ik.method.supports_priorities
+                if self.interrupted or self.refusal is not None or not self.ik.has_reasons
                 else self.ik.diagnosis.find_reasons(self)
             )
         return self._reasons

@@ -7,7 +7,7 @@ from typing import Final, Literal, cast
 from synovia.errors import InputError, UnknownNameError, did_you_mean
 from synovia.goals import Goal
 from synovia.solver.aim import Aim
-from synovia.solver.base import Solver
+from synovia.solver.base import Solver, keeps_clear
 from synovia.solver.ccd import Ccd
 from synovia.solver.fabrik import Fabrik
 from synovia.solver.full_body import FullBody
@@ -46,8 +46,7 @@ def as_solver(solver: object, goals: Sequence[Goal] = ()) -> Solver:
         UnknownNameError: If there is no solver of that name.
     """
     if solver is None:
-        clear = any(goal.needs == "clearance" for goal in goals)
-        return FullBody() if clear else LevenbergMarquardt()
+        return FullBody() if keeps_clear(goals) else LevenbergMarquardt()
     if isinstance(solver, str):
         if solver not in _by_name:
             raise UnknownNameError(

@@ -271,6 +271,10 @@ class ClosedForm(Solver):
                 raise self.refusal(goals[g], found, expected, hint)
             seen.add(row)
 
+    def in_levels(self, goals: Sequence[Goal]) -> Mapping[str, Any] | None:
+        """Return settings of full-body for branches that are not clear if a goal keeps clear."""
+        return {"seed": self.search.seed} if keeps_clear(goals) else None
+
     def hold_others(self, reduced: Reduced, skeleton: Skeleton, goal: Goal, rows: Sequence[int]) -> Reduced:
         """Return the problem in which only these rows move.
 
@@ -379,12 +383,17 @@ class Heuristic(IteratingSolver):
                 )
 
 
+def keeps_clear(goals: Sequence[Goal]) -> bool:
+    """Return whether a goal keeps shapes apart."""
+    return any(goal.needs == "clearance" for goal in goals)
+
+
 def _hint(goal: Goal) -> str:
     """Return which solver supports a goal."""
     if goal.kind not in kinds():
         return "derive goals of your own from CustomGoal"
     if goal.needs == "clearance":
-        return "use one of the solvers 'full-body', 'lm', 'dls', 'pinv'"
+        return "use one of the solvers 'full-body', 'lm', 'dls', 'pinv'; of the closed forms 'segments' or 'hinges'"
     return "use the solver 'lm'"
 
 

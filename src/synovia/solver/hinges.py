@@ -21,7 +21,7 @@ class Hinges(ClosedForm):
 
     It takes one goal: a position for one or two joints, or a rotation for one hinge. The answer is exact if the target
     can be met, and otherwise the global best; so a miss is always ``UNREACHABLE``. ``IK.branches`` lists every way to
-    meet the goal.
+    meet the goal. Beside a ``ClearanceGoal`` only those count that are clear.
 
     Args:
         joints: Number of joints that move, 1 or 2: those nearest to the goal; the others stay as they are. 0: all,
@@ -41,14 +41,15 @@ class Hinges(ClosedForm):
     """
 
     name: ClassVar[str] = "hinges"
-    supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "rotation"})
+    supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "rotation", "clearance"})
 
     joints: int = 0
 
     def check(self, goals: Sequence[Goal]) -> None:
         """Check that there is one goal, a position or a rotation."""
         ClosedForm.check(self, goals)
-        if len(goals) != 1 or goals[0].constrained_parts not in (POSITION, ROTATION):
+        own = [goal for goal in goals if goal.needs != "clearance"]
+        if len(own) != 1 or own[0].constrained_parts not in (POSITION, ROTATION):
             expected = "one PositionGoal, or one RotationGoal for a single hinge"
             hint = "use the solver 'segments' or 'lm'"
             raise self.refused_goals(goals, "one goal: a position or a rotation", expected, hint)

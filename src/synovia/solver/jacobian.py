@@ -27,7 +27,7 @@ from synovia.kernels.layout import (
 )
 from synovia.model.geometry import is_number
 from synovia.problem import Reduced
-from synovia.solver.base import ALL_GOALS, LARGEST, IteratingSolver, Kernel, Solver, out_of_range
+from synovia.solver.base import ALL_GOALS, LARGEST, IteratingSolver, Kernel, Solver, keeps_clear, out_of_range
 
 if TYPE_CHECKING:
     from synovia.model import Pose
@@ -194,7 +194,7 @@ class JacobianMethod(IteratingSolver):
             UnsupportedError: If it does not, or not beside a clearance goal, or with these settings.
         """
         Solver.check(self, goals)
-        if not _keeps_clear(goals):
+        if not keeps_clear(goals):
             return
         for goal in goals:
             if goal.needs == "custom":
@@ -217,7 +217,7 @@ class JacobianMethod(IteratingSolver):
 
     def in_levels(self, goals: Sequence[Goal]) -> Mapping[str, Any] | None:
         """Return this damping and search as settings of full-body if a goal keeps clear."""
-        if not _keeps_clear(goals):
+        if not keeps_clear(goals):
             return None
         params = self.params()
         return self.search._asdict() | {
@@ -439,8 +439,3 @@ class DampedLeastSquares(_Damped):
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
         return _Damped.params(self) | {DAMPING: max(self.damping * self.damping, _LEAST_DAMPING)}
-
-
-def _keeps_clear(goals: Sequence[Goal]) -> bool:
-    """Return whether a goal keeps shapes apart."""
-    return any(goal.needs == "clearance" for goal in goals)

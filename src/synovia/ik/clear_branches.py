@@ -1,0 +1,178 @@
+"""Closed forms beside clearance goals: the nearest branch that keeps every distance.
+
+The closed form lists the branches of the other goals; forward kinematics then measures the distances of each. If none
+keeps them, steps by levels go on from the branch that lacks least, with the same joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.goals import Goal
+from synovia.ik.interrupts import has_ended, new_scratch
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    COLD,
+    GIVEN,
+    MAX_STEPS,
+    MISSED,
+    OUT_HEAD,
+    PATIENCE,
+    POSITION,
+    REACHED,
+    REFUSED,
+    ROTATION,
+    ROWS_AT,
+    STATUS,
+    STEPS,
+    TRANSFORM_WIDTH,
+)
+from synovia.model.geometry import Array
+from synovia.solver.base import Kernel
+
+
+class Listed(NamedTuple):
+    """A problem without clearance goals whose branches a closed form lists.
+
+    Args:
+        kernel: Lists them.
+        ints: The packed problem, whole numbers.
+        floats: The packed problem, real numbers.
+        shape: Shape of the table that the kernel fills.
+        scratch_size: Its scratch memory, in float64.
+    """
+
+    kernel: Kernel
+    ints: NDArray[np.int32]
+    floats: Array
+    shape: tuple[int, int]
+    scratch_size: int
+
+
+class _One(NamedTuple):
+    """A call for one problem: the packed numbers, its targets (1, goals, 17), its start (1, nq) and scratch memory."""
+
+    ints: NDArray[np.int32]
+    floats: Array
+    targets: Array
+    start: Array
+    scratch: Array
+
+
+class ClearBranches:
+    """Kernels of a closed form beside clearance goals; called as those of ``kernels.search.multistart``.
+
+    Args:
+        listed: The problem of the other goals.
+        goals: All goals.
+        kernel: Solves the whole problem by levels.
+        nq: Joint values of the body.
+    """
+
+    def __init__(self, listed: Listed, goals: Sequence[Goal], kernel: Kernel, nq: int) -> None:
+        """Find the places of the goals."""
+        self._listed, self._kernel, self._count = listed, kernel, len(goals)
+        self._others = [g for g, goal in enumerate(goals) if goal.needs != "clearance"]
+        self._clear = [g for g, goal in enumerate(goals) if goal.needs == "clearance"]
+        self._takes = np.array([goal.takes for goal in goals])
+        self._q = slice(OUT_HEAD, OUT_HEAD + nq)
+
+    def solve(self, *call: Any) -> int:
+        """Solve a batch of problems."""
+        ints, floats, targets, starts, out, scratch, warm, first = call
+        missed = 0
+        for b in range(first, len(out)):
+            start, part = starts[min(b, len(starts) - 1)][None], targets[b : b + 1]
+            follows = bool(warm) and b > 0
+            if follows:  # a goal without a target keeps that of the frame before
+                start, part = out[b - 1 : b, self._q].copy(), self._completed(part, out[b - 1 : b])
+            code = self._solve_one(_One(ints, floats, part, start, scratch), out[b : b + 1], follows=follows)
+            if code < 0:
+                return code - self._count * b
+            if code & MISSED:
+                missed = MISSED
+                if warm and not has_ended(scratch):
+                    return (b + 1) << ROWS_AT | MISSED
+        return len(out) << ROWS_AT | missed
+
+    def branches(self, *call: Any) -> int:
+        """Write the branches that keep every distance; return how many there are."""
+        ints, floats, targets, start, out, scratch, *_ = call
+        rows = self._measured(_One(ints, floats, targets, start, scratch))
+        if isinstance(rows, int):
+            return rows
+        clear = rows[rows[:, STATUS] == REACHED]
+        out[: len(clear)] = clear
+        return len(clear)
+
+    def _solve_one(self, one: _One, out: Array, *, follows: bool) -> int:
+        """Write the answer of one problem, (1, ...); return the code of a kernel.
+
+        An answer that follows another one first goes a little aside before it changes to another branch.
+        """
+        rows = self._measured(one)
+        if isinstance(rows, int):
+            return rows
+        reached = rows[:, STATUS] == REACHED
+        if follows and len(rows) and not reached[0]:
+            single = one.ints.copy()
+            single[ATTEMPTS] = 1
+            code = self._stepped(one._replace(ints=single), out)
+            if not code & MISSED:
+                return code
+        if reached.any():
+            out[0] = rows[np.argmax(reached)]
+            return 1 << ROWS_AT
+        if len(rows):
+            errors = rows[:, self._q.stop : self._q.stop + 2 * self._count : 2]
+            best = int(np.argmin(errors[:, self._clear].max(axis=1)))
+            nearest = rows[best : best + 1]
+            one = one._replace(start=nearest[:, self._q].copy(), targets=self._completed(one.targets, nearest))
+        return self._stepped(one, out)
+
+    def _stepped(self, one: _One, out: Array) -> int:
+        """Solve problems by levels; return the code of the kernel."""
+        return self._kernel(one.ints, one.floats, one.targets, one.start, out, one.scratch, COLD, 0)
+
+    def _measured(self, one: _One) -> Array | int:
+        """Return the branches of one problem as rows of results of all goals, the nearest to the start first.
+
+        Of a target that is refused, return the code.
+        """
+        listed, found = self._listed, np.empty(self._listed.shape)
+        own = np.ascontiguousarray(one.targets[:, self._others])
+        memory = new_scratch(listed.scratch_size)
+        count = listed.kernel(listed.ints, listed.floats, own, one.start, found, memory, COLD, 0)
+        if count < 0:
+            return REFUSED - self._others[REFUSED - count]
+        rows = np.empty((count, self._q.stop + (2 + TRANSFORM_WIDTH) * self._count))
+        if count == 0:
+            return rows
+        whole = np.repeat(one.targets, count, axis=0)
+        given = found[:count, self._q.stop + 2 * len(self._others) :].reshape(count, -1, TRANSFORM_WIDTH)
+        whole[:, self._others, :TRANSFORM_WIDTH] = given
+        whole[:, self._others, GIVEN] = self._takes[self._others]
+        still = one.ints.copy()
+        still[[MAX_STEPS, ATTEMPTS, PATIENCE]] = 0, 1, 1
+        poses = np.ascontiguousarray(found[:count, self._q])
+        self._stepped(one._replace(ints=still, targets=whole, start=poses), rows)
+        rows[:, STEPS] = 1
+        return rows
+
+    def _completed(self, part: Array, row: Array) -> Array:
+        """Return the targets of one problem, (1, goals, 17), completed by those that a row of results has."""
+        out = part.copy()
+        known = row[0, self._q.stop + 2 * self._count :].reshape(self._count, 4, 4)
+        transforms = out[0, :, :TRANSFORM_WIDTH].reshape(self._count, 4, 4)
+        lacking = self._takes & ~part[0, :, GIVEN].astype(int)
+        point, turn = (lacking & POSITION) > 0, (lacking & ROTATION) > 0
+        transforms[point, :3, 3] = known[point, :3, 3]
+        transforms[turn, :3, :3] = known[turn, :3, :3]
+        transforms[lacking > 0, 3] = known[lacking > 0, 3]
+        out[0, :, :TRANSFORM_WIDTH] = transforms.reshape(self._count, TRANSFORM_WIDTH)
+        out[0, :, GIVEN] = self._takes
+        return out
