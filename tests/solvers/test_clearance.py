@@ -397,6 +397,11 @@ def test_a_track_in_closed_form_goes_aside():
     assert clip.reached.all()
     assert all(is_clear(solution.pose, 0.01 - SLACK) for solution in list(clip)[::4])
     assert np.abs(np.diff(clip.q, axis=0)).max() < 0.1
+    pose = clip[0].pose
+    for target in path[1:]:
+        pose = (following := ik.solve({"tool": target}, start=pose, follow=True)).pose
+        assert following.reached
+    assert np.abs(pose.q - clip.q[-1]).max() < 0.1
     still = ik.track({"tool": (path[:5, :3, 3])}, start=clip[0].pose)
     turned = [sy.Rotation.from_matrix(s.pose.transform("tool")[:3, :3] @ path[0, :3, :3].T).magnitude() for s in still]
     assert max(turned) < 2 * ik.tolerance[1]

@@ -87,9 +87,10 @@ class ClearBranches:
         missed = 0
         for b in range(first, len(out)):
             start, part = starts[min(b, len(starts) - 1)][None], targets[b : b + 1]
-            follows = bool(warm) and b > 0
-            if follows:  # a goal without a target keeps that of the frame before
+            continues = bool(warm) and b > 0
+            if continues:  # a goal without a target keeps that of the frame before
                 start, part = out[b - 1 : b, self._q].copy(), self._completed(part, out[b - 1 : b])
+            follows = continues or ints[ATTEMPTS] == 1
             code = self._solve_one(_One(ints, floats, part, start, scratch), out[b : b + 1], follows=follows)
             if code < 0:
                 return code - self._count * b
@@ -112,7 +113,7 @@ class ClearBranches:
     def _solve_one(self, one: _One, out: Array, *, follows: bool) -> int:
         """Write the answer of one problem, (1, ...); return the code of a kernel.
 
-        An answer that follows another one first goes a little aside before it changes to another branch.
+        An answer that ``follows`` another one, or has one attempt, goes aside before it changes to another branch.
         """
         rows = self._measured(one)
         if isinstance(rows, int):
