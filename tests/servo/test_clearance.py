@@ -171,4 +171,4 @@ def test_what_is_left_is_known_after_every_tick():
         if 100 < tick < 200:
             servo.measured(command.q + 0.01)
         guard = servo._guard
-        assert guard.left == pytest.approx(guard._ways.left(command._body), abs=servo.ik.tolerance[0])
+        assert (guard.left <= guard._ways.left(command._body) + servo.ik.tolerance[0]).all()

@@ -1,12 +1,9 @@
-"""Ways between poses that keep the distances of clearance goals: conservative advancement.
-
-Two links come nearer by no more than the joints between them turn, times the distance of the farthest point of the link
-that each carries. So from a pose in which all pairs are farther apart than they have to be, the body may go on until
-this bound has used up what is left; there the distances are measured again (Mirtich 1996; Zhang, Lee & Kim 2006).
-"""
+"""Ways between poses that keep the distances of clearance goals, see ``kernels.goals.ways``."""
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -14,17 +11,19 @@ import numpy as np
 from synovia.goals import ClearanceGoal
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
-from synovia.kernels.layout import ATTEMPTS, COLD, MAX_STEPS, PATIENCE, TARGET_WIDTH
+from synovia.kernels import layout
+from synovia.kernels.layout import BLOCK, BLOCK_Q, SCALAR
 from synovia.model import Kind, Skeleton
-from synovia.model.clip_tools.chart import Chart
-from synovia.model.geometry import Array
-from synovia.model.shapes.body import packed_shapes
+from synovia.model.geometry import Array, Bools
+from synovia.model.shapes.body import BodyShapes, packed_shapes
+from synovia.model.tables import Ints, writable
 from synovia.model.tree import ancestors
+from synovia.problem import table_of
 from synovia.solver import FullBody
 
 _SEEN: Final = 0.1  # reaches beyond their distance: pairs that are farther apart count as so far apart
 _LONG: Final = 4.0  # reaches: longer levers are those of slides that go far, so they are found anew on each way
-_LEAST: Final = 0.005  # reaches: a shorter way is not divided, so what is thinner may be passed where it is grazed
+_SHORTEST: Final = 0.005  # reaches: a shorter way is not divided, so what is thinner may be passed where it is grazed
 
 
 class ClearWays:
@@ -32,111 +31,127 @@ class ClearWays:
 
     Args:
         ik: The problem, which has one at least.
+        slack: By how much a way may come too near, length units.
+
+    Attributes:
+        bounded: Whether levers are the same for all poses: no joint carries slides or free joints that may go far.
+        packed: The problem that measures distances, its numbers and scratch memory, the variables of the skeleton and
+            their limits, and the tables of ways, as kernels take them.
+        tables: The tables of ways by their names, see ``kernels.layout.WAYS``.
     """
 
-    def __init__(self, ik: CompiledProblem) -> None:
-        """Build a problem that sees farther than the distances."""
-        goals = [goal for goal in ik.goals if isinstance(goal, ClearanceGoal) and goal.rank < 0]
-        self._seen, self._least = _SEEN * ik.reach, _LEAST * ik.reach
-        wide = [ClearanceGoal(goal.distance + self._seen, world=goal.world, pairs=goal.pairs) for goal in goals]
-        self._ik = CompiledProblem(ik.given, wide, FullBody(attempts=1), tolerance=ik.tolerance, root=ik.root)
-        self._no_steps = self._ik.ints.copy()
-        self._no_steps[[MAX_STEPS, ATTEMPTS, PATIENCE]] = 0, 1, 1
-        self._scratch, self._row = new_scratch(self._ik.scratch_size), self._ik.new_rows(1)
-        self._no_targets = np.zeros((1, len(wide), TARGET_WIDTH))
-        self._chart = Chart.of(ik.skeleton)
-        before = len(ik.skeleton) - len(ik.given)
-        self._pairs = [
-            pair for goal in self._ik.goals if isinstance(goal, ClearanceGoal) for pair in _pairs(goal, before)
+    def __init__(self, ik: CompiledProblem, slack: float) -> None:
+        """Pack the clearance goals alone, and find how far each axis may bring each pair nearer."""
+        goals = [
+            ClearanceGoal(goal.distance, world=goal.world, pairs=goal.pairs)
+            for goal in ik.goals
+            if isinstance(goal, ClearanceGoal) and goal.rank < 0
         ]
-        self._skeleton = ik.skeleton
-        low, high = ik.skeleton.limits
-        self._farthest = np.maximum(np.abs(low), np.abs(high))  # of each joint value
-        self._fixed = _levers(ik.skeleton, self._pairs, self._chart, self._farthest)
-        self._bounded = bool((self._fixed <= _LONG * ik.reach).all())
+        alone = CompiledProblem(ik.given, goals, FullBody(attempts=1), tolerance=ik.tolerance, root=ik.root)
+        ints = alone.ints.copy()
+        clear = table_of(ints, alone.floats, "clear.ints")
+        clear[:, layout.SLOTS] = 1  # then the nearest pair of shapes is the limit of what else is measured
+        skeleton = self._skeleton = ik.skeleton
+        self._sides = _sides(clear, table_of(ints, alone.floats, "clear.pairs"), packed_shapes(skeleton))
+        self._limit = np.maximum(*np.abs(skeleton.limits))  # farthest from zero, of each joint value
+        levers = _levers(skeleton, self._sides, self._limit)
+        self.bounded = bool((levers <= _LONG * ik.reach).all())
+        sizes = dict(zip(("pairs", "axes"), levers.shape, strict=True)) | {"nq": skeleton.nq}
+        memory = np.zeros(layout.size_of_all(layout.WAYS, sizes))
+        self.tables = _cut(memory, sizes)
+        self.tables["levers"][:] = levers
+        numbers = self.tables["numbers"]
+        numbers[layout.SEEN], numbers[layout.SHORTEST] = _SEEN * ik.reach, _SHORTEST * ik.reach
+        numbers[layout.SLACK] = slack
+        variables = writable(skeleton.tables.variables)
+        limits = writable(skeleton.tables.limits)
+        self.packed = ints, alone.floats, new_scratch(alone.scratch_size), *variables, *limits, memory
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.goals.ways import clear_ways
 
-    def left(self, q: Array) -> float:
-        """Return how much farther apart than its distance the nearest pair is at joint values (nq,), length units.
+        none = np.zeros((0, skeleton.nq)), np.zeros((0, len(levers) + 1))
+        self._measure = partial(ready(clear_ways, *self.packed, *none), *self.packed)
+
+    def left(self, q: Array) -> Array:
+        """Return how much farther apart than its distance each pair is at joint values (nq,), length units.
 
         It is at most a tenth of the reach, and negative if the pair is too near.
         """
-        ik = self._ik
-        ik.call(self._no_steps, ik.floats, self._no_targets, q[None], self._row, self._scratch, COLD, 0)
-        first = ik.places.stop
-        lacking = float(self._row[0, first : first + 2 * len(ik.goals)].max())
-        return self._seen + ik.tolerance[0] - lacking
+        return self._along(q[None])[0, :-1]
 
-    def length(self, q: Array, to: Array) -> float:
-        """Return by how much a pair comes nearer at most from joint values q to others, if no joint turns back."""
-        return float((self._levers(q, to) @ np.abs(self._chart.between(q, to))).max(initial=0.0))
+    def blocked(self, q: Array) -> Bools:
+        """Return whether the way to each frame of joint values (T, nq) is not clear, (T,), if all joints move at once.
 
-    def _levers(self, q: Array, to: Array) -> Array:
-        """Return by how much a unit of each column of the chart brings pairs nearer between two poses, (p, m + 3 k).
-
-        It is the same for all poses, unless a joint carries slides or free joints that may go far.
+        A pair that is too near in one of the frames may be as near on the way between both.
         """
-        if self._bounded:
-            return self._fixed
-        farthest = np.minimum(self._farthest, np.maximum(np.abs(q), np.abs(to)))
-        return _levers(self._skeleton, self._pairs, self._chart, farthest)
+        return self._along(q)[:, -1] > 0.0
 
-    def along(self, q: Array, to: Array, left: float, least: float) -> float:
-        """Return what is left at the end of the way from joint values q to others, (nq,), all joints at once.
+    def _along(self, q: Array) -> Array:
+        """Return what is left in all frames, and whether the way to each is not clear, (T, pairs + 1)."""
+        out = np.empty((len(q), len(self._sides) + 1))
+        self.reach_to(np.abs(q).max(axis=0, initial=0.0))
+        self._measure(np.ascontiguousarray(q), out)
+        return out
 
-        Args:
-            q: Where the way begins.
-            to: Where it ends.
-            left: What is left at q.
-            least: Where less is left, the way ends, and that is returned.
-        """
-        step = self._chart.between(q, to)
-        length, done = self.length(q, to), 0.0
-        while done < length:
-            done = min(done + max(left, self._least), length)
-            left = self.left(to if done == length else self._chart.stepped(q, done / length * step))
-            if left < least:
-                break
-        return left
+    def reach_to(self, most: Array) -> None:
+        """Find the levers for ways on which each joint value has a size up to that in ``most``, (nq,)."""
+        if not self.bounded:
+            self.tables["levers"][:] = _levers(self._skeleton, self._sides, np.minimum(self._limit, most))
 
 
-def _pairs(goal: ClearanceGoal, before: int) -> list[tuple[int, ...]]:
-    """Return the joints that carry the links of each pair; only one for a link that avoids obstacles.
+def _cut(memory: Array, sizes: dict[str, int]) -> dict[str, Array]:
+    """Return the tables of ways in their memory."""
+    out, start = dict[str, Array](), 0
+    for table in layout.WAYS:
+        shape = [sizes[size] if isinstance(size, str) else size for size in table.shape]
+        out[table.name] = memory[start : start + math.prod(shape)].reshape(shape)
+        start += math.prod(shape)
+    return out
+
+
+def _sides(clear: Ints, links: Ints, body: BodyShapes) -> list[tuple[int, ...]]:
+    """Return the joints that carry the links of each pair, without those of obstacles, in the order of the kernels.
 
     Args:
-        goal: The goal, resolved.
-        before: Number of rows put before the skeleton that the goal was resolved for.
+        clear: The table of clearance goals.
+        links: The table of pairs of links.
+        body: The shapes.
     """
-    if goal.apart is None:
-        return []
-    alone = [*goal.apart.avoiding.tolist(), *goal.apart.single[:, 0].tolist()]
-    return [*((a + before, b + before) for a, b in goal.apart.links.tolist()), *((row + before,) for row in alone)]
+    joints, out = body.links[:, layout.LINK_ROW].tolist(), list[tuple[int, ...]]()
+    for row in clear:
+        first = int(row[layout.FIRST_LINK_PAIR])
+        for pair in links[first : first + row[layout.LINK_PAIRS]].tolist():
+            out.append(tuple(joints[link] for link in pair if link < len(joints)))
+        out += [(joints[link],) for link in range(row[layout.AVOIDING])]
+    return out
 
 
-def _levers(skeleton: Skeleton, pairs: list[tuple[int, ...]], chart: Chart, farthest: Array) -> Array:
-    """Return by how much a unit of each column of a chart brings each pair nearer at most, (pairs, m + 3 k).
+def _levers(skeleton: Skeleton, sides: list[tuple[int, ...]], farthest: Array) -> Array:
+    """Return by how much a unit of each axis brings each pair nearer at most, (pairs, axes).
 
     Args:
         skeleton: The body.
-        pairs: Joints that carry the links of each pair, see ``_pairs``.
-        chart: The chart of the body.
+        sides: Joints that carry the links of each pair, see ``_sides``.
         farthest: Largest size of each joint value, (nq,), infinite for one without an end.
     """
-    own = {row: _levers_of(skeleton, row, farthest) for row in {row for pair in pairs for row in pair}}
-    out = np.zeros((len(pairs), skeleton.nq))
-    for values, pair in zip(out, pairs, strict=True):
-        sides = [own[row] for row in pair]
-        for side, other in zip(sides, sides[::-1], strict=True):
+    t, body = skeleton.tables, packed_shapes(skeleton)
+    own = {row: _levers_of(skeleton, body, row, farthest) for row in {row for pair in sides for row in pair}}
+    out = np.zeros((len(sides), skeleton.nq))
+    for values, pair in zip(out, sides, strict=True):
+        found = [own[row] for row in pair]
+        for side, other in zip(found, found[::-1], strict=True):
             for row, (part, levers) in side.items():
-                if len(sides) == 1 or row not in other:  # a joint above both moves them together
+                if len(found) == 1 or row not in other:  # a joint above both moves them together
                     values[part] = levers
-    columns = np.concatenate([out[:, chart.numbers], np.repeat(out[:, chart.turns[:, 0]], 3, axis=1)], axis=1)
-    return np.unique(columns, axis=0)
+    for (follower, leader), ratio in zip(t.followers.tolist(), t.coupling[:, 0].tolist(), strict=True):
+        out[:, leader] += abs(ratio) * out[:, follower]
+    at = t.variables[:, BLOCK_Q]
+    return np.repeat(out[:, at], np.where(t.variables[:, BLOCK] == SCALAR, 1, 3), axis=1)
 
 
-def _levers_of(skeleton: Skeleton, link: int, farthest: Array) -> dict[int, tuple[slice, Array]]:
+def _levers_of(skeleton: Skeleton, body: BodyShapes, link: int, farthest: Array) -> dict[int, tuple[slice, Array]]:
     """Return how far a unit of each joint value above a link moves any point of it, by the row of the joint."""
-    body = packed_shapes(skeleton)
-    cover = body.covers[body.links[:, 0] == link][0]
+    cover = body.covers[body.links[:, layout.LINK_ROW] == link][0]
     far = float(np.linalg.norm(cover[:3]) + cover[3])  # of the link, from the origin of the joint
     found: dict[int, tuple[slice, Array]] = {}
     for row in ancestors(skeleton.parents, link):

@@ -306,6 +306,10 @@ CONTACT_ROWS = 10  # rows of the tree that carry both shapes, -1 for the world
 CONTACT_SHAPES = 12  # both shapes; the first is -1 without a contact
 CONTACT_IDLE = 14  # 1 while its force is known to be 0, so that its row is not needed
 KEPT_CONTACT_WIDTH = 15
+# Numbers of ways: what is left of a pair counts up to SEEN; a way is not divided below SHORTEST; a pair may come too
+# near by SLACK; the tick takes the time WAY_TIME
+SEEN, SHORTEST, SLACK, WAY_TIME = 0, 1, 2, 3
+WAY_WIDTH = 4
 
 # --- Tables ----------------------------------------------------------------------------------------------------------
 
@@ -441,6 +445,25 @@ BLEND_VALUES: Final = (
     Table("motion", (1,)),  # how far the targets moved since the last frame, infinite at the first
     Table("start", ("variables", 4)),  # value of each variable at the first start
     Table("last", ("variables", 4)),  # and in the last answer before it was blended
+)
+# Ways that keep the distances of clearance goals, see ``goals.ways``
+WAYS: Final = (
+    Table("numbers", (WAY_WIDTH,)),
+    Table("levers", ("pairs", "axes")),  # by how much a unit of each axis brings each pair nearer at most
+    Table("left", ("pairs",)),  # how much more than its distance each pair is apart at the last pose, at least
+    Table("offset", ("axes",)),  # how far the robot is beside its commands
+    Table("begin", ("nq",)),  # where a way begins and ends
+    Table("end", ("nq",)),
+    # scratch memory
+    Table("steps", ("axes",)),
+    Table("sizes", ("axes",)),
+    Table("poses", (3, "nq")),
+    Table("rest", ("pairs",)),
+    Table("after", ("pairs",)),
+    Table("found", ("pairs",)),
+    Table("least", ("pairs",)),
+    Table("trial", ("axes", AXIS_WIDTH)),
+    Table("saved", ("axes", AXIS_WIDTH)),
 )
 # A row of the answer
 ANSWER: Final = (

@@ -10,24 +10,20 @@ before has allowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import numpy as np
 
 from synovia.facade import IK
 from synovia.ik.ways import ClearWays
-from synovia.kernels.layout import ADVANCE, PROPOSE, STOP, TOP_ACCELERATION
+from synovia.kernels.layout import PLAN_FIRST, PLAN_LAST, PLAN_VELOCITY, TOP_SPEED, WAY_TIME
 from synovia.model.geometry import Array
 from synovia.servo.box import Box
 from synovia.servo.limits import Axes
 from synovia.servo.measured import Feedback
 from synovia.servo.stops import Stops
 
-_MOST_TICKS: Final = 4  # from one pose to the next, of a body that brakes
-_DOUBLED: Final = 64  # after so many poses, the next ones are twice as far apart
-_MOMENT: Final = 1e-3  # seconds, short enough for rotations to be small
-_STILL: Final = 1e-6  # radians, length units: then it stands
 _PRECISION: Final = 0.1  # part of the tolerance to which goals are solved in a tick
 _SLACK: Final = 0.5  # of the tolerance: a way may come so much nearer, or braking and sliding would get stuck
 
@@ -39,23 +35,23 @@ class Guard:
         ik: The problem.
         axes: The axes of the body.
         stops: Where they stop after a tick.
-        kernels: Returns the kernels of a tick, of a reset and of the place where it stops, for another table of axes.
 
     Attributes:
-        left: How much more than its distance the nearest pair is apart at the last pose, length units; at most that far
-            as pairs are seen.
+        left: How much more than its distance each pair is apart at the last pose, at least, length units.
         blocked: Whether clearance has changed the last tick.
     """
 
-    def __init__(self, ik: IK, axes: Axes, stops: Stops, kernels: Callable[[Array], tuple[Any, Any, Any]]) -> None:
+    def __init__(self, ik: IK, axes: Axes, stops: Stops) -> None:
         """Build the problems that measure distances and solve a tick."""
-        self._ways = ClearWays(ik)
-        self._axes, self._stops = axes, stops
-        self._table = axes.table.copy()
-        self._tick, _, self._rest = kernels(self._table)
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.servo.clear import tick_is_clear
+
         self._slack = _SLACK * ik.tolerance[0]
+        self._ways = ways = ClearWays(ik, self._slack)
+        self._axes, self._stops = axes, stops
         self._box = Box(ik, (_PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]), axes)
-        self.left, self.blocked = 0.0, False
+        self.left, self.blocked = ways.tables["left"], False
+        self._is_clear = partial(ready(tick_is_clear, *ways.packed, axes.table[:0]), *ways.packed)
 
     def reset(self, q: Array) -> None:
         """Begin anew at joint values (nq,)."""
@@ -67,63 +63,38 @@ class Guard:
 
         The tick takes the time h. If it is allowed, ``left`` is that at ``out``.
         """
-        least = -self._slack
-        left = self._ways.along(feedback.body(q), feedback.body(out), self.left, least)
-        if left < least or not self._can_brake(out, left, least, h, feedback):
-            return False
-        self.left = left
-        return True
+        ways, tables = self._ways, self._ways.tables
+        if not ways.bounded:
+            ways.reach_to(self._farthest(feedback.body(q), feedback.body(out)))
+        tables["begin"][:], tables["end"][:] = q, out
+        tables["offset"][:] = 0.0 if feedback.offset is None else feedback.offset
+        tables["numbers"][WAY_TIME] = h
+        return bool(self._is_clear(self._axes.table))
+
+    def _farthest(self, q: Array, out: Array) -> Array:
+        """Return the largest size of joint values (nq,) in a tick from q to ``out``, and in braking after it."""
+        table = self._axes.table
+        speed = np.maximum(np.abs(table[:, PLAN_VELOCITY]), table[:, TOP_SPEED])
+        way = speed * table[:, PLAN_FIRST : PLAN_LAST + 1].sum(axis=1)
+        ends = [np.abs(self._axes.shifted(out, sign * way)) for sign in (-1.0, 1.0)]
+        return np.maximum.reduce([np.abs(q), np.abs(out), *ends])
 
     def note(self, q: Array) -> None:
         """Measure what is left at joint values (nq,) of the robot, where no way leads from the last ones."""
-        self.left = self._ways.left(q)
+        self.left[:] = self._ways.left(q)
 
     @property
     def too_near(self) -> bool:
         """Whether the body is too near to something already."""
-        return self.left < -self._slack
+        return bool(self.left.min(initial=0.0) < -self._slack)
 
     def comes_away(self, out: Array, feedback: Feedback) -> bool:
         """Return whether a body that is too near is not nearer at joint values (nq,); then ``left`` is that there."""
         left = self._ways.left(feedback.body(out))
-        if left < self.left - self._slack:
+        if left.min() < self.left.min() - self._slack:
             return False
-        self.left = left
+        self.left[:] = left
         return True
-
-    def _can_brake(self, q: Array, left: float, least: float, h: float, feedback: Feedback) -> bool:
-        """Return whether the body keeps its distances if it brakes from joint values q (nq,)."""
-        self._table[:] = self._axes.table
-        end = q.copy()
-        self._rest(q, end)
-        if self._ways.length(feedback.body(q), feedback.body(end)) < left:
-            return True  # joints brake without turning back, so no place on the way is farther
-        q, count = q.copy(), 0
-        step = self._few_ticks(q, h) * h
-        while True:
-            out = np.empty_like(q)
-            self._tick(q, q, q, out, step, PROPOSE | ADVANCE | STOP)
-            begin, end = feedback.body(q), feedback.body(out)
-            length = self._ways.length(begin, end)
-            if left - length > 0.0:
-                left -= length  # no place on this way is nearer
-            else:
-                left = self._ways.along(begin, end, left, least)
-            if left < least:
-                return False
-            if np.abs(self._axes.way(q, out)).max(initial=0.0) < _STILL:
-                return True
-            q, count = out, count + 1
-            if count % _DOUBLED == 0:
-                step *= 2.0
-
-    def _few_ticks(self, q: Array, h: float) -> int:
-        """Return how many ticks of time h a body may brake at once, so that its way from q (nq,) is nearly straight."""
-        gain = _MOMENT * self._axes.table[:, TOP_ACCELERATION]
-        bend = self._ways.length(q, self._axes.shifted(q, gain)) / _MOMENT / 8.0  # of the way of a second, at most
-        if not 0.0 < bend < np.inf:
-            return 1
-        return int(np.clip(np.sqrt(self._slack / bend) / h, 1, _MOST_TICKS))
 
     def refine(self, q: Array, out: Array, h: float, table: Array, feedback: Feedback) -> None:
         """Choose a tick that was proposed anew, so that the body stops where it keeps its distances.

@@ -207,7 +207,7 @@ class Servo(ChecksArguments):
                 expected="late='deviate' and no tool_speed",
                 hint="priority= makes the clearance an ordinary goal, without a promise for every tick",
             )
-        return Guard(self.ik, self.axes, stops, self._kernels)
+        return Guard(self.ik, self.axes, stops)
 
     def _load(self) -> None:
         """Load what ticks need, so that none of them waits for it."""

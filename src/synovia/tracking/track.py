@@ -116,21 +116,11 @@ class Tracked(Solutions):
         """Frames to which the body comes too near on the way from the frame before, if all joints move at once.
 
         They are found for clearance goals that are constraints, by bounds of how far each joint moves its shapes. A
-        frame that is too near itself is listed only if the way to it is nearer.
+        pair that is too near in a frame may be as near on the ways to and from it.
         """
         if not any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals):
             return ()
-        ways, slack = ClearWays(self.ik), self.ik.tolerance[0]
-        found: list[int] = []
-        q = self.q
-        left = ways.left(q[0]) if len(q) else 0.0
-        for frame in range(1, len(q)):
-            end = ways.left(q[frame])
-            least = min(left, end, 0.0) - slack
-            if ways.along(q[frame - 1], q[frame], left, least) < least:
-                found.append(frame)
-            left = end
-        return tuple(found)
+        return tuple(np.flatnonzero(ClearWays(self.ik, self.ik.tolerance[0]).blocked(self.q)).tolist())
 
 
 def track(

@@ -70,6 +70,8 @@ ENTRIES: Final = {
     "servo.tick.servo_rest": Entry("stops of a servo", 1.0),
     "servo.tick.servo_choose": Entry("goals of a tick under limits", 1.0),
     "servo.tick.servo_stops": Entry("stops after a tick", 1.0),
+    "servo.clear.tick_is_clear": Entry("ticks that keep clearance", 12.0),
+    "goals.ways.clear_ways": Entry("ways that keep clearance", 8.0),
     "collision.distance.distances": Entry("distances between shapes", 8.0),
     "collision.touching.touching": Entry("links that touch each other", 4.0),
     "jacobian.secondary_steps.secondary_family": Entry("secondary objectives", 16.0),
@@ -117,6 +119,12 @@ _OTHERS: Final = {
         ("int32", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 3, ("float64", 0),
     ),
     "servo.tick.servo_stops": (*(("float64", 2),) * 2, ("float64", 0)),
+    "servo.clear.tick_is_clear": (
+        ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), ("float64", 2),
+    ),
+    "goals.ways.clear_ways": (
+        ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), *(("float64", 2),) * 2,
+    ),
     "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
     "collision.touching.touching": (
         *(("float64", 2),) * 2, ("int32", 2), ("float64", 3), ("int32", 2), *(("float64", 2),) * 2,

@@ -231,6 +231,27 @@ def brake(row):
     row[NEXT] = w
 
 
+@device
+def take_tick(body, axes, q, wanted, before, out, h, parts):
+    """Take one tick, or a part of it; see ``servo_tick``."""
+    variables, limits, followers, coupling = body
+    if parts & PROPOSE:
+        if aim(variables, limits, axes, q, wanted, before, h):
+            stretch(axes, h)
+        for i in range(axes.shape[0]):
+            allow(axes[i], h)
+            choose(axes[i], h)
+            if parts & STOP:
+                brake(axes[i])
+        move(variables, axes, q, out, h)
+    else:
+        take(variables, axes, q, out, h)
+    if parts & ADVANCE:
+        advance(variables, limits, axes, q, wanted, out, h, parts & STOP != 0)
+    for k in range(followers.shape[0]):
+        out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
+
+
 @entry
 def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, out, h, parts):
     """Take one tick, or a part of it.
@@ -248,21 +269,7 @@ def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, 
         h: Time of the tick, seconds.
         parts: PROPOSE writes the interval of each axis and ``out``, ADVANCE takes the tick, STOP brakes all axes.
     """
-    if parts & PROPOSE:
-        if aim(variables, limits, axes, q, wanted, before, h):
-            stretch(axes, h)
-        for i in range(axes.shape[0]):
-            allow(axes[i], h)
-            choose(axes[i], h)
-            if parts & STOP:
-                brake(axes[i])
-        move(variables, axes, q, out, h)
-    else:
-        take(variables, axes, q, out, h)
-    if parts & ADVANCE:
-        advance(variables, limits, axes, q, wanted, out, h, parts & STOP != 0)
-    for k in range(followers.shape[0]):
-        out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
+    take_tick((variables, limits, followers, coupling), axes, q, wanted, before, out, h, parts)
 
 
 @entry
