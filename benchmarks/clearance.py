@@ -1,10 +1,12 @@
 """Clearance goals: answers checked by coal, thousands of obstacles far away, a published set, ticks, walls, methods.
 
-    python benchmarks/clearance.py [--parts coal far demo ticks walls methods] [--answers 100000]
+    python benchmarks/clearance.py [--parts coal far demo ticks walls methods million] [--answers 100000]
 
 - coal: answers of ``solve_many`` called reached, of a Panda with spheres among spheres and boxes, and of an arm with
   shapes of all kinds among obstacles of all kinds. Each pair of solids whose bounding spheres are near is measured by
   coal (``pip install coal`` in this environment); the kinematics of the Panda are NumPy's.
+- million: of the Panda alone, until ``--answers`` answers are called reached; not among the default parts. Each is also
+  measured by closed forms in NumPy, and its hand is compared with the target. ``solve_many`` has one thread.
 - far: the time of a solve among 10 to 10,000 boxes that are out of reach, and of building the problem.
 - demo: the problems of ``worlds/robometrics_demo_set.yaml``: poses of the hand in the goals, without clearance to keep.
 - ticks: solves of a Unitree G1 that follow a moving hand target, from frame to frame, with and without itself to avoid.
@@ -32,6 +34,7 @@ from clearance_peers import (
     TIP,
     WORLDS,
     Arm,
+    errors,
     judged,
     random_clear,
     random_world,
@@ -44,6 +47,8 @@ from common import machine, needed_data, save, table, verdicts
 import synovia as sy
 
 EXACT = 1e-6  # metres: what a distance may lack by another library
+AT_ONCE = 5000  # targets
+MILLION_WORLDS = 20
 ROUNDS = 5
 G1_HANDS = ("left_hand_palm_joint", "right_hand_palm_joint")
 FRAMES = 400
@@ -186,6 +191,56 @@ def by_coal(data, folder, answers):
         rows.append([title, total, f"{100 * checked / total:.1f}", checked, f"{1e3 * lowest:.6f}", wrong])
         bars.append((f"{title}: no answer called reached is nearer than 1 cm, by coal", wrong == 0))
     return rows, bars
+
+
+def million(data, folder, answers):
+    """Return a row for each world of answers of the Panda that are called reached, and bars."""
+    rows, bars = [], []
+    arm, body, pairs = panda(data, folder)
+    hand, wanted = arm.links.index(TIP), {frozenset(pair) for pair in pairs}
+    links = list(body.shapes)
+    totals = np.zeros(5, np.int64)
+    lowest, farthest = np.full(2, np.inf), np.zeros(2)
+    for number in range(MILLION_WORLDS):
+        rng = np.random.default_rng([2, number])
+        case = {"world": random_world(rng), "pairs": pairs}
+        world = world_of(case)
+        solids = [(link, shape) for link in links for shape in body.shapes[link]]
+        own = len(solids)
+        solids += [(None, shape) for name in world.names for shape in world[name].solids()]
+        tested = [(a, b) for a in range(own) for b in range(a) if frozenset((solids[a][0], solids[b][0])) in wanted]
+        tested += [(a, b) for a in range(own) if solids[a][0] != BASE for b in range(own, len(solids))]
+        ik = sy.IK(body, [sy.PoseGoal(TIP), sy.ClearanceGoal(GAP, world=world, pairs=["world", *pairs])])
+        counts = np.zeros(5, np.int64)  # targets, reached, pairs measured, too near by coal, by NumPy
+        least, away = np.full(2, np.inf), np.zeros(2)
+        while counts[1] < answers / MILLION_WORLDS:
+            targets = arm.forward(random_clear(arm, case, rng, AT_ONCE))[:, hand]
+            many = ik.solve_many(targets, HOME, threads=1)
+            q = many.q[many.reached]
+            frames = arm.forward(q)
+            of_link = {link: frames[:, arm.links.index(str(link))] for link in links}
+            by_coal, measured = least_by_coal(of_link, solids, tested, GAP)
+            by_numpy = np.minimum(*arm.gaps(q, case))
+            counts += [len(targets), len(q), measured, (by_coal < GAP - EXACT).sum(), (by_numpy < GAP - EXACT).sum()]
+            least = np.minimum(least, [by_coal.min(), by_numpy.min()])
+            away = np.maximum(away, [e.max() for e in errors(frames[:, hand], targets[many.reached])])
+        totals, lowest, farthest = totals + counts, np.minimum(lowest, least), np.maximum(farthest, away)
+        rows.append(row_of(number, counts, least, away))
+        print(*rows[-1], flush=True)
+    rows.append(row_of("all", totals, lowest, farthest))
+    bars = [
+        (f"{totals[1]} answers called reached, at least {answers}", bool(totals[1] >= answers)),
+        ("none of them is nearer than 1 cm, by coal", bool(totals[3] == 0)),
+        ("none of them is nearer than 1 cm, by NumPy", bool(totals[4] == 0)),
+    ]
+    return rows, bars
+
+
+def row_of(name, counts, least, away):
+    """Return a row of answers: counts, least distances by coal and NumPy, largest errors of the hand."""
+    targets, reached, measured, *near = (int(count) for count in counts)
+    share, lengths = f"{100 * reached / targets:.3f}", [f"{1e3 * x:.6f}" for x in least]
+    return [name, targets, reached, share, measured, *lengths, *near, f"{1e3 * away[0]:.4f}", f"{1e3 * away[1]:.4f}"]
 
 
 def frames_of(skeleton, q):
@@ -406,13 +461,15 @@ def main():
     """Run the parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parts = ("coal", "far", "demo", "ticks", "walls", "methods")
-    parser.add_argument("--parts", nargs="*", choices=parts, default=parts)
+    parser.add_argument("--parts", nargs="*", choices=(*parts, "million"), default=parts)
     parser.add_argument("--answers", type=int, default=100_000)
     options = parser.parse_args()
     where, data = machine(), needed_data()
     all_held = True
     heads = {
         "coal": ["answers", "targets", "reached %", "checked", "least distance mm", "too near"],
+        "million": ["world", "targets", "reached", "reached %", "pairs measured", "least mm, coal", "least mm, NumPy",
+                    "too near, coal", "too near, NumPy", "largest error mm", "largest error mrad"],
         "far": ["boxes", "solve ms", "build ms"],
         "demo": ["problem", "obstacles", "goals", "reached %", "first goal", "median ms"],
         "ticks": ["G1", "without µs", "with µs", "ratio"],
@@ -424,6 +481,7 @@ def main():
         folder = Path(temporary)
         works = {
             "coal": lambda: by_coal(data, folder, options.answers),
+            "million": lambda: million(data, folder, options.answers),
             "far": far_away,
             "demo": lambda: demo_set(data, folder),
             "ticks": lambda: ticks(data),
@@ -431,8 +489,8 @@ def main():
             "methods": lambda: methods(data, folder),
         }
         for part in options.parts:
-            if part == "coal" and find_spec("coal") is None:
-                print("coal: not installed here, left out")
+            if part in ("coal", "million") and find_spec("coal") is None:
+                print(f"{part}: coal is not installed here, left out")
                 continue
             rows, bars = works[part]()
             told, held = verdicts(bars)

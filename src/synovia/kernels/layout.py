@@ -396,6 +396,7 @@ WORK: Final = (
     Table("meeting.corners", ("corners", CORNER_WIDTH)),
     Table("meeting.faces", ("faces", FACE_WIDTH)),
     Table("meeting.edges", ("edges", EDGE_WIDTH)),
+    Table("meeting.ignored", (1,)),  # 1 while clearance does not count, as in the search for starts, else 0
 )
 
 # Scratch memory of a step of the hierarchy; see ``hierarchy.basis`` for the numbers that count rows and columns

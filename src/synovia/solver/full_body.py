@@ -43,7 +43,8 @@ class FullBody(IteratingSolver):
         max_steps: Steps of one attempt.
         attempts: Number of attempts: the first starts from the start pose. If it ends close to the goals and to its
             start, up to four start beside it, so that a near target gets a near answer. The others start from random
-            poses. They do not help a goal that conflicts with a goal of a higher priority.
+            poses; with a clearance goal, each of them starts from the clearest of up to 24 poses that meet the other
+            goals without clearance. They do not help a goal that conflicts with a goal of a higher priority.
         seed: Seed of the random poses.
         error_damping: Damping of a level, as a factor of its squared error.
         constant_damping: Damping that is added to it, and keeps singular poses solvable at the target.

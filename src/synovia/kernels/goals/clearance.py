@@ -222,7 +222,10 @@ def sort_into_slots(clear, t, count):
 
 @device
 def find_contacts(clear, problem, frames, t):
-    """Write the nearest contacts of goal t to its slots."""
+    """Write the nearest contacts of goal t to its slots; none while clearance is ignored."""
+    if clear.ignored[0] != F(0):
+        sort_into_slots(clear, t, 0)
+        return
     limit = clear.data[t, CLEAR_DISTANCE] + problem.tolerance + NEAR * problem.reach
     count = 0
     start = clear.ints[t, FIRST_LINK_PAIR]
@@ -249,11 +252,19 @@ def has_contact(clear, slot):
 
 @apart
 def forget_contacts(clear):
-    """Empty all slots: which pair has which slot then depends on the pose alone."""
+    """Empty all slots: which pair has which slot then depends on the pose alone. Clearance counts from now on."""
     if clear is None:
         return
+    clear.ignored[0] = F(0)
     for slot in range(clear.contacts.shape[0]):
         clear.contacts[slot, CONTACT_SHAPES] = F(-1)
+
+
+@apart
+def ignore_contacts(clear, ignored):
+    """Let clearance not count, or count again."""
+    if clear is not None:
+        clear.ignored[0] = F(ignored)
 
 
 @apart

@@ -6,6 +6,8 @@ has a loop of its own beside ``search.descent``.
 
 from synovia.kernels.compiler.jit import F, apart, inline
 from synovia.kernels.compiler.watch import stopped
+from synovia.kernels.hierarchy.basis import open_levels
+from synovia.kernels.hierarchy.inequalities import contact_slacks, slack_count
 from synovia.kernels.hierarchy.largest_move import save_pose
 from synovia.kernels.hierarchy.step import (
     EQUAL_ERRORS,
@@ -15,21 +17,31 @@ from synovia.kernels.hierarchy.step import (
     smallest_tolerance,
     take_step,
 )
-from synovia.kernels.layout import LARGEST_MOVE, SETTLED
+from synovia.kernels.layout import LARGEST_MOVE, NO_POSTURE, SETTLED
 from synovia.kernels.search.descent import INSIDE, falls_slowly
 from synovia.kernels.tree.chart import INFINITE
 from synovia.kernels.tree.problem import copy
 
 PATIENCE = 2  # steps without improvement before the damping grows
 MIN_DAMPING, INCREASE, DECREASE = F(1e-2), F(10), F(0.3)
+WORK_OF_CONTACT = F(8)  # to find the nearest pairs, for each that is kept
 MAX_DAMPING = F(1e6)  # damping: if an even shorter step does not improve the pose, none does
+
+
+@inline
+def open_hierarchy(problem, work):
+    """Return the scratch memory of the hierarchy, with the posture switched on."""
+    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem))
+    h.state[NO_POSTURE] = F(0)
+    return h
 
 
 @inline
 def work_of_levels(problem):
     """Return the estimated work of a step of all levels, see ``watch``."""
-    m, v = F(problem.residuals), F(problem.columns)
-    return F(4) * F(problem.tree.ints.shape[0]) + m * v / F(4) + m * v * v / F(512)
+    slacks = F(contact_slacks(problem.clear))
+    m, v = F(problem.residuals), F(problem.columns) + slacks
+    return F(4) * F(problem.tree.ints.shape[0]) + m * v / F(4) + m * v * v / F(512) + WORK_OF_CONTACT * slacks
 
 
 @apart

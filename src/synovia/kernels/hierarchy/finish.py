@@ -13,14 +13,12 @@ last search is therefore one of the missed upper levels alone, as if they were s
 
 import math
 
-from synovia.kernels.compiler.jit import F, algorithm, apart, device, inline
+from synovia.kernels.compiler.jit import F, algorithm, apart, device
 from synovia.kernels.compiler.views import matrix, vector
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
 from synovia.kernels.goals.clearance import forget_contacts
 from synovia.kernels.goals.reach import at_bound
-from synovia.kernels.hierarchy.basis import open_levels
-from synovia.kernels.hierarchy.descent import descend_levels
-from synovia.kernels.hierarchy.inequalities import slack_count
+from synovia.kernels.hierarchy.descent import descend_levels, open_hierarchy
 from synovia.kernels.hierarchy.largest_move import is_near_start, restore_pose, save_pose
 from synovia.kernels.hierarchy.polish import MAX_LOSS, UPPER_LOSS, has_gained, refine
 from synovia.kernels.hierarchy.step import EQUAL_ERRORS, apply_step, evaluate_levels, smallest_tolerance
@@ -59,14 +57,6 @@ MAX_ERROR_STEPS = F(1e4)  # larger errors are equal
 UPPER_GAIN = F(1e-7)  # relative to 1 + error: gain of an upper level for which a pose elsewhere replaces the best
 UPPER_WEIGHT = F(1e-4)  # weight of the error of an upper level relative to the level above
 CLEAR_GAIN = F(0.9995)  # factor by which an error must fall for a pose elsewhere to replace the best
-
-
-@inline
-def open_hierarchy(problem, work):
-    """Return the scratch memory of the hierarchy, with the posture switched on."""
-    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem))
-    h.state[NO_POSTURE] = F(0)
-    return h
 
 
 @device

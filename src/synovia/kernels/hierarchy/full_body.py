@@ -7,14 +7,13 @@ there are for all goals but clearance, and for all goals. They differ in how lon
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline, perform
 from synovia.kernels.goals.clearance import clearance_residual
 from synovia.kernels.goals.reach import missed, prove_unreachable
-from synovia.kernels.hierarchy.descent import descend_levels
+from synovia.kernels.hierarchy.descent import descend_levels, open_hierarchy
 from synovia.kernels.hierarchy.finish import (
     COARSE_STEPS,
     EQUAL_COST,
     coarse_descent,
     first_polish,
     is_clearly_better,
-    open_hierarchy,
     polish,
     search_upper_levels,
 )

@@ -1,5 +1,7 @@
 """Restarts of a full body: near the start if the first attempt ended close to its goals and its start, else random.
 
+Where links keep apart, ``clear_starts`` chooses among random poses.
+
 A body whose limbs are straight, or at a limit, may miss a target beside it: the error falls to no side there. The
 nearest poses that reach it are found from starts a little aside. A random pose would find an answer far away, and less
 often.
@@ -10,6 +12,7 @@ import math
 from synovia.kernels.closed_form.selection import variable_distance
 from synovia.kernels.compiler.jit import F, algorithm, apart, perform
 from synovia.kernels.goals.residuals import residual
+from synovia.kernels.hierarchy.clear_starts import begin_draws, draw_clear
 from synovia.kernels.layout import BLOCK, BLOCK_Q, IS_ANGLE, LOWER, OTHERS, SCALAR, UPPER
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.search.restarts import random_start
@@ -28,6 +31,7 @@ NEXT = OTHERS
 def begin_restarts(problem, work, targets, q):
     """Choose the kind of the restarts by the error at q, the answer of the first attempt; ``work.frames`` are there."""
     cost, _ = residual(problem, q, work.frames, targets, work.e)
+    begin_draws(work)
     work.watch[NEXT] = F(1) if cost <= CLOSE_MISS * CLOSE_MISS else F(math.inf)
 
 
@@ -72,4 +76,6 @@ def restart(problem, work, targets, q):
         work.watch[NEXT] = k + F(1)
         return 0, F(0)
     work.watch[NEXT] = k
+    if problem.clear is not None:
+        return draw_clear(problem, work, targets, q), F(0)
     return perform(random_start, problem, work, targets, q)

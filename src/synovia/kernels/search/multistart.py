@@ -62,7 +62,7 @@ class Search(NamedTuple):
     """What a solver brings: algorithms.
 
     ``attempt``: moves q towards the goals; returns (steps, cost).
-    ``random_start``: draws the start of a restart.
+    ``random_start``: draws the start of a restart; returns (steps that this took, 0).
     ``prove``: returns (1, 0) if a goal is proved out of reach at the frames of the first attempt, else (0, 0).
     """
 
@@ -164,7 +164,7 @@ def solve_rows(search, problem, work, targets, starts, out, warm, first):
             if tries > 0:
                 copy(start, q)
                 start_random(problem, work, tries)
-                perform(search.random_start, problem, work, completed, q)
+                steps += perform(search.random_start, problem, work, completed, q)[0]
                 set_followers(problem, q)
             taken, cost = perform(search.attempt, problem, work, completed, q)
             set_followers(problem, q)

@@ -95,7 +95,7 @@ def open_general(ints, floats):
 def open_clear(ints, floats, memory):
     """Open a packed problem with all its goals, clearance goals included, and their part of the scratch memory."""
     m = _open_meeting(ints, memory, ())
-    clear = _open_clear(ints, floats, (m.contacts, m.found, m.placed, m.corners, m.faces, m.edges))
+    clear = _open_clear(ints, floats, (m.contacts, m.found, m.placed, m.corners, m.faces, m.edges, m.ignored))
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear))
 
 
