@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.facade import IK
 from synovia.goals import PositionGoal
@@ -50,6 +51,14 @@ class FootPath:
     toe: Array
     toe_spans: Spans
 
+    @property
+    def stands(self) -> NDArray[np.bool_]:
+        """In which frames the foot stands, on its ankle or its toe, (T,)."""
+        out = np.zeros(len(self.ankle), bool)
+        for first, end in (*self.spans, *self.toe_spans):
+            out[first:end] = True
+        return out
+
 
 def planted_path(points: Array, spans: Spans, fps: float) -> Array:
     """Return a path (T, 3) that is constant during contacts and follows the given one between them.
@@ -61,10 +70,10 @@ def planted_path(points: Array, spans: Spans, fps: float) -> Array:
     shift = np.zeros_like(points)
     for a, b in spans:
         shift[a:b] = points[a:b].mean(0) - points[a:b]
-    return points + _eased(shift, spans, fps)
+    return points + eased(shift, spans, fps)
 
 
-def _eased(shift: Array, spans: Spans, fps: float) -> Array:
+def eased(shift: Array, spans: Spans, fps: float) -> Array:
     """Fill the shift (T, 3) of a path between its spans: it eases from one to the next over the frames between."""
     shift = shift.copy()
     if not spans:
@@ -121,7 +130,7 @@ def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: 
         own = _scaled((1.0 - share) * flat[near] + share * own, length)
     stands, steps = np.isfinite(ankle_at[:, :1]), np.isfinite(toe_at[:, :1])
     shift = np.where(stands, ankle_at, np.where(steps, toe_at - own, ankle)) - ankle
-    moved = ankle + _eased(shift, runs((stands | steps)[:, 0]), fps)
+    moved = ankle + eased(shift, runs((stands | steps)[:, 0]), fps)
     return moved, moved + own
 
 

@@ -23,6 +23,7 @@ from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import carrier_of, steadied
+from synovia.retargeting.clearance import keep_apart
 from synovia.retargeting.feet import Spans, foot_paths, solve_feet
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import uncertain_rest
@@ -215,6 +216,7 @@ def retarget(
     rest: Rest | None = None,
     up: str | None = None,
     feet: bool = True,
+    clearance: float | None = 0.0,
     velocity: Any = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -303,6 +305,8 @@ def retarget(
         q, off, tolerance = solve_feet(follower, q, paths, threads, last)
         worst = float(off.max())
         missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
+    if clearance is not None and own.shapes:
+        q = keep_apart(target, roles, q, motion.fps, paths, clearance)
     return Retargeted(
         Motion(
             own,

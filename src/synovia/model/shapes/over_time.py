@@ -1,0 +1,96 @@
+"""Distances between links of a body over many poses at once, of links that are near each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.kernels import layout
+from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.shapes.body import Ints, packed_shapes
+from synovia.model.shapes.distances import PackedShapes, contact_rows
+from synovia.model.skeleton import Skeleton
+
+_AT_ONCE: Final = 50_000  # frames of shapes that are in memory
+
+
+class NearShapes(NamedTuple):
+    """Contacts of pairs of shapes whose distance is at most a given one, in any pose.
+
+    Args:
+        poses: Number of the pose of each contact, (m,).
+        pairs: Number of the pair of links of each, (m,).
+        contacts: The contacts, (m, 10); the columns are those of ``kernels.layout``.
+    """
+
+    poses: NDArray[np.intp]
+    pairs: NDArray[np.intp]
+    contacts: Array
+
+    def depths(self, count: int, pairs: int) -> Array:
+        """Return how deep each pair of links overlaps in each pose, (count, pairs), length units; 0 if not."""
+        out = np.zeros((count, pairs))
+        np.maximum.at(out, (self.poses, self.pairs), -self.contacts[:, layout.GAP_SIZE])
+        return out
+
+
+def near_shapes(skeleton: Skeleton, frames: Array, pairs: Ints, within: float = 0.0) -> NearShapes:
+    """Return the contacts of all pairs of shapes whose distance is below ``within``, of some pairs of links.
+
+    Links, then their shapes, are compared by their bounding spheres first, so that what is far apart costs little.
+
+    Args:
+        skeleton: The body.
+        frames: World frames of its joints in each pose, (T, n, 12).
+        pairs: Rows of the joints that carry both links of each pair, (p, 2).
+        within: The distance, length units.
+    """
+    found = [_none()]
+    if len(pairs):
+        found += _by_chunk(skeleton, frames, np.asarray(pairs, np.int32), within)
+    return NearShapes(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def _none() -> NearShapes:
+    """Return no contacts."""
+    return NearShapes(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((0, layout.CONTACT_WIDTH)))
+
+
+def _by_chunk(skeleton: Skeleton, frames: Array, pairs: Ints, within: float) -> Iterator[NearShapes]:
+    """Yield the contacts of some poses after the other."""
+    body = packed_shapes(skeleton)
+    place = {int(row): k for k, row in enumerate(body.links[:, layout.LINK_ROW])}
+    ends = np.array([[place[int(a)], place[int(b)]] for a, b in pairs], np.intp)
+    rows, covers = body.links[:, layout.LINK_ROW], body.covers
+    both = [body.shape_pairs(pair[None]) for pair in pairs]
+    first = np.cumsum([0, *map(len, both)])
+    shapes = np.concatenate(both)
+    count = len(body.owners)
+    size = max(_AT_ONCE // max(count, 1), 1)
+    for start in range(0, len(frames), size):
+        part = frames[start : start + size]
+        carried = part[:, rows]
+        turns = carried[..., :9].reshape(*carried.shape[:2], 3, 3)
+        centers = carried[..., 9:] + (turns @ covers[:, :3, None])[..., 0]
+        gaps = np.linalg.norm(centers[:, ends[:, 0]] - centers[:, ends[:, 1]], axis=2)
+        gaps -= covers[ends[:, 0], 3] + covers[ends[:, 1], 3]
+        at, which = np.nonzero(gaps < within)
+        if not len(at):
+            continue
+        seen, at = np.unique(at, return_inverse=True)  # only these poses are needed
+        many = first[which + 1] - first[which]
+        poses, numbers = np.repeat(at, many), np.repeat(which, many)
+        own = np.arange(len(poses)) - np.repeat(np.cumsum(many) - many, many) + first[numbers]
+        placed = frames_to_transforms(part[seen][:, body.owners]).reshape(-1, 4, 4)
+        table = np.tile(body.packed.shapes, (len(seen), 1))
+        whole = PackedShapes(table, body.packed.points).in_frames(placed)
+        two = shapes[own] + (poses * count)[:, None]
+        middles, extents = whole.shapes[:, layout.ORIGIN : layout.HALF_SIZES], whole.shapes[:, layout.EXTENT]
+        apart = np.linalg.norm(middles[two[:, 0]] - middles[two[:, 1]], axis=1) - extents[two].sum(axis=1)
+        near = apart < within
+        contacts = contact_rows(whole, two[near].astype(np.int32))
+        close = contacts[:, layout.GAP_SIZE] < within
+        yield NearShapes(start + seen[poses[near][close]], numbers[near][close], contacts[close])
