@@ -12,8 +12,8 @@ apart along the floor before the legs are solved.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from synovia.ik.interrupts import Watch
 from synovia.kernels import layout
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import runs
+from synovia.model.anatomy.names import SIDES
 from synovia.model.change import change_between, changed, no_change, turns
 from synovia.model.geometry import Array, frames_to_transforms, rotation_between, times_exp, unit
 from synovia.model.pose import inside_limits, world_frames
@@ -167,6 +168,112 @@ def keep_apart(
         distance: Least distance between shapes of different limbs, length units.
     """
     return _apart(target, frozenset(roles), distance).moved(q, fps, paths)
+
+
+def feet_apart(
+    target: Body, frames: Array, paths: Mapping[str, FootPath], fps: float, distance: float
+) -> Mapping[str, FootPath]:
+    """Return target paths of feet whose shapes do not overlap while both stand.
+
+    In each contact, a foot stands farther to the side, by half of the largest overlap. Between contacts, its path eases
+    from one place to the next.
+
+    Args:
+        target: The body, with shapes.
+        frames: World frames of its joints before the feet are corrected, (T, n, 12).
+        paths: Target path of each foot, by role.
+        fps: Frames per second.
+        distance: Least distance between the feet, length units.
+    """
+    parents, roles = target.skeleton.parents, [f"{side}_foot" for side in SIDES]
+    if not all(role in paths for role in roles):
+        return paths
+    feet = [{row for row in range(len(parents)) if target.roles[role] in ancestors(parents, row)} for role in roles]
+    found = limb_pairs(target.skeleton, target.roles).tolist()
+    pairs = [pair if pair[0] in feet[0] else pair[::-1] for pair in found if _on_both(pair, feet)]
+    stands = np.array([paths[role].stands for role in roles])
+    both = np.flatnonzero(stands.all(axis=0))
+    if not pairs or not len(both):
+        return paths
+    placed = frames[both]
+    for role, rows in zip(roles, feet, strict=True):
+        _place_foot(placed, target.roles[role], sorted(rows), paths[role], both)
+    left, right = sorted(feet[0]), sorted(feet[1])
+    up = target.basis[:, 1]
+    aside, ways = np.zeros(len(both)), np.zeros((len(both), 3))
+    rows = np.array(pairs, np.int32)
+    for _ in range(_ROUNDS):
+        moved = placed.copy()
+        moved[:, left, 9:] += (0.5 * aside[:, None] * ways)[:, None]
+        moved[:, right, 9:] -= (0.5 * aside[:, None] * ways)[:, None]
+        near = near_shapes(target.skeleton, moved, rows, distance)
+        if not len(near.poses):
+            break
+        order = np.argsort(near.contacts[:, layout.GAP_SIZE], kind="stable")
+        at, first = np.unique(near.poses[order], return_index=True)
+        deepest = near.contacts[order[first]]
+        normals = deepest[:, layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3]
+        new = aside[at] == 0.0
+        flat = normals - (normals @ up)[:, None] * up
+        across = moved[at, left[0], 9:] - moved[at, right[0], 9:]
+        across -= (across @ up)[:, None] * up
+        steep = np.linalg.norm(flat, axis=1, keepdims=True) < _LEVEL
+        ways[at[new]] = unit(np.where(steep, across, flat))[new]
+        along = np.maximum(np.sum(normals * ways[at], axis=1), _LEVEL)
+        aside[at] += _ASIDE * (distance - deepest[:, layout.GAP_SIZE]) / along
+    if not aside.any():
+        return paths
+    whole = np.zeros((len(frames), 3)), np.zeros(len(frames))
+    whole[0][both], whole[1][both] = ways * aside[:, None], aside
+    signs = dict(zip(roles, (0.5, -0.5), strict=True))
+    return {role: _shifted(path, signs[role] * whole[0], whole[1], fps) for role, path in paths.items()}
+
+
+def _on_both(pair: Sequence[int], feet: Sequence[Collection[int]]) -> bool:
+    """Return whether one link of a pair belongs to the left foot, and the other one to the right foot."""
+    a, b = pair
+    return (a in feet[0] and b in feet[1]) or (a in feet[1] and b in feet[0])
+
+
+def _place_foot(frames: Array, ankle: int, rows: Sequence[int], path: FootPath, at: NDArray[np.intp]) -> None:
+    """Move the joints of a foot rigidly to its path, so that ankle and toe are in place; change world frames in place.
+
+    Args:
+        frames: World frames of all joints in some frames of the clip, (n, joints, 12).
+        ankle: Row of the ankle.
+        rows: Rows of the foot.
+        path: Its path.
+        at: The frames of the clip, (n,).
+    """
+    start = frames[:, ankle, 9:].copy()
+    turn = np.broadcast_to(np.eye(3), (len(at), 3, 3))
+    if path.toe_row is not None:
+        a, b = unit(frames[:, path.toe_row, 9:] - start), unit(path.toe[at] - path.ankle[at])
+        turn = _turns(a, b)
+    own = frames[:, rows]
+    turned = turn[:, None] @ own[..., :9].reshape(*own.shape[:2], 3, 3)
+    places = ((own[..., 9:] - start[:, None]) @ np.swapaxes(turn, 1, 2)) + path.ankle[at][:, None]
+    frames[:, rows] = np.concatenate([turned.reshape(*own.shape[:2], 9), places], axis=2)
+
+
+def _turns(a: Array, b: Array) -> Array:
+    """Return the smallest rotations (n, 3, 3) that turn unit vectors a to b, (n, 3), which are less than half a turn apart.
+
+    R = 1 + [v] + [v]² / (1 + a·b) with v = a × b.
+    """
+    v = np.cross(a, b)
+    K = np.zeros((len(v), 3, 3))
+    K[:, [2, 0, 1], [1, 2, 0]], K[:, [1, 2, 0], [2, 0, 1]] = v, -v
+    return np.eye(3) + K + K @ K / (1.0 + np.maximum(np.sum(a * b, axis=1), -0.99))[:, None, None]
+
+
+def _shifted(path: FootPath, ways: Array, sizes: Array, fps: float) -> FootPath:
+    """Return the path of a foot that stands aside in each contact, by the largest of the ways (T, 3) in it."""
+    spans, shift = runs(path.stands), np.zeros_like(ways)
+    for first, end in spans:
+        shift[first:end] = ways[first + int(np.argmax(sizes[first:end]))]
+    shift = eased(shift, spans, fps)
+    return replace(path, ankle=path.ankle + shift, toe=path.toe + shift)
 
 
 class _Problem:

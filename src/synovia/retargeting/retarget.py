@@ -23,7 +23,7 @@ from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import carrier_of, steadied
-from synovia.retargeting.clearance import keep_apart
+from synovia.retargeting.clearance import feet_apart, keep_apart
 from synovia.retargeting.feet import Spans, foot_paths, solve_feet
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import uncertain_rest
@@ -297,15 +297,19 @@ def retarget(
     follower = Follower(target, parts, bounds, motion.fps)
     q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
     q = keep_velocity(target, q, bounds)
-    paths = foot_paths(source, target, roles, frames, world_frames(own, q), motion.fps) if feet else {}
+    mine = world_frames(own, q) if feet else frames
+    paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
     missed: tuple[int, ...] = ()
     worst = 0.0
+    clear = clearance is not None and bool(own.shapes)
+    if clear and paths:
+        paths = feet_apart(target, mine, paths, motion.fps, clearance)
     if paths:
         last = _pass_of(progress, 1, passes)
         q, off, tolerance = solve_feet(follower, q, paths, threads, last)
         worst = float(off.max())
         missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
-    if clearance is not None and own.shapes:
+    if clear:
         q = keep_apart(target, roles, q, motion.fps, paths, clearance)
     return Retargeted(
         Motion(
