@@ -12,7 +12,7 @@ apart along the floor before the legs are solved.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -34,17 +34,60 @@ from synovia.model.shapes.body import Ints
 from synovia.model.shapes.over_time import near_shapes
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
-from synovia.retargeting.feet import FootPath, eased
-from synovia.retargeting.shaped import ARMS, LEGS, PARTS, limb_of_rows, limb_pairs, limb_tops
+from synovia.retargeting.feet import FootPath, eased, stand_frames
+from synovia.retargeting.judging.shaped import ARMS, LEGS, PARTS, limb_of_rows, limb_pairs, limb_tops
 from synovia.tracking.around import Around
 
 Bools = NDArray[np.bool_]
 EARLY: Final = 0.1  # seconds over which a change is spread to both sides, twice
 TOLERANCE: Final = 1e-5  # of the leg: how exactly the distance is kept
+_SHORT: Final = 1e-3  # of the leg: what is nearer than the distance by less is not reported
 _TURNED: Final = 1e-3  # radians; no goal is a rotation
 _LEVEL: Final = 0.2  # horizontal part of a normal below which feet are one above the other
 _ROUNDS: Final = 6  # in which feet move apart until they do not overlap
 _ASIDE: Final = 1.02  # times the overlap by which feet move apart
+
+
+@dataclass(frozen=True, slots=True)
+class TooNear:
+    """Two links of different limbs that could not be kept apart.
+
+    Args:
+        pair: The links, named as in ``Skeleton.shapes``.
+        distance: Their least distance in the clip, length units; negative where they overlap.
+        frames: The frames in which they are too near.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> still = sy.Motion(body, [body.rest_q] * 30, 30.0)
+        >>> sy.retarget(still, sy.bundled("humanoid")).too_near
+        ()
+    """
+
+    pair: tuple[str | int, str | int]
+    distance: float
+    frames: tuple[int, ...]
+
+
+def pairs_too_near(target: Body, q: Array, distance: float) -> list[TooNear]:
+    """Return the pairs of links of different limbs that are too near in a clip, the nearest first.
+
+    Args:
+        target: The body, with shapes.
+        q: Joint values of the clip, (T, nq).
+        distance: The distance that they should have, length units.
+    """
+    skeleton, out = target.skeleton, list[TooNear]()
+    pairs = limb_pairs(skeleton, target.roles)
+    near = near_shapes(skeleton, world_frames(skeleton, q), pairs, distance - _SHORT * target.leg)
+    gaps = near.contacts[:, layout.GAP_SIZE]
+    for k in np.unique(near.pairs).tolist():
+        own = near.pairs == k
+        a, b = pairs[k].tolist()
+        frames = tuple(np.unique(near.poses[own]).tolist())
+        out.append(TooNear((skeleton.link_key(a), skeleton.link_key(b)), float(gaps[own].min()), frames))
+    return sorted(out, key=lambda one: one.distance)
 
 
 class Apart:
@@ -61,9 +104,7 @@ class Apart:
         self.target, self.distance = target, distance
         self._moving = {limb: rows for limb in PARTS if (rows := _moving_rows(target, limb, roles))}
         limbs = limb_of_rows(target.skeleton, target.roles)
-        self._pairs = [
-            ((limbs[a], limbs[b]), (a, b)) for a, b in limb_pairs(target.skeleton, target.roles).tolist()
-        ]
+        self._pairs = [((limbs[a], limbs[b]), (a, b)) for a, b in limb_pairs(target.skeleton, target.roles).tolist()]
         self._problems: dict[tuple[tuple[str, ...], tuple[tuple[int, bool], ...]], _Problem | None] = {}
 
     def pairs_of(self, limbs: Collection[str], others: Collection[str] = ()) -> Ints:
@@ -99,8 +140,7 @@ class Apart:
             paths: Target path of each foot, by role.
         """
         rows = [self.target.roles[role] for role in paths]
-        stands = np.array([path.stands for path in paths.values()], bool).reshape(len(rows), len(q)).T
-        q = self._out(LEGS, q, fps, rows, stands)
+        q = self._out(LEGS, q, fps, rows, stand_frames(paths, len(q)))
         return self._out(ARMS, q, fps, [], np.zeros((len(q), 0), bool))
 
     def _out(self, limbs: tuple[str, ...], q: Array, fps: float, ankles: Sequence[int], stands: Bools) -> Array:
@@ -289,9 +329,7 @@ class _Problem:
         ankles: Row of each ankle that keeps its place, and whether the foot stands.
     """
 
-    def __init__(
-        self, apart: Apart, moving: Collection[int], pairs: Ints, ankles: Sequence[tuple[int, bool]]
-    ) -> None:
+    def __init__(self, apart: Apart, moving: Collection[int], pairs: Ints, ankles: Sequence[tuple[int, bool]]) -> None:
         """Pack the problem."""
         skeleton = apart.target.skeleton
         ends: list[Goal] = [PositionGoal(row, priority=0 if stands else 2) for row, stands in ankles]

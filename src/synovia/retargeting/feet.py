@@ -226,6 +226,16 @@ def solve_feet(
     wanted = np.stack([frames[:, part.target, :9].reshape(-1, 3, 3) for part in follower.parts], axis=1)
     calm((*TRUNK, *ARMS, *LEGS), follower, wanted, out, {role: path.ankle for role, path in paths.items()})
     out = keep_velocity(target, out, follower.bounds)
-    frames = world_frames(skeleton, out)
-    off = np.stack([np.linalg.norm(frames[:, row, 9:] - path, axis=1) for row, path in places.items()], axis=1)
-    return out, off, MISSED * target.leg
+    return out, distances_off(target, out, paths), MISSED * target.leg
+
+
+def distances_off(target: Body, q: Array, paths: Mapping[str, FootPath]) -> Array:
+    """Return the distance of each ankle from its target path, (T, feet), for joint values (T, nq)."""
+    frames = world_frames(target.skeleton, q)
+    off = [np.linalg.norm(frames[:, target.roles[role], 9:] - path.ankle, axis=1) for role, path in paths.items()]
+    return np.stack(off, axis=1) if off else np.zeros((len(q), 0))
+
+
+def stand_frames(paths: Mapping[str, FootPath], count: int) -> NDArray[np.bool_]:
+    """Return in which frames each foot stands, (T, feet)."""
+    return np.array([path.stands for path in paths.values()], bool).reshape(len(paths), count).T

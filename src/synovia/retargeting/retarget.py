@@ -13,18 +13,19 @@ from synovia.arguments import check_kind
 from synovia.clips.ends import find_ends
 from synovia.errors import InputError
 from synovia.ik.parallel import Progress
+from synovia.ik.solution import length_text
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy.feet import runs
+from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, same_side
+from synovia.model.geometry import LONGEST, Array, is_number, same_side
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import carrier_of, steadied
-from synovia.retargeting.clearance import feet_apart, keep_apart
-from synovia.retargeting.feet import Spans, foot_paths, solve_feet
+from synovia.retargeting.clearance import TooNear, feet_apart, keep_apart, pairs_too_near
+from synovia.retargeting.feet import Spans, distances_off, foot_paths, solve_feet, stand_frames
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import uncertain_rest
 from synovia.retargeting.judging.measure import Figures
@@ -65,6 +66,7 @@ class Retargeted:
         moves: Whether the base of the target moves; if not, its parts move relative to it.
         carried: Roles of the parts that are compared by the judge: those of the map, or all that both bodies have.
         added: Number of joints that were added above the root of the given target.
+        clearance: Distance that the limbs keep from the body, length units; None where nothing was kept apart.
 
     Example:
         >>> import synovia as sy
@@ -90,6 +92,7 @@ class Retargeted:
     moves: bool = True
     carried: Collection[str] = ()
     added: int = 0
+    clearance: float | None = None
 
     def __getitem__(self, frames: slice) -> Retargeted:
         """Return a part of the motion with its contacts and misses, beside the same part of the original.
@@ -140,6 +143,13 @@ class Retargeted:
         for one in found:
             judgement = judgement.with_finding(one)
         return judgement
+
+    @cached_property
+    def too_near(self) -> tuple[TooNear, ...]:
+        """Links of different limbs that could not be kept apart, the nearest first; none if that was not asked for."""
+        if self.clearance is None:
+            return ()
+        return tuple(pairs_too_near(self.target, np.array(self.motion.q), self.clearance))
 
     @cached_property
     def calibration(self) -> tuple[str, ...]:
@@ -204,8 +214,18 @@ class Retargeted:
             far = f"{far}; {counted(len(missed), 'frame')} missed: {', '.join(map(str, missed[:10]))}{more}"
         feet = any(part.role.endswith("_foot") for part in self.parts)
         lines += [far] if self.moves and feet else []
+        lines += self._nearness()
         lines.append(self.judgement.report())
         return "\n".join(lines)
+
+    def _nearness(self) -> list[str]:
+        """Return a line about links that could not be kept apart, if there are some."""
+        unit, told = self.target.skeleton.meters_per_unit, list[str]()
+        for one in self.too_near[:_NAMED]:
+            size = f"{length_text(abs(one.distance), unit)} {'inside' if one.distance < 0.0 else 'apart'}"
+            told.append(f"{one.pair[0]} and {one.pair[1]} ({size}, {frames_text(one.frames)})")
+        more = f" and {len(self.too_near) - _NAMED} more pairs" if len(self.too_near) > _NAMED else ""
+        return [f"not kept apart: {', '.join(told)}{more}"] if told else []
 
 
 def retarget(
@@ -230,6 +250,14 @@ def retarget(
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
     place.
 
+    If the target has shapes (``skeleton.shapes``; ``sy.with_shapes`` makes them), its limbs do not pass through its
+    body. Where shapes of different limbs, or of a limb and the trunk, overlap, arms and legs move out of each other, to
+    the distance ``clearance``. With 0, they touch: hands that clap or rest on the hips in the source still do. Their
+    joints stay as near to the transferred pose as this permits, and leave and return within 0.4 s. Trunk and head
+    stay. So do feet that stand; if these overlap, they stand farther apart. Legs come first, and arms move out of
+    their way. ``too_near`` lists links that could not be kept apart. Pairs that ``sy.self_pairs`` leaves out, and links
+    of one limb, such as fingers, are not kept apart.
+
     If a body has no legs, such as a torso on wheels or a single arm, or if the joint map has no hips, the base of the
     target stays where it is. Then the parts move relative to the joint that carries them: the trunk relative to the
     hips, arms without a trunk relative to the chest.
@@ -247,6 +275,8 @@ def retarget(
             ``Retargeted.stance``.
         up: Axis of the source that points up, for example ``"z"`` or ``"-y"``; None to find it.
         feet: Whether to correct the feet.
+        clearance: Least distance between shapes of different limbs of the target, length units; None to let limbs pass
+            through each other. It has no effect on a body without shapes.
         velocity: Highest velocity of the target's hinges, radians per second: one for all, or by joint; joints without
             one have that of the file. None for those of the file, which do not hold across cuts of the clip.
         threads: Number of threads for the feet; None for all cores. Results are identical for any number.
@@ -267,6 +297,8 @@ def retarget(
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     if not isinstance(skeleton, Motion):
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+    if clearance is not None and not (is_number(clearance) and abs(clearance) <= LONGEST):
+        raise InputError("clearance", value=clearance, expected=f"a number of at most {LONGEST:g}, or None")
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)
@@ -299,18 +331,17 @@ def retarget(
     q = keep_velocity(target, q, bounds)
     mine = world_frames(own, q) if feet else frames
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
-    missed: tuple[int, ...] = ()
-    worst = 0.0
-    clear = clearance is not None and bool(own.shapes)
-    if clear and paths:
-        paths = feet_apart(target, mine, paths, motion.fps, clearance)
+    distance = clearance if own.shapes else None
+    if distance is not None and paths:
+        paths = feet_apart(target, mine, paths, motion.fps, distance)
+    off, tolerance = np.zeros((len(q), 0)), 0.0
     if paths:
         last = _pass_of(progress, 1, passes)
         q, off, tolerance = solve_feet(follower, q, paths, threads, last)
-        worst = float(off.max())
-        missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
-    if clear:
-        q = keep_apart(target, roles, q, motion.fps, paths, clearance)
+    if distance is not None:
+        q = keep_velocity(target, keep_apart(target, roles, q, motion.fps, paths, distance), bounds)
+        off = np.where(stand_frames(paths, len(q)), distances_off(target, q, paths), off)
+    missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
         Motion(
             own,
@@ -327,12 +358,13 @@ def retarget(
         scale=target.leg / source.leg if found.moves else 1.0,
         contacts={role: path.spans for role, path in paths.items()},
         missed_frames=missed,
-        worst=worst,
+        worst=float(off.max(initial=0.0)),
         original=motion,
         velocity=most,
         moves=found.moves,
         added=len(own) - len(body),
         carried=frozenset(role for role in found.roles if role in source.roles and role in target.roles),
+        clearance=distance,
     )
 
 

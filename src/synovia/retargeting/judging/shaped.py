@@ -45,8 +45,11 @@ def limb_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str]:
 
 
 def part_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str | None]:
-    """Return the part that each joint belongs to: its own, else that of the next joint above with one."""
-    own = {row: role for role, row in reversed(roles.items())}
+    """Return the part that each joint belongs to: its own, else that of the next joint above with one.
+
+    Fingers belong to the hand, and toes to the foot.
+    """
+    own = {row: role for role, row in reversed(roles.items()) if not role[-1].isdigit() and not role.endswith("toes")}
     return [
         next((own[above] for above in ancestors(skeleton.parents, row) if above in own), None)
         for row in range(len(skeleton))
