@@ -11,15 +11,18 @@ apart along the floor before the legs are solved.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Final
+from functools import cached_property, lru_cache
+from typing import Any, Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from synovia.clips.editing.problems import EditSolver, table_of
+from synovia.errors import InputError
 from synovia.goals import ClearanceGoal, Goal, PositionGoal, RestGoal, RotationGoal
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
@@ -27,8 +30,8 @@ from synovia.kernels import layout
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.names import SIDES
-from synovia.model.change import change_between, changed, no_change, turns
-from synovia.model.geometry import Array, frames_to_transforms, rotation_between, times_exp, unit
+from synovia.model.change import turns
+from synovia.model.geometry import LONGEST, Array, frames_to_transforms, is_number, rotation_between, times_exp, unit
 from synovia.model.pose import inside_limits, world_frames
 from synovia.model.shapes.body import Ints
 from synovia.model.shapes.over_time import near_shapes
@@ -42,6 +45,7 @@ Bools = NDArray[np.bool_]
 EARLY: Final = 0.1  # seconds over which a change is spread to both sides, twice
 TOLERANCE: Final = 1e-5  # of the leg: how exactly the distance is kept
 _SHORT: Final = 1e-3  # of the leg: what is nearer than the distance by less is not reported
+_FEET: Final = tuple(f"{side}_foot" for side in SIDES)
 _TURNED: Final = 1e-3  # radians; no goal is a rotation
 _LEVEL: Final = 0.2  # horizontal part of a normal below which feet are one above the other
 _ROUNDS: Final = 6  # in which feet move apart until they do not overlap
@@ -68,6 +72,19 @@ class TooNear:
     pair: tuple[str | int, str | int]
     distance: float
     frames: tuple[int, ...]
+
+
+def checked_clearance(clearance: Any) -> float | None:
+    """Return the argument ``clearance`` of ``retarget``.
+
+    Raises:
+        InputError: If it is neither a number nor None.
+    """
+    if clearance is None:
+        return None
+    if not is_number(clearance) or not abs(clearance) <= LONGEST:
+        raise InputError("clearance", value=clearance, expected=f"a number of at most {LONGEST:g}, or None")
+    return float(clearance)
 
 
 def pairs_too_near(target: Body, q: Array, distance: float) -> list[TooNear]:
@@ -104,7 +121,9 @@ class Apart:
         self.target, self.distance = target, distance
         self._moving = {limb: rows for limb in PARTS if (rows := _moving_rows(target, limb, roles))}
         limbs = limb_of_rows(target.skeleton, target.roles)
-        self._pairs = [((limbs[a], limbs[b]), (a, b)) for a, b in limb_pairs(target.skeleton, target.roles).tolist()]
+        self._pairs: list[tuple[tuple[str, str], tuple[int, int]]] = [
+            ((limbs[a], limbs[b]), (a, b)) for a, b in limb_pairs(target.skeleton, target.roles).tolist()
+        ]
         self._problems: dict[tuple[tuple[str, ...], tuple[tuple[int, bool], ...]], _Problem | None] = {}
 
     def pairs_of(self, limbs: Collection[str], others: Collection[str] = ()) -> Ints:
@@ -131,6 +150,73 @@ class Apart:
             self._problems[key] = _Problem(self, moving, pairs, ankles) if len(pairs) else None
         return self._problems[key]
 
+    def feet_apart(self, frames: Array, paths: Mapping[str, FootPath], fps: float) -> Mapping[str, FootPath]:
+        """Return target paths of feet whose shapes do not overlap while both stand.
+
+        In each contact, a foot stands farther to the side, by half of the largest overlap. Between contacts, its path
+        eases from one place to the next.
+
+        Args:
+            frames: World frames of the joints before the feet are corrected, (T, n, 12).
+            paths: Target path of each foot, by role.
+            fps: Frames per second.
+        """
+        pairs, feet = self._feet
+        if not len(pairs) or not all(role in paths for role in _FEET):
+            return paths
+        both = np.flatnonzero(np.all([paths[role].stands for role in _FEET], axis=0))
+        placed = frames[both]
+        for role, rows in zip(_FEET, feet, strict=True):
+            _place_foot(placed, self.target.roles[role], rows, paths[role], both)
+        ways = self._ways_apart(placed)
+        sizes = np.linalg.norm(ways, axis=1)
+        if not sizes.any():
+            return paths
+        whole = np.zeros((len(frames), 3))
+        whole[both] = ways
+        signs = dict(zip(_FEET, (0.5, -0.5), strict=True))
+        return {role: _shifted(path, signs[role] * whole, fps) for role, path in paths.items()}
+
+    def _ways_apart(self, frames: Array) -> Array:
+        """Return the way along the floor by which the left foot leaves the right one in each pose, (n, 3).
+
+        Args:
+            frames: World frames of the joints, (n, joints, 12).
+        """
+        pairs, (left, right) = self._feet
+        up = self.target.basis[:, 1]
+        size, ways = np.zeros(len(frames)), np.zeros((len(frames), 3))
+        for _ in range(_ROUNDS):
+            moved = frames.copy()
+            moved[:, left, 9:] += (size[:, None] * ways)[:, None]
+            near = near_shapes(self.target.skeleton, moved, pairs, self.distance)
+            if not len(near.poses):
+                break
+            order = np.argsort(near.contacts[:, layout.GAP_SIZE], kind="stable")
+            at, first = np.unique(near.poses[order], return_index=True)
+            deepest = near.contacts[order[first]]
+            normals = deepest[:, layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3]
+            across = moved[at, left[0], 9:] - moved[at, right[0], 9:]
+            flat, across = (way - (way @ up)[:, None] * up for way in (normals, across))
+            steep = np.linalg.norm(flat, axis=1, keepdims=True) < _LEVEL
+            new = size[at] == 0.0
+            ways[at[new]] = unit(np.where(steep, across, flat))[new]
+            along = np.maximum(np.sum(normals * ways[at], axis=1), _LEVEL)
+            size[at] += _ASIDE * (self.distance - deepest[:, layout.GAP_SIZE]) / along
+        return size[:, None] * ways
+
+    @cached_property
+    def _feet(self) -> tuple[Ints, tuple[list[int], list[int]]]:
+        """Pairs of links of both feet, the left one first, (n, 2), and the rows of both feet, the ankle first."""
+        parents, roles = self.target.skeleton.parents, self.target.roles
+        left, right = (
+            [row for row in range(len(parents)) if roles[role] in ancestors(parents, row)] if role in roles else []
+            for role in _FEET
+        )
+        both = [sorted(pair, key=lambda row: row in right) for _, pair in self._pairs]
+        pairs = [pair for pair in both if pair[0] in left and pair[1] in right]
+        return np.array(pairs, np.int32).reshape(-1, 2), (left, right)
+
     def moved(self, q: Array, fps: float, paths: Mapping[str, FootPath]) -> Array:
         """Return joint values (T, nq) in which limbs are apart, as far as they can be.
 
@@ -152,9 +238,7 @@ class Apart:
             return q
         places = world_frames(skeleton, q)[:, list(ankles)]
         first = self._solved(limbs, q, runs(bad), places, ankles, stands)
-        change = spread(skeleton, change_between(skeleton, q, first), round(EARLY * fps))
-        moves = (change != no_change(skeleton)).any(axis=1)
-        around = np.where(moves[:, None], changed(skeleton, q, change), q)
+        around, moves = spread(skeleton, q, first, round(EARLY * fps))
         return self._solved(limbs, around, runs(moves), places, ankles, stands)
 
     def _solved(
@@ -189,90 +273,9 @@ class Apart:
 
 
 @lru_cache(maxsize=8)
-def _apart(target: Body, roles: frozenset[str], distance: float) -> Apart:
+def apart_of(target: Body, roles: frozenset[str], distance: float) -> Apart:
     """Return the limbs of a body that stay apart; they are kept for further clips."""
     return Apart(target, roles, distance)
-
-
-def keep_apart(
-    target: Body, roles: Collection[str], q: Array, fps: float, paths: Mapping[str, FootPath], distance: float
-) -> Array:
-    """Return joint values (T, nq) in which the limbs of a body do not pass through it, as far as possible.
-
-    Args:
-        target: The body, with shapes.
-        roles: The parts that are carried over; only limbs of these parts move.
-        q: Joint values, (T, nq).
-        fps: Frames per second.
-        paths: Target path of each foot, by role.
-        distance: Least distance between shapes of different limbs, length units.
-    """
-    return _apart(target, frozenset(roles), distance).moved(q, fps, paths)
-
-
-def feet_apart(
-    target: Body, frames: Array, paths: Mapping[str, FootPath], fps: float, distance: float
-) -> Mapping[str, FootPath]:
-    """Return target paths of feet whose shapes do not overlap while both stand.
-
-    In each contact, a foot stands farther to the side, by half of the largest overlap. Between contacts, its path eases
-    from one place to the next.
-
-    Args:
-        target: The body, with shapes.
-        frames: World frames of its joints before the feet are corrected, (T, n, 12).
-        paths: Target path of each foot, by role.
-        fps: Frames per second.
-        distance: Least distance between the feet, length units.
-    """
-    parents, roles = target.skeleton.parents, [f"{side}_foot" for side in SIDES]
-    if not all(role in paths for role in roles):
-        return paths
-    feet = [{row for row in range(len(parents)) if target.roles[role] in ancestors(parents, row)} for role in roles]
-    found = limb_pairs(target.skeleton, target.roles).tolist()
-    pairs = [pair if pair[0] in feet[0] else pair[::-1] for pair in found if _on_both(pair, feet)]
-    stands = np.array([paths[role].stands for role in roles])
-    both = np.flatnonzero(stands.all(axis=0))
-    if not pairs or not len(both):
-        return paths
-    placed = frames[both]
-    for role, rows in zip(roles, feet, strict=True):
-        _place_foot(placed, target.roles[role], sorted(rows), paths[role], both)
-    left, right = sorted(feet[0]), sorted(feet[1])
-    up = target.basis[:, 1]
-    aside, ways = np.zeros(len(both)), np.zeros((len(both), 3))
-    rows = np.array(pairs, np.int32)
-    for _ in range(_ROUNDS):
-        moved = placed.copy()
-        moved[:, left, 9:] += (0.5 * aside[:, None] * ways)[:, None]
-        moved[:, right, 9:] -= (0.5 * aside[:, None] * ways)[:, None]
-        near = near_shapes(target.skeleton, moved, rows, distance)
-        if not len(near.poses):
-            break
-        order = np.argsort(near.contacts[:, layout.GAP_SIZE], kind="stable")
-        at, first = np.unique(near.poses[order], return_index=True)
-        deepest = near.contacts[order[first]]
-        normals = deepest[:, layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3]
-        new = aside[at] == 0.0
-        flat = normals - (normals @ up)[:, None] * up
-        across = moved[at, left[0], 9:] - moved[at, right[0], 9:]
-        across -= (across @ up)[:, None] * up
-        steep = np.linalg.norm(flat, axis=1, keepdims=True) < _LEVEL
-        ways[at[new]] = unit(np.where(steep, across, flat))[new]
-        along = np.maximum(np.sum(normals * ways[at], axis=1), _LEVEL)
-        aside[at] += _ASIDE * (distance - deepest[:, layout.GAP_SIZE]) / along
-    if not aside.any():
-        return paths
-    whole = np.zeros((len(frames), 3)), np.zeros(len(frames))
-    whole[0][both], whole[1][both] = ways * aside[:, None], aside
-    signs = dict(zip(roles, (0.5, -0.5), strict=True))
-    return {role: _shifted(path, signs[role] * whole[0], whole[1], fps) for role, path in paths.items()}
-
-
-def _on_both(pair: Sequence[int], feet: Sequence[Collection[int]]) -> bool:
-    """Return whether one link of a pair belongs to the left foot, and the other one to the right foot."""
-    a, b = pair
-    return (a in feet[0] and b in feet[1]) or (a in feet[1] and b in feet[0])
 
 
 def _place_foot(frames: Array, ankle: int, rows: Sequence[int], path: FootPath, at: NDArray[np.intp]) -> None:
@@ -297,7 +300,7 @@ def _place_foot(frames: Array, ankle: int, rows: Sequence[int], path: FootPath, 
 
 
 def _turns(a: Array, b: Array) -> Array:
-    """Return the smallest rotations (n, 3, 3) that turn unit vectors a to b, (n, 3), which are less than half a turn apart.
+    """Return the smallest rotations (n, 3, 3) that turn unit vectors a to b, (n, 3), less than half a turn apart.
 
     R = 1 + [v] + [v]² / (1 + a·b) with v = a × b.
     """
@@ -307,9 +310,9 @@ def _turns(a: Array, b: Array) -> Array:
     return np.eye(3) + K + K @ K / (1.0 + np.maximum(np.sum(a * b, axis=1), -0.99))[:, None, None]
 
 
-def _shifted(path: FootPath, ways: Array, sizes: Array, fps: float) -> FootPath:
+def _shifted(path: FootPath, ways: Array, fps: float) -> FootPath:
     """Return the path of a foot that stands aside in each contact, by the largest of the ways (T, 3) in it."""
-    spans, shift = runs(path.stands), np.zeros_like(ways)
+    spans, shift, sizes = runs(path.stands), np.zeros_like(ways), np.linalg.norm(ways, axis=1)
     for first, end in spans:
         shift[first:end] = ways[first + int(np.argmax(sizes[first:end]))]
     shift = eased(shift, spans, fps)
@@ -386,39 +389,49 @@ def _moving_rows(target: Body, limb: str, roles: Collection[str]) -> list[int]:
     return [row for row in line[: line.index(top) + 1] if joints[row].kind.v_size and joints[row].kind is not Kind.FREE]
 
 
-def spread(skeleton: Skeleton, change: Array, width: int) -> Array:
-    """Return changes over time (T, nq) that are at least as large as the given ones, and begin and end slowly.
+def spread(skeleton: Skeleton, q: Array, moved: Array, width: int) -> tuple[Array, Bools]:
+    """Spread a change of a clip over the frames before and after, so that it begins and ends slowly.
 
-    Each value takes the largest one within ``width`` frames, positive and negative ones by themselves, and then the
-    weighted mean over as many frames. So where a value has one sign, it becomes no smaller.
+    Each joint value, or part of a rotation vector, takes its largest change within ``width`` frames, positive and
+    negative ones by themselves, and then the weighted mean over as many frames. So where a change has one sign, it
+    becomes no smaller.
 
     Args:
         skeleton: The skeleton.
-        change: The changes, as ``change_between`` returns them.
+        q: Joint values of the clip, (T, nq).
+        moved: Joint values with the change, (T, nq).
         width: Frames on each side.
+
+    Returns:
+        Joint values with the wider change, (T, nq), and the frames that it changes, (T,).
     """
-    at = turns(skeleton)
-    numbers = np.ones(skeleton.nq, bool)
-    numbers[at.ravel()] = False
-    identity = np.broadcast_to((0.0, 0.0, 0.0, 1.0), change[:, at].shape)
-    turned = rotation_between(identity, change[:, at])
-    flat = np.concatenate([change[:, numbers], turned.reshape(len(change), -1)], axis=1)
-    used = np.flatnonzero(flat.any(axis=0))
+    differs = (q != moved).any(axis=0)
+    quats = turns(skeleton)
+    numbers = differs.copy()
+    numbers[quats.ravel()] = False
+    quats = quats[differs[quats].any(axis=1)]
+    turned = rotation_between(q[:, quats], moved[:, quats]).reshape(len(q), -1)
+    change = np.concatenate([(moved - q)[:, numbers], turned], axis=1)
     window = np.hanning(2 * width + 3)[1:-1]
     window /= window.sum()
-    wide = np.zeros(flat.shape)
+    wide = np.zeros(change.shape)
     for sign in (1.0, -1.0):
-        one_sided = np.pad(np.maximum(sign * flat[:, used], 0.0), ((2 * width, 2 * width), (0, 0)))
-        largest = np.lib.stride_tricks.sliding_window_view(one_sided, 2 * width + 1, axis=0).max(axis=-1)
-        wide[:, used] += sign * (np.lib.stride_tricks.sliding_window_view(largest, 2 * width + 1, axis=0) @ window)
-    out = np.tile(no_change(skeleton), (len(change), 1))
-    out[:, numbers] = wide[:, : int(numbers.sum())]
-    out[:, at] = times_exp(out[:, at], wide[:, int(numbers.sum()) :].reshape(len(change), -1, 3))
-    return out
+        one_sided = np.pad(np.maximum(sign * change, 0.0), ((2 * width, 2 * width), (0, 0)))
+        largest = sliding_window_view(one_sided, 2 * width + 1, axis=0).max(axis=-1)
+        wide += sign * (sliding_window_view(largest, 2 * width + 1, axis=0) @ window)
+    moves: Bools = np.asarray(wide.any(axis=1))
+    out = q.copy()
+    count = int(numbers.sum())
+    out[np.ix_(moves, numbers)] += wide[moves, :count]
+    at = np.ix_(moves, quats.ravel())
+    starts = q[moves][:, quats]
+    out[at] = times_exp(starts, wide[moves, count:].reshape(*starts.shape[:2], 3)).reshape(len(starts), -1)
+    out[moves] = skeleton.follow(out[moves])
+    return out, moves
 
 
 def _alike(stands: Bools) -> list[tuple[int, int]]:
     """Return spans (first frame, end) in which the same feet stand."""
     cuts = np.flatnonzero((stands[1:] != stands[:-1]).any(axis=1)) + 1
     edges = [0, *cuts.tolist(), len(stands)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(itertools.pairwise(edges))

@@ -18,13 +18,13 @@ from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import LONGEST, Array, is_number, same_side
+from synovia.model.geometry import Array, same_side
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import carrier_of, steadied
-from synovia.retargeting.clearance import TooNear, feet_apart, keep_apart, pairs_too_near
+from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
 from synovia.retargeting.feet import Spans, distances_off, foot_paths, solve_feet, stand_frames
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import uncertain_rest
@@ -297,8 +297,7 @@ def retarget(
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     if not isinstance(skeleton, Motion):
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
-    if clearance is not None and not (is_number(clearance) and abs(clearance) <= LONGEST):
-        raise InputError("clearance", value=clearance, expected=f"a number of at most {LONGEST:g}, or None")
+    distance = checked_clearance(clearance)
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)
@@ -331,15 +330,15 @@ def retarget(
     q = keep_velocity(target, q, bounds)
     mine = world_frames(own, q) if feet else frames
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
-    distance = clearance if own.shapes else None
-    if distance is not None and paths:
-        paths = feet_apart(target, mine, paths, motion.fps, distance)
+    apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
+    if apart is not None:
+        paths = apart.feet_apart(mine, paths, motion.fps)
     off, tolerance = np.zeros((len(q), 0)), 0.0
     if paths:
         last = _pass_of(progress, 1, passes)
         q, off, tolerance = solve_feet(follower, q, paths, threads, last)
-    if distance is not None:
-        q = keep_velocity(target, keep_apart(target, roles, q, motion.fps, paths, distance), bounds)
+    if apart is not None:
+        q = keep_velocity(target, apart.moved(q, motion.fps, paths), bounds)
         off = np.where(stand_frames(paths, len(q)), distances_off(target, q, paths), off)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
@@ -364,7 +363,7 @@ def retarget(
         moves=found.moves,
         added=len(own) - len(body),
         carried=frozenset(role for role in found.roles if role in source.roles and role in target.roles),
-        clearance=distance,
+        clearance=None if apart is None else apart.distance,
     )
 
 

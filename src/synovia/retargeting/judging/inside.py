@@ -59,7 +59,8 @@ def links_inside(result: Actor, source: Actor | None) -> list[Inside]:
     part_of = part_of_rows(skeleton, shared)
     groups: dict[tuple[str, str], list[int]] = {}
     for k in np.flatnonzero(depths.max(axis=0) > _LEAST * result.leg).tolist():
-        a, b = (part_of[row] or str(skeleton.link_key(row)) for row in pairs[k].tolist())
+        rows: list[int] = pairs[k].tolist()
+        a, b = (part_of[row] or str(skeleton.link_key(row)) for row in rows)
         groups.setdefault((a, b) if _order(a) <= _order(b) else (b, a), []).append(k)
     out: list[Inside] = []
     for parts, own in groups.items():

@@ -49,7 +49,7 @@ def part_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str | Non
 
     Fingers belong to the hand, and toes to the foot.
     """
-    own = {row: role for role, row in reversed(roles.items()) if not role[-1].isdigit() and not role.endswith("toes")}
+    own = {row: role for role, row in [*roles.items()][::-1] if not role[-1].isdigit() and not role.endswith("toes")}
     return [
         next((own[above] for above in ancestors(skeleton.parents, row) if above in own), None)
         for row in range(len(skeleton))
