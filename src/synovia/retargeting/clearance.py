@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,7 @@ from synovia.errors import InputError
 from synovia.goals import ClearanceGoal, Goal, PositionGoal, RestGoal, RotationGoal
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
+from synovia.ik.parallel import checked_threads
 from synovia.kernels import layout
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import runs
@@ -47,6 +49,7 @@ TOLERANCE: Final = 1e-5  # of the leg: how exactly the distance is kept
 _SHORT: Final = 1e-3  # of the leg: what is nearer than the distance by less is not reported
 _FEET: Final = tuple(f"{side}_foot" for side in SIDES)
 _TURNED: Final = 1e-3  # radians; no goal is a rotation
+_LEAST: Final = 50  # poses that are measured in one thread
 _LEVEL: Final = 0.2  # horizontal part of a normal below which feet are one above the other
 _ROUNDS: Final = 6  # in which feet move apart until they do not overlap
 _ASIDE: Final = 1.02  # times the overlap by which feet move apart
@@ -217,58 +220,80 @@ class Apart:
         pairs = [pair for pair in both if pair[0] in left and pair[1] in right]
         return np.array(pairs, np.int32).reshape(-1, 2), (left, right)
 
-    def moved(self, q: Array, fps: float, paths: Mapping[str, FootPath]) -> Array:
+    def moved(self, q: Array, fps: float, paths: Mapping[str, FootPath], threads: int | None = None) -> Array:
         """Return joint values (T, nq) in which limbs are apart, as far as they can be.
 
         Args:
             q: Joint values, (T, nq).
             fps: Frames per second.
             paths: Target path of each foot, by role.
+            threads: Number of threads; None for all cores. Results are identical for any number.
         """
         rows = [self.target.roles[role] for role in paths]
-        q = self._out(LEGS, q, fps, rows, stand_frames(paths, len(q)))
-        return self._out(ARMS, q, fps, [], np.zeros((len(q), 0), bool))
+        standing, count = stand_frames(paths, len(q)), checked_threads(threads)
+        with ThreadPoolExecutor(count) as pool:
+            for limbs, ankles, stands in ((LEGS, rows, standing), (ARMS, [], standing[:, :0])):
+                whole = self.problem(limbs, tuple((row, False) for row in ankles))
+                blocks = np.array_split(q, max(1, min(count, len(q) // _LEAST)))
+                bad = (
+                    np.zeros(len(q), bool) if whole is None else np.concatenate([*pool.map(whole.overlapping, blocks)])
+                )
+                if bad.any():
+                    places = world_frames(self.target.skeleton, q)[:, ankles]
+                    q = self._out(_Stage(self, limbs, ankles, stands, places), q, bad, fps, pool)
+        return q
 
-    def _out(self, limbs: tuple[str, ...], q: Array, fps: float, ankles: Sequence[int], stands: Bools) -> Array:
-        """Return joint values (T, nq) in which some limbs have moved out of others."""
-        skeleton = self.target.skeleton
-        whole = self.problem(limbs, tuple((row, False) for row in ankles))
-        bad = None if whole is None else whole.overlapping(q)
-        if bad is None or not bad.any():
-            return q
-        places = world_frames(skeleton, q)[:, list(ankles)]
-        first = self._solved(limbs, q, runs(bad), places, ankles, stands)
-        around, moves = spread(skeleton, q, first, round(EARLY * fps))
-        return self._solved(limbs, around, runs(moves), places, ankles, stands)
-
-    def _solved(
-        self,
-        limbs: tuple[str, ...],
-        q: Array,
-        spans: Sequence[tuple[int, int]],
-        places: Array,
-        ankles: Sequence[int],
-        stands: Bools,
-    ) -> Array:
-        """Return joint values (T, nq) of which those of some spans are solved, each frame around its own pose.
+    def _out(self, stage: _Stage, q: Array, bad: Bools, fps: float, pool: ThreadPoolExecutor) -> Array:
+        """Return joint values (T, nq) in which the limbs of a stage have moved out of others.
 
         Args:
-            limbs: The limbs that move.
+            stage: The limbs.
             q: Joint values, (T, nq).
-            spans: Spans (first frame, end).
-            places: World frames of the ankles that keep their places, (T, ankles, 12).
-            ankles: Their rows.
-            stands: In which frames each of these feet stands, (T, ankles).
+            bad: Frames in which they overlap, (T,).
+            fps: Frames per second.
+            pool: Threads.
         """
-        out, reference = q.copy(), inside_limits(self.target.skeleton, q)
-        for first, end in spans:
-            before: tuple[Array, Array] | None = None
-            for a, b in _alike(stands[first:end]):
-                part = slice(first + a, first + b)
-                problem = self.problem(limbs, tuple(zip(ankles, stands[part.start].tolist(), strict=True)))
-                if problem is not None:
-                    out[part] = problem.around(reference[part], places[part], before)
-                    before = reference[part.stop - 1], out[part.stop - 1]
+        skeleton = self.target.skeleton
+        around, moves = q, bad
+        for last in (False, True):
+            reference, spans = inside_limits(skeleton, around), runs(moves)
+            out = around.copy()
+            for (first, end), found in zip(spans, pool.map(partial(stage.solved, reference), spans), strict=True):
+                out[first:end] = found
+            if not last:
+                around, moves = spread(skeleton, q, out, round(EARLY * fps))
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage:
+    """Limbs that move out of others in a clip.
+
+    Args:
+        apart: The body.
+        limbs: The limbs.
+        ankles: Rows of the ankles that keep their places.
+        stands: In which frames each of these feet stands, (T, ankles).
+        places: World frames of the ankles, (T, ankles, 12).
+    """
+
+    apart: Apart
+    limbs: tuple[str, ...]
+    ankles: Sequence[int]
+    stands: Bools
+    places: Array
+
+    def solved(self, reference: Array, span: tuple[int, int]) -> Array:
+        """Return the poses (n, nq) of the frames of a span (first frame, end), each near its own of (T, nq)."""
+        before: tuple[Array, Array] | None = None
+        out = reference[slice(*span)].copy()
+        for a, b in _alike(self.stands[slice(*span)]):
+            part = slice(span[0] + a, span[0] + b)
+            stands = self.stands[part.start].tolist()
+            problem = self.apart.problem(self.limbs, tuple(zip(self.ankles, stands, strict=True)))
+            if problem is not None:
+                out[a:b] = problem.around(reference[part], self.places[part], before)
+                before = reference[part.stop - 1], out[b - 1]
         return out
 
 
@@ -346,7 +371,7 @@ class _Problem:
         solver = EditSolver(attempts=1, only=frozenset(moving))
         self._ik = CompiledProblem(skeleton, [*ends, clear, rest], solver, tolerance=tolerance)
         self._clear, self._takes = len(ends), [goal.takes for goal in ends]
-        self._around = Around(self._ik)
+        self._idle: list[Around] = []  # one for each thread
 
     def overlapping(self, q: Array) -> Bools:
         """Return in which poses (T, nq) a pair of links is too near, (T,)."""
@@ -365,7 +390,12 @@ class _Problem:
             places: World frames of the ankles, (n, ankles, 12).
             before: Pose and answer of the frame before the first one, (nq,) each; None for the pose itself.
         """
-        rows = self._around.solve(reference, self._table(places), Watch(), before, must=np.zeros(len(places), bool))
+        try:
+            around = self._idle.pop()
+        except IndexError:
+            around = Around(self._ik)
+        rows = around.solve(reference, self._table(places), Watch(), before, must=np.zeros(len(places), bool))
+        self._idle.append(around)
         return reference if rows is None else rows[:, self._ik.places]
 
     def _table(self, places: Array) -> Array:

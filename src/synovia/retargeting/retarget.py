@@ -279,7 +279,7 @@ def retarget(
             through each other. It has no effect on a body without shapes.
         velocity: Highest velocity of the target's hinges, radians per second: one for all, or by joint; joints without
             one have that of the file. None for those of the file, which do not hold across cuts of the clip.
-        threads: Number of threads for the feet; None for all cores. Results are identical for any number.
+        threads: Number of threads for feet and clearance; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
     Raises:
@@ -338,7 +338,7 @@ def retarget(
         last = _pass_of(progress, 1, passes)
         q, off, tolerance = solve_feet(follower, q, paths, threads, last)
     if apart is not None:
-        q = keep_velocity(target, apart.moved(q, motion.fps, paths), bounds)
+        q = keep_velocity(target, apart.moved(q, motion.fps, paths, threads), bounds)
         off = np.where(stand_frames(paths, len(q)), distances_off(target, q, paths), off)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(

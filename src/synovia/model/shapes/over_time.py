@@ -63,31 +63,32 @@ def _by_chunk(skeleton: Skeleton, frames: Array, pairs: Ints, within: float) -> 
     """Yield the contacts of some poses after the other."""
     body = packed_shapes(skeleton)
     place = {int(row): k for k, row in enumerate(body.links[:, layout.LINK_ROW])}
-    ends = np.array([[place[int(a)], place[int(b)]] for a, b in pairs], np.intp)
-    rows, covers = body.links[:, layout.LINK_ROW], body.covers
+    links, ends = np.unique([[place[int(a)], place[int(b)]] for a, b in pairs], return_inverse=True)
+    ends = ends.reshape(-1, 2)
+    rows, covers = body.links[links, layout.LINK_ROW], body.covers[links]
     both = [body.shape_pairs(pair[None]) for pair in pairs]
     first = np.cumsum([0, *map(len, both)])
-    shapes = np.concatenate(both)
-    count = len(body.owners)
+    used, shapes = np.unique(np.concatenate(both), return_inverse=True)
+    shapes, own = shapes.reshape(-1, 2), body.packed._replace(shapes=body.packed.shapes[used])
+    owners, count = body.owners[used], len(used)
     size = max(_AT_ONCE // max(count, 1), 1)
     for start in range(0, len(frames), size):
         part = frames[start : start + size]
         carried = part[:, rows]
         turns = carried[..., :9].reshape(*carried.shape[:2], 3, 3)
         centers = carried[..., 9:] + (turns @ covers[:, :3, None])[..., 0]
-        gaps = np.linalg.norm(centers[:, ends[:, 0]] - centers[:, ends[:, 1]], axis=2)
-        gaps -= covers[ends[:, 0], 3] + covers[ends[:, 1], 3]
+        ways = centers[:, ends[:, 0]] - centers[:, ends[:, 1]]
+        gaps = np.sqrt(np.einsum("tpi,tpi->tp", ways, ways)) - (covers[ends[:, 0], 3] + covers[ends[:, 1], 3])
         at, which = np.nonzero(gaps < within)
         if not len(at):
             continue
         seen, at = np.unique(at, return_inverse=True)  # only these poses are needed
         many = first[which + 1] - first[which]
         poses, numbers = np.repeat(at, many), np.repeat(which, many)
-        own = np.arange(len(poses)) - np.repeat(np.cumsum(many) - many, many) + first[numbers]
-        placed = frames_to_transforms(part[seen][:, body.owners]).reshape(-1, 4, 4)
-        table = np.tile(body.packed.shapes, (len(seen), 1))
-        whole = PackedShapes(table, body.packed.points).in_frames(placed)
-        two = shapes[own] + (poses * count)[:, None]
+        one = np.arange(len(poses)) - np.repeat(np.cumsum(many) - many, many) + first[numbers]
+        placed = frames_to_transforms(part[seen][:, owners]).reshape(-1, 4, 4)
+        whole = PackedShapes(np.tile(own.shapes, (len(seen), 1)), own.points).in_frames(placed)
+        two = shapes[one] + (poses * count)[:, None]
         middles, extents = whole.shapes[:, layout.ORIGIN : layout.HALF_SIZES], whole.shapes[:, layout.EXTENT]
         apart = np.linalg.norm(middles[two[:, 0]] - middles[two[:, 1]], axis=1) - extents[two].sum(axis=1)
         near = apart < within
