@@ -36,7 +36,8 @@ def wrist_path(side, scale):
         if k + 1 < len(points):
             u = np.linspace(0.0, 1.0, MOVE + 2)[1:-1, None]
             u = u * u * (3.0 - 2.0 * u)
-            middle = (point + points[k + 1]) / 2.0 + flip * (0.15, 0.0, 0.12)
+            aside = 0.45 if {ORDER[k], ORDER[k + 1]} == {"head", "down"} else 0.15
+            middle = (point + points[k + 1]) / 2.0 + flip * (aside, 0.0, 0.12)
             out += list((1.0 - u) ** 2 * point + 2.0 * u * (1.0 - u) * middle + u * u * points[k + 1])
     return scale * np.array(out)
 

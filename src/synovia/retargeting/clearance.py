@@ -234,35 +234,18 @@ class Apart:
         with ThreadPoolExecutor(count) as pool:
             for limbs, ankles, stands in ((LEGS, rows, standing), (ARMS, [], standing[:, :0])):
                 whole = self.problem(limbs, tuple((row, False) for row in ankles))
-                blocks = np.array_split(q, max(1, min(count, len(q) // _LEAST)))
-                bad = (
-                    np.zeros(len(q), bool) if whole is None else np.concatenate([*pool.map(whole.overlapping, blocks)])
-                )
-                if bad.any():
-                    places = world_frames(self.target.skeleton, q)[:, ankles]
-                    q = self._out(_Stage(self, limbs, ankles, stands, places), q, bad, fps, pool)
+                if whole is None:
+                    continue
+                bad = whole.overlapping(q, pool, count)
+                if not bad.any():
+                    continue
+                places = world_frames(self.target.skeleton, q)[:, ankles]
+                stage = _Stage(self, limbs, ankles, stands, places)
+                around, moves = spread(self.target.skeleton, q, stage.solved(q, bad, pool), round(EARLY * fps))
+                if not ankles:  # otherwise ankles come back to their places in all frames
+                    moves[moves] = whole.overlapping(around[moves], pool, count)
+                q = stage.solved(around, moves, pool)
         return q
-
-    def _out(self, stage: _Stage, q: Array, bad: Bools, fps: float, pool: ThreadPoolExecutor) -> Array:
-        """Return joint values (T, nq) in which the limbs of a stage have moved out of others.
-
-        Args:
-            stage: The limbs.
-            q: Joint values, (T, nq).
-            bad: Frames in which they overlap, (T,).
-            fps: Frames per second.
-            pool: Threads.
-        """
-        skeleton = self.target.skeleton
-        around, moves = q, bad
-        for last in (False, True):
-            reference, spans = inside_limits(skeleton, around), runs(moves)
-            out = around.copy()
-            for (first, end), found in zip(spans, pool.map(partial(stage.solved, reference), spans), strict=True):
-                out[first:end] = found
-            if not last:
-                around, moves = spread(skeleton, q, out, round(EARLY * fps))
-        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +266,20 @@ class _Stage:
     stands: Bools
     places: Array
 
-    def solved(self, reference: Array, span: tuple[int, int]) -> Array:
+    def solved(self, q: Array, frames: Bools, pool: ThreadPoolExecutor) -> Array:
+        """Return joint values (T, nq) of which those of some frames are solved, each near its own.
+
+        Args:
+            q: Joint values, (T, nq).
+            frames: The frames, (T,).
+            pool: Threads.
+        """
+        reference, spans, out = inside_limits(self.apart.target.skeleton, q), runs(frames), q.copy()
+        for (first, end), found in zip(spans, pool.map(partial(self._of_span, reference), spans), strict=True):
+            out[first:end] = found
+        return out
+
+    def _of_span(self, reference: Array, span: tuple[int, int]) -> Array:
         """Return the poses (n, nq) of the frames of a span (first frame, end), each near its own of (T, nq)."""
         before: tuple[Array, Array] | None = None
         out = reference[slice(*span)].copy()
@@ -373,8 +369,13 @@ class _Problem:
         self._clear, self._takes = len(ends), [goal.takes for goal in ends]
         self._idle: list[Around] = []  # one for each thread
 
-    def overlapping(self, q: Array) -> Bools:
+    def overlapping(self, q: Array, pool: ThreadPoolExecutor, threads: int) -> Bools:
         """Return in which poses (T, nq) a pair of links is too near, (T,)."""
+        blocks = np.array_split(q, max(1, min(threads, len(q) // _LEAST)))
+        return np.concatenate([*pool.map(self._overlapping, blocks)])
+
+    def _overlapping(self, q: Array) -> Bools:
+        """Return in which poses (n, nq) a pair of links is too near, (n,)."""
         ik, ints = self._ik, self._ik.ints.copy()
         ints[layout.MAX_STEPS] = 0
         table = self._table(np.tile(np.eye(4)[:3].ravel(), (len(q), len(self._ankles), 1)))
