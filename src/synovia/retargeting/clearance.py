@@ -36,7 +36,7 @@ from synovia.model.change import turns
 from synovia.model.geometry import LONGEST, Array, frames_to_transforms, is_number, rotation_between, times_exp, unit
 from synovia.model.pose import inside_limits, world_frames
 from synovia.model.shapes.body import Ints
-from synovia.model.shapes.over_time import near_shapes
+from synovia.model.shapes.over_time import are_near, near_shapes
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import FootPath, eased, stand_frames
@@ -355,6 +355,7 @@ class _Problem:
 
     def __init__(self, apart: Apart, moving: Collection[int], pairs: Ints, ankles: Sequence[tuple[int, bool]]) -> None:
         """Pack the problem."""
+        self._apart, self._pairs = apart, pairs
         skeleton = apart.target.skeleton
         ends: list[Goal] = [PositionGoal(row, priority=0 if stands else 2) for row, stands in ankles]
         ends += [RotationGoal(row, priority=2) for row, stands in ankles if stands]
@@ -366,7 +367,7 @@ class _Problem:
         tolerance = TOLERANCE * apart.target.leg, _TURNED
         solver = EditSolver(attempts=1, only=frozenset(moving))
         self._ik = CompiledProblem(skeleton, [*ends, clear, rest], solver, tolerance=tolerance)
-        self._clear, self._takes = len(ends), [goal.takes for goal in ends]
+        self._takes = [goal.takes for goal in ends]
         self._idle: list[Around] = []  # one for each thread
 
     def overlapping(self, q: Array, pool: ThreadPoolExecutor, threads: int) -> Bools:
@@ -376,12 +377,8 @@ class _Problem:
 
     def _overlapping(self, q: Array) -> Bools:
         """Return in which poses (n, nq) a pair of links is too near, (n,)."""
-        ik, ints = self._ik, self._ik.ints.copy()
-        ints[layout.MAX_STEPS] = 0
-        table = self._table(np.tile(np.eye(4)[:3].ravel(), (len(q), len(self._ankles), 1)))
-        rows, starts = ik.new_rows(len(q)), np.ascontiguousarray(inside_limits(ik.skeleton, q))
-        ik.kernel(ints, ik.floats, table, starts, rows, ik.new_workspace().scratch, layout.COLD, 0)
-        return rows[:, ik.places.stop + 2 * self._clear] > ik.tolerance[0]
+        skeleton = self._apart.target.skeleton
+        return are_near(skeleton, world_frames(skeleton, q), self._pairs, self._apart.distance)
 
     def around(self, reference: Array, places: Array, before: tuple[Array, Array] | None) -> Array:
         """Return the poses (n, nq) of frames in order, each near its own.

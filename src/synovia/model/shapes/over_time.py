@@ -13,6 +13,7 @@ from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.shapes.body import Ints, packed_shapes
 from synovia.model.shapes.distances import PackedShapes, contact_rows
 from synovia.model.skeleton import Skeleton
+from synovia.model.tables import writable
 
 _AT_ONCE: Final = 50_000  # frames of shapes that are in memory
 
@@ -52,6 +53,41 @@ def near_shapes(skeleton: Skeleton, frames: Array, pairs: Ints, within: float = 
     if len(pairs):
         found += _by_chunk(skeleton, frames, np.asarray(pairs, np.int32), within)
     return NearShapes(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def are_near(skeleton: Skeleton, frames: Array, pairs: Ints, distance: float) -> NDArray[np.bool_]:
+    """Return in which poses the links of some pair are nearer than a distance, (T,).
+
+    For distance 0, this takes a fraction of the time of ``near_shapes``, because no depth is computed.
+
+    Args:
+        skeleton: The body.
+        frames: World frames of its joints in each pose, (T, n, 12).
+        pairs: Rows of the joints that carry both links of each pair, (p, 2).
+        distance: The distance, length units.
+    """
+    from synovia.kernels.collision.touching import touching
+
+    out = np.zeros(len(frames), np.bool_)
+    if distance != 0.0:
+        out[near_shapes(skeleton, frames, pairs, distance).poses] = True
+        return out
+    body = packed_shapes(skeleton)
+    place = {int(row): k for k, row in enumerate(body.links[:, layout.LINK_ROW])}
+    count = len(body.owners)
+    shapes = np.zeros((count + len(body.links), layout.SHAPE_WIDTH))  # a sphere around each link comes after the shapes
+    shapes[:count] = body.packed.shapes
+    shapes[count:, layout.ORIGIN : layout.HALF_SIZES] = body.covers[:, : layout.BALL_RADIUS]
+    shapes[count:, layout.EXTENT] = body.covers[:, layout.BALL_RADIUS]
+    counted = np.zeros((len(pairs), layout.COUNTED_WIDTH), np.int32)
+    counted[:, : layout.TOUCHES] = [[place[int(a)], place[int(b)]] for a, b in pairs]
+    points, links = writable(body.packed.points, body.links)
+    placed, corners = shapes.copy(), np.empty((layout.MOST_CORNERS, layout.CORNER_WIDTH))
+    for k in range(len(frames)):
+        counted[:, layout.TOUCHES] = 0
+        touching(shapes, points, links, frames[k : k + 1], counted, placed, corners)
+        out[k] = counted[:, layout.TOUCHES].any()
+    return out
 
 
 def _none() -> NearShapes:
