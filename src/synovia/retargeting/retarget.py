@@ -253,7 +253,7 @@ def retarget(
     If the target has shapes (``skeleton.shapes``; ``sy.with_shapes`` makes them), its limbs do not pass through its
     body. Where shapes of different limbs, or of a limb and the trunk, overlap, arms and legs move out of each other, to
     the distance ``clearance``. With 0, they touch: hands that clap or rest on the hips in the source still do. Their
-    joints stay as near to the transferred pose as this permits, and leave and return within 0.4 s. Trunk and head
+    joints stay as near to the transferred pose as this permits, and leave and return within 0.2 s. Trunk and head
     stay. So do feet that stand; if these overlap, they stand farther apart. Legs come first, and arms move out of
     their way. ``too_near`` lists links that could not be kept apart. Pairs that ``sy.self_pairs`` leaves out, and links
     of one limb, such as fingers, are not kept apart.
