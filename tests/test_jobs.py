@@ -146,6 +146,8 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "rest": Case("--rest first"),
         "up": Case("--up y"),
         "velocity": Case("--velocity left_lower_arm=0.5,left_hand=3"),
+        "clearance": Case("--clearance none"),
+        "shapes": Case("--shapes"),
         "plot": Case("--plot plot.svg"),
         "feet": Case("--no-feet"),
         "verify": Case("--verify"),

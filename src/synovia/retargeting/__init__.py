@@ -1,6 +1,7 @@
 """Transfer motions to other bodies."""
 
 from synovia.retargeting.body import NEEDED
+from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.joint_map import draft_map, draft_to_save, read_map, write_map
 from synovia.retargeting.judging import Finding, Judgement, judge
 from synovia.retargeting.rest_pose import stands
@@ -11,6 +12,7 @@ __all__ = [
     "Finding",
     "Judgement",
     "Retargeted",
+    "TooNear",
     "draft_map",
     "draft_to_save",
     "judge",

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.facade import IK
 from synovia.goals import PositionGoal
@@ -50,6 +51,14 @@ class FootPath:
     toe: Array
     toe_spans: Spans
 
+    @property
+    def stands(self) -> NDArray[np.bool_]:
+        """In which frames the foot stands, on its ankle or its toe, (T,)."""
+        out = np.zeros(len(self.ankle), bool)
+        for first, end in (*self.spans, *self.toe_spans):
+            out[first:end] = True
+        return out
+
 
 def planted_path(points: Array, spans: Spans, fps: float) -> Array:
     """Return a path (T, 3) that is constant during contacts and follows the given one between them.
@@ -61,10 +70,10 @@ def planted_path(points: Array, spans: Spans, fps: float) -> Array:
     shift = np.zeros_like(points)
     for a, b in spans:
         shift[a:b] = points[a:b].mean(0) - points[a:b]
-    return points + _eased(shift, spans, fps)
+    return points + eased(shift, spans, fps)
 
 
-def _eased(shift: Array, spans: Spans, fps: float) -> Array:
+def eased(shift: Array, spans: Spans, fps: float) -> Array:
     """Fill the shift (T, 3) of a path between its spans: it eases from one to the next over the frames between."""
     shift = shift.copy()
     if not spans:
@@ -121,7 +130,7 @@ def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: 
         own = _scaled((1.0 - share) * flat[near] + share * own, length)
     stands, steps = np.isfinite(ankle_at[:, :1]), np.isfinite(toe_at[:, :1])
     shift = np.where(stands, ankle_at, np.where(steps, toe_at - own, ankle)) - ankle
-    moved = ankle + _eased(shift, runs((stands | steps)[:, 0]), fps)
+    moved = ankle + eased(shift, runs((stands | steps)[:, 0]), fps)
     return moved, moved + own
 
 
@@ -217,6 +226,16 @@ def solve_feet(
     wanted = np.stack([frames[:, part.target, :9].reshape(-1, 3, 3) for part in follower.parts], axis=1)
     calm((*TRUNK, *ARMS, *LEGS), follower, wanted, out, {role: path.ankle for role, path in paths.items()})
     out = keep_velocity(target, out, follower.bounds)
-    frames = world_frames(skeleton, out)
-    off = np.stack([np.linalg.norm(frames[:, row, 9:] - path, axis=1) for row, path in places.items()], axis=1)
-    return out, off, MISSED * target.leg
+    return out, distances_off(target, out, paths), MISSED * target.leg
+
+
+def distances_off(target: Body, q: Array, paths: Mapping[str, FootPath]) -> Array:
+    """Return the distance of each ankle from its target path, (T, feet), for joint values (T, nq)."""
+    frames = world_frames(target.skeleton, q)
+    off = [np.linalg.norm(frames[:, target.roles[role], 9:] - path.ankle, axis=1) for role, path in paths.items()]
+    return np.stack(off, axis=1) if off else np.zeros((len(q), 0))
+
+
+def stand_frames(paths: Mapping[str, FootPath], count: int) -> NDArray[np.bool_]:
+    """Return in which frames each foot stands, (T, feet)."""
+    return np.array([path.stands for path in paths.values()], bool).reshape(len(paths), count).T

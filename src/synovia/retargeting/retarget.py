@@ -13,9 +13,10 @@ from synovia.arguments import check_kind
 from synovia.clips.ends import find_ends
 from synovia.errors import InputError
 from synovia.ik.parallel import Progress
+from synovia.ik.solution import length_text
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy.feet import runs
+from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, same_side
 from synovia.model.motion import Motion
@@ -23,7 +24,8 @@ from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import carrier_of, steadied
-from synovia.retargeting.feet import Spans, foot_paths, solve_feet
+from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
+from synovia.retargeting.feet import Spans, distances_off, foot_paths, solve_feet, stand_frames
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import uncertain_rest
 from synovia.retargeting.judging.measure import Figures
@@ -64,6 +66,7 @@ class Retargeted:
         moves: Whether the base of the target moves; if not, its parts move relative to it.
         carried: Roles of the parts that are compared by the judge: those of the map, or all that both bodies have.
         added: Number of joints that were added above the root of the given target.
+        clearance: Distance that the limbs keep from the body, length units; None where nothing was kept apart.
 
     Example:
         >>> import synovia as sy
@@ -89,6 +92,7 @@ class Retargeted:
     moves: bool = True
     carried: Collection[str] = ()
     added: int = 0
+    clearance: float | None = None
 
     def __getitem__(self, frames: slice) -> Retargeted:
         """Return a part of the motion with its contacts and misses, beside the same part of the original.
@@ -139,6 +143,13 @@ class Retargeted:
         for one in found:
             judgement = judgement.with_finding(one)
         return judgement
+
+    @cached_property
+    def too_near(self) -> tuple[TooNear, ...]:
+        """Links of different limbs that could not be kept apart, the nearest first; none if that was not asked for."""
+        if self.clearance is None:
+            return ()
+        return tuple(pairs_too_near(self.target, np.array(self.motion.q), self.clearance))
 
     @cached_property
     def calibration(self) -> tuple[str, ...]:
@@ -203,8 +214,18 @@ class Retargeted:
             far = f"{far}; {counted(len(missed), 'frame')} missed: {', '.join(map(str, missed[:10]))}{more}"
         feet = any(part.role.endswith("_foot") for part in self.parts)
         lines += [far] if self.moves and feet else []
+        lines += self._nearness()
         lines.append(self.judgement.report())
         return "\n".join(lines)
+
+    def _nearness(self) -> list[str]:
+        """Return a line about links that could not be kept apart, if there are some."""
+        unit, told = self.target.skeleton.meters_per_unit, list[str]()
+        for one in self.too_near[:_NAMED]:
+            size = f"{length_text(abs(one.distance), unit)} {'inside' if one.distance < 0.0 else 'apart'}"
+            told.append(f"{one.pair[0]} and {one.pair[1]} ({size}, {frames_text(one.frames)})")
+        more = f" and {len(self.too_near) - _NAMED} more pairs" if len(self.too_near) > _NAMED else ""
+        return [f"not kept apart: {', '.join(told)}{more}"] if told else []
 
 
 def retarget(
@@ -215,6 +236,7 @@ def retarget(
     rest: Rest | None = None,
     up: str | None = None,
     feet: bool = True,
+    clearance: float | None = 0.0,
     velocity: Any = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -227,6 +249,14 @@ def retarget(
     the hips is scaled by the length of the legs. Finally the feet are corrected: they do not move during a contact, and
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
     place.
+
+    If the target has shapes (``skeleton.shapes``; ``sy.with_shapes`` makes them), its limbs do not pass through its
+    body. Where shapes of different limbs, or of a limb and the trunk, overlap, arms and legs move out of each other, to
+    the distance ``clearance``. With 0, they touch: hands that clap or rest on the hips in the source still do. Their
+    joints stay as near to the transferred pose as this permits, and leave and return within 0.2 s. Trunk and head
+    stay. So do feet that stand; if these overlap, they stand farther apart. Legs come first, and arms move out of
+    their way. ``too_near`` lists links that could not be kept apart. Pairs that ``sy.self_pairs`` leaves out, and links
+    of one limb, such as fingers, are not kept apart.
 
     If a body has no legs, such as a torso on wheels or a single arm, or if the joint map has no hips, the base of the
     target stays where it is. Then the parts move relative to the joint that carries them: the trunk relative to the
@@ -245,9 +275,11 @@ def retarget(
             ``Retargeted.stance``.
         up: Axis of the source that points up, for example ``"z"`` or ``"-y"``; None to find it.
         feet: Whether to correct the feet.
+        clearance: Least distance between shapes of different limbs of the target, length units; None to let limbs pass
+            through each other. It has no effect on a body without shapes.
         velocity: Highest velocity of the target's hinges, radians per second: one for all, or by joint; joints without
             one have that of the file. None for those of the file, which do not hold across cuts of the clip.
-        threads: Number of threads for the feet; None for all cores. Results are identical for any number.
+        threads: Number of threads for feet and clearance; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
     Raises:
@@ -265,6 +297,7 @@ def retarget(
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     if not isinstance(skeleton, Motion):
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+    distance = checked_clearance(clearance)
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)
@@ -295,14 +328,19 @@ def retarget(
     follower = Follower(target, parts, bounds, motion.fps)
     q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
     q = keep_velocity(target, q, bounds)
-    paths = foot_paths(source, target, roles, frames, world_frames(own, q), motion.fps) if feet else {}
-    missed: tuple[int, ...] = ()
-    worst = 0.0
+    mine = world_frames(own, q) if feet else frames
+    paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
+    apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
+    if apart is not None:
+        paths = apart.feet_apart(mine, paths, motion.fps)
+    off, tolerance = np.zeros((len(q), 0)), 0.0
     if paths:
         last = _pass_of(progress, 1, passes)
         q, off, tolerance = solve_feet(follower, q, paths, threads, last)
-        worst = float(off.max())
-        missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
+    if apart is not None:
+        q = keep_velocity(target, apart.moved(q, motion.fps, paths, threads), bounds)
+        off = np.where(stand_frames(paths, len(q)), distances_off(target, q, paths), off)
+    missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
         Motion(
             own,
@@ -319,12 +357,13 @@ def retarget(
         scale=target.leg / source.leg if found.moves else 1.0,
         contacts={role: path.spans for role, path in paths.items()},
         missed_frames=missed,
-        worst=worst,
+        worst=float(off.max(initial=0.0)),
         original=motion,
         velocity=most,
         moves=found.moves,
         added=len(own) - len(body),
         carried=frozenset(role for role in found.roles if role in source.roles and role in target.roles),
+        clearance=None if apart is None else apart.distance,
     )
 
 

@@ -24,7 +24,20 @@ from synovia.jobs.clips import (
     written_endings,
 )  # fmt: skip
 from synovia.jobs.job import Verb, clips_argument, format_option, output_option
-from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, Option, Parsed, Word, argument, described, option
+from synovia.jobs.options import (
+    ALWAYS,
+    NEVER,
+    NUMBER,
+    File,
+    Model,
+    Number,
+    Option,
+    Parsed,
+    Word,
+    argument,
+    described,
+    option,
+)
 from synovia.jobs.shared import AXES, velocities
 
 if TYPE_CHECKING:
@@ -36,6 +49,7 @@ if TYPE_CHECKING:
     from synovia.retargeting import Retargeted
 
 SCHEMA: Final = "synovia.retarget/1"
+_NO_CLEARANCE: Final = "none"
 _RESTS: Final = ("file", "bind", "first", "tpose")
 _Map = Mapping[str, tuple[str | int, str | int]]
 
@@ -45,6 +59,11 @@ def _rest(text: str) -> str:
     if text not in _RESTS and not NUMBER.fullmatch(text.removeprefix("-")) and not Path(text).suffix:
         raise InputError("", value=text, expected=f"{', '.join(_RESTS)}, the number of a frame, or a pose file")
     return text
+
+
+def _clearance(text: str) -> float | str:
+    """Return a distance, or the word for none."""
+    return text if text == _NO_CLEARANCE else Number().of(text)
 
 
 def _rest_setting(rest: Any) -> Any:
@@ -89,6 +108,15 @@ class Retarget(Verified, Roles, ClipJob):
         kind=Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%", unit="rad/s",
         shown="those of DST's file", recorded=ALWAYS,
     )  # fmt: skip
+    clearance: Any = option(
+        default=0.0,
+        help="Least distance between the limbs of DST, and between limbs and trunk, where DST has shapes; none lets"
+        " limbs pass through the body.",
+        kind=Parsed(_clearance), metavar="DISTANCE|none", shown="0", unit="length units of DST",
+    )  # fmt: skip
+    shapes: bool = option(
+        default=False, help="Fit capsules to DST if it has no shapes, so that limbs keep clear of it."
+    )
     plot: Path | None = option(
         default=None, help="Plot the judgement: .png, .svg or .pdf. Needs the extra [plot].", kind=File(),
         metavar="OUT", single="clip", recorded=NEVER,
@@ -106,8 +134,14 @@ class Retarget(Verified, Roles, ClipJob):
     def _target(self) -> Skeleton | Motion:
         """The model, or its clip if only that shows the rest pose."""
         from synovia.batch.clips import target_of
+        from synovia.covers import with_shapes
+        from synovia.model import Skeleton
 
-        return target_of(self.target)
+        found = target_of(self.target)
+        body = found if isinstance(found, Skeleton) else found.skeleton
+        if not self.shapes or body.shapes:
+            return found
+        return with_shapes(body) if isinstance(found, Skeleton) else found.on(with_shapes(body))
 
     @property
     def _skeleton(self) -> Skeleton:
@@ -227,7 +261,8 @@ class Retarget(Verified, Roles, ClipJob):
             with host.bar("retargeting", len(motion)) as progress:
                 return retarget(
                     motion, body, joints, rest=self.rest, up=self.up, feet=self.feet, velocity=velocity,
-                    threads=host.threads, progress=progress,
+                    clearance=None if self.clearance == _NO_CLEARANCE else self.clearance, threads=host.threads,
+                    progress=progress,
                 )  # fmt: skip
         except InputError:
             if self.save_map is not None:
@@ -301,6 +336,10 @@ def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
         "contacts": {role: [list(span) for span in spans] for role, spans in answer.contacts.items()},
         "missed": list(answer.missed_frames),
         "worst": answer.worst,
+        "clearance": answer.clearance,
+        "too_near": [
+            {"pair": list(one.pair), "distance": one.distance, "frames": list(one.frames)} for one in answer.too_near
+        ],
         **judgement_object(answer.judgement),
     }
 

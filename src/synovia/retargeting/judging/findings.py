@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips.upright import axis_name
+from synovia.ik.solution import length_text
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector
@@ -42,6 +43,7 @@ _PEAK: Final = ((50.0, 0.1), (80.0, 0.25))  # degrees that an angle has for so m
 _CROSSED: Final = (0.02, 0.1)
 _DEEPER: Final = 0.04  # an overlap is deeper than the source's by more
 _OVERLAPS: Final = 0.05  # in more than this share of the frames
+_THROUGH: Final = 0.0055  # an overlap of shapes is deeper than the source's by more: 5 mm of an adult
 _INSIDE: Final = (0.07, 0.25)  # an arm is this deep in the trunk, also if the source's is; for so many seconds
 _STEP: Final = ((1.5, 15.0), (2.0, 40.0))  # times the source's largest step, plus so many degrees
 _SLIDE: Final = (0.1, 0.5)  # legs per second beyond the source's, in most contacts
@@ -108,8 +110,8 @@ def find(figures: Figures) -> tuple[Finding, ...]:
     everywhere = any(one.limb == "body" for one in swapped)  # then all directions are off for this reason
     found = [
         *swapped, *(() if everywhere else _directions(figures)), *_upside_down(figures), *_scales(figures),
-        *_crossings(figures), *_jumps(figures), *_steps(figures), *_feet(figures), *_limits(figures),
-        *_unmapped(figures), *_of_parts(figures), *_four_legs(figures),
+        *_crossings(figures), *_through(figures), *_jumps(figures), *_steps(figures), *_feet(figures),
+        *_limits(figures), *_unmapped(figures), *_of_parts(figures), *_four_legs(figures),
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
 
@@ -417,6 +419,30 @@ def _crossings(figures: Figures) -> Iterator[Finding]:
             other = one.limbs[1].replace("_", " ")
             text = f"goes through the {other} in {100.0 * float(deep.mean()):.0f} % of the frames{beside}"
             yield Finding(one.limbs[0], "overlap", "look", _frames(deep), text)
+
+
+def _through(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about limbs whose shapes go through the body.
+
+    Without a source, nothing tells whether limbs should touch, so only a deep overlap that lasts counts.
+    """
+    leg = 0.0 if figures.result is None else figures.result.leg
+    for one in figures.inside:
+        sourced = figures.origin is not None
+        deep = one.depth > one.source + (_THROUGH if sourced else _DEEPER) * leg
+        if int(deep.sum()) <= (0 if sourced else _OVERLAPS * len(deep)):
+            continue
+        size = length_text(float(one.depth[deep].max()), figures.motion.skeleton.meters_per_unit)
+        links = " and ".join(map(str, one.links))
+        beside = (
+            ""
+            if not sourced
+            else ", where the source's are apart"
+            if not one.source[deep].any()
+            else (", deeper than in the source")
+        )
+        text = f"is up to {size} inside the {one.parts[1].replace('_', ' ')} ({links}){beside}"
+        yield Finding(one.parts[0], "overlap", "look", _frames(deep), text)
 
 
 def _jumps(figures: Figures) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ from synovia.retargeting.judging.actor import (
     up_of_rest,
 )
 from synovia.retargeting.judging.ground import Foot, feet
+from synovia.retargeting.judging.inside import Inside, links_inside
 from synovia.retargeting.judging.overlap import Overlap, crossing, overlaps
 from synovia.retargeting.judging.steps import (
     Steps,
@@ -241,6 +242,11 @@ class Figures:
     def overlaps(self) -> tuple[Overlap, ...]:
         """Pairs of limbs that touch."""
         return () if self.result is None or not self.whole else tuple(overlaps(self.result, self.origin))
+
+    @cached_property
+    def inside(self) -> tuple[Inside, ...]:
+        """Pairs of parts of different limbs whose shapes overlap, the deepest first; none for a body without shapes."""
+        return () if self.result is None else tuple(links_inside(self.result, self.origin))
 
     @cached_property
     def crossed(self) -> Bools | None:

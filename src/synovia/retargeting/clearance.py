@@ -1,0 +1,465 @@
+"""Limbs that do not pass through the body: where shapes of a transferred motion overlap, limbs move out of each other.
+
+First, the frames in which limbs overlap are solved: joints of the limbs stay as near to the transferred pose as the
+clearance permits, and everything else stays. Their change is then spread over the frames before and after, so that
+limbs leave and return smoothly, and all these frames are solved once more around the pose with the spread change. So
+the clearance holds in each of them.
+
+Feet that stand keep their places during the whole contact. Where both stand and overlap, the places themselves move
+apart along the floor before the legs are solved.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from synovia.clips.editing.problems import EditSolver, table_of
+from synovia.errors import InputError
+from synovia.goals import ClearanceGoal, Goal, PositionGoal, RestGoal, RotationGoal
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import Watch
+from synovia.ik.parallel import checked_threads
+from synovia.kernels import layout
+from synovia.model import Kind, Skeleton
+from synovia.model.anatomy.feet import runs
+from synovia.model.anatomy.names import SIDES
+from synovia.model.change import turns
+from synovia.model.geometry import LONGEST, Array, frames_to_transforms, is_number, rotation_between, times_exp, unit
+from synovia.model.pose import inside_limits, world_frames
+from synovia.model.shapes.body import Ints
+from synovia.model.shapes.over_time import are_near, near_shapes
+from synovia.model.tree import ancestors
+from synovia.retargeting.body import Body
+from synovia.retargeting.feet import FootPath, eased, stand_frames
+from synovia.retargeting.judging.shaped import ARMS, LEGS, PARTS, limb_of_rows, limb_pairs, limb_tops
+from synovia.tracking.around import Around
+
+Bools = NDArray[np.bool_]
+EARLY: Final = 0.1  # seconds over which a change is spread to both sides, twice
+TOLERANCE: Final = 1e-5  # of the leg: how exactly the distance is kept
+_SHORT: Final = 1e-3  # of the leg: what is nearer than the distance by less is not reported
+_FEET: Final = tuple(f"{side}_foot" for side in SIDES)
+_TURNED: Final = 1e-3  # radians; no goal is a rotation
+_LEAST: Final = 50  # poses that are measured in one thread
+_LEVEL: Final = 0.2  # horizontal part of a normal below which feet are one above the other
+_ROUNDS: Final = 6  # in which feet move apart until they do not overlap
+_ASIDE: Final = 1.02  # times the overlap by which feet move apart
+
+
+@dataclass(frozen=True, slots=True)
+class TooNear:
+    """Two links of different limbs that could not be kept apart.
+
+    Args:
+        pair: The links, named as in ``Skeleton.shapes``.
+        distance: Their least distance in the clip, length units; negative where they overlap.
+        frames: The frames in which they are too near.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> still = sy.Motion(body, [body.rest_q] * 30, 30.0)
+        >>> sy.retarget(still, sy.bundled("humanoid")).too_near
+        ()
+    """
+
+    pair: tuple[str | int, str | int]
+    distance: float
+    frames: tuple[int, ...]
+
+
+def checked_clearance(clearance: Any) -> float | None:
+    """Return the argument ``clearance`` of ``retarget``.
+
+    Raises:
+        InputError: If it is neither a number nor None.
+    """
+    if clearance is None:
+        return None
+    if not is_number(clearance) or not abs(clearance) <= LONGEST:
+        raise InputError("clearance", value=clearance, expected=f"a number of at most {LONGEST:g}, or None")
+    return float(clearance)
+
+
+def pairs_too_near(target: Body, q: Array, distance: float) -> list[TooNear]:
+    """Return the pairs of links of different limbs that are too near in a clip, the nearest first.
+
+    Args:
+        target: The body, with shapes.
+        q: Joint values of the clip, (T, nq).
+        distance: The distance that they should have, length units.
+    """
+    skeleton, out = target.skeleton, list[TooNear]()
+    pairs = limb_pairs(skeleton, target.roles)
+    near = near_shapes(skeleton, world_frames(skeleton, q), pairs, distance - _SHORT * target.leg)
+    gaps = near.contacts[:, layout.GAP_SIZE]
+    for k in np.unique(near.pairs).tolist():
+        own = near.pairs == k
+        a, b = pairs[k].tolist()
+        frames = tuple(np.unique(near.poses[own]).tolist())
+        out.append(TooNear((skeleton.link_key(a), skeleton.link_key(b)), float(gaps[own].min()), frames))
+    return sorted(out, key=lambda one: one.distance)
+
+
+class Apart:
+    """The limbs of a body whose shapes stay apart.
+
+    Args:
+        target: The body, with shapes.
+        roles: The parts that are carried over; only limbs of these parts move.
+        distance: Least distance between shapes of different limbs, length units.
+    """
+
+    def __init__(self, target: Body, roles: Collection[str], distance: float) -> None:
+        """Find which joints move, and which pairs of links they can keep apart."""
+        self.target, self.distance = target, distance
+        self._moving = {limb: rows for limb in PARTS if (rows := _moving_rows(target, limb, roles))}
+        limbs = limb_of_rows(target.skeleton, target.roles)
+        self._pairs: list[tuple[tuple[str, str], tuple[int, int]]] = [
+            ((limbs[a], limbs[b]), (a, b)) for a, b in limb_pairs(target.skeleton, target.roles).tolist()
+        ]
+        self._problems: dict[tuple[tuple[str, ...], tuple[tuple[int, bool], ...]], _Problem | None] = {}
+
+    def pairs_of(self, limbs: Collection[str], others: Collection[str] = ()) -> Ints:
+        """Return the pairs of links of which one belongs to ``limbs``, and none to ``others``, (n, 2)."""
+        found = [
+            pair
+            for both, pair in self._pairs
+            if any(limb in limbs for limb in both) and not any(limb in others for limb in both)
+        ]
+        return np.array(found, np.int32).reshape(-1, 2)
+
+    def problem(self, limbs: tuple[str, ...], ankles: tuple[tuple[int, bool], ...]) -> _Problem | None:
+        """Return the problem in which some limbs move; None if none of them can move, or none can collide.
+
+        Args:
+            limbs: The limbs. Legs are kept apart from all but the arms, which move out of their way.
+            ankles: Row of each ankle that keeps its place, and whether the foot stands.
+        """
+        key = limbs, ankles
+        if key not in self._problems:
+            moving = {row for limb in limbs for row in self._moving.get(limb, ())}
+            able = [limb for limb in limbs if limb in self._moving]
+            pairs = self.pairs_of(able, () if limbs == ARMS else ARMS)
+            self._problems[key] = _Problem(self, moving, pairs, ankles) if len(pairs) else None
+        return self._problems[key]
+
+    def feet_apart(self, frames: Array, paths: Mapping[str, FootPath], fps: float) -> Mapping[str, FootPath]:
+        """Return target paths of feet whose shapes do not overlap while both stand.
+
+        In each contact, a foot stands farther to the side, by half of the largest overlap. Between contacts, its path
+        eases from one place to the next.
+
+        Args:
+            frames: World frames of the joints before the feet are corrected, (T, n, 12).
+            paths: Target path of each foot, by role.
+            fps: Frames per second.
+        """
+        pairs, feet = self._feet
+        if not len(pairs) or not all(role in paths for role in _FEET):
+            return paths
+        both = np.flatnonzero(np.all([paths[role].stands for role in _FEET], axis=0))
+        placed = frames[both]
+        for role, rows in zip(_FEET, feet, strict=True):
+            _place_foot(placed, self.target.roles[role], rows, paths[role], both)
+        ways = self._ways_apart(placed)
+        sizes = np.linalg.norm(ways, axis=1)
+        if not sizes.any():
+            return paths
+        whole = np.zeros((len(frames), 3))
+        whole[both] = ways
+        signs = dict(zip(_FEET, (0.5, -0.5), strict=True))
+        return {role: _shifted(path, signs[role] * whole, fps) for role, path in paths.items()}
+
+    def _ways_apart(self, frames: Array) -> Array:
+        """Return the way along the floor by which the left foot leaves the right one in each pose, (n, 3).
+
+        Args:
+            frames: World frames of the joints, (n, joints, 12).
+        """
+        pairs, (left, right) = self._feet
+        up = self.target.basis[:, 1]
+        size, ways = np.zeros(len(frames)), np.zeros((len(frames), 3))
+        for _ in range(_ROUNDS):
+            moved = frames.copy()
+            moved[:, left, 9:] += (size[:, None] * ways)[:, None]
+            near = near_shapes(self.target.skeleton, moved, pairs, self.distance)
+            if not len(near.poses):
+                break
+            order = np.argsort(near.contacts[:, layout.GAP_SIZE], kind="stable")
+            at, first = np.unique(near.poses[order], return_index=True)
+            deepest = near.contacts[order[first]]
+            normals = deepest[:, layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3]
+            across = moved[at, left[0], 9:] - moved[at, right[0], 9:]
+            flat, across = (way - (way @ up)[:, None] * up for way in (normals, across))
+            steep = np.linalg.norm(flat, axis=1, keepdims=True) < _LEVEL
+            new = size[at] == 0.0
+            ways[at[new]] = unit(np.where(steep, across, flat))[new]
+            along = np.maximum(np.sum(normals * ways[at], axis=1), _LEVEL)
+            size[at] += _ASIDE * (self.distance - deepest[:, layout.GAP_SIZE]) / along
+        return size[:, None] * ways
+
+    @cached_property
+    def _feet(self) -> tuple[Ints, tuple[list[int], list[int]]]:
+        """Pairs of links of both feet, the left one first, (n, 2), and the rows of both feet, the ankle first."""
+        parents, roles = self.target.skeleton.parents, self.target.roles
+        left, right = (
+            [row for row in range(len(parents)) if roles[role] in ancestors(parents, row)] if role in roles else []
+            for role in _FEET
+        )
+        both = [sorted(pair, key=lambda row: row in right) for _, pair in self._pairs]
+        pairs = [pair for pair in both if pair[0] in left and pair[1] in right]
+        return np.array(pairs, np.int32).reshape(-1, 2), (left, right)
+
+    def moved(self, q: Array, fps: float, paths: Mapping[str, FootPath], threads: int | None = None) -> Array:
+        """Return joint values (T, nq) in which limbs are apart, as far as they can be.
+
+        Args:
+            q: Joint values, (T, nq).
+            fps: Frames per second.
+            paths: Target path of each foot, by role.
+            threads: Number of threads; None for all cores. Results are identical for any number.
+        """
+        rows = [self.target.roles[role] for role in paths]
+        standing, count = stand_frames(paths, len(q)), checked_threads(threads)
+        with ThreadPoolExecutor(count) as pool:
+            for limbs, ankles, stands in ((LEGS, rows, standing), (ARMS, [], standing[:, :0])):
+                whole = self.problem(limbs, tuple((row, False) for row in ankles))
+                if whole is None:
+                    continue
+                bad = whole.overlapping(q, pool, count)
+                if not bad.any():
+                    continue
+                places = world_frames(self.target.skeleton, q)[:, ankles]
+                stage = _Stage(self, limbs, ankles, stands, places)
+                around, moves = spread(self.target.skeleton, q, stage.solved(q, bad, pool), round(EARLY * fps))
+                if not ankles:  # otherwise ankles come back to their places in all frames
+                    moves[moves] = whole.overlapping(around[moves], pool, count)
+                q = stage.solved(around, moves, pool)
+        return q
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage:
+    """Limbs that move out of others in a clip.
+
+    Args:
+        apart: The body.
+        limbs: The limbs.
+        ankles: Rows of the ankles that keep their places.
+        stands: In which frames each of these feet stands, (T, ankles).
+        places: World frames of the ankles, (T, ankles, 12).
+    """
+
+    apart: Apart
+    limbs: tuple[str, ...]
+    ankles: Sequence[int]
+    stands: Bools
+    places: Array
+
+    def solved(self, q: Array, frames: Bools, pool: ThreadPoolExecutor) -> Array:
+        """Return joint values (T, nq) of which those of some frames are solved, each near its own.
+
+        Args:
+            q: Joint values, (T, nq).
+            frames: The frames, (T,).
+            pool: Threads.
+        """
+        reference, spans, out = inside_limits(self.apart.target.skeleton, q), runs(frames), q.copy()
+        for (first, end), found in zip(spans, pool.map(partial(self._of_span, reference), spans), strict=True):
+            out[first:end] = found
+        return out
+
+    def _of_span(self, reference: Array, span: tuple[int, int]) -> Array:
+        """Return the poses (n, nq) of the frames of a span (first frame, end), each near its own of (T, nq)."""
+        before: tuple[Array, Array] | None = None
+        out = reference[slice(*span)].copy()
+        for a, b in _alike(self.stands[slice(*span)]):
+            part = slice(span[0] + a, span[0] + b)
+            stands = self.stands[part.start].tolist()
+            problem = self.apart.problem(self.limbs, tuple(zip(self.ankles, stands, strict=True)))
+            if problem is not None:
+                out[a:b] = problem.around(reference[part], self.places[part], before)
+                before = reference[part.stop - 1], out[b - 1]
+        return out
+
+
+@lru_cache(maxsize=8)
+def apart_of(target: Body, roles: frozenset[str], distance: float) -> Apart:
+    """Return the limbs of a body that stay apart; they are kept for further clips."""
+    return Apart(target, roles, distance)
+
+
+def _place_foot(frames: Array, ankle: int, rows: Sequence[int], path: FootPath, at: NDArray[np.intp]) -> None:
+    """Move the joints of a foot rigidly to its path, so that ankle and toe are in place; change world frames in place.
+
+    Args:
+        frames: World frames of all joints in some frames of the clip, (n, joints, 12).
+        ankle: Row of the ankle.
+        rows: Rows of the foot.
+        path: Its path.
+        at: The frames of the clip, (n,).
+    """
+    start = frames[:, ankle, 9:].copy()
+    turn = np.broadcast_to(np.eye(3), (len(at), 3, 3))
+    if path.toe_row is not None:
+        a, b = unit(frames[:, path.toe_row, 9:] - start), unit(path.toe[at] - path.ankle[at])
+        turn = _turns(a, b)
+    own = frames[:, rows]
+    turned = turn[:, None] @ own[..., :9].reshape(*own.shape[:2], 3, 3)
+    places = ((own[..., 9:] - start[:, None]) @ np.swapaxes(turn, 1, 2)) + path.ankle[at][:, None]
+    frames[:, rows] = np.concatenate([turned.reshape(*own.shape[:2], 9), places], axis=2)
+
+
+def _turns(a: Array, b: Array) -> Array:
+    """Return the smallest rotations (n, 3, 3) that turn unit vectors a to b, (n, 3), less than half a turn apart.
+
+    R = 1 + [v] + [v]² / (1 + a·b) with v = a × b.
+    """
+    v = np.cross(a, b)
+    K = np.zeros((len(v), 3, 3))
+    K[:, [2, 0, 1], [1, 2, 0]], K[:, [1, 2, 0], [2, 0, 1]] = v, -v
+    return np.eye(3) + K + K @ K / (1.0 + np.maximum(np.sum(a * b, axis=1), -0.99))[:, None, None]
+
+
+def _shifted(path: FootPath, ways: Array, fps: float) -> FootPath:
+    """Return the path of a foot that stands aside in each contact, by the largest of the ways (T, 3) in it."""
+    spans, shift, sizes = runs(path.stands), np.zeros_like(ways), np.linalg.norm(ways, axis=1)
+    for first, end in spans:
+        shift[first:end] = ways[first + int(np.argmax(sizes[first:end]))]
+    shift = eased(shift, spans, fps)
+    return replace(path, ankle=path.ankle + shift, toe=path.toe + shift)
+
+
+class _Problem:
+    """The packed problem of a frame in which some limbs move out of others.
+
+    Feet that stand come first, then the clearance, then the rotation of these feet and the places of others; finally
+    joints stay near the pose of the frame. Without feet, the clearance is a constraint.
+
+    Args:
+        apart: The body and the distance.
+        moving: Rows of the joints that move.
+        pairs: The pairs of links that are apart, (n, 2).
+        ankles: Row of each ankle that keeps its place, and whether the foot stands.
+    """
+
+    def __init__(self, apart: Apart, moving: Collection[int], pairs: Ints, ankles: Sequence[tuple[int, bool]]) -> None:
+        """Pack the problem."""
+        self._apart, self._pairs = apart, pairs
+        skeleton = apart.target.skeleton
+        ends: list[Goal] = [PositionGoal(row, priority=0 if stands else 2) for row, stands in ankles]
+        ends += [RotationGoal(row, priority=2) for row, stands in ankles if stands]
+        self._ankles = [*range(len(ankles)), *(k for k, (_, stands) in enumerate(ankles) if stands)]
+        clear = ClearanceGoal(
+            apart.distance, pairs=[tuple(pair) for pair in pairs.tolist()], priority=1 if ankles else None
+        )
+        rest = RestGoal(skeleton.rest_q, joints=sorted(moving))
+        tolerance = TOLERANCE * apart.target.leg, _TURNED
+        solver = EditSolver(attempts=1, only=frozenset(moving))
+        self._ik = CompiledProblem(skeleton, [*ends, clear, rest], solver, tolerance=tolerance)
+        self._takes = [goal.takes for goal in ends]
+        self._idle: list[Around] = []  # one for each thread
+
+    def overlapping(self, q: Array, pool: ThreadPoolExecutor, threads: int) -> Bools:
+        """Return in which poses (T, nq) a pair of links is too near, (T,)."""
+        blocks = np.array_split(q, max(1, min(threads, len(q) // _LEAST)))
+        return np.concatenate([*pool.map(self._overlapping, blocks)])
+
+    def _overlapping(self, q: Array) -> Bools:
+        """Return in which poses (n, nq) a pair of links is too near, (n,)."""
+        skeleton = self._apart.target.skeleton
+        return are_near(skeleton, world_frames(skeleton, q), self._pairs, self._apart.distance)
+
+    def around(self, reference: Array, places: Array, before: tuple[Array, Array] | None) -> Array:
+        """Return the poses (n, nq) of frames in order, each near its own.
+
+        Args:
+            reference: Their poses, (n, nq).
+            places: World frames of the ankles, (n, ankles, 12).
+            before: Pose and answer of the frame before the first one, (nq,) each; None for the pose itself.
+        """
+        try:
+            around = self._idle.pop()
+        except IndexError:
+            around = Around(self._ik)
+        rows = around.solve(reference, self._table(places), Watch(), before, must=np.zeros(len(places), bool))
+        self._idle.append(around)
+        return reference if rows is None else rows[:, self._ik.places]
+
+    def _table(self, places: Array) -> Array:
+        """Return the table of targets for world frames of the ankles, (n, goals, 17)."""
+        own = frames_to_transforms(places)
+        none = np.broadcast_to(np.eye(4), (len(places), 4, 4))
+        wanted = [*(own[:, k] for k in self._ankles), none, none]
+        return table_of(wanted, [*self._takes, 0, 0])
+
+
+def _moving_rows(target: Body, limb: str, roles: Collection[str]) -> list[int]:
+    """Return the joints that turn a limb, from its first one to the last part that is carried over."""
+    carried = [part for part in PARTS[limb] if part in roles and part in target.roles]
+    top = limb_tops(target.skeleton, target.roles).get(limb)
+    if not carried or top is None:
+        return []
+    joints = target.skeleton.joints
+    line = ancestors(target.skeleton.parents, target.roles[carried[-1]])
+    if top not in line:
+        return []
+    return [row for row in line[: line.index(top) + 1] if joints[row].kind.v_size and joints[row].kind is not Kind.FREE]
+
+
+def spread(skeleton: Skeleton, q: Array, moved: Array, width: int) -> tuple[Array, Bools]:
+    """Spread a change of a clip over the frames before and after, so that it begins and ends slowly.
+
+    Each joint value, or part of a rotation vector, takes its largest change within ``width`` frames, positive and
+    negative ones by themselves, and then the weighted mean over as many frames. So where a change has one sign, it
+    becomes no smaller.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values of the clip, (T, nq).
+        moved: Joint values with the change, (T, nq).
+        width: Frames on each side.
+
+    Returns:
+        Joint values with the wider change, (T, nq), and the frames that it changes, (T,).
+    """
+    differs = (q != moved).any(axis=0)
+    quats = turns(skeleton)
+    numbers = differs.copy()
+    numbers[quats.ravel()] = False
+    quats = quats[differs[quats].any(axis=1)]
+    turned = rotation_between(q[:, quats], moved[:, quats]).reshape(len(q), -1)
+    change = np.concatenate([(moved - q)[:, numbers], turned], axis=1)
+    window = np.hanning(2 * width + 3)[1:-1]
+    window /= window.sum()
+    wide = np.zeros(change.shape)
+    for sign in (1.0, -1.0):
+        one_sided = np.pad(np.maximum(sign * change, 0.0), ((2 * width, 2 * width), (0, 0)))
+        largest = sliding_window_view(one_sided, 2 * width + 1, axis=0).max(axis=-1)
+        wide += sign * (sliding_window_view(largest, 2 * width + 1, axis=0) @ window)
+    moves: Bools = np.asarray(wide.any(axis=1))
+    out = q.copy()
+    count = int(numbers.sum())
+    out[np.ix_(moves, numbers)] += wide[moves, :count]
+    at = np.ix_(moves, quats.ravel())
+    starts = q[moves][:, quats]
+    out[at] = times_exp(starts, wide[moves, count:].reshape(*starts.shape[:2], 3)).reshape(len(starts), -1)
+    out[moves] = skeleton.follow(out[moves])
+    return out, moves
+
+
+def _alike(stands: Bools) -> list[tuple[int, int]]:
+    """Return spans (first frame, end) in which the same feet stand."""
+    cuts = np.flatnonzero((stands[1:] != stands[:-1]).any(axis=1)) + 1
+    edges = [0, *cuts.tolist(), len(stands)]
+    return list(itertools.pairwise(edges))

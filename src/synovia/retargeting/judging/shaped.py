@@ -1,0 +1,67 @@
+"""Which limb the shapes of a body belong to, and which pairs of links of different limbs can collide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from synovia.model import Skeleton
+from synovia.model.anatomy.names import SIDES
+from synovia.model.shapes.body import Ints
+from synovia.model.shapes.pairs import self_pairs
+from synovia.model.tree import ancestors
+from synovia.retargeting.judging.actor import first_row
+
+TRUNK: Final = "trunk"
+ARMS: Final = tuple(f"{side}_arm" for side in SIDES)
+LEGS: Final = tuple(f"{side}_leg" for side in SIDES)
+PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    limb: tuple(f"{limb.partition('_')[0]}_{part}" for part in parts)
+    for limbs, parts in ((ARMS, ("upper_arm", "lower_arm", "hand")), (LEGS, ("upper_leg", "lower_leg", "foot")))
+    for limb in limbs
+}
+
+
+def limb_tops(skeleton: Skeleton, roles: Mapping[str, int]) -> dict[str, int]:
+    """Return the first joint that turns each limb that a body has, by limb.
+
+    Args:
+        skeleton: The body.
+        roles: Row of each of its parts.
+    """
+    firsts = {limb: next((part for part in parts if part in roles), None) for limb, parts in PARTS.items()}
+    return {limb: first_row(skeleton, roles, part) for limb, part in firsts.items() if part is not None}
+
+
+def limb_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str]:
+    """Return the limb that each joint belongs to; all joints above the arms and legs, and the head, are the trunk."""
+    tops = {row: limb for limb, row in limb_tops(skeleton, roles).items()}
+    out: list[str] = []
+    for row, parent in enumerate(skeleton.parents):
+        out.append(tops.get(row, out[parent] if parent >= 0 else TRUNK))
+    return out
+
+
+def part_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str | None]:
+    """Return the part that each joint belongs to: its own, else that of the next joint above with one.
+
+    Fingers belong to the hand, and toes to the foot.
+    """
+    own = {row: role for role, row in [*roles.items()][::-1] if not role[-1].isdigit() and not role.endswith("toes")}
+    return [
+        next((own[above] for above in ancestors(skeleton.parents, row) if above in own), None)
+        for row in range(len(skeleton))
+    ]
+
+
+def limb_pairs(skeleton: Skeleton, roles: Mapping[str, int]) -> Ints:
+    """Return the pairs of links of different limbs that can collide, as rows of their joints, (n, 2).
+
+    These are pairs of ``self_pairs``. A hand may touch its own arm, fingers the palm, and the head the chest.
+    """
+    limbs = limb_of_rows(skeleton, roles)
+    pairs = self_pairs(skeleton).rows
+    apart = [limbs[int(a)] != limbs[int(b)] for a, b in pairs]
+    return pairs[np.array(apart, bool)].reshape(-1, 2)
