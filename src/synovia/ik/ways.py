@@ -38,7 +38,7 @@ class ClearWays:
         """Build a problem that sees farther than the distances."""
         goals = [goal for goal in ik.goals if isinstance(goal, ClearanceGoal) and goal.rank < 0]
         self._seen, self._least = _SEEN * ik.reach, _LEAST * ik.reach
-        wide = [ClearanceGoal(goal.distance + self._seen, world=goal.world, pairs=goal.pairs) for goal in goals]
+        wide = [wider for goal in goals for wider in _wider(goal, self._seen)]
         self._ik = CompiledProblem(ik.given, wide, FullBody(attempts=1), tolerance=ik.tolerance, root=ik.root)
         self._no_steps = self._ik.ints.copy()
         self._no_steps[[MAX_STEPS, ATTEMPTS, PATIENCE]] = 0, 1, 1
@@ -97,6 +97,22 @@ class ClearWays:
             if left < least:
                 break
         return left
+
+
+def _wider(goal: ClearanceGoal, more: float) -> list[ClearanceGoal]:
+    """Return goals that keep the same pairs apart by a length more, one for each distance of a resolved goal.
+
+    The pairs are named, because which ones cannot be so far apart depends on the distance.
+    """
+    if goal.apart is None:
+        return [ClearanceGoal(goal.distance + more, world=goal.world, pairs=goal.pairs)]
+    links, close = ([tuple(pair) for pair in rows.tolist()] for rows in (goal.apart.links, goal.apart.close))
+    given = (goal.pairs or ("world",)) if goal.world is not None else ()
+    others = [pair for pair in given if pair != "self" and (pair == "world" or pair not in links)]
+    wide = [ClearanceGoal(more, pairs=close)] if close else []
+    if links or others:
+        wide.append(ClearanceGoal(goal.distance + more, world=goal.world, pairs=[*links, *others]))
+    return wide or [ClearanceGoal(goal.distance + more, world=goal.world, pairs=goal.pairs)]
 
 
 def _pairs(goal: ClearanceGoal, before: int) -> list[tuple[int, ...]]:
