@@ -365,3 +365,14 @@ def test_goal_files_keep_what_they_can(tmp_path):
     assert walled.pairs == ("world", ("joint3", "wall"))
     with pytest.raises(sy.FormatError, match="--world"):
         sy.read_goals(tmp_path / "wall.toml")
+
+
+def test_pairs_that_cannot_be_so_far_apart_only_must_not_touch():
+    """The hand of the arm is at most 23 mm from the link above it; a note names the pair."""
+    arm = sy.bundled("arm7")
+    solution = sy.solve(arm, [sy.PositionGoal("tool", arm.random_pose(0).position("tool")), sy.ClearanceGoal(0.05)])
+    assert solution.reached
+    assert any("'joint6' and 'hand'" in note for note in solution.notes)
+    assert gaps(solution.pose, pairs=[("joint6", "hand")])["joint6", "hand"] > 0.0
+    named = sy.ClearanceGoal(0.05, pairs=("joint6", "hand"))
+    assert not sy.solve(arm, [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), named]).reached

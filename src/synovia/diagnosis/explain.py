@@ -129,8 +129,16 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
     if status is Status.CONFLICT and solution.missed:
         names = _listed([solution.goals[i].label for i in solution.missed])
         others = " together with the other goals" if len(solution.missed) == 1 else " together"
-        return [f"Conflict: {names} cannot be met{others} near this pose. Try more attempts or other goals."]
+        other = "Try other goals" if _is_pinned(solution) else "Try more attempts or other goals"
+        return [f"Conflict: {names} cannot be met{others} near this pose. {other}."]
     return [status.meaning]
+
+
+def _is_pinned(solution: Solution) -> bool:
+    """Return whether limits leave one value to all joints that the solver may move, so that no attempt differs."""
+    low, high = solution.ik.skeleton.limits
+    parts = [solution.ik.skeleton.q_slice(row) for row in solution.ik.moving]
+    return all(bool((low[part] == high[part]).all()) for part in parts)
 
 
 def _causes(solution: Solution) -> list[str]:

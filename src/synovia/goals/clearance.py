@@ -17,6 +17,7 @@ from synovia.kernels.layout import POSITION
 from synovia.model.geometry import LONGEST, is_number
 from synovia.model.shapes.body import packed_shapes
 from synovia.model.shapes.pairs import self_pairs
+from synovia.model.shapes.within import pairs_within
 from synovia.model.shapes.world import World
 from synovia.text import first_few
 
@@ -38,13 +39,17 @@ class Apart(NamedTuple):
         links: Pairs of links, (n, 2).
         avoiding: Links that stay apart from all obstacles, (m,).
         single: Pairs of a link and a row of the world's obstacles, (k, 2).
-        slots: Number of contacts that count at once.
+        slots: Number of contacts of these that count at once.
+        close: Pairs of links that cannot be so far apart, and only have to keep clear of each other, (c, 2).
+        close_slots: Number of contacts of these that count at once.
     """
 
     links: Rows
     avoiding: Rows
     single: Rows
     slots: int
+    close: Rows = np.zeros((0, 2), np.int64)
+    close_slots: int = 0
 
 
 def _pairs_in_file(goal: Any) -> list[Any] | None:
@@ -72,7 +77,9 @@ class ClearanceGoal(Goal):
     Args:
         distance: Least distance between the shapes, length units; below 0, they may overlap so far.
         world: The obstacles, a ``World``, in its own unit and axes if it has them.
-        pairs: What stays apart: ``"self"`` for the pairs of links that can collide (see ``self_pairs``), ``"world"``
+        pairs: What stays apart: ``"self"`` for the pairs of links that can collide (see ``self_pairs``); those that are
+            nearer than the distance in 95 % of random poses only must not touch, and ``solution.notes`` names them.
+            ``"world"``
             for all links and all obstacles, pairs of names of links and obstacles such as ``("left_hand", "table")``,
             or a list of these; None for ``"self"`` and, with a world, ``"world"``. Links that no joint moves are left
             out of ``"world"``: the base of a robot may stand on a table.
@@ -140,7 +147,7 @@ class ClearanceGoal(Goal):
     @property
     def rows(self) -> int:
         """Number of contacts that count at once."""
-        return 0 if self.apart is None else self.apart.slots
+        return 0 if self.apart is None else self.apart.slots + self.apart.close_slots
 
     @property
     def measures(self) -> int:
@@ -177,8 +184,12 @@ class ClearanceGoal(Goal):
         named = [_find(pair, skeleton, world) for pair in pairs if not isinstance(pair, str)]
         links = [pair for pair, is_obstacle in named if not is_obstacle]
         single = [pair for pair, is_obstacle in named if is_obstacle]
+        close: list[tuple[int, int]] = []
         if SELF in pairs:
-            links = [*self_pairs(skeleton).rows.tolist(), *links]
+            own = self_pairs(skeleton).rows
+            near = pairs_within(skeleton, self.distance) if self.distance > 0.0 else np.zeros(len(own), np.bool_)
+            close = [pair for pair in map(tuple, own[near].tolist()) if pair not in {*links, *(p[::-1] for p in links)}]
+            links = [*own[~near].tolist(), *links]
         avoiding = rows if WORLD in pairs else []
         body = packed_shapes(skeleton)
         sizes = dict(zip(body.links[:, 0].tolist(), body.links[:, 2].tolist(), strict=True))
@@ -186,8 +197,11 @@ class ClearanceGoal(Goal):
         total = sum(sizes[a] * sizes[b] for a, b in links)
         total += sum(sizes[a] for a in avoiding) * int(counts.sum())
         total += sum(sizes[a] * int(counts[b]) for a, b in single)
-        slots = min(total, _SPARE_SLOTS + len(skeleton.dof_names), _MOST_SLOTS)
-        found = Apart(_table(links), np.array(avoiding, np.int64), _table(single), slots)
+        most = min(_SPARE_SLOTS + len(skeleton.dof_names), _MOST_SLOTS)
+        close_slots = min(sum(sizes[a] * sizes[b] for a, b in close), most)
+        found = Apart(
+            _table(links), np.array(avoiding, np.int64), _table(single), min(total, most), _table(close), close_slots
+        )
         return self._with(world=world, apart=found)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:

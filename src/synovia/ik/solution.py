@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from synovia.model.geometry import Array
 from synovia.model.shapes.distances import Contact
 from synovia.model.skeleton import SkippedPose
 from synovia.notebook import Pictured
-from synovia.text import counted
+from synovia.text import counted, first_few
 
 _EVERY_STATUS = tuple(Status)
 _METRE = 0.9995  # metres; lengths from here on round to 1000 mm
@@ -459,6 +459,14 @@ def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
         f"Goal {label!r} keeps nothing apart: no two of its links, and no link and obstacle, can meet."
         for label in empty
     ]
+    for goal in goals:
+        if goal.apart is not None and len(goal.apart.close):
+            close = cast("list[list[int]]", goal.apart.close.tolist())
+            named = first_few([f"{ik.given.link_key(a)!r} and {ik.given.link_key(b)!r}" for a, b in close])
+            lines.append(
+                f"Goal {goal.label!r} cannot keep {counted(len(close), 'pair')} of links so far apart in most poses; "
+                f"they only must not touch: {named}."
+            )
     return (*lines, *(note for note in ik.given.notes if goals and "shape" in note.lower()))
 
 

@@ -59,7 +59,8 @@ def links_of(goals: Sequence[Goal], before: int) -> list[int]:
     found: set[int] = set()
     for goal in goals:
         if isinstance(goal, ClearanceGoal) and goal.apart is not None:
-            found.update(goal.apart.links.ravel().tolist(), goal.apart.avoiding.tolist())
+            found.update(goal.apart.links.ravel().tolist(), goal.apart.close.ravel().tolist())
+            found.update(goal.apart.avoiding.tolist())
             found.update(goal.apart.single[:, 0].tolist())
     return sorted(row + before for row in found)
 
@@ -156,6 +157,14 @@ class _Maker:
         row[layout.AVOIDING] = len(self.link_of) if len(apart.avoiding) else 0
         self.ints.append(row)
         self.data.append((root, goal.distance))
+        if apart.close_slots:
+            other = np.zeros(layout.CLEAR_WIDTH, np.int32)
+            other[layout.CLEAR_GOAL], other[layout.CLEAR_ROW] = g, residual + apart.slots
+            other[layout.FIRST_SLOT], other[layout.SLOTS] = row[layout.FIRST_SLOT] + apart.slots, apart.close_slots
+            other[layout.FIRST_LINK_PAIR], other[layout.LINK_PAIRS] = len(self.pairs), len(apart.close)
+            self.pairs += [(self.link_of[a + before], self.link_of[b + before]) for a, b in apart.close.tolist()]
+            self.ints.append(other)
+            self.data.append((root, 0.0))
 
     def _put(self, shapes: PackedShapes) -> int:
         """Add shapes; return the row of the first."""

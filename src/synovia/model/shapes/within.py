@@ -1,0 +1,81 @@
+"""Which pairs of links of a body nearly always are nearer to each other than a distance."""
+
+from __future__ import annotations
+
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.kernels import layout
+from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.pose import random_values, world_frames
+from synovia.model.shapes.body import BodyShapes, packed_shapes
+from synovia.model.shapes.distances import contact_rows
+from synovia.model.shapes.pairs import NEARLY, self_pairs
+from synovia.model.skeleton import Skeleton
+
+Bools = NDArray[np.bool_]
+
+_SAMPLES: Final = 200  # random poses; a share of 95 % is then known to 1.5 %
+_AT_ONCE: Final = 20  # poses between two looks at which pairs are still in question
+
+_known: WeakKeyDictionary[Skeleton, dict[float, Bools]] = WeakKeyDictionary()
+
+
+def pairs_within(skeleton: Skeleton, distance: float) -> Bools:
+    """Return which pairs of ``self_pairs`` are nearer than a distance in at least 95 % of 200 random poses, (n,).
+
+    They are found once for each body and distance. The poses are uniform within the limits, and always the same.
+
+    Args:
+        skeleton: The body.
+        distance: Distance between the shapes of both links, length units.
+    """
+    known = _known.setdefault(skeleton, {})
+    if distance not in known:
+        known[distance] = _find(skeleton, distance)
+    return known[distance]
+
+
+def _find(skeleton: Skeleton, distance: float) -> Bools:
+    """Find the pairs."""
+    rows = self_pairs(skeleton).rows
+    body = packed_shapes(skeleton)
+    q = random_values(skeleton, _SAMPLES, 0)
+    farther = np.zeros(len(rows), np.int64)  # in how many poses each pair is not so near
+    most = int((1.0 - NEARLY) * _SAMPLES + 0.5)
+    left = np.arange(len(rows))
+    for at in range(0, _SAMPLES, _AT_ONCE):
+        frames = frames_to_transforms(world_frames(skeleton, q[at : at + _AT_ONCE]))
+        near = _covers_within(body, rows[left], frames, distance)
+        farther[left] += (~near).sum(axis=0)
+        near = near[:, farther[left] <= most]
+        left = left[farther[left] <= most]
+        if not len(left):
+            break
+        shapes = [body.shape_pairs(row[None]) for row in rows[left]]
+        sizes = np.array([len(pairs) for pairs in shapes])
+        firsts, together = np.cumsum(sizes) - sizes, np.concatenate(shapes)
+        for frame, ones in zip(frames, near, strict=True):
+            gaps = np.full(len(together), np.inf)
+            asked = np.repeat(ones, sizes)
+            placed = body.packed.in_frames(frame[body.owners])
+            gaps[asked] = contact_rows(placed, together[asked])[:, layout.GAP_SIZE]
+            farther[left] += ones & (np.minimum.reduceat(gaps, firsts) >= distance)
+        left = left[farther[left] <= most]
+    found = np.zeros(len(rows), np.bool_)
+    found[left] = True
+    found.setflags(write=False)
+    return found
+
+
+def _covers_within(body: BodyShapes, rows: NDArray[np.int32], frames: Array, distance: float) -> Bools:
+    """Return whether the bounding spheres of the links of each pair are within a distance in each pose, (poses, n)."""
+    place = {int(row): k for k, row in enumerate(body.links[:, layout.LINK_ROW])}
+    a, b = (np.array([place[int(row)] for row in side], np.intp) for side in rows.T)
+    carried = frames[:, body.links[:, layout.LINK_ROW]]
+    centers = np.einsum("pnij,nj->pni", carried[..., :3, :3], body.covers[:, :3]) + carried[..., :3, 3]
+    radii = body.covers[:, layout.BALL_RADIUS]
+    return np.linalg.norm(centers[:, a] - centers[:, b], axis=-1) - radii[a] - radii[b] < distance
