@@ -75,12 +75,12 @@ class Gaps:
         """
         if not is_number(clearance):
             raise InputError("clearance", value=clearance, expected="a distance, or None")
-        return cls([WatchedPairs.of(skeleton, world, clearance)], skeleton.size)
+        return cls(WatchedPairs.of(skeleton, world, clearance), skeleton.size)
 
     @property
     def world(self) -> World | None:
         """All obstacles of the goals; None without any."""
-        worlds = [pairs.world for pairs in self._pairs if pairs.world is not None]
+        worlds = [pairs.world for pairs in self._pairs if pairs.world is not None and not pairs.close]
         found: list[Obstacle] = []
         for world in worlds:
             found += [obstacle for obstacle in world if obstacle not in found]

@@ -77,12 +77,11 @@ class ClearanceGoal(Goal):
     Args:
         distance: Least distance between the shapes, length units; below 0, they may overlap so far.
         world: The obstacles, a ``World``, in its own unit and axes if it has them.
-        pairs: What stays apart: ``"self"`` for the pairs of links that can collide (see ``self_pairs``); those that are
-            nearer than the distance in 95 % of random poses only must not touch, and ``solution.notes`` names them.
-            ``"world"``
+        pairs: What stays apart: ``"self"`` for the pairs of links that can collide (see ``self_pairs``), ``"world"``
             for all links and all obstacles, pairs of names of links and obstacles such as ``("left_hand", "table")``,
             or a list of these; None for ``"self"`` and, with a world, ``"world"``. Links that no joint moves are left
-            out of ``"world"``: the base of a robot may stand on a table.
+            out of ``"world"``: the base of a robot may stand on a table. Pairs of ``"self"`` that are nearer than the
+            distance in 95 % of random poses only must not touch; ``solution.notes`` names them.
         priority: None for a constraint; a number makes it a goal of that priority.
 
     Raises:

@@ -31,26 +31,33 @@ def nearest_contacts(ik: CompiledProblem, pose: Pose) -> tuple[Contact, ...]:
         pose: The pose, of ``ik.skeleton``.
 
     Returns:
-        At most ``MOST`` of them, one for each pair, the nearest first; none without clearance goals.
+        At most ``MOST`` of them, one for each pair, the nearest first; none without clearance goals. Pairs that only
+        must not touch are among them if they do.
     """
     found: dict[tuple[str | int, str | int], Contact] = {}
     for pairs in watched_pairs(ik):
         for contact in pairs.at(pose):
             pair = contact.pair
+            if pairs.close and contact.distance >= pairs.distance:
+                break
             if pair is not None and (pair not in found or contact.distance < found[pair].distance):
                 found[pair] = contact
     return tuple(sorted(found.values(), key=lambda contact: contact.distance)[:MOST])
 
 
 def watched_pairs(ik: CompiledProblem) -> list[WatchedPairs]:
-    """Return the pairs of each clearance goal; the links that avoid its world are those that the problem moves."""
+    """Return the pairs of each clearance goal; the links that avoid its world are those that the problem moves.
+
+    Pairs that only must not touch follow by themselves.
+    """
     tables = ik.reduced.clearance
     if tables is None:
         return []
     joints = packed_shapes(ik.skeleton).links[:, layout.LINK_ROW]
     moving = joints[tables.links[: len(joints), layout.LINK_ROW] >= 0]
     before = len(ik.skeleton) - len(ik.given)
-    return [WatchedPairs(ik.skeleton, goal, moving, before) for goal in ik.goals if isinstance(goal, ClearanceGoal)]
+    goals = [goal for goal in ik.goals if isinstance(goal, ClearanceGoal)]
+    return [pairs for goal in goals for pairs in WatchedPairs.of_goal(ik.skeleton, goal, moving, before)]
 
 
 class WatchedPairs:
@@ -61,18 +68,28 @@ class WatchedPairs:
         goal: The goal, resolved.
         moving: Rows of the joints whose links avoid all obstacles; None for those that a joint moves.
         before: Number of rows put before the skeleton that the goal was resolved for.
+        close: Whether to watch the pairs that only must not touch, instead of the others.
 
     Attributes:
         distance: The distance that they should have, length units.
         world: The obstacles; None without any.
+        close: Whether they are the pairs that only must not touch.
     """
 
     def __init__(
-        self, skeleton: Skeleton, goal: ClearanceGoal, moving: NDArray[np.integer] | None = None, before: int = 0
+        self,
+        skeleton: Skeleton,
+        goal: ClearanceGoal,
+        moving: NDArray[np.integer] | None = None,
+        before: int = 0,
+        *,
+        close: bool = False,
     ) -> None:
         """Collect the pairs."""
-        self.distance, self.world = goal.distance, goal.world
+        self.distance, self.world, self.close = 0.0 if close else goal.distance, goal.world, close
         apart = goal.apart or _NONE
+        if close:
+            apart = _NONE._replace(links=apart.close)
         body = packed_shapes(skeleton)
         self._body, self._placed = body, None if goal.world is None else goal.world.packed.in_world()
         rows_of_shapes = cast("list[int]", body.owners.tolist())
@@ -91,10 +108,18 @@ class WatchedPairs:
         numbers = np.array([number[owner] for owner in self._owners], np.int64)[self._pairs]
         self._groups = np.unique(numbers[:, 0] * len(number) + numbers[:, 1], return_inverse=True)[1]
 
+    @staticmethod
+    def of_goal(
+        skeleton: Skeleton, goal: ClearanceGoal, moving: NDArray[np.integer] | None = None, before: int = 0
+    ) -> list[WatchedPairs]:
+        """Return the pairs of a clearance goal, and by themselves those that only must not touch, if there are any."""
+        kinds = (False, True) if goal.apart is not None and len(goal.apart.close) else (False,)
+        return [WatchedPairs(skeleton, goal, moving, before, close=close) for close in kinds]
+
     @classmethod
     def of(
         cls, skeleton: Skeleton, world: World | None = None, distance: float = 0.0, pairs: str | None = None
-    ) -> WatchedPairs:
+    ) -> list[WatchedPairs]:
         """Return the pairs of links of a body that can collide, and of its moving links with obstacles.
 
         Args:
@@ -107,7 +132,7 @@ class WatchedPairs:
             InputError: If the body has no shapes.
         """
         goal = ClearanceGoal(distance, world=world, pairs=pairs)
-        return cls(skeleton, cast("ClearanceGoal", goal.resolved(skeleton)))
+        return cls.of_goal(skeleton, cast("ClearanceGoal", goal.resolved(skeleton)))
 
     def at(self, pose: Pose, most: int = MOST) -> list[Contact]:
         """Return the contacts of the nearest pairs of links and obstacles in a pose, the nearest first.

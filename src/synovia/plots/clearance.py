@@ -58,9 +58,9 @@ def plot_clearance(
     where = check_plot(path, force=force)
     if not len(motion):
         raise InputError("the clip has no frames", where=motion.name, expected="at least one")
-    lines = [("links", WatchedPairs.of(motion.skeleton, None))]
+    lines = [("links", WatchedPairs.of(motion.skeleton, None)[0])]
     if world is not None:
-        lines.append(("obstacles", WatchedPairs.of(motion.skeleton, world, pairs="world")))
+        lines.append(("obstacles", WatchedPairs.of(motion.skeleton, world, pairs="world")[0]))
     unit = motion.skeleton.meters_per_unit
     scale, named = (1.0, "length units") if unit is None else (100.0 * unit, "cm")
     figure, (axes,) = new_figure(9.0, 3.4)
