@@ -160,6 +160,30 @@ def test_settings_that_would_break_the_promise_are_refused(options):
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(4))
+def test_a_lower_acceleration_comes_when_the_body_can_brake_with_it(seed):
+    """It is lowered on the way towards obstacles and the body; at rest it is there."""
+    servo = arm_servo(acceleration=40.0)
+    rng = np.random.default_rng(seed)
+    for tick in range(300):
+        if tick % 30 == 0:
+            target = sy.bundled("arm7").random_pose(int(rng.integers(1000))).position("tool")
+        if tick % 30 == 12:
+            servo.limit(acceleration=2.0)
+        if tick % 30 == 25:
+            servo.limit(acceleration=40.0)
+        command = servo.step({"tool": target})
+        assert gap(servo.ik, command.q) >= DISTANCE - 2.0 * servo.ik.tolerance[0]
+    for _ in range(300):
+        command = servo.hold()
+    assert np.abs(command.velocity).max() < 1e-6
+    servo.limit(acceleration=2.0)
+    for _ in range(30):
+        command = servo.step({"tool": (0.2, 0.2, 0.5)})
+        assert np.abs(command.acceleration).max() <= 2.0 * (1.0 + 1e-6)
+
+
+@pytest.mark.compiled
 def test_what_is_left_is_known_after_every_tick():
     """Also where the body has to brake although it is too near, and where the robot is beside its commands."""
     servo = arm_servo()

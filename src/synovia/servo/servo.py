@@ -184,6 +184,7 @@ class Servo(ChecksArguments):
         follows = deviates and tool_speed is None
         self._follow = Follow(self.ik, self.axes, self.probe, stops) if follows else None
         self._guard = self._new_guard(stops, tool_speed)
+        self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
         self._aim = self._q, self._q
         self._path = None
         if late == "slow":
@@ -279,15 +280,19 @@ class Servo(ChecksArguments):
 
         If the body is faster than a new limit, it slows down as fast as the others allow: a recovery.
 
-        With a clearance goal, lower the acceleration or the jerk while the body is still: on its way it could brake
-        with the old ones, and may come too near with the new ones.
+        With a clearance goal they change as soon as the body can brake with the new ones without coming too near. On
+        its way that may be a few ticks later.
 
         Raises:
             InputError: If a limit cannot be used.
         """
         new = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+        kept = self.axes.table[:, _LIMITS]
         self.axes.change_limits(**new)
         self._given_limits |= {name: value for name, value in new.items() if value is not None}
+        if self._guard is not None:
+            self._coming = self.axes.table[:, _LIMITS]
+            self.axes.table[:, _LIMITS] = kept
 
     @property
     def time(self) -> float:
@@ -502,6 +507,8 @@ class Servo(ChecksArguments):
     def _advance(self, h: float) -> Command:
         """Take a tick of time h towards the answer, or brake."""
         out = np.empty(len(self._q))
+        if self._guard is not None and self._coming is not None:
+            self._change_limits(self._guard, self._coming, out, h)
         stop, way = STOP if self._held else 0, self._way
         kept, q = self.axes.table.copy() if self._guard is not None else None, self._q
         if way is not None and stop and self._time > self._hold_until:
@@ -519,6 +526,18 @@ class Servo(ChecksArguments):
         self._answers.rest()
         self._last = self._command()
         return self._last
+
+    def _change_limits(self, guard: Guard, limits: Array, out: Array, h: float) -> None:
+        """Take other limits (axes, 3) if the body can brake with them in ticks of time h; ``out`` is scratch memory."""
+        table, q = self.axes.table, self._q
+        kept, left = table.copy(), guard.left.copy()
+        table[:, _LIMITS] = limits
+        self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
+        able = guard.too_near or guard.allows(q, out, h, self._feedback)
+        table[:], guard.left[:] = kept, left
+        if able:
+            table[:, _LIMITS] = limits
+            self._coming = None
 
     def _keep_clear(self, guard: Guard, kept: Array, q: Array, out: Array, h: float) -> None:
         """Change a tick from joint values q to ``out`` (nq,) that clearance goals do not allow.
@@ -672,6 +691,7 @@ def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Arra
     return partial(tick, variables, limits, followers, coupling, axes), partial(begin, axes)
 
 
+_LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
 _ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})
 
 
