@@ -532,11 +532,12 @@ class Servo(ChecksArguments):
         table, q = self.axes.table, self._q
         kept, left = table.copy(), guard.left.copy()
         table[:, _LIMITS] = limits
+        guard.replan()
+        planned = table.copy()
         self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
         able = guard.too_near or guard.allows(q, out, h, self._feedback)
-        table[:], guard.left[:] = kept, left
+        table[:], guard.left[:] = planned if able else kept, left
         if able:
-            table[:, _LIMITS] = limits
             self._coming = None
 
     def _keep_clear(self, guard: Guard, kept: Array, q: Array, out: Array, h: float) -> None:

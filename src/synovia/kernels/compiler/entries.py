@@ -67,6 +67,7 @@ ENTRIES: Final = {
     "goals.residuals.evaluate_rows": Entry("smoothing of tracks", 5.0),
     "servo.tick.servo_tick": Entry("ticks of a servo", 6.0),
     "servo.tick.servo_reset": Entry("the first tick of a servo", 1.0),
+    "servo.tick.servo_replan": Entry("stops under other limits", 1.0),
     "servo.tick.servo_rest": Entry("stops of a servo", 1.0),
     "servo.tick.servo_choose": Entry("goals of a tick under limits", 1.0),
     "servo.tick.servo_stops": Entry("stops after a tick", 1.0),
@@ -114,6 +115,7 @@ _OTHERS: Final = {
         ("int64", 0),
     ),
     "servo.tick.servo_reset": (("float64", 2), ("float64", 1), ("float64", 0)),
+    "servo.tick.servo_replan": (("float64", 2),),
     "servo.tick.servo_rest": (("int32", 2), ("float64", 2), ("float64", 1), ("float64", 1)),
     "servo.tick.servo_choose": (
         ("int32", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 3, ("float64", 0),

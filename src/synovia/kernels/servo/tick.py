@@ -284,6 +284,15 @@ def servo_reset(axes, velocity, h):
 
 
 @entry
+def servo_replan(axes):
+    """Plan the stops of all axes anew, as their limits have changed."""
+    for i in range(axes.shape[0]):
+        row = axes[i]
+        v, a = row[AXIS_VELOCITY], row[AXIS_ACCELERATION]
+        store_plan(row, stop_of(v, a, F(0), row[GAP], row[GAP_BEFORE], row[TOP_ACCELERATION], row[TOP_JERK]))
+
+
+@entry
 def servo_rest(variables, axes, q, out):
     """Write to ``out`` (nq,) where the stop that is known of all axes ends."""
     i = 0
