@@ -5,7 +5,8 @@ distances of all clearance goals (see ``ik.ways``).
 
 A tick that is not allowed is chosen anew: the goals are solved in the box of its stops, with clearance above them, so
 that the body slides along what is in its way. If that tick is not allowed either, the body brakes, which the tick
-before has allowed.
+before has allowed. The ticks that follow are chosen in the same way: otherwise the body would turn towards what is in
+its way again and again, and brake.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from synovia.servo.measured import Feedback
 from synovia.servo.stops import Stops
 
 _PRECISION: Final = 0.1  # part of the tolerance to which goals are solved in a tick
+_SLIDE: Final = 0.1  # seconds, after a tick that was not allowed
 _SLACK: Final = 0.5  # of the tolerance: a way may come so much nearer, or braking and sliding would get stuck
 
 
@@ -52,14 +54,23 @@ class Guard:
         self._ways = ways = ClearWays(ik, self._slack)
         self._axes, self._stops = axes, stops
         self._box = Box(ik, (_PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]), axes)
-        self.left, self.blocked = ways.tables["left"], False
+        self.left, self.blocked, self._slide = ways.tables["left"], False, 0.0
         self.replan = partial(ready(servo_replan, axes.table[:0]), axes.table)
         self._is_clear = partial(ready(tick_is_clear, *ways.packed, axes.table[:0]), *ways.packed)
 
     def reset(self, q: Array) -> None:
         """Begin anew at joint values (nq,)."""
         self.note(q)
-        self.blocked = False
+        self.blocked, self._slide = False, 0.0
+
+    def begin_slide(self) -> None:
+        """Note that a tick was not allowed, unless the body slides already."""
+        self._slide = self._slide or _SLIDE
+
+    def slides(self, h: float) -> bool:
+        """Return whether the next tick, of time h, follows so soon on one that was not allowed."""
+        self._slide = max(self._slide - h, 0.0)
+        return self._slide > 0.0
 
     def allows(self, q: Array, out: Array, h: float, feedback: Feedback) -> bool:
         """Return whether the body may take a tick from joint values q (nq,) to others, which has been advanced.

@@ -553,9 +553,10 @@ class Servo(ChecksArguments):
         if self._feedback.found is not None:  # what is known of the robot has changed since the last tick
             guard.note(self._feedback.body(q))
         away = guard.too_near
-        guard.blocked = away or not guard.allows(q, out, h, self._feedback)
+        guard.blocked = away or (guard.slides(h) and not self._held) or not guard.allows(q, out, h, self._feedback)
         if not guard.blocked:
             return
+        guard.begin_slide()
         table = self.axes.table
         if not self._held:
             table[:] = kept
