@@ -90,21 +90,24 @@ def test_nothing_changes_where_the_clip_is_clear(swing):
 
 
 def test_targets_are_met_beside_it(swing, post):
-    """Fades included, and with any weight of the layer; other frames keep every bit."""
-    clear = sy.ClearanceGoal(0.02, world=post)
-    for weight in (1.0, 0.5):
-        layer = sy.Layer(
-            {HAND: (-0.03, 0.12, 0.0)}, goals=[clear], frames=(14, 22), blend=6, relative=True, weight=weight
-        )
-        edited = sy.edit(swing, layer)
-        first, last = layer.span(FRAMES)
-        assert gaps(edited.motion[first : last + 1], world=post).min() >= 0.02 - SLACK
-        outside = np.r_[0:first, last + 1 : FRAMES]
-        np.testing.assert_array_equal(edited.motion.q[outside], swing.q[outside])
-        if weight == 1.0:
-            assert edited.reached.all()
-            way = (edited.motion.positions() - swing.positions())[14:23, swing.skeleton.index(HAND)]
-            np.testing.assert_allclose(way, np.tile((-0.03, 0.12, 0.0), (9, 1)), atol=1e-3)
+    """Fades are clear, too; other frames keep every bit."""
+    way = np.array((-0.03, 0.12, 0.0))
+    goals = [sy.ClearanceGoal(0.02, world=post)]
+    layer = sy.Layer({HAND: way}, goals, frames=(14, 22), blend=6, relative=True)
+    edited = sy.edit(swing, layer)
+    assert edited.reached.all()
+    first, last = layer.span(FRAMES)
+    assert gaps(edited.motion[first : last + 1], world=post).min() >= 0.02 - SLACK
+    assert set(np.flatnonzero(frames_that_differ(swing, edited.motion))) <= set(range(first, last + 1))
+    went = (edited.motion.positions() - swing.positions())[14:23, swing.skeleton.index(HAND)]
+    np.testing.assert_allclose(went, np.tile(way, (9, 1)), atol=1e-3)
+
+
+def test_a_weight_does_not_weaken_it(swing, post):
+    """It has no target that a layer could go half of the way to."""
+    edited = sy.edit(swing, sy.Layer(goals=[sy.ClearanceGoal(0.01, world=post)], weight=0.5))
+    assert edited.reached.all()
+    assert gaps(edited.motion, world=post).min() >= 0.01 - SLACK
 
 
 def test_a_hand_moves_out_of_the_body(inside):
@@ -115,6 +118,7 @@ def test_a_hand_moves_out_of_the_body(inside):
     assert edited.reached.all()
     assert gaps(edited.motion, pairs).min() >= -SLACK
     assert moved(inside, edited.motion) <= set(ARM)
+    assert {change.joint for change in edited.changes} <= set(ARM)
 
 
 def test_frames_outside_the_layer_stay_as_near_as_they_are(swing):
@@ -188,6 +192,18 @@ def test_layers_below_stay_met_where_they_can(swing, post):
     edited = sy.edit(swing, [looks, sy.Layer(goals=[sy.ClearanceGoal(0.01, world=post)])])
     assert edited.reached.all()
     assert gaps(edited.motion, world=post).min() >= 0.01 - SLACK
+
+
+def test_targets_of_layers_below_yield(swing, post):
+    """Where the hand may not be at its place, it is told to miss it, and the arm alone moves."""
+    held = sy.Layer({HAND: (0.0, 0.01, 0.0)}, relative=True, frames=(8, 30), blend=4, name="held")
+    below = sy.edit(swing, held).motion
+    edited = sy.edit(swing, [held, sy.Layer(goals=[sy.ClearanceGoal(0.01, world=post)])])
+    assert gaps(edited.motion, world=post).min() >= 0.01 - SLACK
+    assert moved(below, edited.motion) <= set(ARM)
+    assert {one.layer for one in edited.findings if one.cause == "missed"} == {"held"}
+    away = np.linalg.norm((edited.motion.positions() - below.positions())[:, swing.skeleton.index(HAND)], axis=1)
+    assert away.max() < 0.1
 
 
 def test_files_of_layers_get_their_obstacles_beside_them(swing, post, tmp_path):

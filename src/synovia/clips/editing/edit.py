@@ -289,7 +289,8 @@ def _changes(body: Body, before: Array, after: Array, layer: Layer, result: Laye
     skeleton = body.given
     rows = [one.end for one in result.asked if one.end >= 0 and not one.stays]
     rows += [row for key in layer.keys for row in skeleton.by_row(key.values, "pose")]
-    rows += result.cleared
+    moves = (before[:, list(result.cleared)] != after[:, list(result.cleared)]).any(axis=(0, 2))
+    rows += [row for row, is_moved in zip(result.cleared, moves, strict=True) if is_moved]
     out: list[EditChange] = []
     for row in dict.fromkeys(rows):
         ways = np.linalg.norm(after[:, row, 9:] - before[:, row, 9:], axis=1)

@@ -354,14 +354,14 @@ class LayerOnClip:
 
         First, limbs with goals move alone. Then the whole body moves, with feet where the clip has them. If goals of
         the trunk are missed so, they may lift feet that do not stand. Joints that the clip never moves come last, but
-        those that a goal turns.
+        those that a goal turns. If goals of layers below are missed so, a layer that only keeps clear gives them up.
 
         Args:
             asked: The goals of the layer.
             every: These and goals that are kept.
             wishes: Number of goals after these, see ``_wished``. Each stage comes with them first, and they are in the
                 last one of all, which has an answer where the hips would tip over without them.
-            near: Links of limbs that are too near in the clip, and move like those with goals.
+            near: Links that are too near in the clip; their limbs move like those with goals.
         """
         parents = self._skeleton.parents
         turned = {one.end for one in asked if one.goal.terms or one.goal.constrained_parts & ROTATION}
@@ -388,6 +388,10 @@ class LayerOnClip:
             body = [*(replace(stage, only=most) for stage in body), body[-1]]
         if not wishes:
             yield from body[:-1]
+            if away - still and any(not one.clears for one in every) and all(one.clears for one in asked):
+                yield body[-1]
+                clear = tuple(k for k, one in enumerate(every) if one.clears)
+                yield Stage(clear, tuple(stand), limbs=away, only=away - still)
             yield replace(body[-1], last=True)
             return
         for stage in body:
