@@ -106,7 +106,7 @@ class Layer(ChecksArguments):
         targets: By joint or goal name: a position (3,), a ``Rotation``, a pair of both or a 4x4 transform, or one for
             each frame.
         goals: Further goals, or goals that the targets belong to: look-at, poles, contacts, planes, a place relative to
-            another joint.
+            another joint. A clearance goal holds in every frame that the layer changes, fades included.
         pose: Values that joints should have: a ``Pose``, values by joint, a ``Motion`` with one pose for each frame of
             the layer, or keys by frame such as ``{30: pose, 45: pose}``. Between keys, the change from the clip goes
             smoothly from one to the next.
@@ -372,17 +372,11 @@ def _as_frames(value: Any) -> tuple[int, int]:
     return first, last
 
 
-_REFUSED: Final = {  # by what they need: what they are, and a hint
-    "rest": ("rest goal", "an edit stays near the clip by itself; pose= sets values of joints"),
-    "clearance": ("clearance goal", "track(start=motion) keeps links and obstacles apart in each frame"),
-}
-
-
 def _as_goals(goals: Any) -> tuple[Goal, ...]:
     """Return goals as a tuple.
 
     Raises:
-        InputError: If one is no goal, a rest goal, or a clearance goal.
+        InputError: If one is no goal, or a rest goal.
     """
     if goals is None:
         return ()
@@ -394,9 +388,9 @@ def _as_goals(goals: Any) -> tuple[Goal, ...]:
     for i, goal in enumerate(out):
         if not isinstance(goal, Goal):
             raise InputError("", where=f"goals[{i}]", value=goal, expected="a goal, such as AimGoal('head', point)")
-        if goal.needs in _REFUSED:
-            what, hint = _REFUSED[goal.needs]
-            raise InputError("", where=f"goals[{i}]", value=goal, expected=f"another goal than a {what}", hint=hint)
+        if goal.needs == "rest":
+            hint = "an edit stays near the clip by itself; pose= sets values of joints"
+            raise InputError("", where=f"goals[{i}]", value=goal, expected="another goal than a rest goal", hint=hint)
     return out
 
 

@@ -309,12 +309,6 @@ def test_other_solvers_refuse(solver):
         sy.IK(sy.bundled("arm7"), [sy.PositionGoal("tool", (0.4, 0, 0.5)), sy.ClearanceGoal()], solver)
 
 
-def test_an_edit_refuses():
-    """It does not keep clearance, so it says so."""
-    with pytest.raises(sy.InputError, match="clearance goal"):
-        sy.Layer(goals=[sy.ClearanceGoal()], frames=(0, 1))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

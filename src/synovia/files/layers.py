@@ -22,8 +22,9 @@
     values = { left_lower_arm = 0.4 }
 
 Frames count from 0, and both ends are included. A target has ``position`` or ``rotation`` for all frames of its layer,
-or ``positions`` or ``rotations`` with one for each. Goals are those of goal files. A key without a frame holds its
-values in all frames of the layer. The live page writes the keys of its layer in this form.
+or ``positions`` or ``rotations`` with one for each. Goals are those of goal files; clearance goals get their obstacles
+beside the file. A key without a frame holds its values in all frames of the layer. The live page writes the keys of its
+layer in this form.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from synovia.io.base import as_path, write_bytes
 from synovia.layers import Key, Layer, LayerTarget
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, matrix_to_quat
+from synovia.model.shapes.world import World
 
 SCHEMA: Final = "synovia.edit/1"
 _LARGEST: Final = 2**26  # bytes; a key of a whole body takes about a thousand
@@ -111,12 +113,15 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(LayerFile)}
 
 
-def read_layers(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -> list[Layer]:
+def read_layers(
+    path: str | os.PathLike[str], skeleton: Skeleton | None = None, *, world: World | None = None
+) -> list[Layer]:
     """Read the layers of a TOML or JSON file, as ``write_layers`` or the live page writes it.
 
     Args:
         path: The file.
         skeleton: If given, the joints of the layers must exist in it.
+        world: Obstacles for the clearance goals of the layers.
 
     Raises:
         FileError: If it cannot be read.
@@ -131,13 +136,15 @@ def read_layers(path: str | os.PathLike[str], skeleton: Skeleton | None = None) 
     """
     if skeleton is not None:
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+    if world is not None:
+        check_kind("world", world, World, "sy.load_world(path) reads one")
     forms = ROTATION_FORMS | {"rotations": ROTATION_FORMS["rotation"]}
     form = TypedFile(LayerFile, "layer file", SCHEMA, _LARGEST, _fields, choices=KINDS, forms=forms)
     file = form.read(as_path(path))
     layers: list[Layer] = []
     for i, entry in enumerate(file.layers):
         try:
-            layer = _layer(entry)
+            layer = _layer(entry, world)
             if skeleton is not None:
                 check_names(layer, skeleton)
         except (InputError, UnknownNameError) as error:
@@ -173,8 +180,8 @@ def _fields(path: str, value: object) -> tuple[str, ...]:
     return LayerFile.__struct_fields__
 
 
-def _layer(entry: LayerEntry) -> Layer:
-    """Return the layer that an entry describes.
+def _layer(entry: LayerEntry, world: World | None) -> Layer:
+    """Return the layer that an entry describes, whose clearance goals have a world.
 
     Raises:
         InputError: If a value cannot be used.
@@ -191,7 +198,7 @@ def _layer(entry: LayerEntry) -> Layer:
     goals: list[Any] = entry.goals  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return Layer(
         targets,
-        [to_goal(goal) for goal in goals],
+        [to_goal(goal, world) for goal in goals],
         pose=keys or None,
         frames=entry.frames,
         blend=entry.blend,

@@ -203,6 +203,14 @@ class ClearanceGoal(Goal):
         )
         return self._with(world=world, apart=found)
 
+    def on_rows(self, skeleton: Skeleton) -> ClearanceGoal:
+        """Return the goal with links by their rows, so that it keeps the same apart on this body with other limits."""
+        given = self.pairs or ((SELF,) if self.world is None else (SELF, WORLD))
+        pairs = [pair for pair in given if pair != SELF]
+        if SELF in given:
+            pairs += [tuple(pair) for pair in self_pairs(skeleton).rows.tolist()]
+        return self._with(pairs=tuple(pairs) or (SELF,))
+
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by how much the distance is missed."""
         return f"lacks {say(length)} of its distance"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
 from synovia.clips.editing.body import Body, size_of
+from synovia.clips.editing.clear import clearances, near_pairs
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
 from synovia.clips.editing.meter import Meter
 from synovia.clips.editing.problems import Options, errors_of, legs_at_limits
@@ -240,10 +241,11 @@ def edit(
     acts, reached = np.zeros(count, bool), np.ones(count, bool)
     findings: list[EditFinding] = []
     for (layer, result), found in zip(results, told, strict=True):
-        acts[result.frames] = True
+        acts[result.frames[result.acts]] = True
         later = (result.q[result.frames] != q[result.frames]).any()
-        if result.asked and (later or result.missed.any()):
+        if later or result.missed.any():
             findings += _misses(body, q, layer, result, tolerance, reached)
+        findings += _too_near(body, q, layer, result, reached)
         findings += [*found, *_findings(body, motion, layer, result)]
     findings += _about_the_clip(motion, body, acts)
     meter.end()
@@ -287,6 +289,8 @@ def _changes(body: Body, before: Array, after: Array, layer: Layer, result: Laye
     skeleton = body.given
     rows = [one.end for one in result.asked if one.end >= 0 and not one.stays]
     rows += [row for key in layer.keys for row in skeleton.by_row(key.values, "pose")]
+    moves = (before[:, list(result.cleared)] != after[:, list(result.cleared)]).any(axis=(0, 2))
+    rows += [row for row, is_moved in zip(result.cleared, moves, strict=True) if is_moved]
     out: list[EditChange] = []
     for row in dict.fromkeys(rows):
         ways = np.linalg.norm(after[:, row, 9:] - before[:, row, 9:], axis=1)
@@ -304,9 +308,8 @@ def _helping(body: Body, before: Array, after: Array, layer: Layer, result: Laye
     tops = [body.limb(one.end)[-1:] if one.end >= 0 else () for one in result.asked if not one.stays]
     if not tops or not all(tops):
         return []
-    own = {row for top in tops for row in top} | {
-        row for key in layer.keys for row in skeleton.by_row(key.values, "pose")
-    }
+    own = {row for top in tops for row in top} | {row for end in result.cleared for row in body.limb(end)[-1:]}
+    own |= {row for key in layer.keys for row in skeleton.by_row(key.values, "pose")}
     others = [row for row in range(len(skeleton)) if own.isdisjoint(ancestors(skeleton.parents, row))]
     ways = np.linalg.norm(after[:, others, 9:] - before[:, others, 9:], axis=2)
     moved = ways.max(axis=1, initial=0.0) > _MOVED * skeleton.size
@@ -399,9 +402,11 @@ def _misses(
     reached: Bools,
 ) -> list[EditFinding]:
     """Return a finding for each goal of a layer that the edited clip (T, nq) misses, and mark the frames."""
-    errors, most = errors_of(body, q[result.frames], result.asked, tolerance)
-    out: list[EditFinding] = []
-    for k, one in enumerate(result.asked):
+    asked, out = [one for one in result.asked if not one.clears], list[EditFinding]()
+    if not asked:
+        return out
+    errors, most = errors_of(body, q[result.frames], asked, tolerance)
+    for k, one in enumerate(asked):
         off = (errors[:, k] > most[k]).any(axis=1) & result.aimed
         if not off.any():
             continue
@@ -413,6 +418,16 @@ def _misses(
         if held := legs_at_limits(body, q[result.frames[worst]], result.feet):
             text += f"; at a limit there: {first_few([body.given.joint_names[row] for row in held])}"
         out.append(EditFinding(layer.label, "missed", tuple(result.frames[off].tolist()), text))
+    return out
+
+
+def _too_near(body: Body, q: Array, layer: Layer, result: LayerResult, reached: Bools) -> list[EditFinding]:
+    """Return a finding for each pair that is too near in the edited clip (T, nq), and mark the frames."""
+    out: list[EditFinding] = []
+    for goal, _ in clearances(result.asked):
+        for near in near_pairs(body, q[result.frames], result.frames.tolist(), goal):
+            reached[list(near.frames)] = False
+            out.append(EditFinding(layer.label, "missed", near.frames, near.text(body.given.meters_per_unit)))
     return out
 
 

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips.editing.body import Body, PlantedFoot
+from synovia.clips.editing.clear import NearPair, limbs_of, links_of, near_in
 from synovia.clips.editing.keys import KeyCurves, changed_rows, with_changes
 from synovia.clips.editing.problems import Asked, Options, Problems, Stage, errors_of
 from synovia.clips.editing.smoothness import Moved, without_fast_parts
 from synovia.errors import InputError
-from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
+from synovia.goals import ClearanceGoal, Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.layers import Layer, LayerTarget
 from synovia.model import Skeleton
@@ -41,6 +42,7 @@ _LEAD: Final = 8  # steps from the clip to targets that the first frame has at o
 _JERK: Final = 1.8  # times the acceleration of a smooth fade, or of the clip, from which joints jerk
 _WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds over which changes that jerk are smoothed, one after the other
 _STILL_MET: Final = 2.0  # tolerances from its target within which a goal of a layer below is still met
+_ROUNDING: Final = 1e-7  # radians or length units: less than a joint moves
 _SHORTEST: Final = 0.2  # seconds of a fade with which changes are compared in a layer without one
 
 
@@ -56,6 +58,8 @@ class LayerResult:
         aimed: Which of these frames have targets, (n,); in the others the change of the joints is faded.
         feet: Feet that kept their places.
         cut: Joints whose keys were outside limits.
+        cleared: Joints of links that were too near for a clearance goal.
+        acts: In which of these frames it acts, (n,): one that only keeps clear leaves frames that are clear.
     """
 
     q: Array
@@ -65,6 +69,8 @@ class LayerResult:
     aimed: Bools
     feet: tuple[PlantedFoot, ...]
     cut: tuple[int, ...]
+    cleared: tuple[int, ...]
+    acts: Bools
 
 
 class LayerOnClip:
@@ -113,16 +119,51 @@ class LayerOnClip:
         if not asked:
             q[self._frames] = self._keyed
             none = np.zeros(len(self._frames), bool)
-            return LayerResult(q, self._frames, (), none, none, (), self._cut)
+            return LayerResult(q, self._frames, (), none, none, (), self._cut, (), ~none)
         every, wishes = [*asked, *self._kept(asked)], self._wished(asked)
-        for stage in self._stages(asked, every, len(wishes)):
+        near = near_in(self._body, self._keyed, every)
+        if not near and all(one.clears for one in asked):
+            none = np.zeros(len(self._frames), bool)
+            return self._result(q, asked, (self._keyed, none, ~none), (), ())
+        links = links_of(self._body, near)
+        for stage in self._stages(asked, every, len(wishes), links):
             goals = [[*every, *wishes][k] for k in stage.goals]
             problems = Problems(self._body, self._below, self._frames, goals, stage, self._options)
             solved = self._solved(problems, goals)
-            if solved is not None and (len(goals) > len(every) or not self._tips(solved[0], wishes)):
-                q[self._frames], missed, aimed = solved
-                return LayerResult(q, self._frames, tuple(asked), missed, aimed, stage.feet, self._cut)
+            if solved is None or (not stage.last and near_in(self._body, solved[0], every)):
+                continue
+            if len(goals) > len(every) or not self._tips(solved[0], wishes):
+                self._restore(asked, solved[0], near)
+                return self._result(q, asked, solved, stage.feet, links)
         raise AssertionError  # the last stage always has an answer
+
+    def _restore(self, asked: Sequence[Asked], poses: Array, near: Sequence[NearPair]) -> None:
+        """Put the clip back into poses (n, nq) that differ from it by rounding, if the layer only keeps clear.
+
+        Args:
+            asked: The goals of the layer.
+            poses: The poses.
+            near: Pairs that are too near in the clip.
+        """
+        if all(one.clears for one in asked):
+            same: Bools = np.asarray((np.abs(poses - self._keyed) < _ROUNDING).all(axis=1))
+            same[[frame for pair in near for frame in pair.frames]] = False
+            poses[same] = self._keyed[same]
+
+    def _result(
+        self,
+        q: Array,
+        asked: Sequence[Asked],
+        solved: tuple[Array, Bools, Bools],
+        feet: tuple[PlantedFoot, ...],
+        cleared: Sequence[int],
+    ) -> LayerResult:
+        """Return what the layer has changed, from its poses and what they miss; put them into the clip (T, nq)."""
+        q[self._frames], missed, aimed = solved
+        acts = (q[self._frames] != self._below).any(axis=1)
+        if self._layer.keys or not all(one.clears for one in asked):
+            acts[:] = True
+        return LayerResult(q, self._frames, tuple(asked), missed, aimed, feet, self._cut, tuple(cleared), acts)
 
     def _wished(self, asked: Sequence[Asked]) -> list[Asked]:
         """Return goals that keep the other part of a pose: hips that are moved stay upright, hands that turn in place.
@@ -192,6 +233,8 @@ class LayerOnClip:
             target: Its target in the layer, if any.
             frames: World frames of all joints in the frames of the layer, (n, joints, 12).
         """
+        if isinstance(goal, ClearanceGoal):
+            goal = goal.on_rows(self._body.given)
         goal, rows = goal.resolved(self._body.upright).located(self._skeleton)
         now, others = self._frames_of(goal, rows, frames)
         wanted = self._full_targets(goal, target, now, others)
@@ -204,6 +247,8 @@ class LayerOnClip:
             share = weights[0] * np.arange(1, steps + 1) / (steps + 1)
             still = [one[:1].repeat(steps, axis=0) for one in (now, *others, wanted)]
             lead = goal.part_way(still[0], still[1:-1], still[-1], share)
+        if goal.needs == "clearance":
+            return Asked(goal, rows, wanted, wanted[:1].repeat(steps, axis=0), True, True)
         if faded is None and self._layer.weight < 1.0:
             expected = f"1 with a goal that has no targets between ({goal.label})"
             raise InputError("weight", value=self._layer.weight, expected=expected)
@@ -265,13 +310,16 @@ class LayerOnClip:
 
     def _kept(self, asked: Sequence[Asked]) -> list[Asked]:
         """Return goals that keep what layers below have placed, after the goals of this layer."""
-        about, out = {one.end for one in asked}, list[Asked]()
+        about, out = {one.end for one in asked if not one.clears}, list[Asked]()
         frames = world_frames(self._skeleton, self._below)
         lowest = max(one.goal.rank for one in asked) + 1
         for result in reversed(self._earlier):
             if np.intersect1d(result.frames, self._frames).size == 0:
                 continue
             for one in result.asked:
+                if one.clears:
+                    out.append(self._still_clear(one, result, len(asked[0].lead)))
+                    continue
                 own = one.goal.met_at(*self._frames_of(one.goal, one.rows, frames)) if one.between else None
                 if own is not None and one.end not in about:
                     about.add(one.end)
@@ -279,6 +327,13 @@ class LayerOnClip:
                     goal = one.goal.lowered(lowest)
                     out.append(Asked(goal, one.rows, own, own[:1].repeat(len(asked[0].lead), axis=0), True, True))
         return out
+
+    def _still_clear(self, one: Asked, result: LayerResult, steps: int) -> Asked:
+        """Return a clearance of a layer below, in the frames in which that layer acts."""
+        none = np.tile(np.eye(4), (len(self._frames), 1, 1))
+        return replace(
+            one, wanted=none, lead=none[:1].repeat(steps, axis=0), holds=np.isin(self._frames, result.frames)
+        )
 
     def _aim(self, own: Array, one: Asked, result: LayerResult) -> None:
         """Replace places (n, 4, 4) of a goal by its targets where it still meets them, so that errors do not add up."""
@@ -292,31 +347,38 @@ class LayerOnClip:
         still = (errors[:, 0] <= _STILL_MET * most[0]).all(axis=1)
         own[here[still]] = wanted[still]
 
-    def _stages(self, asked: Sequence[Asked], every: Sequence[Asked], wishes: int) -> Iterator[Stage]:
+    def _stages(
+        self, asked: Sequence[Asked], every: Sequence[Asked], wishes: int, near: Sequence[int]
+    ) -> Iterator[Stage]:
         """Yield the stages of a solve, of which the first that reaches all goals is the answer.
 
         First, limbs with goals move alone. Then the whole body moves, with feet where the clip has them. If goals of
         the trunk are missed so, they may lift feet that do not stand. Joints that the clip never moves come last, but
-        those that a goal turns.
+        those that a goal turns. If goals of layers below are missed so, a layer that only keeps clear gives them up.
 
         Args:
             asked: The goals of the layer.
             every: These and goals that are kept.
             wishes: Number of goals after these, see ``_wished``. Each stage comes with them first, and they are in the
                 last one of all, which has an answer where the hips would tip over without them.
+            near: Links that are too near in the clip; their limbs move like those with goals.
         """
         parents = self._skeleton.parents
         turned = {one.end for one in asked if one.goal.terms or one.goal.constrained_parts & ROTATION}
         still = self._body.still - turned
         more = tuple(range(len(every) + wishes))
-        limbs = [self._body.limb(one.end)[one.idle :] if one.end >= 0 else () for one in asked]
-        parts = frozenset(row for limb in limbs for row in limb)
-        if all(limbs) and parts - still:
-            moved = tuple(k for k, one in enumerate(every) if not parts.isdisjoint(ancestors(parents, one.end)))
-            if wishes:
-                yield Stage((*moved, *more[len(every) :]), limbs=parts, only=parts - still)
-            yield Stage(moved, limbs=parts, only=parts - still)
+        limbs = [self._body.limb(one.end)[one.idle :] if one.end >= 0 else () for one in asked if not one.clears]
         feet = self._feet_kept(every)
+        away, stand = limbs_of(self._body, near, feet)
+        parts = frozenset(row for limb in limbs for row in limb) | away
+        if all(limbs) and parts - still:
+            moved = tuple(
+                k for k, one in enumerate(every) if one.clears or not parts.isdisjoint(ancestors(parents, one.end))
+            )
+            alone = Stage(moved, tuple(stand), limbs=parts, only=parts - still)
+            if wishes:
+                yield replace(alone, goals=(*moved, *more[len(every) :]))
+            yield alone
         parts |= {row for one in every if one.end >= 0 for row in self._body.limb(one.end)}
         body = [Stage(tuple(range(len(every))), feet, limbs=parts)]
         if feet and not all(limbs):
@@ -326,6 +388,10 @@ class LayerOnClip:
             body = [*(replace(stage, only=most) for stage in body), body[-1]]
         if not wishes:
             yield from body[:-1]
+            if away - still and any(not one.clears for one in every) and all(one.clears for one in asked):
+                yield body[-1]
+                clear = tuple(k for k, one in enumerate(every) if one.clears)
+                yield Stage(clear, tuple(stand), limbs=away, only=away - still)
             yield replace(body[-1], last=True)
             return
         for stage in body:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from synovia.clips.editing.body import Body, PlantedFoot
 from synovia.clips.editing.meter import Meter
-from synovia.goals import Goal, PoseGoal, RestGoal
+from synovia.goals import ClearanceGoal, Goal, PoseGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
@@ -77,7 +77,8 @@ class Asked:
         wanted: Targets in the frames of the layer and its fades, (n, 4, 4).
         lead: Targets on the way from the clip's own place to that of the first frame, (k, 4, 4).
         between: Whether the fades have targets between; otherwise the change of the joints is faded.
-        stays: Whether it keeps the place that the clip has, in every frame.
+        stays: Whether it keeps the place that the clip has, in every frame, or a clearance.
+        holds: In which of the frames it counts, (n,); None for all.
     """
 
     goal: Goal
@@ -86,6 +87,12 @@ class Asked:
     lead: Array
     between: bool
     stays: bool = False
+    holds: Bools | None = None
+
+    @property
+    def clears(self) -> bool:
+        """Whether it is a clearance goal, which has no target and holds in fades, too."""
+        return isinstance(self.goal, ClearanceGoal)
 
     @property
     def idle(self) -> bool:
@@ -172,15 +179,16 @@ class Problems:
         """
         stage = self._stage
         stands = [tuple(bool(foot.stands[self._frames[k]]) or not stage.lifts for foot in stage.feet) for k in places]
+        held = [tuple(i for i in kept if (on := self._asked[i].holds) is None or on[k]) for k in places]
         out, missed = reference.copy(), np.zeros(len(places), bool)
         self._meter.begin_pass(len(places))
         first = 0
         while first < len(places):
             end = first + 1
-            while end < len(places) and stands[end] == stands[first]:
+            while end < len(places) and (stands[end], held[end]) == (stands[first], held[first]):
                 end += 1
             part = slice(first, end)
-            problem = self._problem(stands[first], tuple(kept))
+            problem = self._problem(stands[first], held[first])
             if problem is not None:
                 around, numbers = problem
                 if lead and first == 0 and (steps := len(self._asked[0].lead)):

@@ -1,0 +1,122 @@
+"""Clearance goals of a layer: which pairs are too near in a clip, and which limbs move for it.
+
+A clearance goal has no target, so nothing of it fades: it holds in each frame in which its layer acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.clips.editing.body import Body, PlantedFoot
+from synovia.clips.editing.problems import Asked
+from synovia.errors import UnknownNameError
+from synovia.goals import ClearanceGoal
+from synovia.ik.contacts import WatchedPairs
+from synovia.ik.solution import length_text
+from synovia.model import Pose
+from synovia.model.geometry import Array
+
+_ROUNDING: Final = 1e-9  # of the body's size: a pair that lacks less of its distance keeps it
+
+
+@dataclass(frozen=True, slots=True)
+class NearPair:
+    """Two links, or a link and an obstacle, that are nearer than a goal of a layer allows.
+
+    Args:
+        pair: Their names, a link by its row if it has none.
+        distance: Their least distance, length units; negative where they overlap.
+        wanted: The distance that they should have.
+        frame: The frame in which they are nearest.
+        frames: All frames in which they are too near.
+    """
+
+    pair: tuple[str | int, str | int]
+    distance: float
+    wanted: float
+    frame: int
+    frames: tuple[int, ...]
+
+    def text(self, meters_per_unit: float | None) -> str:
+        """Return a sentence with the figures.
+
+        Args:
+            meters_per_unit: Of the body.
+        """
+        say = partial(length_text, meters_per_unit=meters_per_unit)
+        first, second = self.pair
+        how = f"overlap by {say(-self.distance)}" if self.distance < 0.0 else f"are {say(self.distance)} apart"
+        wanted = f", and should be {say(self.wanted)} apart" if self.wanted > 0.0 else ""
+        return f"{first} and {second} {how} in frame {self.frame}{wanted}"
+
+
+def near_pairs(body: Body, q: Array, frames: Sequence[int], goal: ClearanceGoal) -> list[NearPair]:
+    """Return the pairs that are too near in some frames of a clip, the nearest first; each pose is measured by itself.
+
+    Args:
+        body: The body of the clip.
+        q: Joint values of these frames, (n, nq).
+        frames: Numbers of the frames.
+        goal: The goal, resolved.
+    """
+    watched = WatchedPairs(body.skeleton, goal)
+    least = goal.distance - _ROUNDING * body.skeleton.size
+    found: dict[tuple[str | int, str | int], list[tuple[float, int]]] = {}
+    for frame, values in zip(frames, q, strict=True):
+        for contact in watched.at(Pose(body.skeleton, values)):
+            if contact.distance >= least:
+                break
+            if contact.pair is not None:
+                found.setdefault(contact.pair, []).append((contact.distance, frame))
+    out = [NearPair(pair, *_least(all_of, goal.distance)) for pair, all_of in found.items()]
+    return sorted(out, key=lambda one: one.distance - one.wanted)
+
+
+def _least(found: Sequence[tuple[float, int]], wanted: float) -> tuple[float, float, int, tuple[int, ...]]:
+    """Return the figures of a pair from its distance in each frame in which it is too near."""
+    distance, frame = min(found)
+    return distance, wanted, frame, tuple(frame for _, frame in found)
+
+
+def clearances(asked: Iterable[Asked]) -> list[tuple[ClearanceGoal, NDArray[np.bool_] | None]]:
+    """Return the clearance goals among those of a layer, and in which of its frames they hold; None for all."""
+    return [(one.goal, one.holds) for one in asked if isinstance(one.goal, ClearanceGoal)]
+
+
+def near_in(body: Body, q: Array, asked: Iterable[Asked]) -> list[NearPair]:
+    """Return the pairs that are too near for some goal in poses (n, nq); frames are counted among the poses."""
+    out: list[NearPair] = []
+    for goal, holds in clearances(asked):
+        places = np.arange(len(q)) if holds is None else np.flatnonzero(holds)
+        out += near_pairs(body, q[places], places.tolist(), goal)
+    return out
+
+
+def links_of(body: Body, near: Iterable[NearPair]) -> list[int]:
+    """Return the rows of the links among some pairs."""
+    rows: set[int] = set()
+    for name in {name for one in near for name in one.pair}:
+        try:
+            rows.add(body.skeleton.locate(name)[0])
+        except UnknownNameError:  # an obstacle
+            continue
+    return sorted(rows)
+
+
+def limbs_of(body: Body, links: Sequence[int], feet: Sequence[PlantedFoot]) -> tuple[frozenset[int], list[PlantedFoot]]:
+    """Return the joints of limbs that move some links, and the feet of these limbs, whose ankles then move too.
+
+    Args:
+        body: The body.
+        links: Rows of the links.
+        feet: The feet that keep their places.
+    """
+    tops = {top for row in links for top in body.limb(row)[-1:]}
+    own = [foot for foot in feet if tops.intersection(body.limb(foot.head)[-1:])]
+    return frozenset(row for end in [*links, *(foot.head for foot in own)] for row in body.limb(end)), own
