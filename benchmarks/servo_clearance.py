@@ -4,8 +4,8 @@
 
 A Unitree G1 and the bundled humanoid stand on both feet, with a free root. Their hands are dragged: to random places
 around the rest pose (jumps), along curves across the chest (drift), and to the place of the other hand, through the
-chest, and behind the back (against itself). Of 500 ticks, the targets stop for the last 200, so that a body that is pressed
-against itself has to stand still.
+chest, and behind the back (against itself). Of 500 ticks, the targets stop for the last 200, so that a body that is
+pressed against itself has to stand still.
 
 The gap is that of the nearest pair in each tick, measured apart from the servo. Times are CPU time of the process; both
 servos take the same ticks, one after the other.
