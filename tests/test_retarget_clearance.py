@@ -5,6 +5,7 @@ import pytest
 
 import synovia as sy
 from synovia.errors import InputError
+from synovia.model.pose import inside_limits
 from synovia.model.shapes.over_time import are_near, near_shapes
 from synovia.retargeting.clearance import spread
 from synovia.retargeting.judging.shaped import limb_pairs
@@ -125,3 +126,9 @@ def test_near_links_are_found_with_and_without_depths(clip, body):
     deep = near_shapes(skeleton, frames, pairs).depths(len(frames), len(pairs)).any(axis=1)
     np.testing.assert_array_equal(are_near(skeleton, frames, pairs, 0.0), deep)
     assert are_near(skeleton, frames, pairs, 0.05).sum() >= deep.sum()
+
+
+@pytest.mark.parametrize("clearance", [0.0, 0.02])
+def test_limits_hold_where_limbs_move_aside(clip, body, clearance):
+    motion = sy.retarget(clip, body, clearance=clearance).motion
+    np.testing.assert_allclose(inside_limits(motion.skeleton, motion.q), motion.q, rtol=0.0, atol=1e-9)

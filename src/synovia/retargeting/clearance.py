@@ -454,7 +454,7 @@ def spread(skeleton: Skeleton, q: Array, moved: Array, width: int) -> tuple[Arra
     at = np.ix_(moves, quats.ravel())
     starts = q[moves][:, quats]
     out[at] = times_exp(starts, wide[moves, count:].reshape(*starts.shape[:2], 3)).reshape(len(starts), -1)
-    out[moves] = skeleton.follow(out[moves])
+    out[moves] = inside_limits(skeleton, skeleton.follow(out[moves]))
     return out, moves
 
 

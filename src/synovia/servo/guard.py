@@ -26,7 +26,7 @@ from synovia.servo.measured import Feedback
 from synovia.servo.stops import Stops
 
 _PRECISION: Final = 0.1  # part of the tolerance to which goals are solved in a tick
-_SLIDE: Final = 0.1  # seconds, after a tick that was not allowed
+_SLIDE: Final = 0.025  # seconds, after a tick that was not allowed
 _SLACK: Final = 0.5  # of the tolerance: a way may come so much nearer, or braking and sliding would get stuck
 
 
@@ -60,6 +60,7 @@ class Guard:
 
     def reset(self, q: Array) -> None:
         """Begin anew at joint values (nq,)."""
+        self._ways.tables["least"][:] = -self._slack
         self.note(q)
         self.blocked, self._slide = False, 0.0
 
@@ -94,21 +95,28 @@ class Guard:
         return np.maximum.reduce([np.abs(q), np.abs(out), *ends])
 
     def note(self, q: Array) -> None:
-        """Measure what is left at joint values (nq,) of the robot, where no way leads from the last ones."""
+        """Measure what is left at joint values (nq,) of the robot, where no way leads from the last ones.
+
+        Pairs that are too near there may stay so near, but not come nearer.
+        """
         self.left[:] = self._ways.left(q)
+        least = self._ways.tables["least"]
+        least[:] = np.where(self.left < least, self.left - self._slack, least)
+
+    @property
+    def state(self) -> tuple[Array, Array]:
+        """What is left of each pair, and what has to be left, as copies."""
+        return self.left.copy(), self._ways.tables["least"].copy()
+
+    @state.setter
+    def state(self, state: tuple[Array, Array]) -> None:
+        """Go back to a state."""
+        self.left[:], self._ways.tables["least"][:] = state
 
     @property
     def too_near(self) -> bool:
         """Whether the body is too near to something already."""
         return bool(self.left.min(initial=0.0) < -self._slack)
-
-    def comes_away(self, out: Array, feedback: Feedback) -> bool:
-        """Return whether a body that is too near is not nearer at joint values (nq,); then ``left`` is that there."""
-        left = self._ways.left(feedback.body(out))
-        if left.min() < self.left.min() - self._slack:
-            return False
-        self.left[:] = left
-        return True
 
     def refine(self, q: Array, out: Array, h: float, table: Array, feedback: Feedback) -> None:
         """Choose a tick that was proposed anew, so that the body stops where it keeps its distances.

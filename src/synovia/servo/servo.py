@@ -530,13 +530,13 @@ class Servo(ChecksArguments):
     def _change_limits(self, guard: Guard, limits: Array, out: Array, h: float) -> None:
         """Take other limits (axes, 3) if the body can brake with them in ticks of time h; ``out`` is scratch memory."""
         table, q = self.axes.table, self._q
-        kept, left = table.copy(), guard.left.copy()
+        kept, state = table.copy(), guard.state
         table[:, _LIMITS] = limits
         guard.replan()
         planned = table.copy()
         self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
-        able = guard.too_near or guard.allows(q, out, h, self._feedback)
-        table[:], guard.left[:] = planned if able else kept, left
+        able = guard.allows(q, out, h, self._feedback)
+        table[:], guard.state = planned if able else kept, state
         if able:
             self._coming = None
 
@@ -563,9 +563,7 @@ class Servo(ChecksArguments):
             self._tick(q, *self._aim, out, h, PROPOSE)
             guard.refine(q, out, h, self._live.table, self._feedback)
             self._tick(q, *self._aim, out, h, ADVANCE)
-        if self._held or not (
-            guard.comes_away(out, self._feedback) if away else guard.allows(q, out, h, self._feedback)
-        ):
+        if self._held or not guard.allows(q, out, h, self._feedback):
             table[:] = kept
             self._tick(q, *self._aim, out, h, PROPOSE | ADVANCE | STOP)
             guard.note(self._feedback.body(out))

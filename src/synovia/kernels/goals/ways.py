@@ -24,6 +24,7 @@ from synovia.kernels.layout import (
     IS_ANGLE,
     LEADER,
     LINK_PAIRS,
+    LINK_ROW,
     LOWER,
     SCALAR,
     SECOND_SHAPE,
@@ -132,7 +133,7 @@ def open_ways(clear, nq, axes, memory):
 def left_of_pair(clear, frames, u, seen):
     """Return how much more than its distance pair u is apart, at most ``seen``.
 
-    The pairs of a goal are those of links, then links that avoid its obstacles.
+    The pairs of a goal are those of links, then links that avoid its obstacles. A link that no joint moves avoids none.
     """
     t, k = 0, u
     while k >= clear.ints[t, LINK_PAIRS] + clear.ints[t, AVOIDING]:
@@ -144,6 +145,8 @@ def left_of_pair(clear, frames, u, seen):
         a, b = clear.pairs[k, FIRST_SHAPE], clear.pairs[k, SECOND_SHAPE]
         _, gap = meet_links(clear, frames, t, a, b, 0, distance + seen)
     else:
+        if clear.links[k - links, LINK_ROW] < 0:
+            return seen
         _, gap = meet_obstacles(clear, frames, t, k - links, 0, distance + seen)
     return gap - distance
 

@@ -1,4 +1,8 @@
-"""Whether a tick keeps the distances of clearance goals: on its way, and on the way on which the body then brakes."""
+"""Whether a tick keeps the distances of clearance goals: on its way, and on the way on which the body then brakes.
+
+A pair that is too near already must not come nearer than it has been since, within the slack: the table ``least`` is
+kept from tick to tick.
+"""
 
 import math
 
@@ -26,10 +30,13 @@ def copy_state(axes, to):
 
 @device
 def write_braking(axes, sizes):
-    """Write how far each axis goes from where it is while it brakes, at most."""
+    """Write how far each axis goes from where it is while it brakes, at most; return the largest."""
+    most = F(0)
     for i in range(axes.shape[0]):
         _, lowest, highest, _, _ = extremes(plan_of(axes[i]))
         sizes[i] = max(-lowest, highest)
+        most = max(most, sizes[i])
+    return most
 
 
 @device
@@ -107,8 +114,6 @@ def tick_is_clear(ints, floats, scratch, variables, limits, memory, axes):
     shift(body, ways.begin, ways.offset, F(1), last)
     shift(body, here, ways.offset, F(1), place)
     copy(ways.left, rest)
-    for u in range(rest.shape[0]):
-        ways.least[u] = -slack
     if not go(problem, work.frames, body, ways, last, place, rest):
         return 0
     copy(rest, ways.after)
@@ -140,11 +145,13 @@ def tick_is_clear(ints, floats, scratch, variables, limits, memory, axes):
                 return 0
             ticks = F(1)
             copy_state(ways.saved, ways.trial)
-        moves = displace(body, ways.begin, here, ways.steps, ways.sizes) >= STILL
-        write_braking(ways.trial, ways.sizes)
+        moved = displace(body, ways.begin, here, ways.steps, ways.sizes)
+        moves = max(moved, write_braking(ways.trial, ways.sizes)) >= STILL
         moves = moves and forget_far(ways.levers, ways.sizes, rest) > 0
         poses += 1
         if poses % DOUBLED == 0:
             longer *= F(2)
     copy(ways.after, ways.left)
+    for u in range(rest.shape[0]):
+        ways.least[u] = max(ways.least[u], min(ways.left[u], F(0)) - slack)
     return 1
