@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from conftest import UNCOMPILED
 
 SLACK = 1e-9
 CLEAR = ("lm", "dls", "pinv", "full-body")
 each = pytest.mark.parametrize("solver", CLEAR)
 GAP, RADIUS = 0.02, 0.08
-FEW = {"attempts": 2 if UNCOMPILED else 10}
+pytestmark = pytest.mark.compiled  # the kernels are those of tests/ik/test_clearance.py
+
+FEW = {"attempts": 10}
 
 
 def at(x=0.0, y=0.0, z=0.0):
@@ -94,7 +95,7 @@ def test_reached_poses_keep_every_distance(solver, gap):
 
     ik = sy.IK(body, [sy.PositionGoal("tip"), sy.ClearanceGoal(gap, world=world)], settings(solver))
     clear = [pose for pose in map(body.random_pose, range(60)) if least(pose) >= gap]
-    tried = clear[: 2 if UNCOMPILED else 12]
+    tried = clear[:12]
     reached = 0
     for pose in tried:
         solution = ik.solve(pose.position("tip"), start=body.random_pose(1000))
@@ -134,7 +135,6 @@ def test_an_answer_says_that_it_could_not_come_out(solver):
 
 
 @each
-@pytest.mark.compiled
 def test_a_target_inside_an_obstacle_is_missed_by_what_it_takes(solver):
     """The tip, half a bead before the last sphere's edge, stops at the surface; the reasons name the clearance."""
     body = snake()
@@ -151,7 +151,6 @@ def test_a_target_inside_an_obstacle_is_missed_by_what_it_takes(solver):
 
 
 @each
-@pytest.mark.compiled
 def test_walls_that_meet_in_a_corner_hold_both(solver):
     """The target is behind both; the answer is the same when it is solved again from there."""
     body = snake()
@@ -193,7 +192,7 @@ def test_followers_stay_consistent(solver):
     world = sy.World({"ball": sy.Sphere(center=(0.9, 0.5, 0.0), radius=0.15)})
     ik = sy.IK(body, [sy.PositionGoal("tip"), sy.ClearanceGoal(GAP, world=world)], settings(solver))
     reached = 0
-    for seed in range(2 if UNCOMPILED else 8):
+    for seed in range(8):
         solution = ik.solve(body.random_pose(seed).position("tip"))
         assert solution.pose["l2"] == pytest.approx(-1.5 * solution.pose["l0"] + 0.2, abs=1e-12)
         if solution.reached:
@@ -244,7 +243,7 @@ def test_a_batch_equals_single_solves(solver):
     body = snake()
     world = sy.World({"ball": sy.Sphere(center=(1.2, 0.3, 0.2), radius=0.25)})
     ik = sy.IK(body, [sy.PositionGoal("tip"), sy.ClearanceGoal(GAP, world=world)], settings(solver, attempts=3))
-    targets = np.array([body.random_pose(seed).position("tip") for seed in range(2 if UNCOMPILED else 10)])
+    targets = np.array([body.random_pose(seed).position("tip") for seed in range(10)])
     many, one = ik.solve_many(targets, threads=2), ik.solve_many(targets, threads=1)
     np.testing.assert_array_equal(many.q, one.q)
     for k, target in enumerate(targets):
@@ -253,7 +252,6 @@ def test_a_batch_equals_single_solves(solver):
 
 
 @each
-@pytest.mark.compiled
 def test_frames_of_a_track_keep_the_distance_without_trembling(solver):
     """The target of the last sphere moves into a wall, along it, and stops."""
     body = snake()
@@ -350,7 +348,7 @@ def test_branches_are_those_that_are_clear():
     ik, plain = sy.IK(arm, [sy.ClearanceGoal(0.01, world=WORLD), pose], "segments"), sy.IK(arm, pose, "segments")
     assert (ik.reach, ik.tolerance, ik.moving) == (plain.reach, plain.tolerance, plain.moving)
     blocked = 0
-    targets = [arm.random_pose(seed).transform("tool") for seed in range(3 if UNCOMPILED else 30)]
+    targets = [arm.random_pose(seed).transform("tool") for seed in range(30)]
     for target in targets:
         clear = [branch.q for branch in plain.branches({"tool": target}) if is_clear(branch.pose, 0.01)]
         found = ik.branches({"tool": target})
@@ -362,12 +360,11 @@ def test_branches_are_those_that_are_clear():
         else:
             blocked += 1
         assert not solution.reached or is_clear(solution.pose, 0.01 - SLACK)
-    assert blocked > 0 or UNCOMPILED
+    assert blocked > 0
     many = ik.solve_many({"tool": np.array(targets)}, threads=2)
     np.testing.assert_array_equal(many.q, [ik.solve({"tool": target}).q for target in targets])
 
 
-@pytest.mark.compiled
 def test_a_closed_form_moves_its_joints_alone():
     """The limb goes aside, and all others stay, also if they are too near, which is told."""
     body = sy.bundled("humanoid")
@@ -386,7 +383,6 @@ def test_a_closed_form_moves_its_joints_alone():
     assert solution.reasons == ()
 
 
-@pytest.mark.compiled
 def test_a_track_in_closed_form_goes_aside():
     """Frames are clear and follow each other; a goal without a target keeps that of the first frame."""
     arm = sy.bundled("arm7")
