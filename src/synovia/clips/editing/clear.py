@@ -65,16 +65,17 @@ def near_pairs(body: Body, q: Array, frames: Sequence[int], goal: ClearanceGoal)
         frames: Numbers of the frames.
         goal: The goal, resolved.
     """
-    watched = WatchedPairs(body.skeleton, goal)
-    least = goal.distance - _ROUNDING * body.skeleton.size
-    found: dict[tuple[str | int, str | int], list[tuple[float, int]]] = {}
-    for frame, values in zip(frames, q, strict=True):
-        for contact in watched.at(Pose(body.skeleton, values)):
-            if contact.distance >= least:
-                break
-            if contact.pair is not None:
-                found.setdefault(contact.pair, []).append((contact.distance, frame))
-    out = [NearPair(pair, *_least(all_of, goal.distance)) for pair, all_of in found.items()]
+    out: list[NearPair] = []
+    for watched in WatchedPairs.of_goal(body.skeleton, goal):
+        least = watched.distance - _ROUNDING * body.skeleton.size
+        found: dict[tuple[str | int, str | int], list[tuple[float, int]]] = {}
+        for frame, values in zip(frames, q, strict=True):
+            for contact in watched.at(Pose(body.skeleton, values)):
+                if contact.distance >= least:
+                    break
+                if contact.pair is not None:
+                    found.setdefault(contact.pair, []).append((contact.distance, frame))
+        out += [NearPair(pair, *_least(all_of, watched.distance)) for pair, all_of in found.items()]
     return sorted(out, key=lambda one: one.distance - one.wanted)
 
 
