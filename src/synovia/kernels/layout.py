@@ -396,7 +396,7 @@ WORK: Final = (
     Table("meeting.corners", ("corners", CORNER_WIDTH)),
     Table("meeting.faces", ("faces", FACE_WIDTH)),
     Table("meeting.edges", ("edges", EDGE_WIDTH)),
-    Table("meeting.ignored", (1,)),  # 1 while clearance does not count, as in the search for starts, else 0
+    Table("meeting.ignored", ("placed",)),  # its first is 1 while clearance does not count, else 0
 )
 
 # Scratch memory of a step of the hierarchy; see ``hierarchy.basis`` for the numbers that count rows and columns
@@ -452,6 +452,7 @@ WAYS: Final = (
     Table("numbers", (WAY_WIDTH,)),
     Table("levers", ("pairs", "axes")),  # by how much a unit of each axis brings each pair nearer at most
     Table("left", ("pairs",)),  # how much more than its distance each pair is apart at the last pose, at least
+    Table("least", ("pairs",)),  # what has to be left of each pair on the way
     Table("offset", ("axes",)),  # how far the robot is beside its commands
     Table("begin", ("nq",)),  # where a way begins and ends
     Table("end", ("nq",)),
@@ -462,7 +463,6 @@ WAYS: Final = (
     Table("rest", ("pairs",)),
     Table("after", ("pairs",)),
     Table("found", ("pairs",)),
-    Table("least", ("pairs",)),
     Table("trial", ("axes", AXIS_WIDTH)),
     Table("saved", ("axes", AXIS_WIDTH)),
 )

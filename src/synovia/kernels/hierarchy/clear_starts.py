@@ -1,4 +1,4 @@
-"""Starts of restarts where links keep apart: poses that meet the other goals, and lack as little distance as possible.
+"""Where a restart with clearance goals begins: at a pose that meets the other goals and is as clear as possible.
 
 A descent that keeps its distance and begins at a random pose often ends in front of an obstacle. On an arm among 20
 obstacles it reached 28 % of the harder targets. So the other goals are met first, without clearance, from several
