@@ -123,8 +123,7 @@ class CompiledProblem(ChecksArguments):
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver, self.goals)
         self.solver.check(self.goals)
-        self.method = method_of(self.solver, self.goals)
-        asked, stands_in = self.goals, self.solver.closed and not self.method.closed
+        asked = self.goals
         located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
         self.goals = tuple(goal for goal, _ in located)
         self.given = skeleton
@@ -139,6 +138,8 @@ class CompiledProblem(ChecksArguments):
                 names = [self.skeleton.joint_names[row] for row in rows]
                 raise InputError("joints", where=f"goal {goal.label!r}", value=names, expected="different joints")
         whole = reduce(self.skeleton, self.goals, self.goal_joints, free_root=root == "free", before=before)
+        self.method = method_of(self.solver, asked, whole.loops is not None)
+        stands_in = self.solver.closed and not self.method.closed
         others = [goal for goal in asked if goal.needs != "clearance"]
         plain = CompiledProblem(skeleton, others, self.solver, tolerance=tolerance, root=root) if stands_in else None
         if plain is None:

@@ -27,7 +27,9 @@ WORK_SIZE = 22  # numbers of the whole scratch memory
 N_CLEARANCES, N_LINKS, N_LINK_PAIRS, N_SHAPES, N_HULL_POINTS, N_NODES = 23, 24, 25, 26, 27, 28  # of clearance goals
 N_SLOTS, N_FOUND = 29, 30  # contacts that clearance goals keep; scratch memory to find those of one goal
 N_PLACED, N_CORNERS, N_FACES, N_EDGES = 31, 32, 33, 34  # rows of scratch memory for a pair of shapes
-INT_HEAD = 35  # the starts of all tables follow, see ``STARTS``
+N_LOOPS, N_MONOMIALS, N_TIED, N_TIED_ROWS, N_TIED_COLUMNS, N_TIED_Q = 35, 36, 37, 38, 39, 40  # of loops
+N_TIED_VARIABLES, N_CLOSING = 41, 42  # of loops: variables; scratch memory of the step that closes them
+INT_HEAD = 43  # the starts of all tables follow, see ``STARTS``
 NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 
 # --- A problem: the head of its floats -------------------------------------------------------------------------------
@@ -311,6 +313,24 @@ KEPT_CONTACT_WIDTH = 15
 SEEN, SHORTEST, SLACK, WAY_TIME = 0, 1, 2, 3
 WAY_WIDTH = 4
 
+# --- Loops: one row for each; integers, then numbers -----------------------------------------------------------------
+TIED_PLACE = 0  # bits of the axes of the first frame along which the second may not move; 8: their distance is given
+TIED_TURN = 1  # ANY_TURN, NO_TURN, ABOUT_AXIS or ACROSS
+TIED_FIRST, TIED_SECOND = 2, 3  # rows of the tree that carry both frames, -1 for the world
+TIED_ROW, TIED_ROWS = 4, 5  # first residual row, and how many
+FIRST_MONOMIAL, MONOMIALS = 6, 7  # of a coupling, which has no frames
+TIE_WIDTH = 8
+ANY_TURN, NO_TURN, ABOUT_AXIS, ACROSS = 0, 1, 2, 3  # values of TIED_TURN; the axes are the z axes of both frames
+AT_DISTANCE = 8  # bit of TIED_PLACE
+FIRST_FRAME, SECOND_FRAME = 0, 12
+TIE_DISTANCE = 24
+TIE_CONSTANT = 25  # of a coupling
+TIE_UNIT = 26  # of a coupling: 1 if it is a length, 0 if it is an angle
+TIE_DATA_WIDTH = 27
+# Monomials of couplings
+MONOMIAL_ROW, POWER = 0, 1  # row of the tree whose joint value is raised to the power
+MONOMIAL_WIDTH = 2
+
 # --- Tables ----------------------------------------------------------------------------------------------------------
 
 
@@ -335,7 +355,9 @@ COUNTS: Final = {  # the integers of the head that count rows and columns
     "vertices": N_VERTICES, "frames": N_FRAMES, "points": N_POINTS, "smaller": N_SMALLER, "curved": N_CURVED,
     "watch": N_WATCH, "solver": N_SOLVER, "clearances": N_CLEARANCES, "links": N_LINKS, "link_pairs": N_LINK_PAIRS,
     "shapes": N_SHAPES, "hull_points": N_HULL_POINTS, "nodes": N_NODES, "slots": N_SLOTS, "found": N_FOUND,
-    "placed": N_PLACED, "corners": N_CORNERS, "faces": N_FACES, "edges": N_EDGES,
+    "placed": N_PLACED, "corners": N_CORNERS, "faces": N_FACES, "edges": N_EDGES, "loops": N_LOOPS,
+    "monomials": N_MONOMIALS, "tied": N_TIED, "tied_rows": N_TIED_ROWS, "tied_columns": N_TIED_COLUMNS,
+    "tied_q": N_TIED_Q, "tied_variables": N_TIED_VARIABLES, "closing": N_CLOSING,
 }  # fmt: skip
 
 # A skeleton with goals, as the solvers read it. "tree.ints" is the table ``ints`` of ``problem.tree``.
@@ -371,6 +393,11 @@ PROBLEM: Final = (
     Table("clear.shapes", ("shapes", SHAPE_WIDTH)),  # each in the frame of its row; those of a link are neighbours
     Table("clear.points", ("hull_points", 3)),  # of hulls, each in the frame of its shape
     Table("clear.nodes", ("nodes", NODE_WIDTH)),  # of all trees of obstacles
+    # loops, see ``loops.ties``; their residual rows are the first ones
+    Table("loops.ints", ("loops", TIE_WIDTH), integers=True),
+    Table("loops.data", ("loops", TIE_DATA_WIDTH)),
+    Table("loops.monomials", ("monomials", MONOMIAL_WIDTH), integers=True),  # of couplings
+    Table("loops.coefficients", ("monomials",)),
 )
 # Scratch memory of one thread
 WORK: Final = (
@@ -397,6 +424,16 @@ WORK: Final = (
     Table("meeting.faces", ("faces", FACE_WIDTH)),
     Table("meeting.edges", ("edges", EDGE_WIDTH)),
     Table("meeting.ignored", ("placed",)),  # its first is 1 while clearance does not count, else 0
+    # of loops alone, to close them again after a step
+    Table("closing.frames", ("tied_rows", FRAME_WIDTH)),
+    Table("closing.J", ("tied", "tied_columns")),
+    Table("closing.box", ("tied_columns", BOX_WIDTH)),
+    Table("closing.step", ("tied_columns",)),
+    Table("closing.start", ("tied_variables", 4)),  # from which the largest move is measured
+    Table("closing.before", ("tied_q",)),  # the pose before a step
+    Table("closing.end", ("tied_q",)),  # of a way to a random pose
+    Table("closing.nearest", ("tied_q",)),  # the pose that is nearest to closed
+    Table("closing.scratch", ("closing",)),  # of a level, see ``hierarchy.basis``
 )
 
 # Scratch memory of a step of the hierarchy; see ``hierarchy.basis`` for the numbers that count rows and columns

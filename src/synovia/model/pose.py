@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from synovia.errors import InputError
 from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, FREE, KIND, TURN, VARIABLE
 from synovia.model.degrees import FAR, Bounded, warn_of_degrees
 from synovia.model.geometry import LONGEST, UNIT_SLACK, Array, as_numbers, dimensions
+
+if TYPE_CHECKING:
+    from synovia.model.loops.mechanism import Mechanism
 
 _CLOSE = 1e-6  # largest error of a mimic joint's value
 _ROUNDING = 1e-15  # error of a normalized length
@@ -24,12 +27,17 @@ class Posable(Bounded, Protocol):
     nq: int
 
     @cached_property
-    def rest_q(self) -> Array:
-        """Joint values of the rest pose."""
+    def zero_q(self) -> Array:
+        """Joint values of zero motion."""
         ...
 
     def __len__(self) -> int:
         """Return the number of joints."""
+        ...
+
+    @cached_property
+    def mechanism(self) -> Mechanism | None:
+        """Its loops; None without any."""
         ...
 
     @cached_property
@@ -61,10 +69,15 @@ def _forward_kinematics() -> Callable[..., Any]:
 
 
 def inside_limits(skeleton: Posable, q: Array) -> Array:
-    """Return joint values (T, nq) clamped to the limits; the same array if all are inside."""
+    """Return joint values (T, nq) clamped to the limits, with closed loops; the same array if all are inside.
+
+    Raises:
+        InputError: If the loops of a clamped pose cannot be closed.
+    """
     inside = np.empty(q.shape)
     skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
-    return q if np.array_equal(inside, q) else skeleton.follow(inside)
+    inside = q if np.array_equal(inside, q) else skeleton.follow(inside)
+    return inside if skeleton.mechanism is None else skeleton.mechanism.shut(inside)
 
 
 def random_values(skeleton: Posable, count: int, seed: int, *, rows: Iterable[int] | None = None) -> Array:
@@ -74,7 +87,25 @@ def random_values(skeleton: Posable, count: int, seed: int, *, rows: Iterable[in
         skeleton: The skeleton.
         count: How many poses. The first ones are the same for every count.
         seed: From 0 to 2^32 - 1.
-        rows: The joints that move; None for all. The others, and free joints, stay at rest.
+        rows: The joints that move; None for all. The others, and free joints, stay at rest. With loops, all joints of
+            a loop move with one of them.
+    """
+    if skeleton.mechanism is not None:
+        return skeleton.mechanism.random(count, seed, rows)
+    return drawn_values(skeleton, count, seed, rows=rows)
+
+
+def drawn_values(
+    skeleton: Posable, count: int, seed: int, *, rows: Iterable[int] | None = None, around: Array | None = None
+) -> Array:
+    """Return random joint values as ``random_values`` does, whether loops are closed or not.
+
+    Args:
+        skeleton: The skeleton.
+        count: How many poses.
+        seed: From 0 to 2^32 - 1.
+        rows: The joints that move; None for all.
+        around: Values of the others and of free joints, (nq,); None for those of zero motion.
     """
     from synovia.kernels.tree.tables import random_rows
 
@@ -82,7 +113,7 @@ def random_values(skeleton: Posable, count: int, seed: int, *, rows: Iterable[in
     moving = t.ints[t.owner, KIND] != FREE
     if rows is not None:
         moving &= np.isin(t.owner, [*rows])
-    q = np.tile(skeleton.rest_q, (count, 1))
+    q = np.tile(skeleton.zero_q if around is None else around, (count, 1))
     random_rows(
         *(np.ascontiguousarray(part[moving]) for part in (t.variables, t.limits)), q, seed, np.empty(1, np.uint64)
     )
@@ -120,8 +151,8 @@ def checked_q(skeleton: Posable, q: Any, what: str = "q") -> Array:
     Values that seem to be in degrees bring a warning.
 
     Raises:
-        InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, or a mimic joint
-            contradicts its leader.
+        InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, a mimic joint
+            contradicts its leader, or a loop is open.
     """
     out = as_values(skeleton, q, what, many=dimensions(q) - 1)
     largest = float(np.abs(out).max(initial=0.0))
@@ -149,8 +180,20 @@ def checked_q(skeleton: Posable, q: Any, what: str = "q") -> Array:
             )
         length[off < _ROUNDING] = 1.0  # so that values of a pose do not change
         out[..., columns] = quats / length[..., None]
-    if not len(t.followers):
-        return out
+    if len(t.followers):
+        _check_followers(skeleton, out, what)
+    if skeleton.mechanism is not None:
+        skeleton.mechanism.refuse_open(out, what)
+    return out
+
+
+def _check_followers(skeleton: Posable, out: Array, what: str) -> None:
+    """Set the values of mimic joints exactly.
+
+    Raises:
+        InputError: If one contradicts its leader.
+    """
+    t = skeleton.tables
     before = out.copy()
     skeleton.follow(out)
     off = np.abs(out - before) / np.maximum(1.0, np.abs(out))
@@ -162,7 +205,6 @@ def checked_q(skeleton: Posable, q: Any, what: str = "q") -> Array:
             value=float(before.reshape(-1, skeleton.nq)[frame, at]),
             expected=f"{out.reshape(-1, skeleton.nq)[frame, at]:.9g}",
         )
-    return out
 
 
 def refused_rows(check: Callable[[Array], object], rows: Array) -> list[int]:

@@ -47,6 +47,8 @@ from synovia.text import counted
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
+    from synovia.model.loops.loop import Tie
+    from synovia.model.loops.mechanism import Mechanism
     from synovia.model.shapes.solids import Solid
 
 MAX_JOINTS: Final = 20_000  # far above any body; protects against files that exhaust memory
@@ -74,11 +76,12 @@ class Skeleton(Pictured):
         source: File that the skeleton was read from; pictures and the live page take the surface of the body from it.
         excluded_pairs: Pairs of joints or links whose shapes may touch or overlap, by name (MJCF ``<exclude>`` and
             contact masks, SRDF ``<disable_collisions>``).
+        loops: What ties frames or joint values of the body, so that joints move together: ``Loop`` and ``Coupling``.
 
     Raises:
         InputError: If there is no joint, parents or mimic joints are missing or form a cycle, or an excluded pair is
-            not one of two joints.
-        UnknownNameError: If an excluded pair names no joint or link.
+            not one of two joints. When a pose is first asked for, if a loop cannot be closed near the rest pose.
+        UnknownNameError: If an excluded pair or a loop names no joint or link.
 
     Example:
         >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])
@@ -93,6 +96,7 @@ class Skeleton(Pictured):
     notes: tuple[str, ...]
     source: Path | None
     excluded_pairs: tuple[tuple[str, str], ...]
+    loops: tuple[Tie, ...]
     joints: tuple[Joint, ...]
     parents: tuple[int, ...]
     joint_names: tuple[str, ...]
@@ -111,6 +115,7 @@ class Skeleton(Pictured):
         notes: Iterable[str] = (),
         source: Path | None = None,
         excluded_pairs: Iterable[tuple[str, str]] = (),
+        loops: Iterable[Tie] = (),
     ) -> None:
         """Order, check and pack the joints."""
         given = list(joints)
@@ -144,6 +149,8 @@ class Skeleton(Pictured):
         self.__dict__["tables"] = pack(joints, parents, self._leaders())
         pairs = tuple(excluded_pairs)
         self.__dict__["excluded_pairs"] = self._checked_pairs(pairs) if pairs else ()
+        ties = tuple(loops)
+        self.__dict__["loops"] = self._checked_loops(ties) if ties else ()
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse to set an attribute: problems and poses of the skeleton have its values packed."""
@@ -201,21 +208,54 @@ class Skeleton(Pictured):
     def with_joints(self, joints: Iterable[Joint]) -> Skeleton:
         """Return a skeleton of other joints with the name, unit, axes, notes and source of this one.
 
-        Excluded pairs are kept as far as the other joints have their names.
+        Excluded pairs and loops are kept as far as the other joints have their names; a note tells which loops are not.
         """
-        joints, pairs = tuple(joints), self.excluded_pairs
-        if pairs:
+        return self._with(joints, self.loops)
+
+    def with_loops(self, loops: Iterable[Tie]) -> Skeleton:
+        """Return the skeleton with other loops in place of its own; with ``[]``, without any.
+
+        Args:
+            loops: ``Loop`` and ``Coupling``.
+
+        Raises:
+            InputError: If a loop ties what cannot move relative to each other, or cannot be closed near the rest pose.
+            UnknownNameError: If a loop names no joint, link or site.
+
+        Example:
+            >>> from synovia.model.loops.loop import Coupling
+            >>> hinge = dict(kind=Kind.HINGE, axis=(0, 0, 1), limit=Interval(-1.0, 1.0))
+            >>> hand = Skeleton([Joint("a", **hinge), Joint("b", "a", **hinge)])
+            >>> hand = hand.with_loops([Coupling({"a": 1, "b": (-1, 0.5)})])
+            >>> a, b = hand.random_pose(1).q
+            >>> bool(abs(a - b + 0.5 * b**2) < 1e-9)
+            True
+        """
+        out = self._with(self.joints, tuple(loops))
+        _ = out.rest_q  # closes it
+        return out
+
+    def _with(self, joints: Iterable[Joint], loops: tuple[Tie, ...]) -> Skeleton:
+        """Return a skeleton of other joints and loops; see ``with_joints``."""
+        joints, pairs, notes = tuple(joints), self.excluded_pairs, self.notes
+        if pairs or loops:
             known = {name for joint in joints for name in (joint.name, joint.body)}
+            known |= {site.name for joint in joints for site in joint.sites}
             pairs = tuple(pair for pair in pairs if all(kind_and_name(name)[1] in known for name in pair))
+            if joints is not self.joints:
+                gone = [tie for tie in loops if not all(kind_and_name(name)[1] in known for name in tie.names)]
+                loops = tuple(tie for tie in loops if tie not in gone)
+                notes += tuple(f"Loop {tie.label!r} was left out with the joints that it ties." for tie in gone)
         return Skeleton(
             joints,
             name=self.name,
             meters_per_unit=self.meters_per_unit,
             up=self.up,
             forward=self._forward,
-            notes=self.notes,
+            notes=notes,
             source=self.source,
             excluded_pairs=pairs,
+            loops=loops,
         )
 
     def with_limits(self, limits: Mapping[str | int, Limit | tuple[float, float] | None]) -> Skeleton:
@@ -766,8 +806,33 @@ class Skeleton(Pictured):
         return q
 
     @cached_property
+    def mechanism(self) -> Mechanism | None:
+        """The loops as a mechanism that can be closed; None without any."""
+        from synovia.model.loops.mechanism import Mechanism
+
+        return Mechanism(self) if self.loops else None
+
+    @cached_property
+    def leader_rows(self) -> Mapping[int, int]:
+        """Row of the leader of each mimic joint, by its row."""
+        return {row: leader for row, (leader, _, _) in self._leaders().items()}
+
+    @cached_property
     def rest_q(self) -> Array:
-        """Joint values of the rest pose, read-only: zero motion, clamped to the limits."""
+        """Joint values of the rest pose, read-only: zero motion, clamped to the limits, with closed loops.
+
+        Raises:
+            InputError: If a loop cannot be closed near it.
+        """
+        if self.mechanism is None:
+            return self.zero_q
+        q = self.mechanism.shut(self.zero_q[None])[0]
+        q.setflags(write=False)
+        return q
+
+    @cached_property
+    def zero_q(self) -> Array:
+        """Joint values of zero motion, clamped to the limits, read-only; loops may be open there."""
         q = np.zeros(self.nq)
         t = self.tables
         turns = t.variables[t.variables[:, layout.BLOCK] == layout.TURN, layout.BLOCK_Q]
@@ -784,14 +849,15 @@ class Skeleton(Pictured):
         return q
 
     def rest_pose(self) -> Pose:
-        """Return the pose with every joint at rest, clamped to the limits."""
+        """Return the pose with every joint at rest, clamped to the limits, and closed if it has loops."""
         return Pose(self, self.rest_q)
 
     def random_pose(self, seed: int) -> Pose:
         """Return a random pose, uniform within the limits, the same for the same seed.
 
         A hinge without limits is uniform in (-pi, pi), a ball without limits uniform on all rotations; free joints and
-        slides without limits stay at rest.
+        slides without limits stay at rest. With loops, the independent joints are uniform, and the pose is in the
+        assembly branch of the rest pose.
 
         Args:
             seed: From 0 to 2^32 - 1.
@@ -846,6 +912,21 @@ class Skeleton(Pictured):
             rows.add((min(first, second), max(first, second)))
         return tuple((names[a], names[b]) for a, b in sorted(rows))
 
+    def _checked_loops(self, ties: Sequence[object]) -> tuple[Tie, ...]:
+        """Return loops whose frames and joints exist, and can move relative to each other."""
+        from synovia.model.loops.loop import Coupling, Loop
+        from synovia.model.loops.tables import moved_by
+
+        found: list[Tie] = []
+        for i, tie in enumerate(ties):
+            if not isinstance(tie, Loop | Coupling):
+                raise InputError(f"loops[{i}]", where=self.name, value=type(tie), expected="a Loop or a Coupling")
+            if not moved_by(self, tie):
+                what = f"loop {tie.label!r}"
+                raise InputError(what, where=self.name, value=tie.names, expected="frames that a joint moves apart")
+            found.append(tie)
+        return tuple(found)
+
     def _leaders(self) -> dict[int, tuple[int, float, float]]:
         """Return the first leader of each mimic joint: row → (row of the leader, ratio, offset)."""
         out: dict[int, tuple[int, float, float]] = {}
@@ -873,7 +954,7 @@ class Skeleton(Pictured):
 
 def _immutable(name: str) -> AttributeError:
     """Return the error for a change of an attribute."""
-    changed = "with_joints, with_limits, with_roles and with_root return a changed one"
+    changed = "with_joints, with_limits, with_loops, with_roles and with_root return a changed one"
     return AttributeError(f"skeletons are immutable; {changed} (tried {name!r})")
 
 
@@ -930,7 +1011,7 @@ class Pose(Pictured):
         Meant for loops over joint values. It loads the kernels, which other poses do not need.
         """
         kind: type[object] = type(q)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
-        if kind is not _ndarray or q.dtype is not _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
+        if skeleton.loops or kind is not _ndarray or q.dtype is not _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
             return None
         if q.strides != _PACKED:
             q = q.copy()

@@ -49,6 +49,7 @@ def goal_tables(
     goal_joints: Sequence[Sequence[int]],
     reduced_row: NDArray[np.intp],
     to_row: Sequence[Array],
+    tied: int = 0,
 ) -> GoalTables:
     """Return the tables of goals. The residual rows of a level are contiguous, in the order of its goals.
 
@@ -58,6 +59,7 @@ def goal_tables(
         goal_joints: Rows of each goal's joints.
         reduced_row: Reduced row that carries each joint.
         to_row: Transform from each joint's z-form frame to the frame of that row.
+        tied: Rows of loops, which are a level above all goals.
     """
 
     def on_row(joint: int, frame: Array) -> Array:
@@ -75,7 +77,7 @@ def goal_tables(
     ints: list[Ints] = []
     data: list[Array] = []
     points: list[Array] = []
-    levels, first, roots = _level_rows(goals)
+    levels, first, roots = _level_rows(goals, tied)
     for g, (goal, joints) in enumerate(zip(goals, goal_joints, strict=True)):
         row = int(reduced_row[joints[0]]) if joints else -1
         at = first[g] + goal.rows
@@ -111,7 +113,8 @@ def goal_tables(
             points.append(term.points)
     bounds = sorted({(level, row) for level, row, goal in zip(levels, first, goals, strict=True) if goal.rows})
     starts = [next(row for at, row in bounds if at == level) for level in sorted({level for level, _ in bounds})]
-    total = sum(goal.rows for goal in goals)
+    starts = [0, *starts] if tied else starts
+    total = tied + sum(goal.rows for goal in goals)
     return GoalTables(
         table, offsets, roots, np.array([*starts, total], np.int32), tuple(kinds), tuple(turning),
         np.array(ints, np.int32).reshape(-1, layout.GENERAL_WIDTH),
@@ -120,12 +123,15 @@ def goal_tables(
     )  # fmt: skip
 
 
-def _level_rows(goals: Sequence[Goal]) -> tuple[list[int], list[int], Array]:
-    """Return the level, the first residual row and the square root of the relative weight of each goal."""
+def _level_rows(goals: Sequence[Goal], tied: int) -> tuple[list[int], list[int], Array]:
+    """Return the level, the first residual row and the square root of the relative weight of each goal.
+
+    ``tied`` rows of loops come before, as a level of their own.
+    """
     order = sorted({goal.rank for goal in goals if goal.rows})
     levels = [order.index(goal.rank) if goal.rows else 0 for goal in goals]
     first = [0] * len(goals)
-    at = 0
+    at = tied
     for level in range(len(order)):
         for g, goal in enumerate(goals):
             if goal.rows and levels[g] == level:
@@ -137,7 +143,7 @@ def _level_rows(goals: Sequence[Goal]) -> tuple[list[int], list[int], Array]:
         if goal.rows:
             heaviest[level] = max(heaviest[level], goal.weight)
     relative = [goal.weight / heaviest[level] if goal.rows else 0.0 for level, goal in zip(levels, goals, strict=True)]
-    return levels, first, np.sqrt(relative)
+    return [level + (tied > 0) for level in levels], first, np.sqrt(relative)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels import layout
+from synovia.kernels.packing import packed, table_of
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints
 from synovia.problem.clearance import ClearanceTables
 from synovia.problem.reduced import Reduced
-
-_TABLES: Final = {table.name: table for table in layout.PROBLEM}
-_INTS, _FLOATS, _WORK = 0, 1, 2  # the arrays that hold tables
-
-
-def _place(table: layout.Table, array: int) -> tuple[str, int, int, int, tuple[int, ...]]:
-    """Return a table's name, its array, where the head holds its start, its fixed size, and what counts the rest."""
-    counted = tuple(layout.COUNTS[size] for size in table.shape if isinstance(size, str))
-    fixed = math.prod(size for size in table.shape if not isinstance(size, str))
-    return table.name, array, layout.STARTS[table.name], fixed, counted
-
-
-_PLACES: Final = (
-    *(_place(table, _INTS if table.integers else _FLOATS) for table in layout.PROBLEM),
-    *(_place(table, _WORK) for table in layout.WORK),
-)
 
 
 def pack(
@@ -86,6 +69,7 @@ def pack(
         layout.N_WATCH: layout.OTHERS + (layout.FINALISTS + 1) * (skeleton.nq + layout.POSE_MORE),
         layout.N_SOLVER: solver_scratch,
         **_clearance_counts(reduced.clearance),
+        **({} if reduced.loops is None else reduced.loops.counts(len(reduced.rows), reduced.variables, skeleton.nq)),
         layout.COUPLED: reduced.coupled,
         layout.MAX_STEPS: max_steps,
         layout.ATTEMPTS: attempts,
@@ -127,27 +111,15 @@ def pack(
             "clear.pairs": clear.pairs, "clear.shapes": clear.shapes.shapes, "clear.points": clear.shapes.points,
             "clear.nodes": clear.nodes,
         }  # fmt: skip
-    head = [0] * layout.INT_TABLES
-    for place, value in numbers.items():
-        head[place] = value
-    ends = [layout.INT_TABLES, layout.FLOAT_HEAD, 0]
-    filled: list[tuple[int, int, int, NDArray[Any]]] = []
-    for name, array, start, size, counted in _PLACES:
-        head[start] = ends[array]
-        for place in counted:
-            size *= head[place]
-        if size and name in tables:
-            filled.append((array, ends[array], ends[array] + size, tables[name]))
-        ends[array] += size
-    head[layout.WORK_SIZE] = ends[_WORK]
-    ints, floats = np.empty(ends[_INTS], np.int32), np.empty(ends[_FLOATS])
-    ints[: layout.INT_TABLES] = head
-    floats[layout.TOLERANCE], floats[layout.TOLERANCE_ANGLE] = tolerance
-    floats[layout.REACH], floats[layout.MOST_WORK] = reduced.reach, most_work
-    packed = ints, floats
-    for array, first, end, values in filled:
-        packed[array][first:end] = values.ravel()
-    return packed
+    if (loops := reduced.loops) is not None:
+        tables |= loops.tables
+    reals = {
+        layout.TOLERANCE: tolerance[0],
+        layout.TOLERANCE_ANGLE: tolerance[1],
+        layout.REACH: reduced.reach,
+        layout.MOST_WORK: most_work,
+    }
+    return packed(numbers, reals, tables)
 
 
 def _clearance_counts(clear: ClearanceTables | None) -> dict[int, int]:
@@ -168,14 +140,6 @@ def _clearance_counts(clear: ClearanceTables | None) -> dict[int, int]:
         layout.N_FACES: layout.MOST_FACES,
         layout.N_EDGES: layout.MOST_EDGES,
     }
-
-
-def table_of(ints: Ints, floats: Array, name: str) -> NDArray[Any]:
-    """Return the view of a table of a packed problem, by its name in ``kernels.layout``."""
-    table = _TABLES[name]
-    start = int(ints[layout.STARTS[name]])
-    shape = [int(ints[layout.COUNTS[size]]) if isinstance(size, str) else size for size in table.shape]
-    return (ints if table.integers else floats)[start : start + math.prod(shape)].reshape(shape)
 
 
 class References:

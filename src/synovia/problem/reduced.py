@@ -40,7 +40,9 @@ from synovia.kernels.layout import (
     VARIABLE_WIDTH,
 )
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.geometry import Array, frames_to_transforms, rigid
+from synovia.model.loops.loop import Tie
+from synovia.model.loops.tables import LoopTables, joints_of, loop_tables, moved_by
 from synovia.model.tables import Ints
 from synovia.model.tree import ancestors
 from synovia.problem.clearance import ClearanceTables, clearance_tables, links_of
@@ -68,6 +70,7 @@ class Reduced:
         reach: Length scale of solvers and tolerances, length units (see ``reach_of``).
         joints: (n,) joint of each row.
         clearance: Tables of clearance goals, None without one.
+        loops: Tables of the loops that its joints open or close, None without one.
     """
 
     rows: Ints
@@ -84,11 +87,12 @@ class Reduced:
     joints: Ints
     path: Array | None = None
     clearance: ClearanceTables | None = None
+    loops: LoopTables | None = None
 
     @property
     def pose_only(self) -> bool:
-        """Whether all goals are positions and rotations in the world."""
-        return len(self.goals.general_ints) == 0 and self.clearance is None
+        """Whether all goals are positions and rotations in the world, and no loop is opened."""
+        return len(self.goals.general_ints) == 0 and self.clearance is None and self.loops is None
 
     @property
     def limbs(self) -> list[tuple[int, int]]:
@@ -178,6 +182,8 @@ def reduce(
     links = links_of(goals, before)
     on_path = _above(skeleton, [*ends, *links])
     moving = _moving(skeleton, goals, goal_joints, _above(skeleton, ends) if ends else on_path)
+    ties = _opened(skeleton, moving)
+    on_path |= _above(skeleton, [row for tie in ties for row in (*joints_of(skeleton, tie), *moved_by(skeleton, tie))])
     t = skeleton.tables
     reduced_row = np.full(len(skeleton), -1)  # reduced row that carries a joint
     to_row: list[Array] = [np.eye(4)] * len(skeleton)  # from a joint's z-form frame to that row's frame
@@ -208,14 +214,34 @@ def reduce(
     )
     table = np.array(rows, np.int32).reshape(-1, ROW_WIDTH)
     fixed_table = np.array(fixed).reshape(-1, FRAME_WIDTH)
-    tables = goal_tables(skeleton, goals, goal_joints, reduced_row, to_row)
+
+    def on_row(joint: int, frame: Array) -> Array:
+        """Return a frame on a joint as twelve numbers in the frame of the row that carries it."""
+        whole = to_row[joint] @ rigid((0.0, 0.0, 0.0), t.unfold[joint].reshape(3, 3)) @ frame
+        return np.append(whole[:3, :3].ravel(), whole[:3, 3])
+
+    loops = loop_tables(skeleton, ties, lambda joint: int(reduced_row[joint]), on_row) if ties else None
+    tied = 0 if loops is None else loops.rows
+    tables = goal_tables(skeleton, goals, goal_joints, reduced_row, to_row, tied)
     clearance = clearance_tables(skeleton, goals, tables, before, reduced_row, to_row) if links else None
     return Reduced(
         table, fixed_table, couple, variables, limits, preferences, owner, tables,
         posture.rows(variables, owner),
         masses_of(skeleton, reduced_row, to_row) if balanced else np.zeros((0, MASS_WIDTH)),
-        reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32), posture.path, clearance,
+        reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32), posture.path, clearance, loops,
     )  # fmt: skip
+
+
+def _opened(skeleton: Skeleton, moving: NDArray[np.bool_]) -> list[Tie]:
+    """Return the loops that moving joints open or close; all joints of these loops then move, and ``moving`` says so."""
+    found: list[Tie] = []
+    left = [(tie, sorted(moved_by(skeleton, tie))) for tie in skeleton.loops]
+    while opened := [pair for pair in left if moving[pair[1]].any()]:
+        for tie, rows in opened:
+            moving[rows] = True
+            found.append(tie)
+        left = [pair for pair in left if pair not in opened]
+    return [tie for tie in skeleton.loops if tie in found]
 
 
 def _above(skeleton: Skeleton, ends: Sequence[int]) -> NDArray[np.bool_]:

@@ -60,9 +60,18 @@ def as_solver(solver: object, goals: Sequence[Goal] = ()) -> Solver:
     raise InputError("expected settings such as sy.Fabrik(), or a name", where="solver", value=solver)
 
 
-def method_of(solver: Solver, goals: Sequence[Goal]) -> Solver:
-    """Return the settings whose kernels solve goals for a solver: its own, or those of full-body in their place."""
-    settings = solver.in_levels(goals)
+def method_of(solver: Solver, goals: Sequence[Goal], tied: bool = False) -> Solver:
+    """Return the settings whose kernels solve goals for a solver: its own, or those of full-body in their place.
+
+    Args:
+        solver: The solver.
+        goals: The goals.
+        tied: Whether the joints open or close loops.
+
+    Raises:
+        UnsupportedError: If loops would open.
+    """
+    settings = solver.in_levels(goals, tied)
     return solver if settings is None else FullBody(**settings)
 
 

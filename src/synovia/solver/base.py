@@ -128,9 +128,27 @@ class Solver(ChecksArguments, ABC):
         """Return the same settings with one attempt."""
         return self
 
-    def in_levels(self, goals: Sequence[Goal]) -> Mapping[str, Any] | None:
-        """Return settings of full-body that solve these goals in place of these; None if these do, as is usual."""
+    def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
+        """Return settings of full-body that solve these goals in place of these; None if these do, as is usual.
+
+        Args:
+            goals: The goals.
+            tied: Whether the joints open or close loops.
+
+        Raises:
+            UnsupportedError: If loops would open.
+        """
+        if tied:
+            raise self.opens_loops()
         return None
+
+    def opens_loops(self) -> UnsupportedError:
+        """Return the error of an algorithm that does not close loops."""
+        return UnsupportedError(
+            f"{self.name} does not keep loops closed",
+            expected="joints that are in no loop",
+            hint="use the solver 'full-body', 'lm', 'dls' or 'pinv'; skeleton.with_loops([]) leaves the loops out",
+        )
 
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
@@ -271,8 +289,10 @@ class ClosedForm(Solver):
                 raise self.refusal(goals[g], found, expected, hint)
             seen.add(row)
 
-    def in_levels(self, goals: Sequence[Goal]) -> Mapping[str, Any] | None:
+    def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
         """Return settings of full-body for branches that are not clear if a goal keeps clear."""
+        if tied:
+            raise self.opens_loops()
         return {"seed": self.search.seed} if keeps_clear(goals) else None
 
     def hold_others(self, reduced: Reduced, skeleton: Skeleton, goal: Goal, rows: Sequence[int]) -> Reduced:

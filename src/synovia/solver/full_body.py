@@ -112,6 +112,10 @@ class FullBody(IteratingSolver):
         """Whether ``largest_move`` bounds the motion."""
         return bool(self.largest_move) if isinstance(self.largest_move, tuple) else self.largest_move != LARGEST
 
+    def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
+        """Return None: it keeps loops closed itself."""
+        return None
+
     def largest_moves(self, skeleton: Skeleton, reach: float) -> Array | None:
         """Return how far each variable of a skeleton may move in one solve; a mimic joint restricts its leader.
 
@@ -156,17 +160,26 @@ class FullBody(IteratingSolver):
         return self.replace(attempts=1, largest_move=LARGEST, softening=0.0)
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel for positions and rotations alone, for general goals, or for all goals."""
-        from synovia.kernels.hierarchy.full_body import full_body, full_body_clear, full_body_general
+        """Return the kernel for positions and rotations alone, for general goals, for all goals, or for loops."""
+        from synovia.kernels.hierarchy.full_body import full_body, full_body_clear, full_body_general, full_body_tied
 
+        if reduced.loops is not None:
+            return full_body_tied
         if reduced.pose_only:
             return full_body
         return full_body_general if reduced.clearance is None else full_body_clear
 
     def miss_kernel(self, reduced: Reduced | None) -> Kernel:
         """Return the kernel that finishes misses level by level."""
-        from synovia.kernels.hierarchy.full_body import finish_levels, finish_levels_clear, finish_levels_general
+        from synovia.kernels.hierarchy.full_body import (
+            finish_levels,
+            finish_levels_clear,
+            finish_levels_general,
+            finish_levels_tied,
+        )
 
+        if reduced is not None and reduced.loops is not None:
+            return finish_levels_tied
         if reduced is None or reduced.pose_only:
             return finish_levels
         return finish_levels_general if reduced.clearance is None else finish_levels_clear

@@ -194,12 +194,23 @@ class JacobianMethod(IteratingSolver):
             UnsupportedError: If it does not, or not beside a clearance goal, or with these settings.
         """
         Solver.check(self, goals)
-        if not keeps_clear(goals):
-            return
+        if keeps_clear(goals):
+            self.check_plain(goals, "beside a clearance goal")
+
+    def check_plain(self, goals: Sequence[Goal], where: str) -> None:
+        """Check that full-body can solve goals in place of this algorithm.
+
+        Args:
+            goals: The goals.
+            where: Why it does, for the message.
+
+        Raises:
+            UnsupportedError: If a goal is a function of the user, or a setting has no counterpart.
+        """
         for goal in goals:
             if goal.needs == "custom":
                 raise UnsupportedError(
-                    f"{self.name} does not support this goal beside a clearance goal",
+                    f"{self.name} does not support this goal {where}",
                     where=f"goal {goal.label!r}",
                     value=goal,
                     expected="goals that are built in",
@@ -208,16 +219,20 @@ class JacobianMethod(IteratingSolver):
             value, standard = getattr(self, setting.name), setting.default
             if setting.name in _UNCLEAR and value != standard:
                 raise UnsupportedError(
-                    f"{self.name} has no {setting.name} beside a clearance goal",
+                    f"{self.name} has no {setting.name} {where}",
                     where=type(self).__name__,
                     value=value,
                     expected=f"{setting.name}={standard!r}",
                     hint="a RestGoal is a secondary objective that can stay" if setting.name == "null_space" else None,
                 )
 
-    def in_levels(self, goals: Sequence[Goal]) -> Mapping[str, Any] | None:
-        """Return this damping and search as settings of full-body if a goal keeps clear."""
-        if not keeps_clear(goals):
+    def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
+        """Return this damping and search as settings of full-body if a goal keeps clear, or loops stay closed."""
+        if tied and "clearance" not in self.supported_goals:
+            raise self.opens_loops()
+        if tied:
+            self.check_plain(goals, "with loops")
+        elif not keeps_clear(goals):
             return None
         params = self.params()
         return self.search._asdict() | {

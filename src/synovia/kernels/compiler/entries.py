@@ -42,6 +42,8 @@ ENTRIES: Final = {
     "hierarchy.full_body.full_body_general": Entry("full-body with general goals", 22.0),
     "hierarchy.full_body.full_body_clear": Entry("full-body with clearance goals", 30.0),
     "hierarchy.full_body.finish_levels_clear": Entry("misses of full-body with clearance goals", 26.0),
+    "hierarchy.full_body.full_body_tied": Entry("full-body with loops", 34.0),
+    "hierarchy.full_body.finish_levels_tied": Entry("misses of full-body with loops", 30.0),
     "hierarchy.full_body.finish_levels": Entry("misses of full-body", 16.0),
     "hierarchy.full_body.finish_levels_general": Entry("misses of full-body with general goals", 18.0),
     "heuristic.particles.particles": Entry("particles", 16.0),
@@ -73,6 +75,8 @@ ENTRIES: Final = {
     "servo.tick.servo_stops": Entry("stops after a tick", 1.0),
     "servo.clear.tick_is_clear": Entry("ticks that keep clearance", 12.0),
     "goals.ways.clear_ways": Entry("ways that keep clearance", 8.0),
+    "loops.closing.close_rows": Entry("poses with loops", 8.0),
+    "loops.closing.write_rows": Entry("freedom of loops", 2.0),
     "collision.distance.distances": Entry("distances between shapes", 8.0),
     "collision.touching.touching": Entry("links that touch each other", 4.0),
     "jacobian.secondary_steps.secondary_family": Entry("secondary objectives", 16.0),
@@ -126,6 +130,13 @@ _OTHERS: Final = {
     ),
     "goals.ways.clear_ways": (
         ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), *(("float64", 2),) * 2,
+    ),
+    "loops.closing.close_rows": (
+        ("int32", 1), ("float64", 1), ("float64", 2), ("float64", 1), ("float64", 2), ("int64", 0),
+        ("boolean", 0),
+    ),
+    "loops.closing.write_rows": (
+        ("int32", 1), ("float64", 1), ("float64", 2), ("float64", 1), ("float64", 3),
     ),
     "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
     "collision.touching.touching": (

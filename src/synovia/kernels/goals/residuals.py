@@ -33,6 +33,7 @@ from synovia.kernels.layout import (
     ROTATION_WEIGHT,
     SCALAR,
 )
+from synovia.kernels.loops.ties import OPEN, loop_residual, loop_rows
 from synovia.kernels.math.rotations import angle_of, identity, log_rotation, matmul_t
 from synovia.kernels.math.vectors import dot, norm, scale, sub
 from synovia.kernels.tree.forward import forward
@@ -120,6 +121,7 @@ def residual(problem, q, frames, targets, e):
     more, farthest = general_residual(problem.general, problem, q, frames, targets, e)
     of_gaps, least = clearance_residual(problem.clear, problem, frames, e)
     cost += more + of_gaps
+    farthest = max(farthest, loop_residual(problem.loops, problem, q, frames, e) / OPEN)
     return cost, max(worst, farthest, least) if cost < INFINITE else INFINITE
 
 
@@ -169,6 +171,7 @@ def geometric_jacobian(problem, q, frames, targets, J):
             )
     general_jacobian(problem.general, problem, q, frames, targets, J)
     clearance_rows(problem.clear, problem, q, frames, J)
+    loop_rows(problem.loops, problem, q, frames, J)
 
 
 @device

@@ -18,6 +18,7 @@ from synovia.kernels.hierarchy.step import (
     take_step,
 )
 from synovia.kernels.layout import LARGEST_MOVE, NO_POSTURE, SETTLED
+from synovia.kernels.loops.closing import remember_start
 from synovia.kernels.search.descent import INSIDE, falls_slowly
 from synovia.kernels.tree.chart import INFINITE
 from synovia.kernels.tree.problem import copy
@@ -59,6 +60,7 @@ def descend_levels(problem, work, targets, q, h, count):
     met_error = F(0)
     if limited_move:  # pressed against these bounds, levels gain tiny amounts for many steps
         save_pose(problem, q, h.saved_pose)
+        remember_start(problem.loops, problem, q)
         met_error = smallest_tolerance(problem)
     earlier = F(0)
     size = F(0)

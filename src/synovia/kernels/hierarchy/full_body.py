@@ -1,7 +1,11 @@
 """The full-body solver: goals in strict priorities, hard limits in every level, and the posture in their null space.
 
 For positions and rotations in the world there are two entry points, one that solves and one that finishes misses; so
-there are for all goals but clearance, and for all goals. They differ in how long they take to compile.
+there are for all goals but clearance, for all goals, and for bodies with loops. They differ in how long they take to
+compile.
+
+Loops are the first level, and every pose is closed again after each step, so that no step opens what a lower level
+needs to be closed.
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline, perform
@@ -21,7 +25,7 @@ from synovia.kernels.hierarchy.near_starts import begin_restarts, restart
 from synovia.kernels.search.classify import classify_rows
 from synovia.kernels.search.finish import Refinement, finish_rows
 from synovia.kernels.search.multistart import Search, solve_rows
-from synovia.kernels.tree.problem import open_clear, open_general, open_problem, open_work
+from synovia.kernels.tree.problem import open_clear, open_general, open_problem, open_tied, open_work
 
 
 @algorithm
@@ -82,6 +86,13 @@ def full_body_clear(ints, floats, targets, starts, out, scratch, warm, first):
 
 
 @entry
+def full_body_tied(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve a batch of problems of a body with loops; see ``search.multistart``."""
+    problem, work = open_tied(ints, floats, scratch), open_work(ints, scratch)
+    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+
+
+@entry
 def finish_levels(ints, floats, targets, starts, out, scratch, warm, first):
     """Polish and classify misses of positions and rotations in the world; called as ``search.classify``."""
     return finish_misses(open_problem(ints, floats), open_work(ints, scratch), starts, out, warm)
@@ -97,3 +108,9 @@ def finish_levels_general(ints, floats, targets, starts, out, scratch, warm, fir
 def finish_levels_clear(ints, floats, targets, starts, out, scratch, warm, first):
     """Polish and classify misses of problems with clearance goals; called as ``search.classify``."""
     return finish_misses(open_clear(ints, floats, scratch), open_work(ints, scratch), starts, out, warm)
+
+
+@entry
+def finish_levels_tied(ints, floats, targets, starts, out, scratch, warm, first):
+    """Polish and classify misses of a body with loops; called as ``search.classify``."""
+    return finish_misses(open_tied(ints, floats, scratch), open_work(ints, scratch), starts, out, warm)

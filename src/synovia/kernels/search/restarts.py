@@ -26,6 +26,7 @@ from synovia.kernels.layout import (
     UPPER,
     VARIABLE,
 )
+from synovia.kernels.loops.closing import go_closed
 from synovia.kernels.math.rotations import column, load_quat, quat_exp, quat_log, rotation_of, store_quat
 from synovia.kernels.math.vectors import axpy, dot, scale, sub
 from synovia.kernels.tree.forward import forward
@@ -96,6 +97,8 @@ def random_start(problem, work, targets, q):
             at = problem.variables[k, BLOCK_Q]
             store_quat(q, at, quat_exp(scale(share, quat_log(load_quat(q, at)))))
     draw_wide_slides(problem, work, targets, q)
+    if problem.loops is not None:
+        go_closed(problem, q, work.trial)
     return 0, F(0)
 
 

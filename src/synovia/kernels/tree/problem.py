@@ -7,7 +7,7 @@ goal, with fixed joints merged into their neighbours. The vector q keeps the val
 
 Position and rotation goals have tables of their own. All other goals are general goals (see ``general``), whose tables
 only ``open_general`` opens. A kernel that uses ``open_problem`` is compiled without any code for general goals.
-Likewise only ``open_clear`` opens the tables of clearance goals.
+Likewise only ``open_clear`` opens the tables of clearance goals, and only ``open_tied`` those of loops.
 
 Solvers divide lengths by the reach of the body: a residual of 1 is one reach or one radian.
 """
@@ -43,7 +43,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.tree.forward import Tree
 
 # ``Problem`` has the tables of ``layout.PROBLEM``, those of the tree and of general goals in named tuples of their own
-# (``general`` and ``clear`` are None if they are left out), and these numbers:
+# (``general``, ``clear`` and ``loops`` are None if they are left out), and these numbers:
 INTEGERS = {
     "residuals": N_RESIDUALS,
     "columns": N_COLUMNS,
@@ -64,7 +64,10 @@ GeneralGoals = record("GeneralGoals", tables_of("general"))
 # The tables of clearance goals, then their scratch memory: so it need not be passed beside the problem.
 ClearanceGoals = record("ClearanceGoals", (*tables_of("clear"), *tables_of("meeting")))
 Meeting = record("Meeting", tables_of("meeting"))
-Problem = record("Problem", tables_of(""), *INTEGERS, *REALS, "tree", "general", "clear")
+# Likewise the tables of loops, then the scratch memory of closing them.
+Loops = record("Loops", (*tables_of("loops"), *tables_of("closing")))
+Closing = record("Closing", tables_of("closing"))
+Problem = record("Problem", tables_of(""), *INTEGERS, *REALS, "tree", "general", "clear", "loops")
 Work = record("Work", tables_of("work"))
 Answer = record("Answer", ANSWER)
 
@@ -72,6 +75,8 @@ _open_tree = opener(Tree, "tree")
 _open_general = opener(GeneralGoals, "general")
 _open_meeting = opener(Meeting, "meeting")
 _open_clear = opener(ClearanceGoals, "clear")
+_open_closing = opener(Closing, "closing")
+_open_loops = opener(Loops, "loops")
 _open_problem = opener(Problem, "", (*INTEGERS.values(),), (*REALS.values(),))
 _open_work = opener(Work, "work")
 _open_answer = cutter(Answer, ANSWER, ("nq", "errors", "goals"))
@@ -82,21 +87,47 @@ _with_general = changer(Problem, "general")
 @inline
 def open_problem(ints, floats):
     """Open a packed problem without its general goals."""
-    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None, None))
+    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None, None, None))
 
 
 @inline
 def open_general(ints, floats):
     """Open a packed problem with its general goals."""
-    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), None))
+    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), None, None))
 
 
 @inline
 def open_clear(ints, floats, memory):
     """Open a packed problem with all its goals, clearance goals included, and their part of the scratch memory."""
+    clear = _open_clear_goals(ints, floats, memory)
+    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, None))
+
+
+@inline
+def open_tied(ints, floats, memory):
+    """Open a packed problem with all its goals and its loops, and their part of the scratch memory."""
+    clear, loops = _open_clear_goals(ints, floats, memory), _open_ties(ints, floats, memory)
+    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, loops))
+
+
+@inline
+def open_mechanism(ints, floats, memory):
+    """Open a packed problem with its loops alone, and their part of the scratch memory."""
+    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None, None, _open_ties(ints, floats, memory)))
+
+
+@inline
+def _open_clear_goals(ints, floats, memory):
+    """Open clearance goals with their scratch memory."""
     m = _open_meeting(ints, memory, ())
-    clear = _open_clear(ints, floats, (m.contacts, m.found, m.placed, m.corners, m.faces, m.edges, m.ignored))
-    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear))
+    return _open_clear(ints, floats, (m.contacts, m.found, m.placed, m.corners, m.faces, m.edges, m.ignored))
+
+
+@inline
+def _open_ties(ints, floats, memory):
+    """Open loops with their scratch memory."""
+    c = _open_closing(ints, memory, ())
+    return _open_loops(ints, floats, (c.frames, c.J, c.box, c.step, c.start, c.before, c.end, c.nearest, c.scratch))
 
 
 @inline

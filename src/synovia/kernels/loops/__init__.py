@@ -1,0 +1,1 @@
+"""Loops: frames of the body that are tied to each other, and how a pose is closed."""

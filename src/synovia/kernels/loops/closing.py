@@ -1,0 +1,172 @@
+"""Close a pose: Newton's method on what its loops lack, by the smallest step within the limits.
+
+Each step is the minimum of the rows of all loops within the bounds of the joints, as a level of the hierarchy solves
+it: rows that depend on others, as those of a plane loop in space, add nothing. So a pose moves as little as the limits
+allow, and along a path of poses that are nearly closed it stays in its assembly branch.
+
+Far from closed, the step is damped and bounded, so that a loop which cannot close ends at its smallest gap.
+"""
+
+from synovia.kernels.compiler.jit import F, apart, entry
+from synovia.kernels.hierarchy.basis import open_levels, reset_column, reset_columns
+from synovia.kernels.hierarchy.largest_move import restrict_step, save_pose
+from synovia.kernels.hierarchy.levels import solve_level
+from synovia.kernels.layout import (
+    BASIS_COUNT,
+    BASIS_STALE,
+    BLOCK,
+    BLOCK_Q,
+    BOX_LOWER,
+    BOX_UPPER,
+    POSE_COLUMN,
+    REFERENCE,
+    SCALAR,
+    SOLVES,
+    STEP,
+    STEP_STIFFNESS,
+)
+from synovia.kernels.loops.ties import lack_of, loop_residual, loop_rows
+from synovia.kernels.math.rotations import (
+    load_quat,
+    quat_conj,
+    quat_exp,
+    quat_log,
+    quat_mul,
+    quat_normalize,
+    store_quat,
+)
+from synovia.kernels.math.vectors import scale
+from synovia.kernels.tree.chart import move, to_box, write_bounds
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import copy, open_mechanism
+from synovia.kernels.tree.variables import clamp_block
+
+CLOSED = F(1e-12)  # what the loops of a closed pose lack at most (reaches, radians), if rounding allows it
+NEARLY = F(1e-10)  # what they lack where rounding does not
+STEPS = 20  # to close a pose after a step
+DAMPING, ERROR_DAMPING = F(1e-15), F(1e-2)
+LARGEST_STEP = F(0.3)  # radians, or reaches
+WAY = 16  # steps of a way to a random pose
+GROWS = F(4)  # factor by which the largest lack may grow in between
+
+
+@apart
+def newton_step(problem, q, limited):
+    """Move q by one step towards closed; ``closing.frames`` are there, and the lack in the rows of its level."""
+    loops = problem.loops
+    m, n = loops.J.shape
+    h = open_levels(loops.scratch, m, n)
+    loops.J[:, :] = F(0)
+    loop_rows(loops, problem, q, loops.frames, loops.J)
+    write_bounds(problem, q, loops.box)
+    if limited:
+        restrict_step(problem, q, loops.box, loops.start)
+    to_box(problem, loops.box, loops.J)
+    for k in range(n):
+        reset_column(h, k, min(loops.box[k, BOX_LOWER], F(0)), max(loops.box[k, BOX_UPPER], F(0)))
+        h.v[REFERENCE, k] = F(0)
+        h.v[STEP_STIFFNESS, k] = F(1)
+        for i in range(m):
+            h.G[i, k] = loops.J[i, k]
+    reset_columns(h)
+    for i in range(m):
+        h.constrains[i] = F(1)
+    h.state[SOLVES] = F(0)
+    h.state[BASIS_COUNT] = F(0)
+    h.state[BASIS_STALE] = F(0)
+    solve_level(h, 0, m, DAMPING, ERROR_DAMPING, LARGEST_STEP, True)
+    for k in range(n):
+        loops.step[int(h.v[POSE_COLUMN, k])] = h.v[STEP, k]
+    move(problem, q, loops.step, F(1))
+
+
+@apart
+def close(problem, q, limited, steps):
+    """Close the pose q by at most so many steps; return what its loops lack then.
+
+    Args:
+        problem: The problem.
+        q: The pose, within the limits.
+        limited: Whether no joint may go farther than its largest move from the pose of ``remember_start``.
+        steps: The most steps.
+    """
+    loops = problem.loops
+    h = open_levels(loops.scratch, loops.J.shape[0], loops.J.shape[1])
+    best = F(0)
+    first = F(0)
+    for k in range(steps + 1):
+        forward(problem.tree, q, loops.frames)
+        lack = loop_residual(loops, problem, q, loops.frames, h.e)
+        if k == 0:
+            first = lack
+        if k == 0 or lack < best:
+            best = lack
+            copy(q, loops.nearest)
+        elif best <= NEARLY:
+            break
+        if best <= CLOSED or k == steps or lack > GROWS * first + F(1):
+            break
+        newton_step(problem, q, limited)
+    copy(loops.nearest, q)
+    return best
+
+
+@apart
+def remember_start(loops, problem, q):
+    """Keep the pose from which largest moves are measured."""
+    if loops is not None:
+        save_pose(problem, q, loops.start)
+
+
+@apart
+def go_closed(problem, q, begin):
+    """Move q, which holds random values, along a way from the closed pose ``begin`` that ends near them.
+
+    Along the way the loops stay closed, so that the assembly branch stays the same. Where they cannot, it ends earlier.
+    """
+    loops = problem.loops
+    copy(q, loops.end)
+    copy(begin, q)
+    for step in range(WAY):
+        copy(q, loops.before)
+        share = F(1) / F(WAY - step)
+        for k in range(problem.variables.shape[0]):
+            at = problem.variables[k, BLOCK_Q]
+            if problem.variables[k, BLOCK] == SCALAR:
+                q[at] += share * (loops.end[at] - q[at])
+                continue
+            p = load_quat(q, at)
+            turn = quat_log(quat_mul(quat_conj(p), load_quat(loops.end, at)))
+            store_quat(q, at, quat_normalize(quat_mul(p, quat_exp(scale(share, turn)))))
+            clamp_block(problem.variables, problem.limits, k, q)
+        if not close(problem, q, False, STEPS) <= NEARLY:
+            copy(loops.before, q)
+            return
+
+
+@entry
+def close_rows(ints, floats, q, scratch, lacks, most, limited):
+    """Close each row of q (T, nq) by at most ``most`` steps; write what its loops lack then to ``lacks`` (T, loops).
+
+    What a loop lacks is the largest of its rows, in radians or reaches. Joints that follow others are not set. With
+    ``limited``, no variable goes farther than its largest move.
+    """
+    problem = open_mechanism(ints, floats, scratch)
+    loops = problem.loops
+    h = open_levels(loops.scratch, loops.J.shape[0], loops.J.shape[1])
+    for t in range(q.shape[0]):
+        remember_start(loops, problem, q[t])
+        close(problem, q[t], limited, most)
+        forward(problem.tree, q[t], loops.frames)
+        for k in range(loops.ints.shape[0]):
+            lacks[t, k] = lack_of(problem, q[t], loops.frames, k, h.e)
+
+
+@entry
+def write_rows(ints, floats, q, scratch, J):
+    """Write minus the derivative of what the loops lack at each row of q (T, nq) to J (T, rows, columns)."""
+    problem = open_mechanism(ints, floats, scratch)
+    for t in range(q.shape[0]):
+        forward(problem.tree, q[t], problem.loops.frames)
+        J[t] = F(0)
+        loop_rows(problem.loops, problem, q[t], problem.loops.frames, J[t])

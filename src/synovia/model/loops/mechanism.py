@@ -1,0 +1,325 @@
+"""A skeleton with loops as a mechanism: poses that are closed, random ones, and its degrees of freedom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError
+from synovia.kernels import layout
+from synovia.kernels.packing import packed, table_of
+from synovia.model.change import blend
+from synovia.model.geometry import Array, rigid
+from synovia.model.joint import Kind
+from synovia.model.loops.loop import KINDS, Coupling
+from synovia.model.loops.tables import LoopTables, loop_tables
+from synovia.model.pose import drawn_values
+from synovia.model.tables import Ints
+
+if TYPE_CHECKING:
+    from synovia.model.skeleton import Skeleton
+
+CLOSED: Final = 1e-9  # what loops of a closed pose lack at most, reaches or radians
+TIGHT: Final = 1e-10  # the same for poses that are solved
+SHUT: Final = 1e-6  # the same for poses that users give, which are rounded
+_STEPS: Final = 300  # to close any pose
+INDEPENDENT: Final = 1e-6  # singular value of the conditions (per radian or reach) below which one depends on others
+_SHARES: Final = (0.01, 0.1, 0.5)  # of the way to random poses, where the steps to a closed one begin again
+_TRIES: Final = 8  # random poses for each
+_FEW_STEPS: Final = 20  # to close a pose beside a closed one
+_WALK: Final = 0.1  # radians or length units: longest step of an independent joint on a way
+_LONGEST: Final = 6.3  # a longer way has no more steps
+_DRAWS: Final = 100  # of a random pose, at most
+_NEXT_SEED: Final = 0x9E3779B1
+_PROBES: Final = 3  # poses beside the rest pose
+_ASIDE: Final = 0.05  # how far they are from it, on the way to random ones
+_WELL: Final = 0.1  # share of a column that is independent of others, from which it may follow from them
+
+
+class Mechanism:
+    """The loops of a skeleton, packed for the kernel that closes poses.
+
+    Args:
+        skeleton: The skeleton, which has loops.
+
+    Attributes:
+        tables: Tables of the loops.
+        reach: Length by which lengths are divided, length units.
+    """
+
+    def __init__(self, skeleton: Skeleton) -> None:
+        """Pack the whole skeleton: each joint is a row, and mimic joints follow the variables of their leaders."""
+        self.skeleton = skeleton
+        t = skeleton.tables
+        self.reach = skeleton.size or 1.0
+        ints = np.full((len(skeleton), layout.ROW_WIDTH), -1, np.int32)
+        ints[:, : layout.COLUMN] = t.ints[:, : layout.COLUMN]
+        couple = t.couple.copy()
+        variables = t.variables.copy()
+        sizes = np.where(variables[:, layout.BLOCK] == layout.SCALAR, 1, 3)
+        variables[:, layout.BLOCK_COLUMN] = np.cumsum(sizes) - sizes
+        column_at = {int(at): (int(v), k) for k, (_, at, v) in enumerate(variables.tolist())}
+        leader_of = {int(f): (int(a), k) for k, (f, a) in enumerate(t.followers)}
+        for row, joint in enumerate(skeleton.joints):
+            at = int(ints[row, layout.FIRST_Q])
+            if joint.kind is Kind.FIXED:
+                continue
+            if at in leader_of and joint.kind in (Kind.HINGE, Kind.SLIDE):
+                at, k = leader_of[at]
+                ints[row, layout.FIRST_Q] = at
+                couple[row] = t.coupling[k]
+            if joint.kind is Kind.FREE:
+                ints[row, layout.TRANSLATION_COLUMN] = column_at[at][0]
+                at += 3
+            ints[row, layout.COLUMN], ints[row, layout.VARIABLE] = column_at[at]
+
+        def on_row(joint: int, frame: Array) -> Array:
+            whole = rigid((0.0, 0.0, 0.0), t.unfold[joint].reshape(3, 3)) @ frame
+            return np.append(whole[:3, :3].ravel(), whole[:3, 3])
+
+        self.tables: LoopTables = loop_tables(skeleton, skeleton.loops, int, on_row)
+        self.variables: Ints = variables
+        numbers = {
+            layout.N_ROWS: len(skeleton),
+            layout.N_VARIABLES: len(variables),
+            layout.N_COLUMNS: int(sizes.sum()),
+            layout.N_Q: skeleton.nq,
+            **self.tables.counts(len(skeleton), variables, skeleton.nq),
+        }
+        tables: dict[str, NDArray[Any]] = {
+            "params": np.zeros(layout.PARAMS_WIDTH),
+            "tree.ints": ints,
+            "tree.fixed": t.fixed,
+            "tree.couple": couple,
+            "variables": variables,
+            "limits": t.limits,
+            "moves": np.full(len(variables), np.inf),
+            **self.tables.tables,
+        }
+        self.ints, self.floats = packed(numbers, {layout.REACH: self.reach}, tables)
+
+    @cached_property
+    def _close(self) -> Callable[..., Any]:
+        """The compiled function."""
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.loops.closing import close_rows
+
+        none = np.zeros((0, self.skeleton.nq)), np.zeros(0), np.zeros((0, len(self.skeleton.loops))), 0, False
+        return ready(close_rows, self.ints, self.floats, *none)
+
+    def _new_scratch(self) -> Array:
+        """Return scratch memory for a kernel."""
+        return np.zeros(int(self.ints[layout.WORK_SIZE]))
+
+    def run(self, q: Array, steps: int = _STEPS, held: Array | None = None) -> tuple[Array, Array]:
+        """Return poses (T, nq) after at most so many steps to close them, and what each loop lacks then, (T, loops).
+
+        Args:
+            q: The poses, within the limits.
+            steps: The most steps.
+            held: Variables that keep their values, (k,) bool; None for none.
+        """
+        out = np.array(q, np.float64, order="C")
+        lacks = np.empty((len(out), len(self.skeleton.loops)))
+        floats = self.floats
+        if held is not None:
+            floats = floats.copy()
+            table_of(self.ints, floats, "moves")[held] = 0.0
+        self._close(self.ints, floats, out, self._new_scratch(), lacks, steps, held is not None)
+        return (self.skeleton.follow(out) if steps else out), lacks
+
+    def lacks(self, q: Array) -> Array:
+        """Return what each loop lacks to be closed at poses (T, nq), reaches or radians, (T, loops)."""
+        return self.run(q, 0)[1]
+
+    def in_words(self, tie: int, lack: float) -> str:
+        """Return what a loop lacks to be closed, in words."""
+        one = self.tables.ties[tie]
+        length, angle = f"{lack * self.reach:.3g} length units", f"{lack:.3g} rad"
+        if isinstance(one, Coupling):
+            return length if self.tables.data[tie, layout.TIE_UNIT] else angle
+        return length if KINDS[one.kind].turn == layout.ANY_TURN else f"{length} or {angle}"
+
+    def closed(self, q: Array) -> tuple[Array, Array]:
+        """Return the nearest closed poses to some, (T, nq), within the limits, and what each loop still lacks.
+
+        Where the steps end at a gap, as a straight linkage does, they begin again a little aside.
+        """
+        inside = np.empty_like(q)
+        self.skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
+        out, lacks = self.run(inside)
+        for k, share in enumerate(_SHARES):
+            open_rows = np.flatnonzero(lacks.max(axis=1) > CLOSED)
+            if not len(open_rows):
+                break
+            ends = drawn_values(self.skeleton, _TRIES, k)
+            starts = np.repeat(inside[open_rows], _TRIES, axis=0)
+            found, left = self.run(blend(self.skeleton, starts, np.tile(ends, (len(open_rows), 1)), share))
+            far = np.linalg.norm(found - starts, axis=1) + np.where(left.max(axis=1) > CLOSED, np.inf, 0.0)
+            best = np.argmin(far.reshape(-1, _TRIES), axis=1) + _TRIES * np.arange(len(open_rows))
+            closes = np.isfinite(far[best])
+            out[open_rows[closes]], lacks[open_rows[closes]] = found[best[closes]], left[best[closes]]
+        return out, lacks
+
+    def jacobian(self, q: Array) -> Array:
+        """Return the derivative of the rows of all loops by the velocities of the variables, (T, rows, columns)."""
+        from synovia.kernels.loops.closing import write_rows
+
+        out = np.empty((len(q), self.tables.rows, int(self.ints[layout.N_COLUMNS])))
+        write_rows(self.ints, self.floats, np.ascontiguousarray(q), self._new_scratch(), out)
+        return out
+
+    def shut(self, q: Array) -> Array:
+        """Return the nearest closed poses to some within the limits, (T, nq); the same array if all are closed.
+
+        Raises:
+            InputError: If one cannot be closed.
+        """
+        if self.lacks(q).max(initial=0.0) <= TIGHT:
+            return q
+        out, lacks = self.closed(q)
+        if lacks.size and not lacks.max() <= CLOSED:
+            frame, k = divmod(int(np.argmax(lacks)), lacks.shape[1])
+            raise InputError(
+                f"loop {self.tables.ties[k].label!r} cannot be closed near this pose within the limits",
+                where=self.skeleton.name,
+                value=f"a gap of {self.in_words(k, float(lacks[frame, k]))}",
+                expected="a pose that is nearer to closed",
+            )
+        return out
+
+    def refuse_open(self, q: Array, what: str) -> None:
+        """Refuse poses (..., nq) whose loops are open.
+
+        Raises:
+            InputError: If a loop lacks more than what rounded numbers do.
+        """
+        flat = np.ascontiguousarray(q.reshape(-1, q.shape[-1]))
+        lacks = self.lacks(flat)
+        if not lacks.size or lacks.max() <= SHUT:
+            return
+        frame, k = divmod(int(np.argmax(lacks)), lacks.shape[1])
+        raise InputError(
+            f"{what}[{frame}]" if len(flat) > 1 else what,
+            where=self.skeleton.name,
+            value=f"loop {self.tables.ties[k].label!r} has a gap of {self.in_words(k, float(lacks[frame, k]))}",
+            expected="a pose in which all loops are closed",
+            hint="sy.close_loops(skeleton, q) returns the nearest one",
+        )
+
+    @cached_property
+    def mobility(self) -> Mobility:
+        """How it can move. The rank of the conditions is that of poses beside the rest pose, in general position."""
+        rest = self.skeleton.rest_q[None]
+        beside = np.repeat(rest, _PROBES, axis=0)
+        drawn = drawn_values(self.skeleton, _PROBES, 0)
+        scalar = self.variables[:, layout.BLOCK] == layout.SCALAR
+        at = self.variables[scalar, layout.BLOCK_Q]
+        beside[:, at] += _ASIDE * (drawn[:, at] - beside[:, at])
+        beside, lacks = self.closed(beside)
+        beside = np.concatenate([rest, beside[lacks.max(axis=1) <= CLOSED]])
+        J = self.jacobian(beside)
+        values = np.linalg.svd(J, compute_uv=False)
+        ranks = (values > INDEPENDENT).sum(axis=1)
+        rank = int(ranks.max())
+        return Mobility(
+            J.shape[2] - rank, J.shape[1] - rank, self._dependent(J[int(np.argmax(ranks))], rank), bool(ranks[0] < rank)
+        )
+
+    def _dependent(self, J: Array, rank: int) -> NDArray[np.bool_]:
+        """Return which variables follow from the others, (k,).
+
+        Joints near the root lead, because they are those that motors turn and files list first; translations and
+        rotations of free joints follow if they can, because they are not drawn.
+        """
+        sizes = [1 if block == layout.SCALAR else 3 for block in self.variables[:, layout.BLOCK].tolist()]
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        free = [self.skeleton.joints[row].kind is Kind.FREE for row in self.skeleton.tables.owner.tolist()]
+        order = sorted(range(len(owner)), key=lambda column: (not free[owner[column]], -column))
+        basis = np.zeros((0, len(J)))
+        dependent = np.zeros(len(sizes), bool)
+        for least in (_WELL, INDEPENDENT):
+            for column in order:
+                if len(basis) == rank:
+                    return dependent
+                rest = J[:, column] - basis.T @ (basis @ J[:, column])
+                rest -= basis.T @ (basis @ rest)
+                size = float(np.linalg.norm(rest))
+                if size > max(least * float(np.linalg.norm(J[:, column])), INDEPENDENT):
+                    basis = np.concatenate([basis, rest[None] / size])
+                    dependent[owner[column]] = True
+        return dependent
+
+    def random(self, count: int, seed: int, rows: Iterable[int] | None = None) -> Array:
+        """Return random closed poses, (count, nq), in the assembly branch of the rest pose; see ``random_values``.
+
+        The independent joints are uniform within their limits. Each pose is reached on a way from the rest pose, along
+        which the loops stay closed; where they cannot, the joints are drawn again.
+        """
+        rows = None if rows is None else [*rows]
+        held = ~self.mobility.dependent
+        out = np.repeat(self.skeleton.rest_q[None], count, axis=0)
+        left = np.arange(count)
+        for k in range(_DRAWS):
+            if not len(left):
+                break
+            ends = drawn_values(
+                self.skeleton, count, (seed + k * _NEXT_SEED) % 2**32, rows=rows, around=self.skeleton.rest_q
+            )[left]
+            found, closes = self.way(out[left], ends, held)
+            if k == _DRAWS - 1:
+                closes[:] = True  # as far as it came: some mechanisms close hardly anywhere
+            out[left[closes]] = found[closes]
+            left = left[~closes]
+        return out
+
+    def way(self, begin: Array, end: Array, held: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+        """Move some variables on a straight way, and close the loops by the others at each step.
+
+        Args:
+            begin: Closed poses, (T, nq).
+            end: Where the variables go, (T, nq).
+            held: The variables that go there, (k,).
+
+        Returns:
+            The last closed poses on the way, and which of them are its end.
+        """
+        t = self.skeleton.tables
+        places = np.zeros(self.skeleton.nq, bool)
+        for block, at, _ in t.variables[held].tolist():
+            places[at : at + (1 if block == layout.SCALAR else 4)] = True
+        far = float(np.abs(end - begin)[:, places].max(initial=0.0))
+        steps = max(1, math.ceil(min(far, _LONGEST) / _WALK))
+        now, moving = begin.copy(), np.ones(len(begin), bool)
+        for step in range(1, steps + 1):
+            there = now[moving]
+            there[:, places] = blend(self.skeleton, begin[moving], end[moving], step / steps)[:, places]
+            there, lacks = self.run(there, _FEW_STEPS, held)
+            closes = lacks.max(axis=1) <= CLOSED
+            rows = np.flatnonzero(moving)
+            now[rows[closes]] = there[closes]
+            moving[rows[~closes]] = False
+            if not moving.any():
+                break
+        return now, moving
+
+
+class Mobility(NamedTuple):
+    """How a mechanism can move.
+
+    Args:
+        freedom: Degrees of freedom that are left.
+        redundant: Conditions that depend on others.
+        dependent: Which variables follow from the others, (k,).
+        singular: Whether the rest pose has more freedom than poses around it.
+    """
+
+    freedom: int
+    redundant: int
+    dependent: NDArray[np.bool_]
+    singular: bool

@@ -1,0 +1,156 @@
+"""Tables of loops, as the kernels read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.kernels import layout
+from synovia.model.geometry import Array
+from synovia.model.joint import Kind
+from synovia.model.loops.loop import KINDS, Coupling, Loop, Tie
+from synovia.model.tables import Ints
+
+if TYPE_CHECKING:
+    from synovia.model.skeleton import Skeleton
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopTables:
+    """Loops as the kernels read them (see ``kernels.layout``).
+
+    Args:
+        ties: The loops, in the order of the rows of the tables.
+        ints: (l, 8) integers of each loop.
+        data: (l, 27) its numbers.
+        monomials: (m, 2) monomials of couplings.
+        coefficients: (m,) their factors.
+    """
+
+    ties: tuple[Tie, ...]
+    ints: Ints
+    data: Array
+    monomials: Ints
+    coefficients: Array
+
+    @property
+    def rows(self) -> int:
+        """Number of residual rows."""
+        return int(self.ints[:, layout.TIED_ROWS].sum())
+
+    @property
+    def tables(self) -> dict[str, NDArray[Any]]:
+        """The tables by their names in ``kernels.layout``."""
+        return {
+            "loops.ints": self.ints,
+            "loops.data": self.data,
+            "loops.monomials": self.monomials,
+            "loops.coefficients": self.coefficients,
+        }
+
+    def counts(self, rows: int, variables: Ints, nq: int) -> dict[int, int]:
+        """Return what counts the rows and columns of the tables of loops, and of their scratch memory.
+
+        Args:
+            rows: Rows of the tree.
+            variables: (k, 3) variables of the problem.
+            nq: Numbers in q.
+        """
+        from synovia.kernels.hierarchy.basis import levels_size
+
+        columns = int(sum(3 if block else 1 for block in variables[:, layout.BLOCK]))
+        return {
+            layout.N_LOOPS: len(self.ints),
+            layout.N_MONOMIALS: len(self.monomials),
+            layout.N_TIED: self.rows,
+            layout.N_TIED_ROWS: rows,
+            layout.N_TIED_COLUMNS: columns,
+            layout.N_TIED_Q: nq,
+            layout.N_TIED_VARIABLES: len(variables),
+            layout.N_CLOSING: levels_size(self.rows, columns),
+        }
+
+
+def loop_tables(
+    skeleton: Skeleton,
+    ties: Sequence[Tie],
+    row_of: Callable[[int], int],
+    on_row: Callable[[int, Array], Array],
+) -> LoopTables:
+    """Return the tables of some loops.
+
+    Args:
+        skeleton: The skeleton.
+        ties: The loops.
+        row_of: Returns the row of the tables that carries a joint, -1 for the world.
+        on_row: Returns a frame (4, 4) on a joint as twelve numbers in the frame of that row.
+    """
+    ints = np.zeros((len(ties), layout.TIE_WIDTH), np.int32)
+    data = np.zeros((len(ties), layout.TIE_DATA_WIDTH))
+    monomials: list[tuple[int, int]] = []
+    coefficients: list[float] = []
+    first = 0
+    for row, numbers, tie in zip(ints, data, ties, strict=True):
+        row[layout.TIED_ROW], row[layout.TIED_ROWS] = first, tie.rows
+        first += tie.rows
+        if isinstance(tie, Coupling):
+            joints = tie.joint_rows(skeleton)
+            row[layout.FIRST_MONOMIAL] = len(monomials)
+            for joint, factors in zip(joints, tie.terms.values(), strict=True):
+                for power, factor in enumerate(factors, 1):
+                    if factor != 0.0:
+                        monomials.append((row_of(joint), power))
+                        coefficients.append(factor)
+            row[layout.MONOMIALS] = len(monomials) - row[layout.FIRST_MONOMIAL]
+            numbers[layout.TIE_CONSTANT] = tie.equals
+            numbers[layout.TIE_UNIT] = float(skeleton.joints[joints[0]].kind is Kind.SLIDE)
+            continue
+        row[layout.TIED_PLACE], row[layout.TIED_TURN], _ = KINDS[tie.kind]
+        ends = tie.ends(skeleton)
+        for (joint, frame), at, begin in zip(
+            ends,
+            (layout.TIED_FIRST, layout.TIED_SECOND),
+            (layout.FIRST_FRAME, layout.SECOND_FRAME),
+            strict=True,
+        ):
+            row[at] = -1 if joint < 0 else row_of(joint)
+            whole = np.append(frame[:3, :3].ravel(), frame[:3, 3]) if joint < 0 else on_row(joint, frame)
+            numbers[begin : begin + layout.FRAME_WIDTH] = whole
+        numbers[layout.TIE_DISTANCE] = tie.distance or 0.0
+    return LoopTables(
+        tuple(ties),
+        ints,
+        data,
+        np.array(monomials, np.int32).reshape(-1, layout.MONOMIAL_WIDTH),
+        np.array(coefficients),
+    )
+
+
+def joints_of(skeleton: Skeleton, tie: Tie) -> tuple[int, ...]:
+    """Return the joints that a loop ties directly: the carriers of its frames, or the joints of a coupling."""
+    if isinstance(tie, Loop):
+        return tuple(row for row, _ in tie.ends(skeleton) if row >= 0)
+    return tie.joint_rows(skeleton)
+
+
+def moved_by(skeleton: Skeleton, tie: Tie) -> frozenset[int]:
+    """Return the joints whose values open or close a loop; mimic joints stand for their leaders too."""
+    if isinstance(tie, Loop):
+        above: list[set[int]] = []
+        for row, _ in tie.ends(skeleton):
+            found: set[int] = set()
+            at = row
+            while at >= 0:
+                found.add(at)
+                at = skeleton.parents[at]
+            above.append(found)
+        rows = above[0] ^ above[1]
+    else:
+        rows = set(tie.joint_rows(skeleton))
+    rows = {row for row in rows if skeleton.joints[row].kind is not Kind.FIXED}
+    leaders = skeleton.leader_rows
+    return frozenset(rows | {leaders[row] for row in rows if row in leaders})
