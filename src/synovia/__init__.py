@@ -70,6 +70,8 @@ if TYPE_CHECKING:
     from synovia.model.clip_tools.additive import Additive
     from synovia.model.clip_tools.concatenate import concatenate
     from synovia.model.limits import Interval, Limit, SwingTwist
+    from synovia.model.loops.closing import close_loops
+    from synovia.model.loops.loop import Coupling, Loop
     from synovia.model.motion import InPlace, Motion
     from synovia.model.shapes.distances import Contact, distance
     from synovia.model.shapes.pairs import SelfPairs, self_pairs
@@ -195,6 +197,8 @@ _HOMES = {
         "write_map",
     ),
     "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Site", "Skeleton"),
+    "synovia.model.loops.closing": ("close_loops",),
+    "synovia.model.loops.loop": ("Coupling", "Loop"),
     "synovia.solver": (
         "Aim",
         "Ccd",
@@ -236,6 +240,7 @@ __all__ = [
     "Comparison",
     "Contact",
     "ConvexHull",
+    "Coupling",
     "Cylinder",
     "DampedLeastSquares",
     "EditChange",
@@ -263,6 +268,7 @@ __all__ = [
     "LevenbergMarquardt",
     "Limit",
     "LinkFit",
+    "Loop",
     "Mimic",
     "MissingExtraError",
     "Motion",
@@ -304,6 +310,7 @@ __all__ = [
     "World",
     "bundled",
     "bundled_names",
+    "close_loops",
     "compare",
     "concatenate",
     "distance",

@@ -228,12 +228,13 @@ def reduce(
         table, fixed_table, couple, variables, limits, preferences, owner, tables,
         posture.rows(variables, owner),
         masses_of(skeleton, reduced_row, to_row) if balanced else np.zeros((0, MASS_WIDTH)),
-        reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32), posture.path, clearance, loops,
+        reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32), posture.path, clearance,
+        loops,
     )  # fmt: skip
 
 
 def _opened(skeleton: Skeleton, moving: NDArray[np.bool_]) -> list[Tie]:
-    """Return the loops that moving joints open or close; all joints of these loops then move, and ``moving`` says so."""
+    """Return the loops that moving joints open; all joints of these loops then move, and ``moving`` says so."""
     found: list[Tie] = []
     left = [(tie, sorted(moved_by(skeleton, tie))) for tie in skeleton.loops]
     while opened := [pair for pair in left if moving[pair[1]].any()]:

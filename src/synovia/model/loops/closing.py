@@ -1,0 +1,47 @@
+"""Close the loops of any pose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from synovia.arguments import check_kind
+from synovia.model.pose import as_values
+from synovia.model.skeleton import Pose, Skeleton
+
+
+def close_loops(skeleton: Skeleton, q: Any) -> Pose:
+    """Return the nearest pose within the limits in which all loops of a skeleton are closed.
+
+    Newton's method moves all joints by the smallest steps (``Skeleton.with_loops``). So the pose is the nearest one in
+    its surroundings; far from closed, it may be in another assembly branch.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, (nq,), whose loops may be open, or values by joint; the others are then at rest.
+
+    Raises:
+        InputError: If q cannot be used, or no pose near it closes all loops.
+
+    Example:
+        >>> import synovia as sy
+        >>> hinge = dict(kind=sy.Kind.HINGE, axis=(0, 0, 1))
+        >>> hand = sy.Skeleton([sy.Joint("a", **hinge), sy.Joint("b", "a", **hinge)])
+        >>> hand = hand.with_loops([sy.Coupling({"a": 1, "b": -2})])
+        >>> sy.close_loops(hand, (1.0, 0.0)).q.round(3)
+        array([0.8, 0.4])
+    """
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+    mechanism = skeleton.mechanism
+    if isinstance(q, dict):
+        values = skeleton.rest_q.copy()
+        for row, value in skeleton.by_row(q, "q").items():
+            values[skeleton.q_slice(row)] = value
+    else:
+        values = as_values(skeleton, q.q if isinstance(q, Pose) else q, "q")
+    if mechanism is None:
+        return Pose(skeleton, skeleton.follow(values))
+    inside = np.empty_like(values)
+    skeleton.validate(values, inside)
+    return Pose(skeleton, mechanism.shut(skeleton.follow(inside)[None])[0])
