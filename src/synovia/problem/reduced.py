@@ -162,7 +162,7 @@ def reduce(
 ) -> Reduced:
     """Return the part of a skeleton that moves its goals.
 
-    A free joint keeps its translation, and at the root its rotation too, unless ``free_root``.
+    A free joint keeps its translation, and at the root its rotation too, unless ``free_root``, or a loop ties it.
 
     Args:
         skeleton: The skeleton.
@@ -209,8 +209,10 @@ def reduce(
         joints.append(int(i))
 
     couple = np.tile((1.0, 0.0), (len(rows), 1))
+    shifted = np.zeros(len(skeleton), bool)
+    shifted[[row for tie in ties for row in moved_by(skeleton, tie)]] = True
     variables, limits, preferences, owner = _variables(
-        skeleton, rows, couple, joints, moving, free_root, translate, before
+        skeleton, rows, couple, joints, moving, free_root, translate | shifted, before
     )
     table = np.array(rows, np.int32).reshape(-1, ROW_WIDTH)
     fixed_table = np.array(fixed).reshape(-1, FRAME_WIDTH)
@@ -292,10 +294,13 @@ def _variables(
     joints: list[int],
     moving: NDArray[np.bool_],
     free_root: bool,
-    translate: bool,
+    translate: NDArray[np.bool_],
     before: int,
 ) -> tuple[Ints, Array, Array, Ints]:
-    """Choose the variables, assign their columns, and write columns and couplings into the rows."""
+    """Choose the variables, assign their columns, and write columns and couplings into the rows.
+
+    ``translate`` tells which free joints move freely, wherever they are.
+    """
     t = skeleton.tables
     leader_of = {int(f): (int(a), *t.coupling[k]) for k, (f, a) in enumerate(t.followers)}
     by_element = {int(at): k for k, at in enumerate(t.variables[:, BLOCK_Q])}
@@ -326,7 +331,7 @@ def _variables(
             continue
         elif kind == Kind.BALL:
             row[COLUMN] = column_of(at)
-        elif free_root if is_root else translate:
+        elif translate[joints[n]] or (is_root and free_root):
             row[TRANSLATION_COLUMN] = column_of(at)
             column_of(at + 1)
             column_of(at + 2)

@@ -19,6 +19,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, same_side
+from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
@@ -301,6 +302,7 @@ def retarget(
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)
+    refuse_loops(body, "retarget")
     found = match(motion, body, joint_map)
     source, target = found.source, found.target
     stance = find_stance(motion, source, rest, up)

@@ -30,6 +30,7 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, is_number
+from synovia.model.loops.closing import refuse_loops
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
 from synovia.servo.answers import Answers, winding
@@ -151,6 +152,8 @@ class Servo(ChecksArguments):
             if solver is None:
                 solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
             self.ik = IK(skeleton, goals, solver, root=root)
+        if self.ik.reduced.loops is not None:
+            refuse_loops(self.ik.skeleton, "Servo")
         self._q = self.ik.default_start.values
         if self.ik.solver.bounds_motion:
             raise InputError("solver", value=self.ik.solver, expected="one without largest_move")

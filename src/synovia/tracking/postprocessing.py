@@ -15,6 +15,7 @@ from synovia.kernels.layout import BLOCK, BLOCK_Q, RATIO, SCALAR, STATUS
 from synovia.model import Skeleton
 from synovia.model.clip_tools.slowed import by_joint
 from synovia.model.geometry import Array, rotation_between
+from synovia.model.loops.closing import refuse_loops
 from synovia.model.pose import inside_limits
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
@@ -31,8 +32,10 @@ def check_goals(ik: CompiledProblem, option: str, hint: str | None = None) -> No
     """Refuse goals that postprocessing does not support.
 
     Raises:
-        UnsupportedError: If a goal is not a position, rotation or pose.
+        UnsupportedError: If a goal is not a position, rotation or pose, or the joints are in loops.
     """
+    if ik.reduced.loops is not None:
+        refuse_loops(ik.skeleton, f"{option}=")
     for goal in ik.goals:
         if goal.pose_parts == 0:
             raise UnsupportedError(

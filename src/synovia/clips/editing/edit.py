@@ -25,6 +25,7 @@ from synovia.layers import Layer
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
 from synovia.model.geometry import Array, matrix_to_quat, rotation_between
+from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
@@ -213,6 +214,7 @@ def edit(
         >>> sy.save_motion(sy.edit(walk, wave).motion, "waving.bvh")  # doctest: +SKIP
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
+    refuse_loops(motion.skeleton, "edit")
     wanted = _as_layers(layers)
     acting = [(i, layer) for i, layer in enumerate(wanted) if not layer.empty]
     count = len(motion)

@@ -14,10 +14,9 @@ from synovia.kernels.compiler.jit import F, algorithm, apart, perform
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.hierarchy.clear_starts import begin_draws, draw_clear
 from synovia.kernels.layout import BLOCK, BLOCK_Q, IS_ANGLE, LOWER, OTHERS, SCALAR, UPPER
-from synovia.kernels.loops.closing import NEARLY, STEPS, close
+from synovia.kernels.loops.closing import close_again, keep_pose
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.search.restarts import random_start
-from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import clamp_block, draw, step_unit
 
 CLOSE_MISS = F(0.03)  # error (reaches, radians, all goals together) up to which the first attempt has ended close
@@ -74,11 +73,9 @@ def restart(problem, work, targets, q):
     if k == F(1) and not is_close(problem, q, work.best):  # the answer of the first attempt
         k = F(math.inf)
     if k <= F(RESTARTS):
-        if problem.loops is not None:
-            copy(q, problem.loops.before)
+        keep_pose(problem.loops, q)
         draw_beside(problem, work, q, MOVE * k)
-        if problem.loops is not None and not close(problem, q, False, STEPS) <= NEARLY:
-            copy(problem.loops.before, q)
+        close_again(problem.loops, problem, q, False)
         work.watch[NEXT] = k + F(1)
         return 0, F(0)
     work.watch[NEXT] = k

@@ -38,7 +38,7 @@ from synovia.kernels.layout import (
     STEP_STIFFNESS,
     STEP_UPPER,
 )
-from synovia.kernels.loops.closing import NEARLY, STEPS, close
+from synovia.kernels.loops.closing import close_again, keep_pose
 from synovia.kernels.math.rotations import load_quat, quat_conj, quat_log, quat_mul
 from synovia.kernels.math.swing_twist import split, to_limit_frame, twist_step
 from synovia.kernels.tree.chart import INFINITE, ellipse_normal, move, to_box, write_bounds
@@ -69,11 +69,9 @@ def update_jacobian(problem, q, frames, targets, J, h):
 @apart
 def apply_step(problem, q, y):
     """Move q by the step y, and close its loops again; a pose that cannot be closed there stays where it was."""
-    if problem.loops is not None:
-        copy(q, problem.loops.before)
+    keep_pose(problem.loops, q)
     move(problem, q, y, F(1))
-    if problem.loops is not None and not close(problem, q, problem.params[LARGEST_MOVE] < INFINITE, STEPS) <= NEARLY:
-        copy(problem.loops.before, q)
+    close_again(problem.loops, problem, q, problem.params[LARGEST_MOVE] < INFINITE)
 
 
 @inline
@@ -249,6 +247,5 @@ def take_step(problem, work, targets, q, h, count, damping):
     apply_step(problem, q, work.dq)
     if problem.params[LARGEST_MOVE] < INFINITE:
         enforce_largest_move(problem, q, h.saved_pose)
-        if problem.loops is not None and not close(problem, q, True, STEPS) <= NEARLY:
-            copy(problem.loops.before, q)
+        close_again(problem.loops, problem, q, True)
     return size

@@ -7,7 +7,7 @@ allow, and along a path of poses that are nearly closed it stays in its assembly
 Far from closed, the step is damped and bounded, so that a loop which cannot close ends at its smallest gap.
 """
 
-from synovia.kernels.compiler.jit import F, apart, entry
+from synovia.kernels.compiler.jit import F, apart, device, entry, inline
 from synovia.kernels.hierarchy.basis import open_levels, reset_column, reset_columns
 from synovia.kernels.hierarchy.largest_move import restrict_step, save_pose
 from synovia.kernels.hierarchy.levels import solve_level
@@ -51,9 +51,8 @@ GROWS = F(4)  # factor by which the largest lack may grow in between
 
 
 @apart
-def newton_step(problem, q, limited):
+def newton_step(loops, problem, q, limited):
     """Move q by one step towards closed; ``closing.frames`` are there, and the lack in the rows of its level."""
-    loops = problem.loops
     m, n = loops.J.shape
     h = open_levels(loops.scratch, m, n)
     loops.J[:, :] = F(0)
@@ -81,16 +80,18 @@ def newton_step(problem, q, limited):
 
 
 @apart
-def close(problem, q, limited, steps):
+def close(loops, problem, q, limited, steps):
     """Close the pose q by at most so many steps; return what its loops lack then.
 
     Args:
+        loops: The loops of the problem; None without any.
         problem: The problem.
         q: The pose, within the limits.
         limited: Whether no joint may go farther than its largest move from the pose of ``remember_start``.
         steps: The most steps.
     """
-    loops = problem.loops
+    if loops is None:
+        return F(0)
     h = open_levels(loops.scratch, loops.J.shape[0], loops.J.shape[1])
     best = F(0)
     first = F(0)
@@ -106,7 +107,7 @@ def close(problem, q, limited, steps):
             break
         if best <= CLOSED or k == steps or lack > GROWS * first + F(1):
             break
-        newton_step(problem, q, limited)
+        newton_step(loops, problem, q, limited)
     copy(loops.nearest, q)
     return best
 
@@ -118,17 +119,36 @@ def remember_start(loops, problem, q):
         save_pose(problem, q, loops.start)
 
 
+@inline
+def keep_pose(loops, q):
+    """Keep a closed pose before a step, to return to it where the step opens the loops."""
+    if loops is not None:
+        copy(q, loops.before)
+
+
+@device
+def close_again(loops, problem, q, limited):
+    """Close q after a step; if it cannot be closed there, return to the pose that was kept. Return whether it could."""
+    if loops is None:
+        return True
+    if close(loops, problem, q, limited, STEPS) <= NEARLY:
+        return True
+    copy(loops.before, q)
+    return False
+
+
 @apart
-def go_closed(problem, q, begin):
+def go_closed(loops, problem, q, begin):
     """Move q, which holds random values, along a way from the closed pose ``begin`` that ends near them.
 
     Along the way the loops stay closed, so that the assembly branch stays the same. Where they cannot, it ends earlier.
     """
-    loops = problem.loops
+    if loops is None:
+        return
     copy(q, loops.end)
     copy(begin, q)
     for step in range(WAY):
-        copy(q, loops.before)
+        keep_pose(loops, q)
         share = F(1) / F(WAY - step)
         for k in range(problem.variables.shape[0]):
             at = problem.variables[k, BLOCK_Q]
@@ -139,8 +159,7 @@ def go_closed(problem, q, begin):
             turn = quat_log(quat_mul(quat_conj(p), load_quat(loops.end, at)))
             store_quat(q, at, quat_normalize(quat_mul(p, quat_exp(scale(share, turn)))))
             clamp_block(problem.variables, problem.limits, k, q)
-        if not close(problem, q, False, STEPS) <= NEARLY:
-            copy(loops.before, q)
+        if not close_again(loops, problem, q, False):
             return
 
 
@@ -156,7 +175,7 @@ def close_rows(ints, floats, q, scratch, lacks, most, limited):
     h = open_levels(loops.scratch, loops.J.shape[0], loops.J.shape[1])
     for t in range(q.shape[0]):
         remember_start(loops, problem, q[t])
-        close(problem, q[t], limited, most)
+        close(loops, problem, q[t], limited, most)
         forward(problem.tree, q[t], loops.frames)
         for k in range(loops.ints.shape[0]):
             lacks[t, k] = lack_of(problem, q[t], loops.frames, k, h.e)

@@ -64,7 +64,8 @@ def status_of(problem, work, targets, errors, q, converged):
     """Return the status of a pose that misses a goal; frames and residual of q are in work.
 
     The first that applies: CONFLICT if goals of the highest missed level cancel; LIMITED if limits hold back the rest
-    of the gradient; STEPS_SPENT if the pose did not converge; CONFLICT if levels above hold back the rest; STALLED.
+    of the gradient; STEPS_SPENT if the pose did not converge; CONFLICT if levels above hold back the rest, LIMITED if
+    it is the loops; STALLED.
     """
     level = problem.levels.shape[0] - 2
     for g in range(problem.goals.shape[0]):
@@ -89,7 +90,10 @@ def status_of(problem, work, targets, errors, q, converged):
         return LIMITED
     if not converged:
         return STEPS_SPENT
-    return CONFLICT if level > 0 and free > small else STALLED
+    above = 0 if problem.loops is None else 1  # loops are a level, and hold back as limits do
+    if level == above and level > 0 and free > small:
+        return LIMITED
+    return CONFLICT if level > above and free > small else STALLED
 
 
 @apart

@@ -97,8 +97,7 @@ def random_start(problem, work, targets, q):
             at = problem.variables[k, BLOCK_Q]
             store_quat(q, at, quat_exp(scale(share, quat_log(load_quat(q, at)))))
     draw_wide_slides(problem, work, targets, q)
-    if problem.loops is not None:
-        go_closed(problem, q, work.trial)
+    go_closed(problem.loops, problem, q, work.trial)
     return 0, F(0)
 
 

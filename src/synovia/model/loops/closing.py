@@ -1,4 +1,4 @@
-"""Close the loops of any pose."""
+"""Close the loops of any pose, and refuse bodies with loops where they would open."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from synovia.arguments import check_kind
+from synovia.errors import UnsupportedError
 from synovia.model.pose import as_values
 from synovia.model.skeleton import Pose, Skeleton
 
@@ -45,3 +46,23 @@ def close_loops(skeleton: Skeleton, q: Any) -> Pose:
     inside = np.empty_like(values)
     skeleton.validate(values, inside)
     return Pose(skeleton, mechanism.shut(skeleton.follow(inside)[None])[0])
+
+
+def refuse_loops(skeleton: Skeleton, what: str) -> None:
+    """Refuse a skeleton with loops for a use that does not keep them closed.
+
+    Args:
+        skeleton: The skeleton.
+        what: The use, at the begin of the message.
+
+    Raises:
+        UnsupportedError: If it has loops.
+    """
+    if skeleton.loops:
+        raise UnsupportedError(
+            f"{what} does not keep loops closed",
+            where=skeleton.name,
+            value=[tie.label for tie in skeleton.loops],
+            expected="a skeleton without loops",
+            hint="skeleton.with_loops([]) leaves them out",
+        )

@@ -34,7 +34,7 @@ _TRIES: Final = 8  # random poses for each
 _FEW_STEPS: Final = 20  # to close a pose beside a closed one
 _WALK: Final = 0.1  # radians or length units: longest step of an independent joint on a way
 _LONGEST: Final = 6.3  # a longer way has no more steps
-_DRAWS: Final = 100  # of a random pose, at most
+_DRAWS: Final = 20  # of a random pose, at most
 _NEXT_SEED: Final = 0x9E3779B1
 _PROBES: Final = 3  # poses beside the rest pose
 _ASIDE: Final = 0.05  # how far they are from it, on the way to random ones
@@ -259,46 +259,49 @@ class Mechanism:
         """Return random closed poses, (count, nq), in the assembly branch of the rest pose; see ``random_values``.
 
         The independent joints are uniform within their limits. Each pose is reached on a way from the rest pose, along
-        which the loops stay closed; where they cannot, the joints are drawn again.
+        which the loops stay closed; where they cannot, the joints are drawn again. A mechanism that hardly ever closes
+        so, such as a platform on six legs, goes towards a random pose of all its joints, as near as the loops allow.
         """
         rows = None if rows is None else [*rows]
         held = ~self.mobility.dependent
         out = np.repeat(self.skeleton.rest_q[None], count, axis=0)
         left = np.arange(count)
-        for k in range(_DRAWS):
+        for k in range(_DRAWS + 1):
             if not len(left):
                 break
             ends = drawn_values(
                 self.skeleton, count, (seed + k * _NEXT_SEED) % 2**32, rows=rows, around=self.skeleton.rest_q
             )[left]
-            found, closes = self.way(out[left], ends, held)
-            if k == _DRAWS - 1:
-                closes[:] = True  # as far as it came: some mechanisms close hardly anywhere
+            found, closes = self.way(out[left], ends, held if k < _DRAWS else None)
+            closes |= k == _DRAWS
             out[left[closes]] = found[closes]
             left = left[~closes]
         return out
 
-    def way(self, begin: Array, end: Array, held: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
-        """Move some variables on a straight way, and close the loops by the others at each step.
+    def way(self, begin: Array, end: Array, held: NDArray[np.bool_] | None) -> tuple[Array, NDArray[np.bool_]]:
+        """Move some variables on a straight way, and close the loops by the others, or by all, at each step.
 
         Args:
             begin: Closed poses, (T, nq).
             end: Where the variables go, (T, nq).
-            held: The variables that go there, (k,).
+            held: The variables that go there, (k,); None for all, which then end beside it.
 
         Returns:
             The last closed poses on the way, and which of them are its end.
         """
         t = self.skeleton.tables
         places = np.zeros(self.skeleton.nq, bool)
-        for block, at, _ in t.variables[held].tolist():
+        for block, at, _ in t.variables[slice(None) if held is None else held].tolist():
             places[at : at + (1 if block == layout.SCALAR else 4)] = True
         far = float(np.abs(end - begin)[:, places].max(initial=0.0))
         steps = max(1, math.ceil(min(far, _LONGEST) / _WALK))
         now, moving = begin.copy(), np.ones(len(begin), bool)
         for step in range(1, steps + 1):
             there = now[moving]
-            there[:, places] = blend(self.skeleton, begin[moving], end[moving], step / steps)[:, places]
+            if held is None:
+                there = blend(self.skeleton, there, end[moving], 1.0 / (steps - step + 1))
+            else:
+                there[:, places] = blend(self.skeleton, begin[moving], end[moving], step / steps)[:, places]
             there, lacks = self.run(there, _FEW_STEPS, held)
             closes = lacks.max(axis=1) <= CLOSED
             rows = np.flatnonzero(moving)

@@ -1,0 +1,90 @@
+"""Mechanisms with loops: a four-bar, a slider-crank, a five-bar, a Stewart platform and a delta robot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import synovia as sy
+
+
+def at(x: float, y: float = 0.0, z: float = 0.0) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the transform of a place."""
+    out = np.eye(4)
+    out[:3, 3] = x, y, z
+    return out
+
+
+def hinge(name: str, parent: str | None, rest: Any, axis: Any = (0, 0, 1), limit: Any = None) -> sy.Joint:
+    """Return a hinge."""
+    return sy.Joint(name, parent, kind=sy.Kind.HINGE, rest=rest, axis=axis, limit=limit)
+
+
+def four_bar(ground: float = 3.0, crank: float = 1.0, coupler: float = 3.0, rocker: float = 2.0) -> sy.Skeleton:
+    """Return a planar four-bar whose crank turns all around."""
+    bars = [hinge("crank", None, at(0)), hinge("coupler", "crank", at(crank)), hinge("rocker", None, at(ground))]
+    loop = sy.Loop("coupler", "rocker", offset=(coupler, 0, 0), other_offset=(rocker, 0, 0), name="four-bar")
+    return sy.Skeleton(bars, name="four-bar").with_loops([loop])
+
+
+def slider_crank(crank: float = 1.0, rod: float = 2.5) -> sy.Skeleton:
+    """Return a crank with a rod to a slide along x."""
+    slide = sy.Joint("slide", None, kind=sy.Kind.SLIDE, rest=at(2.0), axis=(1, 0, 0), limit=sy.Interval(-2.0, 3.0))
+    bars = [hinge("crank", None, at(0)), hinge("rod", "crank", at(crank)), slide]
+    return sy.Skeleton(bars, name="slider-crank").with_loops([sy.Loop("rod", "slide", offset=(rod, 0, 0))])
+
+
+def five_bar() -> sy.Skeleton:
+    """Return two cranks whose forearms meet in a point."""
+    bars = [
+        hinge("left", None, at(0)),
+        hinge("left_forearm", "left", at(1)),
+        hinge("right", None, at(1)),
+        hinge("right_forearm", "right", at(1)),
+    ]
+    loop = sy.Loop("left_forearm", "right_forearm", offset=(1.5, 0, 0), other_offset=(1.5, 0, 0))
+    return sy.Skeleton(bars, name="five-bar").with_loops([loop])
+
+
+def stewart_platform() -> sy.Skeleton:
+    """Return a platform on six legs, each a universal joint with a slide."""
+    free = sy.Joint("platform", None, kind=sy.Kind.FREE, rest=at(0, 0, 1.0))
+    joints, loops = [free], []
+    for k in range(6):
+        low, high = np.deg2rad(60 * (k // 2 * 2) + (10 if k % 2 else -10)), np.deg2rad(60 * (k // 2 * 2) + (50 if k % 2 else -50))
+        foot, head = at(np.cos(low), np.sin(low)), 0.6 * np.array([np.cos(high), np.sin(high), 0.0])
+        bend = sy.Interval(-0.9, 0.9)
+        joints += [
+            hinge(f"x{k}", None, foot, (1, 0, 0), bend),
+            hinge(f"y{k}", f"x{k}", at(0), (0, 1, 0), bend),
+            sy.Joint(f"leg{k}", f"y{k}", kind=sy.Kind.SLIDE, axis=(0, 0, 1), rest=at(0, 0, 1.1), limit=sy.Interval(-0.35, 0.45)),
+        ]
+        loops.append(sy.Loop(f"leg{k}", "platform", other_offset=head))
+    return sy.Skeleton(joints, name="stewart").with_loops(loops)
+
+
+def delta_robot() -> sy.Skeleton:
+    """Return a platform on three arms, each with two rods."""
+    free = sy.Joint("platform", None, kind=sy.Kind.FREE, rest=at(0, 0, -0.75))
+    joints, loops = [free], []
+    for k in range(3):
+        turn = np.eye(4)
+        c, s = np.cos(2 * np.pi * k / 3), np.sin(2 * np.pi * k / 3)
+        turn[:2, :2] = (c, -s), (s, c)
+        joints.append(hinge(f"arm{k}", None, turn @ at(0.3), (0, 1, 0), sy.Interval(-0.6, 1.4)))
+        for side in (-0.1, 0.1):
+            head = (turn @ np.array([0.1, side, 0.0, 1.0]))[:3]
+            loops.append(
+                sy.Loop(f"arm{k}", "platform", "distance", offset=(0.4, side, 0), other_offset=head, distance=0.8)
+            )
+    return sy.Skeleton(joints, name="delta").with_loops(loops)
+
+
+MECHANISMS = {
+    "four-bar": (four_bar, "coupler", (1.5, 0.5, 0.0)),
+    "slider-crank": (slider_crank, "rod", (1.0, 0.3, 0.0)),
+    "five-bar": (five_bar, "left_forearm", (1.5, 0.0, 0.0)),
+    "stewart": (stewart_platform, "platform", (0.0, 0.0, 0.0)),
+    "delta": (delta_robot, "platform", (0.0, 0.0, 0.0)),
+}
