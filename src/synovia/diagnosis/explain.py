@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from synovia.bodies.standing import lean_of
+from synovia.diagnosis.loops import loop_sentences, loops_of_misses, rows_in_loops
 from synovia.diagnosis.units import unit_hint
 from synovia.goals import ClearanceGoal, Goal
 from synovia.goals.base import POSITION, ROTATION
@@ -72,6 +73,7 @@ def explain(solution: Solution) -> list[str]:
     lines += causes
     lines += _reason_sentences(solution, reasons)
     lines += contact_sentences(solution)
+    lines += loop_sentences(solution)
     lines += solution.notes
     lines += _leaning(solution)
     if clamped := solution.start_clamped:
@@ -123,9 +125,12 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
         return [_SPENT if solution.ik.solver.bounds_motion else f"{status.meaning} It took {steps}."]
     if status is Status.LIMITED and closed:
         return [_CUT]
-    if status is Status.LIMITED and (at_limits or locked):
-        held = f"{_listed(at_limits)} at a limit. No" if at_limits else "no"
-        return [f"Limited: {held} small step within the limits lowers the error."]
+    if status is Status.LIMITED:
+        tied = [tie.label for tie, rows in loops_of_misses(solution) if rows]
+        closed_too = f" that keeps {'loop' if len(tied) == 1 else 'loops'} {_listed(tied)} closed" if tied else ""
+        if at_limits or locked or tied:
+            held = f"{_listed(at_limits)} at a limit. No" if at_limits else "no"
+            return [f"Limited: {held} small step within the limits{closed_too} lowers the error."]
     if status is Status.CONFLICT and solution.missed:
         names = _listed([solution.goals[i].label for i in solution.missed])
         others = " together with the other goals" if len(solution.missed) == 1 else " together"
@@ -188,6 +193,7 @@ def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> tuple[l
     """Return the joints at a limit, and the locked ones, that move a missed goal or whose limit a reason names."""
     ik = solution.ik
     rows = {row for i in solution.missed for end in ik.goal_joints[i] for row in _chain(ik, i, end)}
+    rows |= rows_in_loops(solution)
     named = {limit.name for reason in reasons for limit in reason.limits}
     whole = any(not ik.goal_joints[i] for i in solution.missed)  # a goal of the whole body
     found: tuple[list[str], list[str]] = ([], [])

@@ -1,0 +1,72 @@
+"""What the loops of a body have to do with a miss: which joints they hold, and where they are singular."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from synovia.ik.solution import Solution, length_text
+from synovia.kernels.layout import BLOCK, SCALAR
+from synovia.model import Kind
+from synovia.model.loops.loop import Tie
+from synovia.model.loops.mechanism import INDEPENDENT
+from synovia.model.loops.tables import moved_by
+from synovia.model.tree import ancestors
+from synovia.text import first_few
+
+_STILL = 1e-6  # share of a unit motion of the loops that moves a joint
+
+
+def loops_of_misses(solution: Solution) -> list[tuple[Tie, list[int]]]:
+    """Return the loops of a miss, each with the joints of it that carry a missed goal."""
+    ik, skeleton = solution.ik, solution.ik.skeleton
+    if ik.reduced.loops is None or solution.reached:
+        return []
+    rows = {row for i in solution.missed for end in ik.goal_joints[i] for row in ancestors(skeleton.parents, end)}
+    found: list[tuple[Tie, list[int]]] = []
+    for tie in ik.reduced.loops.ties:
+        joints = moved_by(skeleton, tie)
+        if shared := sorted(rows & joints):
+            found.append((tie, shared))
+        elif any(moved_by(skeleton, other) & joints for other, _ in found):
+            found.append((tie, []))
+    return found
+
+
+def rows_in_loops(solution: Solution) -> set[int]:
+    """Return all joints of the loops of a miss."""
+    return {row for tie, _ in loops_of_misses(solution) for row in moved_by(solution.ik.skeleton, tie)}
+
+
+def loop_sentences(solution: Solution) -> list[str]:
+    """Return which loops hold joints of a miss, and at which values; which they lock, and whether they are singular."""
+    held = [(tie, rows) for tie, rows in loops_of_misses(solution) if rows]
+    if not held:
+        return []
+    lines = [f"Loop {tie.label!r} ties {first_few([_at(solution, row) for row in rows])}." for tie, rows in held]
+    mechanism, skeleton = solution.ik.skeleton.mechanism, solution.ik.skeleton
+    assert mechanism is not None  # it has loops
+    _, values, motions = np.linalg.svd(mechanism.jacobian(solution.pose.q[None])[0])
+    rank = int((values > INDEPENDENT).sum())
+    moves = np.linalg.norm(motions[rank:], axis=0) > _STILL
+    sizes = [1 if block == SCALAR else 3 for block in mechanism.variables[:, BLOCK].tolist()]
+    owners = np.repeat(skeleton.tables.owner, sizes)
+    still = [row for row in sorted({row for _, rows in held for row in rows}) if not moves[owners == row].any()]
+    still = [row for row in still if (owners == row).any()]
+    if still:
+        lines.append(f"Here the loops leave no motion to {first_few([repr(skeleton.joint_names[row]) for row in still])}.")
+    if motions.shape[0] - rank > mechanism.mobility.freedom:
+        lines.append("Here the loops are singular: an assembly in which they could go on in several ways.")
+    return lines
+
+
+def _at(solution: Solution, row: int) -> str:
+    """Return a joint with its value, if it is one number."""
+    skeleton, name = solution.ik.skeleton, repr(solution.ik.skeleton.joint_names[row])
+    kind = skeleton.joints[row].kind
+    if kind is Kind.HINGE:
+        return f"{name} at {math.degrees(float(solution.pose[row])):.0f} deg"
+    if kind is Kind.SLIDE:
+        return f"{name} at {length_text(float(solution.pose[row]), skeleton.meters_per_unit)}"
+    return name
