@@ -47,7 +47,7 @@ def loop_sentences(solution: Solution) -> list[str]:
     lines = [f"Loop {tie.label!r} ties {first_few([_at(solution, row) for row in rows])}." for tie, rows in held]
     mechanism, skeleton = solution.ik.skeleton.mechanism, solution.ik.skeleton
     assert mechanism is not None  # it has loops
-    _, values, motions = np.linalg.svd(mechanism.jacobian(solution.pose.q[None])[0])
+    _, values, motions = np.linalg.svd(mechanism.rows(solution.pose.q[None])[1][0])
     rank = int((values > INDEPENDENT).sum())
     moves = np.linalg.norm(motions[rank:], axis=0) > _STILL
     sizes = [1 if block == SCALAR else 3 for block in mechanism.variables[:, BLOCK].tolist()]

@@ -136,7 +136,7 @@ _OTHERS: Final = {
         ("boolean", 0),
     ),
     "loops.closing.write_rows": (
-        ("int32", 1), ("float64", 1), ("float64", 2), ("float64", 1), ("float64", 3),
+        ("int32", 1), ("float64", 1), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),
     ),
     "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
     "collision.touching.touching": (

@@ -182,10 +182,14 @@ def close_rows(ints, floats, q, scratch, lacks, most, limited):
 
 
 @entry
-def write_rows(ints, floats, q, scratch, J):
-    """Write minus the derivative of what the loops lack at each row of q (T, nq) to J (T, rows, columns)."""
+def write_rows(ints, floats, q, scratch, e, J):
+    """Write what the loops lack at each row of q (T, nq) to e (T, rows), minus its derivative to J (T, rows, columns).
+
+    Lengths are in reaches.
+    """
     problem = open_mechanism(ints, floats, scratch)
     for t in range(q.shape[0]):
         forward(problem.tree, q[t], problem.loops.frames)
+        loop_residual(problem.loops, problem, q[t], problem.loops.frames, e[t])
         J[t] = F(0)
         loop_rows(problem.loops, problem, q[t], problem.loops.frames, J[t])

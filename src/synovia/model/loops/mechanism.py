@@ -166,13 +166,17 @@ class Mechanism:
             out[open_rows[closes]], lacks[open_rows[closes]] = found[best[closes]], left[best[closes]]
         return out, lacks
 
-    def jacobian(self, q: Array) -> Array:
-        """Return the derivative of the rows of all loops by the velocities of the variables, (T, rows, columns)."""
+    def rows(self, q: Array) -> tuple[Array, Array]:
+        """Return what all rows of the loops lack at poses (T, nq), (T, rows), and minus its derivative.
+
+        The derivative is by the velocities of the variables, (T, rows, columns). Lengths are in reaches.
+        """
         from synovia.kernels.loops.closing import write_rows
 
-        out = np.empty((len(q), self.tables.rows, int(self.ints[layout.N_COLUMNS])))
-        write_rows(self.ints, self.floats, np.ascontiguousarray(q), self._new_scratch(), out)
-        return out
+        lack = np.empty((len(q), self.tables.rows))
+        out = np.empty((*lack.shape, int(self.ints[layout.N_COLUMNS])))
+        write_rows(self.ints, self.floats, np.ascontiguousarray(q), self._new_scratch(), lack, out)
+        return lack, out
 
     def shut(self, q: Array) -> Array:
         """Return the nearest closed poses to some within the limits, (T, nq); the same array if all are closed.
@@ -223,7 +227,7 @@ class Mechanism:
         beside[:, at] += _ASIDE * (drawn[:, at] - beside[:, at])
         beside, lacks = self.closed(beside)
         beside = np.concatenate([rest, beside[lacks.max(axis=1) <= CLOSED]])
-        J = self.jacobian(beside)
+        _, J = self.rows(beside)
         values = np.linalg.svd(J, compute_uv=False)
         ranks = (values > INDEPENDENT).sum(axis=1)
         rank = int(ranks.max())
