@@ -234,13 +234,15 @@ class Mechanism:
     def _dependent(self, J: Array, rank: int) -> NDArray[np.bool_]:
         """Return which variables follow from the others, (k,).
 
-        Joints near the root lead, because they are those that motors turn and files list first; translations and
-        rotations of free joints follow if they can, because they are not drawn.
+        Joints near the root lead, because they are those that motors turn and files list first. Translations and
+        rotations of free joints follow if they can, because they are not drawn; then balls, which end rods that no
+        motor turns, and which hardly any drawn rotation lets close.
         """
         sizes = [1 if block == layout.SCALAR else 3 for block in self.variables[:, layout.BLOCK].tolist()]
         owner = np.repeat(np.arange(len(sizes)), sizes)
-        free = [self.skeleton.joints[row].kind is Kind.FREE for row in self.skeleton.tables.owner.tolist()]
-        order = sorted(range(len(owner)), key=lambda column: (not free[owner[column]], -column))
+        first = {Kind.FREE: 0, Kind.BALL: 1}
+        rank_of = [first.get(self.skeleton.joints[row].kind, 2) for row in self.skeleton.tables.owner.tolist()]
+        order = sorted(range(len(owner)), key=lambda column: (rank_of[owner[column]], -column))
         basis = np.zeros((0, len(J)))
         dependent = np.zeros(len(sizes), bool)
         for least in (_WELL, INDEPENDENT):
