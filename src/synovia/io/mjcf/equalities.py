@@ -171,12 +171,12 @@ class Equalities:
         data = self._checked(m.eq_data[e, :11], f"numbers of {self._text(e)}")
         kind = "weld" if weld and data[10] != 0.0 else "point"
         if int(m.eq_objtype[e]) == int(self._mujoco.mjtObj.mjOBJ_SITE):
-            names = tuple(f"{SITE}:{self._site(s)}" for s in (first, second))
+            names = tuple(self._address(SITE, self._site(s)) for s in (first, second))
             bodies = int(m.site_bodyid[first]), int(m.site_bodyid[second])
             offsets: tuple[Any, Any] = (None, None)
         else:
             bodies = first, second
-            names = tuple(f"{LINK}:{self._bodies[b]}" for b in bodies)
+            names = tuple(self._address(LINK, self._bodies[b]) for b in bodies)
             if weld:
                 turn = quat_to_matrix(np.roll(data[6:10], -1)) if kind == "weld" else None  # wxyz there
                 offsets = (rigid(data[3:6]) if turn is None else rigid(data[3:6], turn), data[:3])
@@ -199,6 +199,12 @@ class Equalities:
         while body > 0 and self._model.body_mocapid[body] < 0:
             body = int(self._model.body_parentid[body])
         return body or -1
+
+    def _address(self, kind: str, name: str) -> str:
+        """Return the name of a body or site, with the kind before it if it means something else alone."""
+        m = self._model
+        others = {*self._joints, *(self._bodies if kind == SITE else map(self._site, range(int(m.nsite))))}
+        return f"{kind}:{name}" if name in others or ":" in name else name
 
     def _site(self, site: int) -> str:
         """Return the name of a site; constraints name sites."""

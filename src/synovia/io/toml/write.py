@@ -55,6 +55,10 @@ def skeleton_text(skeleton: Skeleton) -> str:
         name = skeleton.joint_names[row] if row >= 0 else None
         parent = row if name is not None and names[name] > 1 else name
         blocks.append("[[joint]]\n" + block_of(_keys(joint, parent)))
+    if skeleton.loops:
+        from synovia.io.toml.loops import tie_text  # for skeletons that have loops
+
+        blocks += [tie_text(tie) for tie in skeleton.loops]
     return "\n".join(blocks)
 
 
