@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from click import style
+from numpy.typing import NDArray
 
 from synovia.model import Skeleton
-from synovia.model.geometry import Array
 from synovia.model.loops.loop import Coupling, Tie
 from synovia.model.loops.tables import moved_by
 from synovia.text import counted, listed, printable
@@ -116,6 +116,7 @@ def _locked(skeleton: Skeleton) -> list[Tie]:
     return [tie for tie in skeleton.loops if not moving & moved_by(skeleton, tie)]
 
 
-def _names(skeleton: Skeleton, which: Array) -> list[str]:
+def _names(skeleton: Skeleton, which: NDArray[np.bool_]) -> list[str]:
     """Return the joints of some variables, each once."""
-    return [str(skeleton.joint_keys[row]) for row in dict.fromkeys(skeleton.tables.owner[np.asarray(which)].tolist())]
+    rows = {int(row): None for row in skeleton.tables.owner[which]}
+    return [str(skeleton.joint_keys[row]) for row in rows]

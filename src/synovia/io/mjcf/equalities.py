@@ -241,17 +241,19 @@ class Equalities:
         return f"{called} {'between' if len(both) > 1 else 'on'} {' and '.join(both)}"
 
 
-def keep_closed(ties: Sequence[Named], body: Callable[[Sequence[Tie]], Skeleton], notes: list[str]) -> Sequence[Tie]:
+def keep_closed(
+    ties: Sequence[Named], with_loops: Callable[[Sequence[Tie]], Skeleton], notes: list[str]
+) -> Sequence[Tie]:
     """Return the loops that can be closed near the rest pose, all at once, and add notes about the others.
 
     Args:
         ties: The loops.
-        body: Returns the skeleton with some loops.
+        with_loops: Returns the skeleton with some loops.
         notes: Sentences about what is not kept.
     """
     from synovia.model.loops.mechanism import CLOSED  # for files that have loops
 
-    plain = body(())
+    plain = with_loops(())
     left: list[Named] = []
     for one in ties:
         if moved_by(plain, one.tie):
@@ -264,7 +266,7 @@ def keep_closed(ties: Sequence[Named], body: Callable[[Sequence[Tie]], Skeleton]
         notes += [f"{one.text} was not kept: {text}." for one in left]
         return ()
     while left:
-        mechanism = body([one.tie for one in left]).mechanism
+        mechanism = with_loops([one.tie for one in left]).mechanism
         if mechanism is None:
             break
         _, lacks = mechanism.closed(plain.zero_q[None])

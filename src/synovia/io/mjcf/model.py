@@ -215,12 +215,21 @@ class _Reader:
             rows += self.rows(body, row_of[int(self.model.body_parentid[body])] if body else None, len(rows))
             row_of.append(len(rows) - 1)
         pairs = [(f"{LINK}:{self.bodies[a]}", f"{LINK}:{self.bodies[b]}") for a, b in self.geoms.excluded]
-        about = {"name": path.name, "meters_per_unit": 1.0, "up": "z", "forward": "x", "source": path}
 
-        def body(ties: Sequence[Tie]) -> Skeleton:
-            return Skeleton(rows, **about, notes=self.notes, excluded_pairs=pairs, loops=ties)
+        def with_loops(ties: Sequence[Tie]) -> Skeleton:
+            return Skeleton(
+                rows,
+                name=path.name,
+                meters_per_unit=1.0,
+                up="z",
+                forward="x",
+                notes=self.notes,
+                source=path,
+                excluded_pairs=pairs,
+                loops=ties,
+            )
 
-        return body(keep_closed(self.ties, body, self.notes) if self.ties else ())
+        return with_loops(keep_closed(self.ties, with_loops, self.notes) if self.ties else ())
 
     def world(self, path: Path) -> World:
         """Return the obstacles."""

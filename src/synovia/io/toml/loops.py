@@ -26,24 +26,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-import numpy as np
-
 from synovia.errors import InputError, UnknownNameError
 from synovia.io.base import read_bytes
-from synovia.io.toml.table import Table, decoded, lines_of, rotation_of
+from synovia.io.toml.table import OFFSETS, Table, decoded, lines_of, rotation_of
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, matrix_to_quat, rigid
+from synovia.model.geometry import Array, rigid
 from synovia.model.loops.loop import KINDS, Coupling, Loop, Tie
-from synovia.text import parse_toml, toml_key
+from synovia.text import parse_toml
 
 SCHEMA: Final = "synovia.loops/1"
 TABLES: Final = ("loop", "coupling")
 _LARGEST: Final = 2**22  # bytes
 _TURNS: Final = ("rotation_xyzw", "rpy", "rpy_deg")
-_OFFSETS: Final = ("offset", "other_offset")
 _LOOP: Final = (
     *("name", "first", "second", "kind", "distance"),
-    *(key for offset in _OFFSETS for key in (offset, *(f"{offset}_{turn}" for turn in _TURNS))),
+    *(key for offset in OFFSETS for key in (offset, *(f"{offset}_{turn}" for turn in _TURNS))),
 )
 _COUPLING: Final = ("name", "terms", "equals")
 
@@ -109,7 +106,7 @@ def _loop(table: Table) -> Loop:
     if first is None:
         raise table.error("loop has no first", expected="the name of a joint, link or site")
     table.choice("kind", KINDS)
-    offset, other = (_offset(table, key) for key in _OFFSETS)
+    offset, other = (_offset(table, key) for key in OFFSETS)
     return Loop(
         first,
         table.text("second"),
@@ -139,24 +136,3 @@ def _coupling(table: Table) -> Coupling:
         several = isinstance(value, list)
         factors[joint] = inner.numbers(joint, len(cast("list[Any]", value))) if several else inner.number(joint)
     return Coupling(factors, table.number("equals") or 0.0, name=table.text("name"))
-
-
-def tie_text(tie: Tie) -> str:
-    """Return the table of a loop or a coupling; reading it gives the same one."""
-    from synovia.io.toml.write import block_of
-
-    if isinstance(tie, Coupling):
-        terms = ", ".join(f"{toml_key(joint)} = {_factors(row)}" for joint, row in tie.terms.items())
-        keys = block_of({"name": tie.name, "equals": tie.equals or None})
-        return f"[[coupling]]\nterms = {{ {terms} }}\n{keys}"
-    keys = {"name": tie.name, "first": tie.first, "second": tie.second, "kind": tie.kind, "distance": tie.distance}
-    for key, frame in zip(_OFFSETS, (tie.offset, tie.other_offset), strict=True):
-        keys[key] = frame[:3, 3] if frame[:3, 3].any() else None
-        turned = not np.array_equal(frame[:3, :3], np.eye(3))
-        keys[f"{key}_rotation_xyzw"] = matrix_to_quat(frame[:3, :3]) if turned else None
-    return "[[loop]]\n" + block_of(keys)
-
-
-def _factors(row: tuple[float, ...]) -> str:
-    """Return the factors of a joint."""
-    return repr(row[0]) if len(row) == 1 else "[" + ", ".join(map(repr, row)) + "]"

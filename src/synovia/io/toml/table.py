@@ -12,6 +12,7 @@ from synovia.errors import FormatError, SynoviaError, did_you_mean, restated
 from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix
 
 SCHEMA: Final = "synovia.skeleton/1"
+OFFSETS: Final = ("offset", "other_offset")  # of a loop
 AXES: Final = {sign + axis: sign + axis for axis in "xyz" for sign in ("", "-")}
 _T = TypeVar("_T")
 

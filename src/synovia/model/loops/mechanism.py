@@ -116,7 +116,7 @@ class Mechanism:
         """Return scratch memory for a kernel."""
         return np.zeros(int(self.ints[layout.WORK_SIZE]))
 
-    def run(self, q: Array, steps: int = _STEPS, held: Array | None = None) -> tuple[Array, Array]:
+    def run(self, q: Array, steps: int = _STEPS, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
         """Return poses (T, nq) after at most so many steps to close them, and what each loop lacks then, (T, loops).
 
         Args:
@@ -249,8 +249,8 @@ class Mechanism:
         """
         owner = self._owners
         first = {Kind.FREE: 0, Kind.BALL: 1}
-        rank_of = [first.get(self.skeleton.joints[row].kind, 2) for row in self.skeleton.tables.owner.tolist()]
-        order = sorted(range(len(owner)), key=lambda column: (rank_of[owner[column]], -column))
+        turn = [first.get(self.skeleton.joints[int(row)].kind, 2) for row in self.skeleton.tables.owner]
+        order = sorted(range(len(owner)), key=lambda column: (turn[int(owner[column])], -column))
         basis = np.zeros((0, len(J)))
         dependent = np.zeros(len(self.variables), bool)
         for least in (_WELL, INDEPENDENT):
