@@ -186,7 +186,7 @@ def test_files_of_a_model_by_format(tmp_path):
     lone = tmp_path / "walk.bvh"
     lone.write_text("HIERARCHY")
     assert companions_of(lone) == ()
-    assert [path.name for path in companions_of(tmp_path / "none.urdf")] == ["none.srdf"]
+    assert [path.name for path in companions_of(tmp_path / "none.urdf")] == ["none.loops.toml", "none.srdf"]
 
 
 @pytest.mark.parametrize("damage", [b"", b"on", b"ONE"])

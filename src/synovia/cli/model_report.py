@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from click import style
 
+from synovia.cli.loop_report import loops_object, loops_text, mobility_object, mobility_text
 from synovia.clips import find_ends
 from synovia.errors import SynoviaError
 from synovia.ik.compiled import checked_tolerance, reach_of_tips
@@ -55,6 +56,8 @@ def model_object(
         "nq": skeleton.nq,
         "nv": skeleton.nv,
         "degrees_of_freedom": _degrees_of_freedom(skeleton),
+        "loops": loops_object(skeleton),
+        "mobility": mobility_object(skeleton),
         "tips": list(skeleton.tips),
         "roles": dict(skeleton.roles),
         "sites": [
@@ -189,14 +192,18 @@ def model_text(
         f"unit {known}, up {_up_text(skeleton, clips)}, forward {skeleton.forward or 'unknown'}",
         f"longest chain {number(skeleton.size)} {unit}, tolerance of a goal {number(tolerance)} {unit}",
     ]
+    if skeleton.loops:
+        facts.append(mobility_text(skeleton, _degrees_of_freedom(skeleton)))
     facts.append(f"roles {len(skeleton.roles)}" + ("" if skeleton.roles else ": no part of a body is recognised"))
     mass = sum(joint.mass for joint in skeleton.joints)
     if mass > 0.0:
-        facts[-2] += f", mass {mass:.4g} kg"
+        facts[2] += f", mass {mass:.4g} kg"
     if skeleton.shapes:
         facts.append(_shapes_text(skeleton))
     lines = [style(printable(skeleton.name), bold=True), *facts]
     lines += [*(style(printable(note), fg="yellow") for note in skeleton.notes), "", *_tree(skeleton, unit)]
+    if skeleton.loops:
+        lines += ["", style("loops", dim=True), *loops_text(skeleton)]
     if fit is not None:
         lines += ["", style("shapes", dim=True), *map(printable, fit.report().splitlines())]
     if pairs is not None:

@@ -22,6 +22,7 @@ from synovia.text import first_few, listed
 # What begins notes that do not warn, because kinematics does not need shapes:
 NO_SHAPES: Final = "Shapes were not kept"
 OF_SRDF: Final = "Of the SRDF file"
+OF_LOOPS: Final = ".loops.toml"  # ending of the file of loops of a model
 SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
 FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
@@ -83,6 +84,7 @@ class Format:
         write: Writes a file: ``write(content, path, force=...)``, with ``into=`` if the format ``copies``. The content
             is a motion if the format ``holds_motions``, else a skeleton. None if the format cannot be written.
         holds_motions: Whether a file can hold motions.
+        holds_loops: Whether a file of motions holds the loops of their skeleton.
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
         read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
             the files hold their skeletons.
@@ -105,6 +107,7 @@ class Format:
     read: Callable[[Path], Contents]
     write: Callable[..., None] | None = None
     holds_motions: bool = False
+    holds_loops: bool = False
     copies: bool = False
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
     read_with: Callable[[Path, Path], Contents] | None = None

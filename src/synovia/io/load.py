@@ -22,7 +22,7 @@ from synovia.errors import (
     did_you_mean,
     restated,
 )
-from synovia.io.base import NO_SHAPES, OF_SRDF, Contents, Format, as_path, read_bytes
+from synovia.io.base import NO_SHAPES, OF_LOOPS, OF_SRDF, Contents, Format, as_path, read_bytes
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
@@ -116,7 +116,8 @@ def companions_of(path: Path) -> tuple[Path, ...]:
         file = waiting.pop()
         with suppress(SynoviaError, OSError, MemoryError, RecursionError):
             fmt = format_of(file)
-            for other in () if fmt.companions is None else fmt.companions(file):
+            beside = _loops_beside(file) if file is path else []
+            for other in [*beside, *(() if fmt.companions is None else fmt.companions(file))]:
                 if other not in found:
                     found[other] = None
                     waiting.append(other)
@@ -129,11 +130,15 @@ def endings(some: Iterable[Format]) -> str:
 
 
 def load_skeleton(
-    path: str | os.PathLike[str], *, root: Root | None = None, srdf: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    root: Root | None = None,
+    srdf: str | os.PathLike[str] | None = None,
+    loops: str | os.PathLike[str] | None = None,
 ) -> Skeleton:
     """Read the skeleton of a URDF, MJCF, glTF/GLB, BVH, Synovia TOML or npz file.
 
-    A ``UserWarning`` lists the parts of the file that were not kept, such as constraints that close a loop.
+    A ``UserWarning`` lists the parts of the file that were not kept, such as limits of tendons.
     ``skeleton.notes`` has the same sentences.
 
     Args:
@@ -141,10 +146,13 @@ def load_skeleton(
         root: How the root may move, as ``Skeleton.with_root`` takes it; None for the root of the file.
         srdf: SRDF file of a URDF with the pairs of links that may touch (``Skeleton.excluded_pairs``). None for the
             file of the same name that ends in ``.srdf``, if there is one.
+        loops: File of loops that the model has beside those of its own file (``Skeleton.loops``), TOML. None for the
+            file of the same name that ends in ``.loops.toml``, if there is one.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If its content is malformed; the message names the line or the element.
+        FormatError: If its content is malformed; the message names the line or the element. If a loop of the file of
+            loops cannot be closed.
         UnsupportedError: If an SRDF file is given for a file that is not URDF.
         MissingExtraError: If the format needs a package that is not installed (MJCF).
 
@@ -154,7 +162,7 @@ def load_skeleton(
         >>> arm.joint_names, arm.notes  # doctest: +SKIP
     """
     where = as_path(path)
-    skeleton = _contents(where, srdf).skeleton
+    skeleton = _contents(where, srdf, loops).skeleton
     notes = [note for note in skeleton.notes if not note.startswith((NO_SHAPES, OF_SRDF))]
     if notes:
         warnings.warn(f"{where}: {first_notes(notes, 'skeleton.notes')}", UserWarning, stacklevel=2)
@@ -167,8 +175,30 @@ def first_notes(notes: Sequence[str], source: str) -> str:
     return " ".join([*notes[:_SHOWN], *([f"And {more} more, see {source}."] if more > 0 else [])])
 
 
-def _contents(where: Path, srdf: str | os.PathLike[str] | None = None) -> Contents:
-    """Read a file, with the SRDF file of a URDF if one is given."""
+def _contents(
+    where: Path, srdf: str | os.PathLike[str] | None = None, loops: str | os.PathLike[str] | None = None
+) -> Contents:
+    """Read a file, with the SRDF file of a URDF if one is given, and with the given loops or those beside it."""
+    found = _without_loops(where, srdf)
+    if loops is None:
+        given = next((path for path in _loops_beside(where) if path.is_file()), None)
+    else:
+        given = as_path(loops)
+    if given is None:
+        return found
+    file = given
+    from synovia.io.toml.loops import with_loops_of
+
+    return found._replace(skeleton=guarded(file, lambda: with_loops_of(found.skeleton, file)))
+
+
+def _loops_beside(path: Path) -> list[Path]:
+    """Return the file of loops that is read with a model if it exists; none for a file that may hold motions."""
+    return [] if format_of(path).holds_motions else [path.with_suffix(OF_LOOPS)]
+
+
+def _without_loops(where: Path, srdf: str | os.PathLike[str] | None = None) -> Contents:
+    """Read a file as ``_contents`` does, without files of loops."""
     if srdf is None:
         return guarded(where, lambda: format_of(where).read(where))
     pairs, fmt = as_path(srdf), format_of(where)
@@ -188,6 +218,7 @@ def load_model(
     clip: str | os.PathLike[str] | None = None,
     *,
     srdf: str | os.PathLike[str] | None = None,
+    loops: str | os.PathLike[str] | None = None,
 ) -> Skeleton:
     """Read the skeleton of a file, or of a bundled model if there is no such file; never warns.
 
@@ -196,6 +227,7 @@ def load_model(
         clip: File of a motion for which a model of many shapes (SMPL) takes the shape of that body; None for the shape
             of the model's rest.
         srdf: As in ``load_skeleton``.
+        loops: As in ``load_skeleton``; a bundled model may have a file of loops too.
 
     Raises:
         FileError: If there is neither, or the file cannot be read.
@@ -204,9 +236,15 @@ def load_model(
     """
     where = as_path(name)
     if srdf is None and is_bundled(os.fspath(name)):
-        return bundled(os.fspath(name))
+        body = bundled(os.fspath(name))
+        if loops is None:
+            return body
+        from synovia.io.toml.loops import with_loops_of
+
+        file = as_path(loops)
+        return guarded(file, lambda: with_loops_of(body, file))
     try:
-        contents = _contents(where, srdf)
+        contents = _contents(where, srdf, loops)
     except FileError as error:
         if error.hint is not None or not isinstance(error.__cause__, FileNotFoundError):
             raise

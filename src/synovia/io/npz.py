@@ -229,4 +229,5 @@ FORMAT: Final = Format(
     read=_read,
     write=write_npz,
     holds_motions=True,
+    holds_loops=True,
 )

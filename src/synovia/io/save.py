@@ -14,6 +14,7 @@ from synovia.io.load import endings, formats
 from synovia.io.verify import FileCheck, check_motion
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
+from synovia.text import listed
 
 
 def save_motion(
@@ -72,6 +73,9 @@ def write_motion(
     else:
         write(motion, where, force=force)
     notes = list(fmt.lacks(motion))
+    if motion.skeleton.loops and not fmt.holds_loops and fmt.read_onto is None:
+        named = listed([tie.label for tie in motion.skeleton.loops])
+        notes.append(f"The file cannot hold loops, so whoever reads it may open them: {named}.")
     elsewhere = fmt.copies and into is not None and as_path(into) != motion.skeleton.source
     if not (verify or notes or elsewhere or motion.notes or motion.skeleton.notes or motion.stretch is not None):
         return []

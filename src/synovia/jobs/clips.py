@@ -160,14 +160,14 @@ class Roles:
         """Models that were loaded, by name."""
         return {}
 
-    def load_body(self, name: str, host: Host) -> Skeleton:
-        """Return the skeleton of a file or of a bundled model with these roles, and tell its notes.
+    def load_body(self, name: str, host: Host, loops: Path | None = None) -> Skeleton:
+        """Return the skeleton of a file or of a bundled model with these roles, and tell its notes; see ``body_of``.
 
         Raises:
             SynoviaError: If a file cannot be read.
         """
         if name not in self._bodies:
-            self._bodies[name] = body_of(name, host, self.roles)
+            self._bodies[name] = body_of(name, host, self.roles, loops)
         host.note_model(self._bodies[name].notes)
         return self._bodies[name]
 
@@ -203,20 +203,21 @@ def tell_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:
     host.say(f"{note} ({'cut off' if cut else '--trim-tpose cuts this off'})", motion.name)
 
 
-def body_of(name: str, host: Host, roles: Path | None = None) -> Skeleton:
+def body_of(name: str, host: Host, roles: Path | None = None, loops: Path | None = None) -> Skeleton:
     """Return the skeleton of a file or of a bundled model, and tell its notes.
 
     Args:
         name: The file or the bundled model.
         host: Gets the notes on ignored parts of the file.
         roles: File of roles that the joints get; None for those of the file.
+        loops: File of loops that the model has too; None for the one beside it, if there is one.
 
     Raises:
         SynoviaError: If a file cannot be read.
     """
     from synovia.io.load import load_model
 
-    skeleton = load_model(name)
+    skeleton = load_model(name, loops=loops)
     host.note_model(skeleton.notes)
     return with_roles(skeleton, roles)
 

@@ -79,6 +79,10 @@ MODEL: Final = Option(
     " quadruped.",
     Model(), metavar="FILE", completes="models",
 )  # fmt: skip
+LOOPS: Final = Option(
+    "Loops of the model beside those of its own file, TOML.", File(), metavar="FILE",
+    shown="the file beside it that ends in .loops.toml",
+)  # fmt: skip
 JOINT: Final = Option("A joint; repeat for more.", metavar="JOINT", repeats=True, completes="joints")
 FORMAT: Final = Option("Format of the outputs, for folders.", many=True)
 FORCE: Final = Option("Replace files that exist.", Flag(), rank=1)

@@ -147,10 +147,14 @@ class Skeleton(Pictured):
             nv=sum(joint.kind.v_size for joint in joints),
         )
         self.__dict__["tables"] = pack(joints, parents, self._leaders())
+        self.__dict__["loops"] = ()  # names may be roles, which the rest pose tells
         pairs = tuple(excluded_pairs)
         self.__dict__["excluded_pairs"] = self._checked_pairs(pairs) if pairs else ()
         ties = tuple(loops)
-        self.__dict__["loops"] = self._checked_loops(ties) if ties else ()
+        if ties:
+            self.__dict__["loops"] = self._checked_loops(ties)
+            for known in ("mechanism", "rest_q"):  # without loops
+                self.__dict__.pop(known, None)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse to set an attribute: problems and poses of the skeleton have its values packed."""

@@ -12,7 +12,7 @@ from synovia.cli.output import emit, emit_json, emit_lines
 from synovia.cli.values import typed
 from synovia.jobs.clips import ClipReader, Roles, with_roles
 from synovia.jobs.options import File, Word, argument, described, option, said_of
-from synovia.jobs.shared import JSON, MODEL
+from synovia.jobs.shared import JSON, LOOPS, MODEL
 
 
 @described
@@ -25,6 +25,7 @@ class Inspect(Roles):
         default=None, kind=File(), metavar="FILE",
         help="SRDF file of a URDF with the pairs of links that may touch; by default the one beside it.",
     )  # fmt: skip
+    loops: Path | None = option(default=None, like=LOOPS)
     shapes: bool = option(
         default=False, help="Measure how well the shapes fit the surface; without shapes, fit capsules to it first."
     )
@@ -34,7 +35,7 @@ class Inspect(Roles):
 
 @with_options(Inspect)
 def inspect(given: Inspect) -> None:
-    """Show a model: joints, kinds, limits, units, roles, tips, shapes and clips; or the obstacles of a world."""
+    """Show a model: joints, kinds, limits, loops, units, roles, tips, shapes and clips; or the obstacles of a world."""
     from synovia.cli.model_report import model_object, model_text
     from synovia.io.base import as_path
     from synovia.io.load import Clips, is_bundled, load_clips, load_model
@@ -44,14 +45,15 @@ def inspect(given: Inspect) -> None:
     if not is_bundled(file) and is_world(as_path(file)):
         from synovia.cli.world_report import world_object, world_text
 
-        refuse("expected a model with this option, got a world.", "model", "roles", "srdf", "shapes", "pairs")
+        refuse("expected a model with this option, got a world.", "model", "roles", "srdf", "loops", "shapes", "pairs")
         world = read_world(as_path(file))
         if given.as_json:
             emit_json(world_object(world))
         else:
             emit_lines(world_text(world))
         return
-    skeleton = load_model(file, srdf=given.srdf) if model is None else load_model(model, file, srdf=given.srdf)
+    clip = None if model is None else file
+    skeleton = load_model(model or file, clip, srdf=given.srdf, loops=given.loops)
     clips = Clips([]) if is_bundled(file) else load_clips(file, None if model is None else skeleton)
     if model is not None and clips.motions:
         skeleton = clips.motions[0].skeleton

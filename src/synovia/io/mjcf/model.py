@@ -8,11 +8,10 @@ after the body, leads back to the origin. The values of hinges and slides are Mu
 A site with a name becomes a ``Site`` on the row of its body: a frame that goals can name, but no row of its own.
 
 MuJoCo limits a ball joint by its whole angle, which swing and twist cannot express. The limit here is the largest one
-of equal swing and twist inside that bound, so that no pose leaves it. Linear couplings of joints (``equality/joint``)
-are kept, and the range of a follower also restricts its leader, as in MuJoCo. The notes of the skeleton list the other
-constraints, which are not kept: closed loops (``connect``, ``weld``), couplings and limits of tendons, polynomials; and
-joints that cannot move, ranges that are no limits because they are reversed, and bodies of motion capture, which count
-as fixed.
+of equal swing and twist inside that bound, so that no pose leaves it. Equality constraints become followers, locked
+joints, couplings and loops (``equalities.py``); the range of a follower also restricts its leader, as in MuJoCo. The
+notes of the skeleton list the constraints and the limits of tendons that are not kept; and joints that cannot move,
+ranges that are no limits because they are reversed, and bodies of motion capture, which count as fixed.
 
 Geoms that collide become shapes of their bodies (``geoms.py``).
 
@@ -40,6 +39,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import FormatError
 from synovia.io.base import immovable_note, optional_package
+from synovia.io.mjcf.equalities import Equalities, keep_closed
 from synovia.io.mjcf.files import Files, check_files
 from synovia.io.mjcf.geoms import Geoms
 from synovia.io.mjcf.stand_ins import Shape, stand_ins
@@ -53,6 +53,7 @@ from synovia.model.tree import unused_name
 from synovia.text import listed
 
 if TYPE_CHECKING:
+    from synovia.model.loops.loop import Tie
     from synovia.model.shapes.solids import Solid
     from synovia.model.shapes.world import World
 
@@ -184,16 +185,6 @@ def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *
     return model
 
 
-@dataclass(frozen=True, slots=True)
-class _Coupling:
-    """A joint's value is ratio * leader + offset; ``binds``: the range of the joint also restricts the leader."""
-
-    leader: int
-    ratio: float
-    offset: float
-    binds: bool
-
-
 class _Reader:
     """Convert a compiled model to joints."""
 
@@ -208,9 +199,9 @@ class _Reader:
         self.bodies, self.joints = mujoco_names(model)
         self.sites = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_SITE, s) for s in range(model.nsite)]
         self.taken = {*self.bodies, *self.joints, *filter(None, self.sites)}
-        self.couplings: dict[int, _Coupling] = {}
-        self.locked: dict[int, float] = {}
-        self.read_equalities()
+        equalities = Equalities(mujoco, model, self.bodies, self.joints, self.checked)
+        self.followers, self.locked, self.ties = equalities.followers, equalities.locked, equalities.ties
+        self.notes += equalities.notes
         self.read_tendon_limits()
         self.drop_conflicting_ranges()
         self.note_joints()
@@ -224,16 +215,21 @@ class _Reader:
             rows += self.rows(body, row_of[int(self.model.body_parentid[body])] if body else None, len(rows))
             row_of.append(len(rows) - 1)
         pairs = [(f"{LINK}:{self.bodies[a]}", f"{LINK}:{self.bodies[b]}") for a, b in self.geoms.excluded]
-        return Skeleton(
-            rows,
-            name=path.name,
-            meters_per_unit=1.0,
-            up="z",
-            forward="x",
-            notes=self.notes,
-            source=path,
-            excluded_pairs=pairs,
-        )
+
+        def with_loops(ties: Sequence[Tie]) -> Skeleton:
+            return Skeleton(
+                rows,
+                name=path.name,
+                meters_per_unit=1.0,
+                up="z",
+                forward="x",
+                notes=self.notes,
+                source=path,
+                excluded_pairs=pairs,
+                loops=ties,
+            )
+
+        return with_loops(keep_closed(self.ties, with_loops, self.notes) if self.ties else ())
 
     def world(self, path: Path) -> World:
         """Return the obstacles."""
@@ -363,55 +359,10 @@ class _Reader:
 
     def mimic(self, j: int) -> Mimic | None:
         """Return the coupling of a joint, or None."""
-        coupling = self.couplings.get(j)
+        coupling = self.followers.get(j)
         if coupling is None:
             return None
         return Mimic(self.joints[coupling.leader], coupling.ratio, coupling.offset, coupling.binds)
-
-    def read_equalities(self) -> None:
-        """Read the followers, y - y0 = c0 + c1 (x - x0), and the locked joints, y - y0 = c0; note all others."""
-        m, joint = self.model, int(self.mujoco.mjtEq.mjEQ_JOINT)
-        for e in range(m.neq):
-            if not m.eq_active0[e]:
-                continue
-            if m.eq_type[e] != joint:
-                self.notes.append(self.constraint_text(e))
-                continue
-            j, leader = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
-            name = self.joints[j]
-            c = self.checked(m.eq_data[e, :5], f"polycoef of joint {name!r}")
-            above = leader
-            while above in self.couplings and above != j:
-                above = self.couplings[above].leader
-            what = f"The coupling of joint {name!r}" + (f" to {self.joints[leader]!r}" if leader >= 0 else "")
-            if j in self.couplings or j in self.locked:
-                self.notes.append(f"{what} was not kept: the joint is coupled already.")
-            elif leader < 0:
-                self.locked[j] = self.reference(j) + float(c[0])
-            elif above == j:
-                self.notes.append(f"{what} was not kept: that joint follows this one.")
-            elif np.any(c[2:] != 0.0):
-                self.notes.append(f"{what} was not kept: it is a polynomial, and only linear couplings are kept.")
-            else:
-                offset = self.reference(j) + float(c[0]) - float(c[1]) * self.reference(leader)
-                self.couplings[j] = _Coupling(leader, float(c[1]), offset, binds=bool(m.jnt_limited[j]))
-
-    def constraint_text(self, e: int) -> str:
-        """Return the note for an equality that is not a coupling of joints."""
-        m, kinds = self.model, self.mujoco.mjtEq
-        kind = str(kinds(int(m.eq_type[e])).name).removeprefix("mjEQ_").lower()
-        name = self.mujoco.mj_id2name(m, self.mujoco.mjtObj.mjOBJ_EQUALITY, e)
-        object_kind = {"tendon": self.mujoco.mjtObj.mjOBJ_TENDON}.get(kind, self.mujoco.mjtObj(int(m.eq_objtype[e])))
-        what = str(object_kind.name).removeprefix("mjOBJ_").lower()
-        both: list[str] = []
-        for each in (int(m.eq_obj1id[e]), int(m.eq_obj2id[e])):
-            if each >= 0:
-                known = self.bodies[each] if what == "body" else self.mujoco.mj_id2name(m, object_kind, each)
-                both.append(f"{what} {known!r}" if known else f"{what} {each}")
-        between = " and ".join(both)
-        called = f"The constraint <{kind}>" + (f" {name!r}" if name else "")
-        loop = ": loops stay open, so the joints in them move freely" if kind in ("connect", "weld") else ""
-        return f"{called} {'between' if len(both) > 1 else 'on'} {between} was not kept{loop}."
 
     def read_tendon_limits(self) -> None:
         """Note the limits of tendons, which restrict the joints along them."""
@@ -427,10 +378,10 @@ class _Reader:
     def drop_conflicting_ranges(self) -> None:
         """Drop the range of each follower that would leave its leader no value."""
         left: dict[int, tuple[float, float]] = {}
-        for j, own in self.couplings.items():
+        for j, own in self.followers.items():
             head, ratio, offset = own.leader, own.ratio, own.offset
-            while head in self.couplings:
-                above = self.couplings[head]
+            while head in self.followers:
+                above = self.followers[head]
                 head, ratio, offset = above.leader, ratio * above.ratio, offset + ratio * above.offset
             limit = self.limit(j, 0) if own.binds else None
             if not isinstance(limit, Interval):
@@ -448,14 +399,14 @@ class _Reader:
             if fits:
                 left[head] = low, high
             else:
-                self.couplings[j] = replace(own, binds=False)
+                self.followers[j] = replace(own, binds=False)
                 text = f"leaves no value to {self.joints[head]!r}, which it follows"
                 self.notes.append(f"The range of joint {self.joints[j]!r} was not kept: it {text}.")
 
     def note_joints(self) -> None:
         """Note joints that cannot move, limits that are not kept as they are, and bodies moved from outside."""
         m = self.model
-        limits = {j: self.limit(j, int(m.jnt_bodyid[j])) for j in range(m.njnt) if j not in self.couplings}
+        limits = {j: self.limit(j, int(m.jnt_bodyid[j])) for j in range(m.njnt) if j not in self.followers}
         still = {
             self.joints[j]: limit.lower for j, limit in limits.items() if isinstance(limit, Interval) and limit.locked
         }

@@ -35,6 +35,7 @@ of a rotation matrix) in place of ``bone``, ``channels`` (the channels of the jo
 restrict its leader). The head may have ``notes``: sentences about parts of the original file that were not kept, and
 ``excluded_pairs``: pairs of names of joints or links whose shapes may touch. A
 joint without ``parent`` is a root. If names repeat, ``parent`` may be the number of the joint in the file, from 0.
+Loops and couplings are the tables ``[[loop]]`` and ``[[coupling]]`` of ``loops.py``.
 Unknown keys are refused. Worlds have the format of ``world.py``.
 """
 

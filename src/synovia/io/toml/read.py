@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 
-from synovia.errors import FormatError, InputError, UnknownNameError
+from synovia.errors import InputError, UnknownNameError
 from synovia.io.base import read_bytes
-from synovia.io.toml.table import AXES, SCHEMA, Table
+from synovia.io.toml.table import AXES, SCHEMA, Table, decoded, lines_of, rotation_of
 from synovia.model import Joint, Kind, Mimic, Site, Skeleton
-from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix, rigid
+from synovia.model.geometry import as_unit_quat, quat_to_matrix, rigid
 from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.model.tree import parent_row, rows_by_name
 from synovia.text import parse_toml
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _LARGEST: Final = 2**25  # bytes: twice the size of a file with the most joints allowed; tomllib is slow
 _KINDS: Final = {kind.name.lower(): kind for kind in Kind}
-_TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "notes", "excluded_pairs", "joint")
+_TIES: Final = ("loop", "coupling")  # tables of loops.py
+_TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "notes", "excluded_pairs", "joint", *_TIES)
 _ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
 _SWING: Final = ("swing_x", "swing_y", "twist", "bone", "x_axis", "frame")
 _PLAIN: Final = (
@@ -47,6 +48,10 @@ _PLAIN: Final = (
 )
 _KEYS: Final = (*_PLAIN, *_ANGLES, *(f"{key}_deg" for key in _ANGLES))
 _TURN: Final = (-math.pi, math.pi)
+_OTHERS: Final = {
+    "synovia.world/": "this is a world, which load_world reads",
+    "synovia.loops/": "these are loops of a model, which --loops and load_skeleton(path, loops=...) read",
+}
 _S = TypeVar("_S", bound="Shape")
 
 
@@ -68,7 +73,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
     top = Table(content, path, "", lines[0])
     schema = content.get("schema")
     if schema != SCHEMA:
-        hint = "this is a world, which load_world reads" if str(schema).startswith("synovia.world/") else None
+        hint = next((said for begin, said in _OTHERS.items() if str(schema).startswith(begin)), None)
         expected = f'schema = "{SCHEMA}"'
         raise top.error("is not a skeleton file of this version", value=schema, expected=expected, hint=hint)
     top.only(_TOP)
@@ -90,7 +95,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
         except InputError as error:
             raise table.at(error) from error
     try:
-        return Skeleton(
+        skeleton = Skeleton(
             joints,
             name=top.text("name") or path.stem,
             meters_per_unit=top.number("meters_per_unit"),
@@ -102,26 +107,11 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
         )
     except (InputError, UnknownNameError) as error:
         raise top.at(error) from error
+    if not any(key in content for key in _TIES):
+        return skeleton
+    from synovia.io.toml.loops import tied  # for files that have loops
 
-
-def decoded(data: bytes, path: Path) -> str:
-    """Return the content of a file as text."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise FormatError("is not UTF-8 text", where=f"{path}, line {line}", expected="TOML in UTF-8") from error
-
-
-def lines_of(text: str, name: str) -> list[dict[str, int]]:
-    """Return the line of each key, for the head of the file and then for each ``[[name]]``, whose own line is ""."""
-    tables: list[dict[str, int]] = [{}]
-    for number, line in enumerate(text.split("\n"), start=1):
-        if re.match(rf"\s*\[\[\s*{name}\s*\]\]", line):
-            tables.append({"": number})
-        elif key := re.match(r"\s*([\w-]+)\s*=", line):
-            tables[-1].setdefault(key[1], number)
-    return tables
+    return tied(skeleton, content, path, text)
 
 
 def _joint(table: Table) -> Joint:
@@ -159,13 +149,6 @@ def _joint(table: Table) -> Joint:
         )
     except InputError as error:
         raise table.at(error) from error
-
-
-def rotation_of(table: Table) -> Array:
-    """Return the rotation of a joint, site, shape or obstacle."""
-    if table.given_key("rotation_xyzw", "rpy" if "rpy" in table.values else "rpy_deg") == "rotation_xyzw":
-        return quat_to_matrix(as_unit_quat(table.numbers("rotation_xyzw", 4) or (), "rotation_xyzw"))
-    return fixed_xyz(*(table.angles("rpy", 3) or (0.0, 0.0, 0.0)))
 
 
 def _limit(table: Table, kind: Kind) -> Limit | None:
@@ -275,5 +258,5 @@ def _pairs(top: Table) -> list[tuple[str, str]]:
 
 
 def looks_like(head: bytes) -> bool:
-    """Return whether a file begins like a skeleton or world file of any version."""
-    return re.search(rb"""(?m)^\s*schema\s*=\s*["']synovia\.(skeleton|world)/""", head) is not None
+    """Return whether a file begins like a file of a skeleton, a world or loops of any version."""
+    return re.search(rb"""(?m)^\s*schema\s*=\s*["']synovia\.(skeleton|world|loops)/""", head) is not None

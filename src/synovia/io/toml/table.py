@@ -1,15 +1,18 @@
-"""A table of a TOML file with checked access to its values; constants that the reader and the writer share."""
+"""A table of a TOML file with checked access to its values; what all readers and the writer share."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 from synovia.errors import FormatError, SynoviaError, did_you_mean, restated
+from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix
 
 SCHEMA: Final = "synovia.skeleton/1"
+OFFSETS: Final = ("offset", "other_offset")  # of a loop
 AXES: Final = {sign + axis: sign + axis for axis in "xyz" for sign in ("", "-")}
 _T = TypeVar("_T")
 
@@ -147,3 +150,34 @@ class Table:
         if math.isnan(number) or (math.isinf(number) and not infinite):
             raise self.error(f"{key} is not finite", key, value=number, expected="a finite number")
         return number
+
+
+def decoded(data: bytes, path: Path) -> str:
+    """Return the content of a file as text."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError("is not UTF-8 text", where=f"{path}, line {line}", expected="TOML in UTF-8") from error
+
+
+def lines_of(text: str, name: str) -> list[dict[str, int]]:
+    """Return the line of each key, for the head of the file and then for each ``[[name]]``, whose own line is ""."""
+    tables: list[dict[str, int]] = [{}]
+    now = tables[0]
+    for number, line in enumerate(text.split("\n"), start=1):
+        if head := re.match(r"\s*\[\[\s*(\w+)\s*\]\]", line):
+            now = {"": number}
+            if head[1] == name:
+                tables.append(now)
+        elif key := re.match(r"\s*([\w-]+)\s*=", line):
+            now.setdefault(key[1], number)
+    return tables
+
+
+def rotation_of(table: Table, prefix: str = "") -> Array:
+    """Return the rotation of a joint, site, shape, obstacle or offset; ``prefix`` is the beginning of its keys."""
+    quat, rpy = f"{prefix}rotation_xyzw", f"{prefix}rpy"
+    if table.given_key(quat, rpy if rpy in table.values else f"{rpy}_deg") == quat:
+        return quat_to_matrix(as_unit_quat(table.numbers(quat, 4) or (), quat))
+    return fixed_xyz(*(table.angles(rpy, 3) or (0.0, 0.0, 0.0)))

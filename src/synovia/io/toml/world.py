@@ -32,8 +32,8 @@ from typing import Any, Final
 from synovia.arguments import check_kind
 from synovia.errors import InputError, UnsupportedError
 from synovia.io.base import as_path, read_bytes, write_text
-from synovia.io.toml.read import decoded, lines_of, parse_skeleton, rotation_of, shapes_of
-from synovia.io.toml.table import AXES, SCHEMA, Table
+from synovia.io.toml.read import parse_skeleton, shapes_of
+from synovia.io.toml.table import AXES, SCHEMA, Table, decoded, lines_of, rotation_of
 from synovia.io.toml.write import block_of, literal, place_of, shape_keys
 from synovia.model.geometry import rigid
 from synovia.model.shapes.solids import KINDS, PointCloud, Shape

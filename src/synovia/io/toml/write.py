@@ -6,18 +6,21 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from synovia.arguments import check_kind
 from synovia.io.base import as_path, write_text
-from synovia.io.toml.table import SCHEMA
+from synovia.io.toml.table import OFFSETS, SCHEMA
 from synovia.model import Joint, Mimic, Site, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, rigid
 from synovia.model.limits import Interval, SwingTwist
 from synovia.model.shapes.solids import Shape
-from synovia.text import toml_text
+from synovia.text import toml_key, toml_text
+
+if TYPE_CHECKING:
+    from synovia.model.loops.loop import Tie
 
 
 def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -55,6 +58,7 @@ def skeleton_text(skeleton: Skeleton) -> str:
         name = skeleton.joint_names[row] if row >= 0 else None
         parent = row if name is not None and names[name] > 1 else name
         blocks.append("[[joint]]\n" + block_of(_keys(joint, parent)))
+    blocks += [_tie_text(tie) for tie in skeleton.loops]
     return "\n".join(blocks)
 
 
@@ -88,6 +92,21 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
         "bind_xyzw": None if joint.bind is None else matrix_to_quat(joint.bind),
         "channels": None if joint.channels is None else list(joint.channels),
     }
+
+
+def _tie_text(tie: Tie) -> str:
+    """Return the table of a loop or a coupling."""
+    from synovia.model.loops.loop import Coupling  # for skeletons that have loops
+
+    if isinstance(tie, Coupling):
+        factors = {joint: row[0] if len(row) == 1 else row for joint, row in tie.terms.items()}
+        terms = ", ".join(f"{toml_key(joint)} = {literal(value)}" for joint, value in factors.items())
+        return f"[[coupling]]\nterms = {{ {terms} }}\n{block_of({'name': tie.name, 'equals': tie.equals or None})}"
+    keys: dict[str, Any] = {"name": tie.name, "first": tie.first, "second": tie.second, "kind": tie.kind}
+    for key, frame in zip(OFFSETS, (tie.offset, tie.other_offset), strict=True):
+        place = place_of(frame)
+        keys |= {key: place["position"], f"{key}_rotation_xyzw": place["rotation_xyzw"]}
+    return "[[loop]]\n" + block_of({**keys, "distance": tie.distance})
 
 
 def shape_keys(shape: Shape) -> dict[str, Any]:

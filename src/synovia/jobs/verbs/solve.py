@@ -32,7 +32,7 @@ from synovia.jobs.options import (
     option,
     options_of,
 )  # fmt: skip
-from synovia.jobs.shared import DEADLINE, LOOK, MODEL, ROOT, SOLVER, TOLERANCE
+from synovia.jobs.shared import DEADLINE, LOOK, LOOPS, MODEL, ROOT, SOLVER, TOLERANCE
 from synovia.text import counted
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ class _Solves(Clear, Job):
     solver: Any = option(default=None, like=SOLVER, recorded=ALWAYS)
     tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE, recorded=ALWAYS)
     root: Any = option(default="fixed", like=ROOT, recorded=ALWAYS)
+    loops: Path | None = option(default=None, like=LOOPS)
     attempts: int | None = option(
         default=None,
         help="Most attempts; all but the first start at random. A solve makes fewer if it proves that a goal cannot be"
@@ -201,7 +202,7 @@ class Solve(_Solves):
         from synovia.io.load import load_model
 
         given = self._read_goals()
-        skeleton, goals = self.keep_clear(load_model(self.model), given or (), Host())
+        skeleton, goals = self.keep_clear(load_model(self.model, loops=self.loops), given or (), Host())
         return skeleton, goals if given is not None or goals else None
 
     def function(self, threads: int | None = 1) -> SolveRows:
@@ -360,9 +361,9 @@ class SolvePose(Verified, Roles, _Solves):
         from synovia.files.poses import verify_pose, write_pose
 
         if not self._wants():
-            raise _no_target(str(item.path), self.load_body(str(item.path), host))
+            raise _no_target(str(item.path), self.load_body(str(item.path), host, self.loops))
         self._check_files(output, host)
-        skeleton = self.load_body(str(item.path), host)
+        skeleton = self.load_body(str(item.path), host, self.loops)
         wanted = [*(self._read_goals() or []), *_goals_from(self.positions, self.rotations, skeleton)]
         root = self.root
         if self.standing:

@@ -116,7 +116,7 @@ class Mechanism:
         """Return scratch memory for a kernel."""
         return np.zeros(int(self.ints[layout.WORK_SIZE]))
 
-    def run(self, q: Array, steps: int = _STEPS, held: Array | None = None) -> tuple[Array, Array]:
+    def run(self, q: Array, steps: int = _STEPS, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
         """Return poses (T, nq) after at most so many steps to close them, and what each loop lacks then, (T, loops).
 
         Args:
@@ -228,25 +228,35 @@ class Mechanism:
         beside, lacks = self.closed(beside)
         beside = np.concatenate([rest, beside[lacks.max(axis=1) <= CLOSED]])
         _, J = self.rows(beside)
-        values = np.linalg.svd(J, compute_uv=False)
+        _, values, ways = np.linalg.svd(J)
         ranks = (values > INDEPENDENT).sum(axis=1)
-        rank = int(ranks.max())
+        rank, best = int(ranks.max()), int(np.argmax(ranks))
+        moves = np.linalg.norm(ways[best, rank:], axis=0) > INDEPENDENT  # columns
+        still = np.ones(len(self.variables), bool)
+        np.logical_and.at(still, self._owners, ~moves)
         return Mobility(
-            J.shape[2] - rank, J.shape[1] - rank, self._dependent(J[int(np.argmax(ranks))], rank), bool(ranks[0] < rank)
+            J.shape[2] - rank, J.shape[1] - rank, self._dependent(J[best], rank), bool(ranks[0] < rank), still
         )
+
+    @cached_property
+    def _owners(self) -> Ints:
+        """Variable of each column."""
+        sizes = np.where(self.variables[:, layout.BLOCK] == layout.SCALAR, 1, 3)
+        return np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
 
     def _dependent(self, J: Array, rank: int) -> NDArray[np.bool_]:
         """Return which variables follow from the others, (k,).
 
-        Joints near the root lead, because they are those that motors turn and files list first; translations and
-        rotations of free joints follow if they can, because they are not drawn.
+        Joints near the root lead, because they are those that motors turn and files list first. Translations and
+        rotations of free joints follow if they can, because they are not drawn; then balls, which end rods that no
+        motor turns, and which hardly any drawn rotation lets close.
         """
-        sizes = [1 if block == layout.SCALAR else 3 for block in self.variables[:, layout.BLOCK].tolist()]
-        owner = np.repeat(np.arange(len(sizes)), sizes)
-        free = [self.skeleton.joints[row].kind is Kind.FREE for row in self.skeleton.tables.owner.tolist()]
-        order = sorted(range(len(owner)), key=lambda column: (not free[owner[column]], -column))
+        owner = self._owners
+        first = {Kind.FREE: 0, Kind.BALL: 1}
+        turn = [first.get(self.skeleton.joints[int(row)].kind, 2) for row in self.skeleton.tables.owner]
+        order = sorted(range(len(owner)), key=lambda column: (turn[int(owner[column])], -column))
         basis = np.zeros((0, len(J)))
-        dependent = np.zeros(len(sizes), bool)
+        dependent = np.zeros(len(self.variables), bool)
         for least in (_WELL, INDEPENDENT):
             for column in order:
                 if len(basis) == rank:
@@ -324,9 +334,11 @@ class Mobility(NamedTuple):
         redundant: Conditions that depend on others.
         dependent: Which variables follow from the others, (k,).
         singular: Whether the rest pose has more freedom than poses around it.
+        still: Which variables cannot move, (k,).
     """
 
     freedom: int
     redundant: int
     dependent: NDArray[np.bool_]
     singular: bool
+    still: NDArray[np.bool_]
