@@ -42,11 +42,10 @@ def rows_in_loops(solution: Solution) -> set[int]:
 def loop_sentences(solution: Solution) -> list[str]:
     """Return which loops hold joints of a miss, and at which values; which they lock, and whether they are singular."""
     held = [(tie, rows) for tie, rows in loops_of_misses(solution) if rows]
-    if not held:
+    mechanism, skeleton = solution.ik.skeleton.mechanism, solution.ik.skeleton
+    if not held or mechanism is None:
         return []
     lines = [f"Loop {tie.label!r} ties {first_few([_at(solution, row) for row in rows])}." for tie, rows in held]
-    mechanism, skeleton = solution.ik.skeleton.mechanism, solution.ik.skeleton
-    assert mechanism is not None  # it has loops
     _, values, motions = np.linalg.svd(mechanism.rows(solution.pose.q[None])[1][0])
     rank = int((values > INDEPENDENT).sum())
     moves = np.linalg.norm(motions[rank:], axis=0) > _STILL
@@ -55,7 +54,9 @@ def loop_sentences(solution: Solution) -> list[str]:
     still = [row for row in sorted({row for _, rows in held for row in rows}) if not moves[owners == row].any()]
     still = [row for row in still if (owners == row).any()]
     if still:
-        lines.append(f"Here the loops leave no motion to {first_few([repr(skeleton.joint_names[row]) for row in still])}.")
+        lines.append(
+            f"Here the loops leave no motion to {first_few([repr(skeleton.joint_names[row]) for row in still])}."
+        )
     if motions.shape[0] - rank > mechanism.mobility.freedom:
         lines.append("Here the loops are singular: an assembly in which they could go on in several ways.")
     return lines

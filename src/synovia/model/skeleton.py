@@ -809,12 +809,17 @@ class Skeleton(Pictured):
             )
         return q
 
-    @cached_property
+    @property
     def mechanism(self) -> Mechanism | None:
         """The loops as a mechanism that can be closed; None without any."""
+        return self._mechanism if self.loops else None
+
+    @cached_property
+    def _mechanism(self) -> Mechanism:
+        """The mechanism of the loops, kept."""
         from synovia.model.loops.mechanism import Mechanism
 
-        return Mechanism(self) if self.loops else None
+        return Mechanism(self)
 
     @cached_property
     def leader_rows(self) -> Mapping[int, int]:
