@@ -44,9 +44,7 @@ def four_bar(ground: float = 3.0, crank: float = 1.0, coupler: float = 3.0, rock
 
 def slider_crank(crank: float = 1.0, rod: float = 2.5) -> sy.Skeleton:
     """Return a crank with a rod to a slide along x."""
-    slide = sy.Joint(
-        "slide", None, kind=sy.Kind.SLIDE, rest=at(2.0), axis=np.array((1.0, 0, 0)), limit=sy.Interval(-2.0, 3.0)
-    )
+    slider = slide("slide", None, at(2.0), (1, 0, 0), sy.Interval(-2.0, 3.0))
     bars = [hinge("crank", None, at(0)), hinge("rod", "crank", at(crank)), slider]
     return sy.Skeleton(bars, name="slider-crank").with_loops([sy.Loop("rod", "slide", offset=(rod, 0, 0))])
 
@@ -69,23 +67,14 @@ def stewart_platform() -> sy.Skeleton:
     joints: list[sy.Joint] = [free]
     loops: list[sy.Loop] = []
     for k in range(6):
-        low, high = (
-            np.deg2rad(60 * (k // 2 * 2) + (10 if k % 2 else -10)),
-            np.deg2rad(60 * (k // 2 * 2) + (50 if k % 2 else -50)),
-        )
+        pair, side = 120.0 * (k // 2), 1.0 if k % 2 else -1.0
+        low, high = np.deg2rad(pair + 10.0 * side), np.deg2rad(pair + 50.0 * side)
         foot, head = at(np.cos(low), np.sin(low)), 0.6 * np.array([np.cos(high), np.sin(high), 0.0])
         bend = sy.Interval(-0.9, 0.9)
         joints += [
             hinge(f"x{k}", None, foot, (1, 0, 0), bend),
             hinge(f"y{k}", f"x{k}", at(0), (0, 1, 0), bend),
-            sy.Joint(
-                f"leg{k}",
-                f"y{k}",
-                kind=sy.Kind.SLIDE,
-                axis=(0, 0, 1),
-                rest=at(0, 0, 1.1),
-                limit=sy.Interval(-0.35, 0.45),
-            ),
+            slide(f"leg{k}", f"y{k}", at(0, 0, 1.1), (0, 0, 1), sy.Interval(-0.35, 0.45)),
         ]
         loops.append(sy.Loop(f"leg{k}", "platform", other_offset=head))
     return sy.Skeleton(joints, name="stewart").with_loops(loops)
