@@ -115,7 +115,7 @@ def foothold(world: World, sole: Sole, floor: float, level: float, step: float) 
     Args:
         world: The world.
         sole: The sole on the floor.
-        floor: Height of the floor, which is everywhere below the obstacles.
+        floor: Height of the floor where no obstacle is below.
         level: Height of the ground that the body stood on before.
         step: Height above this from which a surface is a wall, or above the body.
     """
@@ -123,8 +123,9 @@ def foothold(world: World, sole: Sole, floor: float, level: float, step: float) 
     tried = (points + ways[:, None]).reshape(-1, 3)
     tried = tried + (level + step - tried @ up)[:, None] * up
     ground = world.ground(tried, up)
-    high = np.maximum(ground.heights, floor).reshape(len(ways), -1)
-    normals = np.where((ground.heights >= floor)[:, None], ground.normals, up).reshape(len(ways), -1, 3)
+    known = np.isfinite(ground.heights)
+    high = np.where(known, ground.heights, floor).reshape(len(ways), -1)
+    normals = ground.normals.reshape(len(ways), -1, 3)
     slack = _SLACK * sole.length
     flat = points - sole.middle
     best: tuple[int, Array, float, float] | None = None
@@ -132,20 +133,21 @@ def foothold(world: World, sole: Sole, floor: float, level: float, step: float) 
         if high[k].max() > level + step:
             continue  # a wall
         found = _plane(flat, high[k], normals[k], up, slack)
-        if found is not None and found[2] >= ENOUGH:
+        if found is not None and found[1] >= ENOUGH:
             best = (k, *found)
             break
     if best is None:
-        low = np.where(high[0] > level + step, floor, high[0])
+        low = np.where(high[0] > level + step, level, high[0])  # a wall: the foot stays on the ground before it
         normal, height = _resting(flat, low, up)
         share = float((low >= height + flat @ _slope(normal, up) - slack).mean())
         best = (0, normal, share, height)
     k, normal, share, height = best
     at = len(points) * k + int(np.argmin(np.abs(high[k] - height) + np.linalg.norm(flat, axis=1)))
-    name = ground.obstacles[at] if ground.heights[at] >= floor else None
+    rise = height - float(sole.middle @ up)
     return Foothold(
-        _motion(sole, normal, ways[k], height - floor), height, normal, name, share, float(np.linalg.norm(ways[k]))
-    )
+        _motion(sole, normal, ways[k], rise), height, normal, ground.obstacles[at], share,
+        float(np.linalg.norm(ways[k])),
+    )  # fmt: skip
 
 
 def _motion(sole: Sole, normal: Array, way: Array, rise: float) -> Array:

@@ -477,7 +477,7 @@ class World(ChecksArguments):
         way = axis_vector(axis) if isinstance(axis, str) else as_direction(axis, "up")
         shapes, names = self._in_world
         heights, normals, rows = ground_under(shapes, at, way)
-        return Ground(heights, normals, tuple(None if row < 0 else names[row] for row in rows.tolist()))
+        return Ground(heights, normals, tuple(None if row < 0 else names[row] for row in map(int, rows)))
 
     @cached_property
     def _in_world(self) -> tuple[tuple[Shape, ...], tuple[str, ...]]:
