@@ -130,10 +130,8 @@ def foothold(world: World, sole: Sole, floor: float, level: float, step: float) 
     flat = points - sole.middle
     best: tuple[int, Array, float, float] | None = None
     for k in range(len(ways)):
-        if high[k].max() > level + step:
-            continue  # a wall
         found = _plane(flat, high[k], normals[k], up, slack)
-        if found is not None and found[1] >= ENOUGH:
+        if found is not None and found[1] >= ENOUGH and found[2] <= level + step:  # above, it is a wall
             best = (k, *found)
             break
     if best is None:
@@ -154,16 +152,17 @@ def _motion(sole: Sole, normal: Array, way: Array, rise: float) -> Array:
     """Return the rigid motion of a foot whose sole turns about its middle, and then moves."""
     if (normal == sole.up).all():
         return rigid(way + rise * sole.up)
-    R = align_z(normal) @ _matching(sole.up, normal)
+    R = smallest_turns(sole.up, normal)
     return rigid(sole.middle - R @ sole.middle + way + rise * sole.up, R)
 
 
-def _matching(up: Array, normal: Array) -> Array:
-    """Return what comes before ``align_z(normal)`` in the smallest rotation from up to the normal."""
-    axis = cross(up, normal)
-    c = float(up @ normal)
-    K = np.array([[0.0, -axis[2], axis[1]], [axis[2], 0.0, -axis[0]], [-axis[1], axis[0], 0.0]])
-    return align_z(normal).T @ (np.eye(3) + K + K @ K / (1.0 + c))
+def smallest_turns(up: Array, normals: Array) -> Array:
+    """Return the smallest rotations (..., 3, 3) that turn up to normals (..., 3) on its side."""
+    axis = np.cross(up, normals)
+    K = np.zeros((*normals.shape, 3))
+    for (i, j), k, sign in (((1, 0), 2, 1), ((2, 0), 1, -1), ((2, 1), 0, 1)):
+        K[..., i, j], K[..., j, i] = sign * axis[..., k], -sign * axis[..., k]
+    return np.eye(3) + K + K @ K / (1.0 + normals @ up)[..., None, None]
 
 
 def _slope(normal: Array, up: Array) -> Array:
