@@ -32,6 +32,7 @@ class FootPoint:
         path: Its path, (T, 3).
         stands: When it stands, (T,).
         swings: Whether it follows its path when it does not stand, too; a foot then lies as its ankle turns it.
+        share: Weight relative to that of other points; those of less weight give way where the ankle is at its limits.
     """
 
     row: int
@@ -39,6 +40,7 @@ class FootPoint:
     path: Array
     stands: NDArray[np.bool_]
     swings: bool = False
+    share: float = 1.0
 
 
 def on_feet(
@@ -69,11 +71,12 @@ def on_feet(
     targets[:, :, :3, 3] = np.stack([point.path for point in points], axis=1)
     stands = np.stack([point.stands for point in points], axis=1)
     free = np.array([_SWINGS if point.swings else 0.0 for point in points])
+    held = np.array([_STANDS * point.share for point in points])
     weight = np.ones(model.columns)
     weight[: 6 if model.is_length[:3].all() else 0] = _PELVIS
     terms = Terms(
         targets=targets.reshape(len(q), len(points), 16),
-        weights=np.repeat(np.where(stands, _STANDS, free) * smooth, 3, axis=1),
+        weights=np.repeat(np.where(stands, held, free) * smooth, 3, axis=1),
         side=np.zeros(3 * len(points)),
         reference=q.copy(),
         pull=weight,

@@ -35,6 +35,11 @@ MISSED: Final = 1e-3  # lengths of the leg from its target at which a foot is mi
 FASTEST: Final = 0.75  # lengths of the leg per second; a faster foot does not stand
 SWING: Final = 0.5  # seconds in which a foot leaves its own path before the first contact, and returns after the last
 _SIDE: Final = 0.1  # lengths of the leg: from the ankle to a point that shows how a foot without toes lies
+_HEEL: Final = 0.05  # weight of the ankle of a foot that stands, relative to that of its toes
+_ROLLS: Final = (
+    0.004,
+    0.015,
+)  # lengths of the leg: an ankle off its place by more than these begins to rise, and rises
 TURN: Final = 0.1  # seconds in which a foot turns from its own direction to that in which it stands, and back
 
 
@@ -232,7 +237,13 @@ def _problem(
     """Return the problem of a frame, with goals at some rows, and at points on them; it is kept for further clips."""
     goals = [PositionGoal(row) for row in ankles] + [PositionGoal(row, priority=1) for row in below]
     goals += [PositionGoal(row, offset=at, priority=1, name=_turn(k)) for k, (row, at) in enumerate(turned)]
-    ik = IK(target.skeleton, goals, FullBody(attempts=1), tolerance=(EXACT * target.leg, TURNED), root="free")
+    ik = IK(
+        target.skeleton,
+        goals,
+        FullBody(attempts=1),
+        tolerance=(EXACT * target.leg, TURNED),
+        root="fixed" if turned else "free",
+    )
     ik.bent = BENT
     return ik
 
@@ -243,23 +254,31 @@ def on_world(
     """Return joint values whose feet are on a world, and paths of toes and further points that legs can follow.
 
     The way to a world is long. Legs and root go it together in all frames, so that their paths stay smooth. Where an
-    ankle cannot turn as far as its foot should, the foot keeps the direction that it can have.
+    ankle cannot bend as far as its foot should, a foot with toes rises from its heel and stands on them; another foot
+    keeps the direction that it can have.
     """
     points: list[FootPoint] = []
     for role, path in paths.items():
-        row = target.roles[role]
-        points.append(FootPoint(row, np.zeros(3), path.ankle, path.stands, swings=True))
+        row, share = target.roles[role], 1.0 if path.toe_row is None else _HEEL
+        points.append(FootPoint(row, np.zeros(3), path.ankle, path.stands, swings=True, share=share))
         if path.toe_row is not None:
             points.append(FootPoint(path.toe_row, np.zeros(3), path.toe, path.stands))
-        points += [FootPoint(row, local, at, path.stands) for local, at in path.turned]
+        points += [FootPoint(row, local, at, path.stands, share=share) for local, at in path.turned]
     q = on_feet(target.skeleton, q, fps, points, threads)
     frames, out = world_frames(target.skeleton, q), dict[str, FootPath]()
     for role, path in paths.items():
-        row = target.roles[role]
-        shift = path.ankle - frames[:, row, 9:]
-        toe = path.toe if path.toe_row is None else frames[:, path.toe_row, 9:] + shift
-        turned = tuple((local, point_at(frames, row, local) + shift) for local, _ in path.turned)
-        out[role] = replace(path, toe=toe, turned=turned)
+        row, spans, stands = target.roles[role], runs(path.stands), path.stands[:, None]
+        own, toe, ankle = frames[:, row, 9:], path.toe, path.ankle
+        if path.toe_row is not None:
+            tip = frames[:, path.toe_row, 9:]
+            rise = own + path.toe - tip - path.ankle  # of the ankle, with the toes in place
+            off = np.linalg.norm(rise, axis=1, keepdims=True) / target.leg
+            ankle = path.ankle + _ease(np.clip((off - _ROLLS[0]) / (_ROLLS[1] - _ROLLS[0]), 0.0, 1.0)) * rise
+            toe = tip + eased(np.where(stands, path.toe - tip, 0.0), spans, fps)
+        moved = eased(np.where(stands, ankle - own, 0.0), spans, fps)
+        ankle = own + moved
+        turned = tuple((local, point_at(frames, row, local) + moved) for local, _ in path.turned)
+        out[role] = replace(path, ankle=ankle, toe=toe, turned=turned)
     return q, out
 
 
@@ -304,8 +323,9 @@ def solve_feet(
     hands = [target.roles[f"{side}_hand"] for side in SIDES if f"{side}_hand" in target.roles]
     places = {target.roles[role]: path.ankle for role, path in paths.items()}
     below = {path.toe_row: path.toe for path in paths.values() if path.toe_row is not None}
-    below |= {row: frames[:, row, 9:] for row in hands}
     points = [(target.roles[role], *point) for role, path in paths.items() for point in path.turned]
+    if not points:  # on a world, the body is where its legs want it: hands and root stay
+        below |= {row: frames[:, row, 9:] for row in hands}
     turned = tuple((row, tuple(local.tolist())) for row, local, _ in points)
     ik = _problem(target, tuple(places), tuple(below), turned)
     wanted: dict[str | int, Array] = {**places, **below, **{_turn(k): at for k, (_, _, at) in enumerate(points)}}
