@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -71,8 +71,9 @@ def crossing(world: World, feet: Sequence[Steps], up: Array, floor: float, fps: 
     Contacts are taken in the order of time. Each finds its foothold near where the foot stands on the floor, on a
     surface that is at most 60 % of a leg above the ground of the contact before. Between two contacts a foot eases from
     one rigid motion to the next: it rises at the beginning of its swing, sinks at its end, and clears edges between.
-    Before the first contact and after the last, it has the motion of that one. The body rises as its feet do, on
-    average, but never so far that a leg would have to be longer than it is, or than it is in the clip.
+    At the ends of the clip, a foot in the air is as high above the ground below it as above the floor. The body rises
+    as its feet do, on average, but never so far that a leg would have to be longer than it is, or than it is in the
+    clip.
 
     Args:
         world: The world, in the unit and with the axis of the body.
@@ -82,6 +83,8 @@ def crossing(world: World, feet: Sequence[Steps], up: Array, floor: float, fps: 
         fps: Frames per second.
     """
     found: list[list[Foothold]] = [[] for _ in feet]
+    standing = [foot.spans for foot in feet]
+    feet = [replace(foot, spans=_with_ends(foot.spans, len(foot.ankle))) for foot in feet]
     contacts = sorted((first, end, k) for k, foot in enumerate(feet) for first, end in foot.spans)
     level = floor
     for first, end, k in contacts:
@@ -96,13 +99,21 @@ def crossing(world: World, feet: Sequence[Steps], up: Array, floor: float, fps: 
     if all(hold.level for holds in found for hold in holds):
         return None
     moves = [_between(foot, holds, up, floor) for foot, holds in zip(feet, found, strict=True)]
-    known = [k for k, holds in enumerate(found) if holds]
-    for k in set(range(len(feet))) - {*known}:
-        moves[k] = moves[known[0]]  # a foot that never stands goes as the other one
     moves = [
         _over_edges(world, foot, holds, move, up, floor) for foot, holds, move in zip(feet, found, moves, strict=True)
     ]
-    return Crossing(tuple(moves), _rise(feet, moves, up, fps), tuple(map(tuple, found)))
+    holds = (
+        tuple(hold for span, hold in zip(foot.spans, own, strict=True) if span in spans)
+        for foot, own, spans in zip(feet, found, standing, strict=True)
+    )
+    return Crossing(tuple(moves), _rise(feet, moves, up, fps), tuple(holds))
+
+
+def _with_ends(spans: Sequence[tuple[int, int]], count: int) -> list[tuple[int, int]]:
+    """Return contacts with the first and the last frame, in which a foot that swings is above some ground, too."""
+    before = [(0, 1)] if not spans or spans[0][0] > 0 else []
+    after = [(count - 1, count)] if count > 1 and (not spans or spans[-1][1] < count) else []
+    return [*before, *spans, *after]
 
 
 def _ease(u: Array) -> Array:
@@ -115,10 +126,6 @@ def _between(foot: Steps, holds: Sequence[Foothold], up: Array, floor: float) ->
     """Return the rigid motions of a foot, (T, 4, 4): those of its footholds, and eased ones between."""
     count = len(foot.ankle)
     moves = np.tile(np.eye(4), (count, 1, 1))
-    if not holds:
-        return moves
-    moves[: foot.spans[0][0]] = holds[0].motion
-    moves[foot.spans[-1][1] :] = holds[-1].motion
     for (first, end), hold in zip(foot.spans, holds, strict=True):
         moves[first:end] = hold.motion
     middle = 0.5 * (foot.ankle + foot.toe)
@@ -147,8 +154,6 @@ def swings(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _over_edges(world: World, foot: Steps, holds: Sequence[Foothold], moves: Array, up: Array, floor: float) -> Array:
     """Return rigid motions with which a swinging foot clears the edges below it."""
-    if not holds:
-        return moves
     standing = np.concatenate([np.arange(*span) for span in foot.spans])
     below = [float(np.median(points[standing] @ up)) - floor for points in (foot.ankle, foot.toe)]
     flat = [points - depth * up for points, depth in zip((foot.ankle, foot.toe), below, strict=True)]

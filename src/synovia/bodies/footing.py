@@ -16,6 +16,7 @@ HALF_WIDTH: Final = 0.25  # of a sole, in the same lengths
 ENOUGH: Final = 0.6  # share of the sole on the surface with which a foot stands; the rest may hang over an edge
 _STEEPEST: Final = 45.0  # degrees: a steeper surface is a wall; a foot beside it stays level
 _SLACK: Final = 0.01  # lengths of the sole: a point of the sole up to this far above the surface is on it
+_ROUNDING: Final = 1e-9  # lengths of the sole: a surface that is less far from it is at its height
 _FARTHEST: Final = 0.5  # lengths of the sole by which a foot moves to stand well
 _STEP: Final = 0.05  # lengths of the sole between places that are tried
 _ALONG: Final = 9  # points along the sole
@@ -142,6 +143,8 @@ def foothold(world: World, sole: Sole, floor: float, level: float, step: float) 
     k, normal, share, height = best
     at = len(points) * k + int(np.argmin(np.abs(high[k] - height) + np.linalg.norm(flat, axis=1)))
     rise = height - float(sole.middle @ up)
+    if abs(rise) < _ROUNDING * sole.length:
+        rise = 0.0
     return Foothold(
         _motion(sole, normal, ways[k], rise), height, normal, ground.obstacles[at], share,
         float(np.linalg.norm(ways[k])),

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from synovia.goals import PositionGoal
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
+from synovia.model.pose import world_frames
 from synovia.tracking.trajectory import Effort, Model, Progress, Terms, solve_in_windows
 
 _STANDS: Final = 1e5  # weight of a point of a foot that stands, relative to the change of the joints' accelerations
 _SWINGS: Final = 1e3  # the same of one that does not
+HEEL_SHARE: Final = 0.05  # weight of the ankle of a foot that stands, relative to that of its toes
 _PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
 _BLEND: Final = 0.06  # seconds in which a correction begins or ends
 _ROUNDS: Final = (1e-2, 1.0)  # parts of these weights in successive rounds
@@ -84,3 +86,26 @@ def on_feet(
         relative=True,
     )
     return solve_in_windows(model, terms, q, _EFFORT, shares=_ROUNDS, progress=progress)
+
+
+def raised(skeleton: Skeleton, q: Array, row: int, rise: Array, up: Array) -> Array:
+    """Return joint values (T, nq) with a free joint raised by lengths (T,).
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, (T, nq).
+        row: Row of the joint.
+        rise: The lengths, (T,).
+        up: Upward direction, (3,).
+    """
+    parent, turn, out = skeleton.parents[row], skeleton.joints[row].rest[:3, :3], q.copy()
+    if parent >= 0:
+        turn = world_frames(skeleton, q)[:, parent, :9].reshape(-1, 3, 3) @ turn
+    first = skeleton.q_slice(row).start
+    out[:, first : first + 3] += rise[:, None] * (up @ turn)
+    return out
+
+
+def point_of(frames: Array, local: Array) -> Array:
+    """Return a point (T, 3) from its place in the frame of a joint, for world frames (T, 12) of the joint."""
+    return frames[:, 9:] + frames[:, :9].reshape(-1, 3, 3) @ local

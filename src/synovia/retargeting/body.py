@@ -10,12 +10,12 @@ from typing import Final
 
 import numpy as np
 
+from synovia.clips.onfeet import raised
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.axes import body_axes, of_joint
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector, unit
-from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 
 # The part at the other end of each part
@@ -279,18 +279,7 @@ class Body:
 
     def raised(self, q: Array, rise: Array) -> Array:
         """Return joint values (T, nq) with the joint that carries the hips raised by lengths (T,)."""
-        if self.carrier is None or not rise.any():
-            return q
-        row, out = self.carrier, q.copy()
-        parent = self.skeleton.parents[row]
-        turn = self.skeleton.joints[row].rest[:3, :3]
-        way = self.basis[:, 1]
-        if parent >= 0:
-            from_parent = world_frames(self.skeleton, q)[:, parent, :9].reshape(-1, 3, 3)
-            turn = from_parent @ turn
-        first = self.skeleton.q_slice(row).start
-        out[:, first : first + 3] += rise[:, None] * (way @ turn)
-        return out
+        return q if self.carrier is None else raised(self.skeleton, q, self.carrier, rise, self.basis[:, 1])
 
 
 def point_at(frames: Array, row: int, offset: Array) -> Array:

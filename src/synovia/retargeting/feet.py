@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from synovia.bodies.crossing import Steps, crossing, moved_by
 from synovia.bodies.footing import Foothold
-from synovia.clips.onfeet import FootPoint, on_feet
+from synovia.clips.onfeet import HEEL_SHARE, FootPoint, on_feet
 from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik.parallel import Progress
@@ -35,7 +35,6 @@ MISSED: Final = 1e-3  # lengths of the leg from its target at which a foot is mi
 FASTEST: Final = 0.75  # lengths of the leg per second; a faster foot does not stand
 SWING: Final = 0.5  # seconds in which a foot leaves its own path before the first contact, and returns after the last
 _SIDE: Final = 0.1  # lengths of the leg: from the ankle to a point that shows how a foot without toes lies
-_HEEL: Final = 0.05  # weight of the ankle of a foot that stands, relative to that of its toes
 _ROLLS: Final = (
     0.004,
     0.015,
@@ -259,7 +258,7 @@ def on_world(
     """
     points: list[FootPoint] = []
     for role, path in paths.items():
-        row, share = target.roles[role], 1.0 if path.toe_row is None else _HEEL
+        row, share = target.roles[role], 1.0 if path.toe_row is None else HEEL_SHARE
         points.append(FootPoint(row, np.zeros(3), path.ankle, path.stands, swings=True, share=share))
         if path.toe_row is not None:
             points.append(FootPoint(path.toe_row, np.zeros(3), path.toe, path.stands))
