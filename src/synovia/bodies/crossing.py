@@ -15,9 +15,11 @@ from synovia.model.shapes.world import World
 
 _STEP: Final = 0.6  # lengths of the leg: a surface that is higher above the ground than this is a wall
 _SHORT: Final = 0.15  # lengths of the leg: sole of a foot without toes
+_SAME: Final = 0.08  # lengths of the leg: toes that move less from one contact to the next keep their place
 _EARLY: Final = 0.7  # share of a swing in which a foot goes up, at its beginning, or down, at its end
 _OVER: Final = 0.02  # lengths of the leg by which a swinging foot clears an edge
 _TOUCH: Final = 0.01  # lengths of the leg: a swinging foot that is less far below the ground only brushes it
+_LOW: Final = 0.2  # quantile of heights of ankle and toes that they have while the foot stands
 _HIGHEST: Final = 0.3  # lengths of the leg by which a foot is raised over edges
 _LEAST: Final = 0.25  # of a raise: nearer to the ends of a swing, a foot does not have to clear
 _ALONG: Final = (0.0, 0.35, 0.7, 1.0)  # points of a swinging sole, from ankle to toes
@@ -84,7 +86,7 @@ def crossing(world: World, feet: Sequence[Steps], up: Array, floor: float, fps: 
     """
     found: list[list[Foothold]] = [[] for _ in feet]
     standing = [foot.spans for foot in feet]
-    feet = [replace(foot, spans=_with_ends(foot.spans, len(foot.ankle))) for foot in feet]
+    feet = [replace(foot, spans=_stances(foot)) for foot in feet]
     contacts = sorted((first, end, k) for k, foot in enumerate(feet) for first, end in foot.spans)
     level = floor
     for first, end, k in contacts:
@@ -103,17 +105,31 @@ def crossing(world: World, feet: Sequence[Steps], up: Array, floor: float, fps: 
         _over_edges(world, foot, holds, move, up, floor) for foot, holds, move in zip(feet, found, moves, strict=True)
     ]
     holds = (
-        tuple(hold for span, hold in zip(foot.spans, own, strict=True) if span in spans)
+        tuple(next(hold for (a, b), hold in zip(foot.spans, own, strict=True) if a <= first < b) for first, _ in spans)
         for foot, own, spans in zip(feet, found, standing, strict=True)
     )
     return Crossing(tuple(moves), _rise(feet, moves, up, fps), tuple(holds))
 
 
-def _with_ends(spans: Sequence[tuple[int, int]], count: int) -> list[tuple[int, int]]:
-    """Return contacts with the first and the last frame, in which a foot that swings is above some ground, too."""
-    before = [(0, 1)] if not spans or spans[0][0] > 0 else []
-    after = [(count - 1, count)] if count > 1 and (not spans or spans[-1][1] < count) else []
-    return [*before, *spans, *after]
+def _stances(foot: Steps) -> list[tuple[int, int]]:
+    """Return the spans in which a foot keeps its place: contacts, and those that follow each other in one place.
+
+    The first and the last frame count as contacts: a foot that swings is above some ground there, too.
+    """
+    count, spans = len(foot.ankle), list(foot.spans)
+    if not spans or spans[0][0] > 0:
+        spans.insert(0, (0, 1))
+    if spans[-1][1] < count:
+        spans.append((count - 1, count))
+    out = [spans[0]]
+    for first, end in spans[1:]:
+        a, b = out[-1]
+        way = np.median(foot.toe[first:end], axis=0) - np.median(foot.toe[a:b], axis=0)
+        if np.linalg.norm(way) < _SAME * foot.leg:
+            out[-1] = a, end
+        else:
+            out.append((first, end))
+    return out
 
 
 def _ease(u: Array) -> Array:
@@ -154,8 +170,7 @@ def swings(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _over_edges(world: World, foot: Steps, holds: Sequence[Foothold], moves: Array, up: Array, floor: float) -> Array:
     """Return rigid motions with which a swinging foot clears the edges below it."""
-    standing = np.concatenate([np.arange(*span) for span in foot.spans])
-    below = [float(np.median(points[standing] @ up)) - floor for points in (foot.ankle, foot.toe)]
+    below = [float(np.quantile(points @ up, _LOW)) - floor for points in (foot.ankle, foot.toe)]
     flat = [points - depth * up for points, depth in zip((foot.ankle, foot.toe), below, strict=True)]
     bottoms = [moved_by(moves, points) for points in flat]
     soles = np.stack([bottoms[0] + s * (bottoms[1] - bottoms[0]) for s in _ALONG], axis=1)
