@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from synovia.model.anatomy.feet import frames_text
 from synovia.model.geometry import Array, align_z, cross, rigid, unit
 from synovia.model.shapes.world import World
+from synovia.text import counted, first_few
 
 HEEL: Final = -0.35  # end of the sole behind the ankle, in lengths from the ankle to the toes
 HALF_WIDTH: Final = 0.25  # of a sole, in the same lengths
@@ -149,6 +152,20 @@ def foothold(world: World, sole: Sole, floor: float, level: float, step: float) 
         _motion(sole, normal, ways[k], rise), height, normal, ground.obstacles[at], share,
         float(np.linalg.norm(ways[k])),
     )  # fmt: skip
+
+
+def standing_lines(footholds: Sequence[Sequence[Foothold]], missed: Sequence[int] = ()) -> list[str]:
+    """Return lines about where feet stand on a world, if they do."""
+    holds = [hold for own in footholds for hold in own]
+    if not holds:
+        return []
+    names = list(dict.fromkeys(hold.obstacle or "floor" for hold in holds))
+    line = f"stands on {first_few(names)}"
+    if moved := sum(hold.moved > 0.0 for hold in holds):
+        line += f"; {counted(moved, 'contact')} of {len(holds)} moved to stand well"
+    if few := sum(hold.share < ENOUGH for hold in holds):
+        line += f"; {counted(few, 'contact')} with less than {100.0 * ENOUGH:.0f} % of the sole on the ground"
+    return [line, *([f"does not reach the ground in {frames_text(missed)}"] if missed else [])]
 
 
 def _motion(sole: Sole, normal: Array, way: Array, rise: float) -> Array:

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.arguments import check_kind
-from synovia.bodies.footing import Foothold
+from synovia.bodies.footing import Foothold, standing_lines
 from synovia.clips.ends import find_ends
 from synovia.clips.upright import axis_name
 from synovia.errors import InputError
@@ -223,6 +223,7 @@ class Retargeted:
             far = f"{far}; {counted(len(missed), 'frame')} missed: {', '.join(map(str, missed[:10]))}{more}"
         feet = any(part.role.endswith("_foot") for part in self.parts)
         lines += [far] if self.moves and feet else []
+        lines += standing_lines([*self.footholds.values()], self.missed_frames)
         lines += self._nearness()
         lines.append(self.judgement.report())
         return "\n".join(lines)
