@@ -234,10 +234,6 @@ class HoldFeet(_Animate):
         missed = {} if self.world is None or made.locked is None else {"missed": len(made.locked.missed_frames)}
         return {"worst": found["slide"], **missed, **found}
 
-    def falls_short(self, figures: Mapping[str, Any]) -> bool:
-        """Return whether a foot does not reach what it stands on; on a level floor, no clip misses anything."""
-        return int(figures.get("missed") or 0) > 0
-
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output that holds its skeleton, beside its input."""
         return None if output.suffix.lower() == ".csv" else drawn(last_clip(output), self.original(source))
