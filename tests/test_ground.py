@@ -137,3 +137,36 @@ def test_the_direction_has_to_be_known():
     with pytest.raises(InputError, match="up"):
         sy.World([sy.HalfSpace()]).ground([(0, 0, 1)])
     assert sy.World().ground([(0, 0, 1)], "z").obstacles == (None,)
+
+
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "box", "cylinder", "hull", "half-space"])
+def test_all_in_front_of_a_plane_is_outside_of_the_shape(kind):
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        shape = shape_of(kind, rng)
+        world = sy.World({"one": shape})
+        for plane in world.planes(rng.uniform(-1.0, 1.0, (5, 3))):
+            places = plane[:3, 3] + rng.uniform(-1.0, 1.0, (20, 3))
+            front = places[(places - plane[:3, 3]) @ plane[:3, 2] > 1e-6]
+            assert not any(is_inside(shape, place) for place in front)
+
+
+def test_a_point_stays_out_of_an_obstacle_frame_by_frame():
+    arm = sy.bundled("arm7")
+    wall = sy.World({"wall": sy.Box(center=(0.55, 0, 0.4), size=(0.2, 0.4, 0.8))})
+    start = arm.rest_pose()
+    goals = [sy.RestGoal(start), sy.PlaneGoal.on("tool", wall, start)]
+    solution = sy.solve(arm, [*goals, sy.PositionGoal("tool", (0.5, 0.0, 0.5), priority=1, name="inside")], "full-body")
+    assert not solution.reached  # the target is in the wall
+    assert not is_inside(wall["wall"].shapes[0], solution.pose.position("tool") + 1e-3 * goals[1].target[:3, 2])
+    path = np.array([(0.3, y, 0.5) for y in np.linspace(-0.3, 0.3, 9)])
+    ik = sy.IK(arm, [sy.PositionGoal("tool", name="path"), sy.PlaneGoal("tool", name="wall")])
+    clip = ik.track({"path": path, "wall": wall.planes(path, "wall")})
+    assert clip.reached.all()
+
+
+def test_planes_need_an_obstacle_of_that_name():
+    with pytest.raises(InputError, match="obstacles"):
+        sy.World().planes([(0, 0, 0)])
+    with pytest.raises(sy.UnknownNameError, match="wall"):
+        sy.World({"box": sy.Sphere(radius=1)}).planes([(0, 0, 0)], "wall")

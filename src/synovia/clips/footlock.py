@@ -154,7 +154,7 @@ def foot_lock(
     if world is not None:
         check_kind("world", world, World, "sy.World({...}) is one")
         world = world.matched(skeleton, up="xyz"[axis])
-        put = _put_on(world, Motion(skeleton, q, motion.fps), found, contact, np.eye(3)[axis], ground, threads)
+        put = _put_on(world, Motion(skeleton, q, motion.fps), _stands(found, contact), np.eye(3)[axis], ground, threads)
         q = q if put is None else put.q
     locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     if motion.stretch is not None:
@@ -178,10 +178,20 @@ class _Put(NamedTuple):
     missed: tuple[int, ...]
 
 
+def _stands(feet: Sequence[Foot], contact: Bools) -> list[tuple[Foot, Bools]]:
+    """Return each foot, and when one of its points is in contact, (T,)."""
+    out: list[tuple[Foot, Bools]] = []
+    first = 0
+    for foot in feet:
+        out.append((foot, np.any(contact[:, first : first + len(foot.joints)], axis=1)))
+        first += len(foot.joints)
+    return out
+
+
 def _put_on(
-    world: World, motion: Motion, feet: Sequence[Foot], contact: Bools, up: Array, floor: float, threads: int | None
+    world: World, motion: Motion, feet: Sequence[tuple[Foot, Bools]], up: Array, floor: float, threads: int | None
 ) -> _Put | None:
-    """Put the planted feet of a clip on a world; None where it is as level as the floor.
+    """Put the planted feet of a clip, each given with when it stands, on a world; None where that is as level.
 
     Raises:
         UnsupportedError: If the root cannot rise.
@@ -192,19 +202,17 @@ def _put_on(
         raise UnsupportedError(
             "feet on a world", where=motion.name, value="a root that is fixed", expected="a free root"
         )
-    steps, stands, first = list[Steps](), list[Bools](), 0
-    for foot in feet:
-        stands.append(np.any(contact[:, first : first + len(foot.joints)], axis=1))
-        first += len(foot.joints)
+    steps: list[Steps] = []
+    for foot, stand in feet:
         line = ancestors(skeleton.parents, foot.points[0])[:3]
         leg = sum(float(skeleton.lengths[row]) for row in line[:-1])
         ankle, toe, hip = (frames[:, row, 9:] for row in (line[0], _toe(skeleton, foot), line[-1]))
-        steps.append(Steps(ankle, toe, hip, runs(stands[-1]), leg))
+        steps.append(Steps(ankle, toe, hip, runs(stand), leg))
     way = crossing(world, steps, up, floor, motion.fps)
     if way is None:
         return None
     points: list[FootPoint] = []
-    for foot, stand, moves in zip(feet, stands, way.moves, strict=True):
+    for (foot, stand), moves in zip(feet, way.moves, strict=True):
         ankle, toe = foot.points[0], _toe(skeleton, foot)
         local = skeleton.rest_pose().matrix(ankle).T @ np.roll(up, 1)  # a point beside the ankle shows how it lies
         local *= 0.1 * steps[0].leg
@@ -217,9 +225,11 @@ def _put_on(
     q = on_feet(skeleton, raised(skeleton, motion.q, free, way.rise, up), motion.fps, points, threads)
     after = Motion(skeleton, q, motion.fps).frames()
     off = np.zeros(len(q), bool)
-    for point, foot in ((point, foot) for point in points for foot in feet if point.row == _toe(skeleton, foot)):
-        away = np.linalg.norm(point_of(after[:, point.row], point.local) - point.path, axis=1)
-        off |= point.stands & (away > _MISSED * steps[feet.index(foot)].leg)
+    legs = {_toe(skeleton, foot): step.leg for (foot, _), step in zip(feet, steps, strict=True)}
+    for point in points:
+        if point.row in legs:
+            away = np.linalg.norm(point_of(after[:, point.row], point.local) - point.path, axis=1)
+            off |= point.stands & (away > _MISSED * legs[point.row])
     return _Put(q, way.holds, tuple(np.flatnonzero(off).tolist()))
 
 

@@ -19,6 +19,7 @@ from synovia.model.geometry import (
     AXES,
     LONGEST,
     Array,
+    align_z,
     as_direction,
     as_matrix,
     as_numbers,
@@ -41,7 +42,7 @@ from synovia.model.shapes.distances import (
     pack_shapes,
 )
 from synovia.model.shapes.ground import Ground, ground_under
-from synovia.model.shapes.solids import HalfSpace, PointCloud, Shape, Solid
+from synovia.model.shapes.solids import HalfSpace, PointCloud, Shape, Solid, Sphere
 from synovia.text import counted, first_few
 
 if TYPE_CHECKING:
@@ -478,6 +479,41 @@ class World(ChecksArguments):
         shapes, names = self._in_world
         heights, normals, rows = ground_under(shapes, at, way)
         return Ground(heights, normals, tuple(None if row < 0 else names[row] for row in map(int, rows)))
+
+    def planes(self, points: ArrayLike, obstacle: str | None = None) -> Array:
+        """Return the plane that keeps each point out of the obstacle nearest to it, as frames (n, 4, 4).
+
+        The origin of a frame is the place of the obstacle's surface that is nearest to the point, and its z axis points
+        out: to a point outside, or the shortest way out from inside. On a flat face, it is the plane of this face. The
+        shapes of obstacles are convex, so all that is in front of the plane is outside of the shape. Such frames are
+        targets of a ``PlaneGoal``, one for each frame of a track.
+
+        Args:
+            points: The points, (n, 3).
+            obstacle: Name of the obstacle; None for the nearest one, for each point.
+
+        Raises:
+            InputError: If the points cannot be used, or the world has no obstacles.
+            UnknownNameError: If there is no obstacle of this name.
+
+        Example:
+            >>> import synovia as sy
+            >>> world = sy.World({"box": sy.Box(size=(2, 2, 2))})
+            >>> plane = world.planes([(0.2, 0.3, 1.5)])[0]
+            >>> plane[:3, 3], plane[:3, 2]
+            (array([0.2, 0.3, 1. ]), array([0., 0., 1.]))
+        """
+        at = as_numbers(points, (-1, 3), "points")
+        if obstacle is not None:
+            self.index(obstacle)
+        elif not self.obstacles:
+            raise InputError("World.planes", value="no obstacles", expected="at least one")
+        world = self if obstacle is None else self._with((self[obstacle],))
+        out = np.empty((len(at), 4, 4))
+        for frame, point in zip(out, at, strict=True):
+            contact = next(iter(world.distances(Sphere(center=point, radius=0.0)).values()))
+            frame[...] = rigid(contact.points[1], align_z(contact.normal))
+        return out
 
     @cached_property
     def _in_world(self) -> tuple[tuple[Shape, ...], tuple[str, ...]]:
