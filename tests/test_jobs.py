@@ -151,6 +151,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "plot": Case("--plot plot.svg"),
         "feet": Case("--no-feet"),
         "verify": Case("--verify"),
+        "world": Case("--world world.toml"),
     },
     "Edit": {
         "clip": Case("--clip 0"),
@@ -192,6 +193,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "up": Case("--up y"),
         "blend": Case("--blend 0.2"),
         "verify": Case("--verify"),
+        "world": Case("--foot-lock --world world.toml"),
     },
     "Follow": {
         "clip": Case("--clip 0"),

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import InPlace, Motion
     from synovia.model.shapes.distances import Contact, distance
+    from synovia.model.shapes.ground import Ground
     from synovia.model.shapes.pairs import SelfPairs, self_pairs
     from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, PointCloud, Solid, Sphere
     from synovia.model.shapes.world import Obstacle, World
@@ -158,6 +159,7 @@ _HOMES = {
     "synovia.io.worlds": ("load_world",),
     "synovia.layers": ("Layer",),
     "synovia.model.shapes.distances": ("Contact", "distance"),
+    "synovia.model.shapes.ground": ("Ground",),
     "synovia.model.shapes.pairs": ("SelfPairs", "self_pairs"),
     "synovia.model.shapes.solids": (
         "Box",
@@ -250,6 +252,7 @@ __all__ = [
     "FormatError",
     "FullBody",
     "GoalError",
+    "Ground",
     "HalfSpace",
     "Hinges",
     "InPlace",
