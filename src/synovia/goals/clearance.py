@@ -190,7 +190,7 @@ class ClearanceGoal(Goal):
         close: list[tuple[int, int]] = []
         if SELF in pairs:
             own = self_pairs(skeleton).rows
-            near = pairs_within(skeleton, self.distance) if self.distance > 0.0 else np.zeros(len(own), np.bool_)
+            near = pairs_within(skeleton, self.distance)
             close = [pair for pair in map(tuple, own[near].tolist()) if pair not in {*links, *(p[::-1] for p in links)}]
             links = [*own[~near].tolist(), *links]
         avoiding = rows if WORLD in pairs else []
