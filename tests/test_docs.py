@@ -230,6 +230,7 @@ shutil.copy("walk.bvh", "other.bvh")
     "guides/edit.md": """
 if "check_claim" not in locals():  # commands alone; the code of the page writes its own file
     sy.write_layers(sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, relative=True, frames=(30, 60), blend=9), "edit.toml")
+    sy.save_world(sy.World([sy.Sphere(center=(0.5, 1.0, 0.5), radius=0.04)]), "post.toml")
 """
     + _CLIPS,
     "guides/cut-blend-loop.md": _CLIPS,

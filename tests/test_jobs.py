@@ -182,6 +182,9 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "origin": Case("--origin 1,0,2"),
         "heading": Case("--heading 90"),
         "foot_lock": Case("--foot-lock"),
+        "world": Case("--world world.toml --shapes"),
+        "clearance": Case("--clearance 0.01 --shapes"),
+        "shapes": Case("--world world.toml --shapes", rest="edit {} --format {format}"),
         "verify": Case("--verify"),
     },
     "HoldFeet": {

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from synovia.bodies import standing_goals, with_body_masses, with_human_limits
     from synovia.clips import (
         EditChange,
+        EditClearance,
         Edited,
         EditFinding,
         Fitted,
@@ -122,6 +123,7 @@ _HOMES = {
     "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits"),
     "synovia.clips": (
         "EditChange",
+        "EditClearance",
         "EditFinding",
         "Edited",
         "Fitted",
@@ -241,6 +243,7 @@ __all__ = [
     "Cylinder",
     "DampedLeastSquares",
     "EditChange",
+    "EditClearance",
     "EditFinding",
     "Edited",
     "Fabrik",

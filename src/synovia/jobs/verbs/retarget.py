@@ -64,7 +64,12 @@ def _rest(text: str) -> str:
 
 def _clearance(text: str) -> float | str:
     """Return a distance, or the word for none."""
-    return text if text == _NO_CLEARANCE else Number().of(text)
+    if text == _NO_CLEARANCE:
+        return text
+    try:
+        return Number().of(text)
+    except InputError as error:
+        raise InputError("", value=text, expected=f"{error.expected}, or {_NO_CLEARANCE}") from error
 
 
 def _rest_setting(rest: Any) -> Any:
