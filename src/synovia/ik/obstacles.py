@@ -1,0 +1,348 @@
+"""Obstacles that move: where those of clearance goals stand in each problem, frame or tick.
+
+The target of a clearance goal with a world says where its obstacles stand. It is written into the packed numbers of a
+problem, so that nothing is packed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError, SynoviaError, UnknownNameError, restated, unknown_name
+from synovia.goals import ClearanceGoal, Goal
+from synovia.kernels import layout
+from synovia.model.geometry import (
+    LONGEST,
+    Array,
+    Bools,
+    as_numbers,
+    dimensions,
+    frames_to_transforms,
+    rigid,
+    with_exact_rotations,
+)
+from synovia.model.shapes.world import World, as_place
+from synovia.model.tables import Ints
+from synovia.problem import Reduced
+
+Rows = NDArray[np.int32]
+_EXAMPLE: Final = "where its obstacles stand, such as {'cup': (0.5, 0, 0.8)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where some obstacles stand, in each of some problems or frames.
+
+    Args:
+        obstacles: All obstacles of the problem.
+        rows: Those that are given, (k,), ascending.
+        frames: The frame of each in the world, (B, k, 12).
+    """
+
+    obstacles: Obstacles
+    rows: Rows
+    frames: Array
+
+    def __len__(self) -> int:
+        """Return the number of problems or frames."""
+        return len(self.frames)
+
+    def __getitem__(self, some: Any) -> Places:
+        """Return the places in some of the problems, given by a slice, an array or a number for one."""
+        at = slice(some, some + 1) if isinstance(some, int) else some
+        return replace(self, frames=np.ascontiguousarray(self.frames[at]))
+
+    def put(self, floats: Array, b: int = 0) -> None:
+        """Put the obstacles into the packed numbers of a problem as they stand in problem b."""
+        if len(self.rows):
+            self.obstacles.call(floats, self.rows, self.frames[b])
+
+    def each(self, floats: Array, first: int, last: int) -> Generator[tuple[int, int, Array]]:
+        """Yield each of some problems as a range, with its packed numbers; all are in one memory."""
+        own = floats.copy()
+        for b in range(first, last):
+            self.put(own, b)
+            yield b, b + 1, own
+
+    def of(self, obstacles: Obstacles, goals: Sequence[int] | None = None) -> Places:
+        """Return the same places for another problem.
+
+        Args:
+            obstacles: Its obstacles.
+            goals: Its goals, by their numbers among those of this problem; None if they are the same.
+        """
+        if goals is None:
+            return replace(self, obstacles=obstacles)
+        rows, places = list[int](), list[int]()
+        mine = {row: k for k, row in enumerate(self.rows.tolist())}
+        for new, g in enumerate(goals):
+            for k in range(self.obstacles.count(g)):
+                if self.obstacles.first[g] + k in mine:
+                    rows.append(obstacles.first[new] + k)
+                    places.append(mine[self.obstacles.first[g] + k])
+        return Places(obstacles, np.array(rows, np.int32), np.ascontiguousarray(self.frames[:, places]))
+
+    def goals(self, goals: Sequence[Goal], b: int = 0) -> tuple[Goal, ...]:
+        """Return goals with worlds in which the obstacles stand as in problem b."""
+        out = list(goals)
+        transforms = frames_to_transforms(self.frames[b])
+        transforms.setflags(write=False)
+        moved: dict[int, dict[int, Array]] = {}
+        for row, transform in zip(self.rows.tolist(), transforms, strict=True):
+            g = int(self.obstacles.owners[row])
+            moved.setdefault(g, {})[row - self.obstacles.first[g]] = transform
+        for g, places in moved.items():
+            goal = cast("ClearanceGoal", out[g])
+            out[g] = goal.among(cast("World", goal.world).standing(places))
+        return tuple(out)
+
+
+class Obstacles:
+    """The obstacles of all clearance goals of a problem, one goal after the other.
+
+    Args:
+        goals: The goals of the problem, resolved.
+        ints: The packed problem.
+        reduced: What it was packed from.
+
+    Attributes:
+        first: Row of the first obstacle of each goal, by the number of the goal.
+        owners: The goal of each obstacle.
+    """
+
+    def __init__(self, goals: Sequence[Goal], ints: Ints, reduced: Reduced) -> None:
+        """Find the goals with a world, and their keys in targets."""
+        self._ints, self._reduced = ints, reduced
+        self._worlds: dict[int, World] = {}
+        self._by_key: dict[str, list[int]] = {}
+        for g, goal in enumerate(goals):
+            if isinstance(goal, ClearanceGoal) and goal.world is not None:
+                self._worlds[g] = goal.world
+                self._by_key.setdefault(goal.label, []).append(g)
+        counts = [len(world) for world in self._worlds.values()]
+        starts = np.cumsum([0, *counts]).tolist()
+        self.first: dict[int, int] = dict(zip(self._worlds, starts[:-1], strict=True))
+        self.owners: Rows = np.repeat(np.array([*self._worlds], np.int32), counts)
+
+    def count(self, g: int) -> int:
+        """Return how many obstacles goal g has."""
+        return len(self._worlds[g]) if g in self._worlds else 0
+
+    @cached_property
+    def frames(self) -> Array:
+        """The frame of each obstacle in the world as the goals have it, (n, 12)."""
+        return _frames_of(np.concatenate([np.empty((0, 4, 4)), *(world.transforms for world in self._worlds.values())]))
+
+    @cached_property
+    def tables(self) -> tuple[Any, ...]:
+        """Where the obstacles are in the packed problem, as ``kernels.goals.obstacles`` takes it, from ``spans`` on."""
+        shapes, balls = list[tuple[Rows, Array, Rows, Rows, Rows]](), list[tuple[int, int, Array]]()
+        clear = self._reduced.clearance
+        for part in () if clear is None else clear.obstacles:
+            packed = self._worlds[part.goal].packed
+            owners = (packed.owners[part.shapes] + self.first[part.goal]).astype(np.int32)
+            count = np.arange(len(owners), dtype=np.int32)
+            nodes = count + np.int32(part.leaves) if part.leaves else 0 * count
+            shapes.append((owners, packed.shapes.shapes[part.shapes], count + part.first, 0 * count + part.top, nodes))
+            if part.link >= 0 and clear is not None:
+                home = packed.transforms[packed.owners[part.shapes[0]]]
+                ball = clear.balls[part.link, layout.BALL_CENTER : layout.BALL_RADIUS]
+                balls.append((int(owners[0]), part.link, home[:3, :3].T @ (ball - home[:3, 3])))
+        owners, table, rows, tops, nodes = (np.concatenate(each) for each in zip(*shapes, strict=True)) if shapes else (
+            np.zeros(0, np.int32), np.zeros((0, layout.SHAPE_WIDTH)), *(np.zeros(0, np.int32),) * 3,
+        )  # fmt: skip
+        order = np.argsort(owners, kind="stable")
+        balls.sort(key=lambda ball: ball[0])
+        ends = np.arange(len(self.owners) + 1)
+        spans = np.searchsorted(owners[order], ends).astype(np.int32)
+        ball_spans = np.searchsorted([ball[0] for ball in balls], ends).astype(np.int32)
+        centers = np.array([ball[2] for ball in balls]).reshape(-1, 3)
+        links = np.array([ball[1] for ball in balls], np.int32)
+        whole = (rows[order], tops[order], nodes[order])
+        return (spans, np.ascontiguousarray(table[order]), *(each.astype(np.int32) for each in whole), ball_spans,
+                centers, links)  # fmt: skip
+
+    @cached_property
+    def call(self) -> Any:
+        """The kernel that puts obstacles: of packed numbers, rows of obstacles and their frames."""
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.goals.obstacles import put_obstacles
+
+        tables = self.tables
+        none = np.zeros(layout.FLOAT_HEAD), np.zeros(0, np.int32), np.zeros((0, layout.FRAME_WIDTH))
+        kernel = ready(put_obstacles, self._ints, *none, *tables)
+
+        def put(floats: Array, rows: Rows, frames: Array) -> None:
+            kernel(self._ints, floats, rows, frames, *tables)
+
+        return put
+
+    def radii(self, farthest: float) -> Array:
+        """Return the distance of the farthest point of each obstacle from its origin, (n,).
+
+        Args:
+            farthest: Distance of the farthest point of the body from the origin of the world: only so far does a
+                half-space count, which has no end.
+        """
+        out = np.zeros(len(self.owners))
+        for g, world in self._worlds.items():
+            packed = world.packed
+            table = packed.shapes.shapes
+            middles = np.linalg.norm(table[:, layout.ORIGIN : layout.HALF_SIZES], axis=1)
+            np.maximum.at(out, packed.owners + self.first[g], middles + np.minimum(table[:, layout.EXTENT], farthest))
+        return out
+
+    def read(self, targets: Any) -> tuple[Mapping[Any, Any], Places] | None:
+        """Take the places of obstacles out of the targets of one problem.
+
+        Args:
+            targets: As in ``IK.solve``.
+
+        Returns:
+            The other targets, and the places; None if there are none.
+
+        Raises:
+            InputError: If a place cannot be used.
+            UnknownNameError: If there is no obstacle or goal of a name.
+        """
+        found = self._given(targets)
+        if found is None:
+            return None
+        others, given = found
+        frames = {row: _frames_of(as_place(value, what)[None]) for row, what, value in given}
+        return others, self._placed(frames)
+
+    def read_many(self, targets: Any) -> tuple[Mapping[Any, Any], Places, Bools] | None:
+        """Take the places of obstacles out of the targets of many problems, each with a leading axis.
+
+        Args:
+            targets: As in ``IK.solve_many``.
+
+        Returns:
+            The other targets, the places, and which problems have places that cannot be used; None without places.
+
+        Raises:
+            InputError: If places have no form that can be used, or another number than others.
+            UnknownNameError: If there is no obstacle or goal of a name.
+        """
+        found = self._given(targets)
+        if found is None:
+            return None
+        others, given = found
+        read = {row: (what, *_many(value, what)) for row, what, value in given}
+        counts = {what: len(frames) for what, frames, _ in read.values()}
+        if len({*counts.values()}) > 1:
+            raise InputError("lengths of targets", value=counts, expected="the same for all")
+        odd = np.logical_or.reduce([bad for _, _, bad in read.values()])
+        return others, self._placed({row: frames for row, (_, frames, _) in read.items()}), odd
+
+    def error_of(self, targets: Any, b: int) -> SynoviaError | None:
+        """Return the error of the places of obstacles in problem b of many; None if they can be used."""
+        found = self._given(targets)
+        for _, what, value in () if found is None else found[1]:
+            try:
+                as_place(tuple(part[b] for part in value) if _is_pair(value) else value[b], what)
+            except InputError as error:
+                return restated(error, InputError, f"targets[{b}]")
+        return None
+
+    def _placed(self, frames: Mapping[int, Array]) -> Places:
+        """Return frames (B, 12) of obstacles, by their rows."""
+        rows = sorted(frames)
+        if not rows:
+            return Places(self, np.zeros(0, np.int32), np.zeros((1, 0, layout.FRAME_WIDTH)))
+        return Places(self, np.array(rows, np.int32), np.stack([frames[row] for row in rows], axis=1))
+
+    def _given(self, targets: Any) -> tuple[dict[Any, Any], list[tuple[int, str, Any]]] | None:
+        """Return targets of other goals, and each obstacle that is given: its row, in words, and its place.
+
+        Raises:
+            InputError: If a clearance goal has another target.
+            UnknownNameError: If there is no obstacle or goal of a name.
+        """
+        if not isinstance(targets, Mapping):
+            return None
+        whole = cast("Mapping[Any, Any]", targets)
+        keys = [key for key, value in whole.items() if isinstance(value, Mapping) or self._is_key(key)]
+        if not keys:
+            return None
+        given: list[tuple[int, str, Any]] = []
+        for key in keys:
+            value = whole[key]
+            if not self._is_key(key):
+                raise unknown_name("clearance goal with a world", key, [*self._by_key])
+            if not isinstance(value, Mapping):
+                raise InputError(f"target of {key!r}", value=value, expected=_EXAMPLE)
+            g = self._goal(key)
+            for name, place in cast("Mapping[str, Any]", value).items():
+                row = self.first[g] + self._worlds[g].index(name)
+                given.append((row, f"transform of obstacle {name!r}", place))
+        return {key: value for key, value in whole.items() if key not in keys}, given
+
+    def _is_key(self, key: Any) -> bool:
+        """Return whether a key of targets is that of a clearance goal with a world."""
+        return isinstance(key, str) and key in self._by_key
+
+    def _goal(self, key: str) -> int:
+        """Return the goal of a key.
+
+        Raises:
+            UnknownNameError: If there are several.
+        """
+        found = self._by_key[key]
+        if len(found) > 1:
+            raise UnknownNameError(f"{key!r} means {len(found)} goals", hint="give each of them a name, and use those")
+        return found[0]
+
+
+def _frames_of(transforms: Array) -> Array:
+    """Return the frames (..., 12) of transforms (..., 4, 4)."""
+    turns = transforms[..., :3, :3].reshape(*transforms.shape[:-2], 9)
+    return np.concatenate([turns, transforms[..., :3, 3]], axis=-1)
+
+
+def _is_pair(value: Any) -> bool:
+    """Return whether a value is a pair of positions and rotations, and not a list of two places."""
+    if not isinstance(value, tuple | list) or len(cast("Sequence[Any]", value)) != 2:
+        return False
+    rotations = cast("Sequence[Any]", value)[1]
+    return hasattr(rotations, "as_matrix") or dimensions(rotations) == 3
+
+
+def _many(value: Any, what: str) -> tuple[Array, Bools]:
+    """Return the frames (B, 12) of many places, and which of them cannot be used.
+
+    Raises:
+        InputError: If they have another form.
+    """
+    if _is_pair(value):
+        rotations: Any = value[1].as_matrix() if hasattr(value[1], "as_matrix") else value[1]
+        turns = as_numbers(rotations, (-1, 3, 3), f"rotations of {what}", finite=False)
+        whole = _at(as_numbers(value[0], (len(turns), 3), f"positions of {what}", finite=False))
+        whole[:, :3, :3] = turns
+    elif dimensions(value) == 2:
+        whole = _at(as_numbers(value, (-1, 3), what, finite=False))
+    elif dimensions(value) == 3:
+        whole = as_numbers(value, (-1, 4, 4), what, finite=False)
+    else:
+        raise InputError(
+            what, value=value, expected="positions (B, 3), transforms (B, 4, 4), or a pair of positions and rotations",
+            hint="solve() takes one place, this method takes many",
+        )  # fmt: skip
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact, usable = with_exact_rotations(whole)
+        usable &= np.abs(whole[:, :3, 3]).max(axis=1, initial=0.0) <= LONGEST
+    return _frames_of(exact), ~usable
+
+
+def _at(positions: Array) -> Array:
+    """Return transforms (B, 4, 4) to positions (B, 3)."""
+    out = np.repeat(rigid()[None], len(positions), axis=0)
+    out[:, :3, 3] = positions
+    return out
