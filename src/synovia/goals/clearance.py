@@ -72,8 +72,9 @@ class ClearanceGoal(Goal):
     comes out of it. Joints that no other goal moves stay in place, unless this is the only goal.
 
     Obstacles can move without packing the goal again: targets say where some of them stand, by the name of the goal
-    (``"clearance"`` without one). Each place is the new frame of an obstacle in the world, as in ``World.moved``, but in
-    the unit and axes of the body, as all targets. It holds for this problem or frame.
+    (``"clearance"`` without one). Each place is the new frame of an obstacle in the world, as in ``World.moved``, in
+    the unit and axes of the body, as all targets. It holds for this problem or frame; in a ``Servo``, from this tick
+    on.
 
     The error is how much the nearest pair lacks to ``distance`` plus the tolerance. So a goal that is met within the
     tolerance keeps the whole distance.

@@ -63,12 +63,32 @@ class Places:
         if len(self.rows):
             self.obstacles.call(floats, self.rows, self.frames[b])
 
+    def put_into(self, obstacles: Obstacles | None, floats: Array) -> None:
+        """Put the obstacles into the packed numbers of another problem with the same goals, as in the first problem."""
+        if obstacles is not None:
+            obstacles.call(floats, self.rows, self.frames[0])
+
     def each(self, floats: Array, first: int, last: int) -> Generator[tuple[int, int, Array]]:
         """Yield each of some problems as a range, with its packed numbers; all are in one memory."""
         own = floats.copy()
         for b in range(first, last):
             self.put(own, b)
             yield b, b + 1, own
+
+    def then(self, places: Places) -> Places:
+        """Return where the obstacles of both stand in one problem; where both have one, the second ones count."""
+        if np.array_equal(self.rows, places.rows):
+            return places
+        rows = np.union1d(self.rows, places.rows).astype(np.int32)
+        frames = np.empty((1, len(rows), layout.FRAME_WIDTH))
+        for one in (self, places):
+            frames[:, np.searchsorted(rows, one.rows)] = one.frames
+        return replace(self, rows=rows, frames=frames)
+
+    @property
+    def home(self) -> Places:
+        """Where these obstacles stand as the goals have them."""
+        return replace(self, frames=np.ascontiguousarray(self.obstacles.frames[None, self.rows]))
 
     def of(self, obstacles: Obstacles, goals: Sequence[int] | None = None) -> Places:
         """Return the same places for another problem.
@@ -139,6 +159,12 @@ class Obstacles:
         """The frame of each obstacle in the world as the goals have it, (n, 12)."""
         return _frames_of(np.concatenate([np.empty((0, 4, 4)), *(world.transforms for world in self._worlds.values())]))
 
+    @property
+    def none(self) -> Places:
+        """The places of no obstacle, which loads the kernel that puts them."""
+        _ = self.call
+        return self._placed({})
+
     @cached_property
     def tables(self) -> tuple[Any, ...]:
         """Where the obstacles are in the packed problem, as ``kernels.goals.obstacles`` takes it, from ``spans`` on."""
@@ -197,6 +223,15 @@ class Obstacles:
             middles = np.linalg.norm(table[:, layout.ORIGIN : layout.HALF_SIZES], axis=1)
             np.maximum.at(out, packed.owners + self.first[g], middles + np.minimum(table[:, layout.EXTENT], farthest))
         return out
+
+    def knows(self, targets: Any) -> bool:
+        """Return whether targets have places of obstacles.
+
+        Raises:
+            InputError: If a clearance goal has another target.
+            UnknownNameError: If there is no obstacle or goal of a name.
+        """
+        return self._given(targets) is not None
 
     def read(self, targets: Any) -> tuple[Mapping[Any, Any], Places] | None:
         """Take the places of obstacles out of the targets of one problem.
