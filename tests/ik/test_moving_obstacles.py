@@ -1,10 +1,14 @@
 """Obstacles that move: verdicts equal those of a problem that is packed anew, and ways among them are judged truly."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import synovia as sy
 from conftest import UNCOMPILED
+from synovia.kernels.layout import FIRST_POINT
+from synovia.problem import table_of
 
 COUNT = 3 if UNCOMPILED else 40
 DISTANCE = 0.01
@@ -50,6 +54,24 @@ def assert_same(found, anew):
     assert np.allclose(*gaps, atol=1e-12)
     if found.reached:
         assert min(gaps[1]) >= DISTANCE - SLACK
+
+
+@pytest.mark.parametrize("pairs", [None, ["world", ("hand", "cup"), ("hand", "floor"), ("joint5", "cloud")]])
+def test_tables_are_those_of_a_problem_packed_anew(pairs):
+    """Shapes may be in another order, as their tree keeps its own; each of its boxes encloses the two below it."""
+    rng = np.random.default_rng(0)
+    world = scene(rng)
+    ik = sy.IK(ARM, goals(world, pairs=pairs))
+    for _ in range(5):
+        places = {name: transform(rng) for name in world.names}
+        moved, anew = ik.standing({"clearance": places})[0], sy.IK(ARM, goals(world.moved(places), pairs=pairs))
+        shapes = [table_of(one.ints, one.floats, "clear.shapes")[:, :FIRST_POINT] for one in (moved, anew)]
+        assert np.allclose(*[table[np.lexsort(table.round(9).T)] for table in shapes], atol=1e-12)
+        nodes = table_of(moved.ints, moved.floats, "clear.nodes")
+        assert np.allclose(nodes[1], table_of(anew.ints, anew.floats, "clear.nodes")[1], atol=1e-12)
+        below = nodes[2:].reshape(-1, 2, 6)
+        assert (nodes[1 : len(nodes) // 2, :3] == below[:, :, :3].min(axis=1)).all()
+        assert (nodes[1 : len(nodes) // 2, 3:] == below[:, :, 3:].max(axis=1)).all()
 
 
 @pytest.mark.parametrize("pairs", [None, [("hand", "cup"), ("joint5", "floor"), "self"]])
@@ -184,6 +206,19 @@ def _part(a, b, share):
     T[:3, :3] = a[:3, :3] @ sy.Rotation.from_rotvec(share * turn).as_matrix()
     T[:3, 3] = a[:3, 3] + share * (b[:3, 3] - a[:3, 3])
     return T
+
+
+def test_copies_keep_the_obstacles():
+    world = sy.World({"ball": sy.Sphere(radius=0.1), "floor": sy.HalfSpace(point=(0, 0, -0.5))})
+    ik = sy.IK(ARM, goals(world))
+    balls = np.array([(0.3, 0.3, 0.3), (0.3, 0.3, 0.6)])
+    many = ik.solve_many({"clearance": {"ball": balls}})
+    again = pickle.loads(pickle.dumps(many.ik))
+    for k, one in enumerate(many):
+        for copied in (again.alone(k), pickle.loads(pickle.dumps(one.ik))):
+            other = sy.Solution(copied, many._rows, b=k)
+            assert [c.distance for c in other.contacts] == [c.distance for c in one.contacts]
+    assert len(ik.track({"tool": np.zeros((0, 3)), "clearance": {"ball": np.zeros((0, 3))}})) == 0
 
 
 def test_goals_with_names_have_obstacles_of_their_own():

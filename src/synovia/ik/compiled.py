@@ -179,7 +179,7 @@ class CompiledProblem(ChecksArguments):
         self.scratch_size = int(self.ints[WORK_SIZE])
         self.writer = TargetWriter(self.skeleton, self.goals, self.rows)
         avoid = any(goal.takes_world and getattr(goal, "world", None) is not None for goal in self.goals)
-        self.obstacles = Obstacles(self.goals, self.ints, reduced) if avoid else None
+        self.obstacles = Obstacles(self.goals, self.ints, self.floats, reduced) if avoid else None
         self.obstacle_places: Places | None = None
         self.default_start = self.skeleton.rest_pose()
         self.rest = self.default_start.q.copy().reshape(1, -1)
@@ -210,7 +210,9 @@ class CompiledProblem(ChecksArguments):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by the arguments, without scratch memory and compiled code."""
-        return partial(type(self), tolerance=self.tolerance, root=self.root), (self.given, self.goals, self.solver)
+        make = partial(type(self), tolerance=self.tolerance, root=self.root)
+        values = self.given, self.goals, self.solver
+        return (make, values) if self.obstacle_places is None else (_over, (make, values, self.obstacle_places.moved))
 
     def with_solver(self, solver: Solver) -> Self:
         """Return the same problem with other settings."""
@@ -630,6 +632,12 @@ class CompiledProblem(ChecksArguments):
         out = np.empty(len(t.variables))
         excesses(*writable(t.variables, t.limits), pose.values, out)
         return tuple(dict.fromkeys(int(row) for row in t.owner[out > margin]))
+
+
+def _over(make: Callable[..., CompiledProblem], values: tuple[Any, ...], moved: Array) -> CompiledProblem:
+    """Return a copied problem with obstacles that stand elsewhere in each problem or frame."""
+    new = make(*values)
+    return new if new.obstacles is None else new.over(Places(new.obstacles, moved))
 
 
 def _refuse_one(*_: Any) -> int:

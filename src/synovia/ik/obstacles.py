@@ -31,7 +31,6 @@ from synovia.model.shapes.world import World, as_place
 from synovia.model.tables import Ints
 from synovia.problem import Reduced
 
-Rows = NDArray[np.int32]
 _EXAMPLE: Final = "where its obstacles stand, such as {'cup': (0.5, 0, 0.8)}"
 
 
@@ -41,32 +40,35 @@ class Places:
 
     Args:
         obstacles: All obstacles of the problem.
-        rows: Those that are given, (k,), ascending.
-        frames: The frame of each in the world, (B, k, 12).
+        moved: Those that are given, ascending, in each problem, (B, k, 14): the columns of ``kernels.layout`` from
+            ``MOVED_OBSTACLE`` on.
     """
 
     obstacles: Obstacles
-    rows: Rows
-    frames: Array
+    moved: Array
 
     def __len__(self) -> int:
         """Return the number of problems or frames."""
-        return len(self.frames)
+        return len(self.moved)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows of the obstacles, (k,)."""
+        return self.moved[:1, :, layout.MOVED_OBSTACLE].ravel().astype(np.int64)
 
     def __getitem__(self, some: Any) -> Places:
         """Return the places in some of the problems, given by a slice, an array or a number for one."""
         at = slice(some, some + 1) if isinstance(some, int) else some
-        return replace(self, frames=np.ascontiguousarray(self.frames[at]))
+        return replace(self, moved=np.ascontiguousarray(self.moved[at]))
 
     def put(self, floats: Array, b: int = 0) -> None:
         """Put the obstacles into the packed numbers of a problem as they stand in problem b."""
-        if len(self.rows):
-            self.obstacles.call(floats, self.rows, self.frames[b])
+        self.obstacles.call(floats, self.moved[b])
 
     def put_into(self, obstacles: Obstacles | None, floats: Array) -> None:
         """Put the obstacles into the packed numbers of another problem with the same goals, as in the first problem."""
         if obstacles is not None:
-            obstacles.call(floats, self.rows, self.frames[0])
+            obstacles.call(floats, self.moved[0])
 
     def each(self, floats: Array, first: int, last: int) -> Generator[tuple[int, int, Array]]:
         """Yield each of some problems as a range, with its packed numbers; all are in one memory."""
@@ -79,16 +81,16 @@ class Places:
         """Return where the obstacles of both stand in one problem; where both have one, the second ones count."""
         if np.array_equal(self.rows, places.rows):
             return places
-        rows = np.union1d(self.rows, places.rows).astype(np.int32)
-        frames = np.empty((1, len(rows), layout.FRAME_WIDTH))
+        rows = np.union1d(self.rows, places.rows)
+        moved = np.empty((1, len(rows), layout.MOVED_WIDTH))
         for one in (self, places):
-            frames[:, np.searchsorted(rows, one.rows)] = one.frames
-        return replace(self, rows=rows, frames=frames)
+            moved[:, np.searchsorted(rows, one.rows)] = one.moved
+        return replace(self, moved=moved)
 
     @property
     def home(self) -> Places:
         """Where these obstacles stand as the goals have them."""
-        return replace(self, frames=np.ascontiguousarray(self.obstacles.frames[None, self.rows]))
+        return self.obstacles.placed({row: self.obstacles.frames[row][None] for row in self.rows.tolist()})
 
     def of(self, obstacles: Obstacles, goals: Sequence[int] | None = None) -> Places:
         """Return the same places for another problem.
@@ -99,19 +101,19 @@ class Places:
         """
         if goals is None:
             return replace(self, obstacles=obstacles)
-        rows, places = list[int](), list[int]()
-        mine = {row: k for k, row in enumerate(self.rows.tolist())}
+        mine, found = {row: k for k, row in enumerate(self.rows.tolist())}, dict[int, int]()
         for new, g in enumerate(goals):
             for k in range(self.obstacles.count(g)):
                 if self.obstacles.first[g] + k in mine:
-                    rows.append(obstacles.first[new] + k)
-                    places.append(mine[self.obstacles.first[g] + k])
-        return Places(obstacles, np.array(rows, np.int32), np.ascontiguousarray(self.frames[:, places]))
+                    found[obstacles.first[new] + k] = mine[self.obstacles.first[g] + k]
+        moved = np.ascontiguousarray(self.moved[:, [*found.values()]])
+        moved[..., layout.MOVED_OBSTACLE] = [*found]
+        return Places(obstacles, moved)
 
     def goals(self, goals: Sequence[Goal], b: int = 0) -> tuple[Goal, ...]:
         """Return goals with worlds in which the obstacles stand as in problem b."""
         out = list(goals)
-        transforms = frames_to_transforms(self.frames[b])
+        transforms = frames_to_transforms(self.moved[b, :, : layout.FRAME_WIDTH])
         transforms.setflags(write=False)
         moved: dict[int, dict[int, Array]] = {}
         for row, transform in zip(self.rows.tolist(), transforms, strict=True):
@@ -129,6 +131,7 @@ class Obstacles:
     Args:
         goals: The goals of the problem, resolved.
         ints: The packed problem.
+        floats: Its numbers.
         reduced: What it was packed from.
 
     Attributes:
@@ -136,9 +139,9 @@ class Obstacles:
         owners: The goal of each obstacle.
     """
 
-    def __init__(self, goals: Sequence[Goal], ints: Ints, reduced: Reduced) -> None:
+    def __init__(self, goals: Sequence[Goal], ints: Ints, floats: Array, reduced: Reduced) -> None:
         """Find the goals with a world, and their keys in targets."""
-        self._ints, self._reduced = ints, reduced
+        self._ints, self._floats, self._reduced = ints, floats, reduced
         self._worlds: dict[int, World] = {}
         self._by_key: dict[str, list[int]] = {}
         for g, goal in enumerate(goals):
@@ -148,7 +151,7 @@ class Obstacles:
         counts = [len(world) for world in self._worlds.values()]
         starts = np.cumsum([0, *counts]).tolist()
         self.first: dict[int, int] = dict(zip(self._worlds, starts[:-1], strict=True))
-        self.owners: Rows = np.repeat(np.array([*self._worlds], np.int32), counts)
+        self.owners: NDArray[np.int32] = np.repeat(np.array([*self._worlds], np.int32), counts)
 
     def count(self, g: int) -> int:
         """Return how many obstacles goal g has."""
@@ -163,49 +166,42 @@ class Obstacles:
     def none(self) -> Places:
         """The places of no obstacle, which loads the kernel that puts them."""
         _ = self.call
-        return self._placed({})
+        return self.placed({})
 
     @cached_property
-    def tables(self) -> tuple[Any, ...]:
-        """Where the obstacles are in the packed problem, as ``kernels.goals.obstacles`` takes it, from ``spans`` on."""
-        shapes, balls = list[tuple[Rows, Array, Rows, Rows, Rows]](), list[tuple[int, int, Array]]()
+    def pieces(self) -> Array:
+        """The pieces of all obstacles in the packed problem, as ``kernels.goals.obstacles`` takes them, (n, 16)."""
+        parts = [np.zeros((0, layout.PIECE_WIDTH))]
         clear = self._reduced.clearance
         for part in () if clear is None else clear.obstacles:
-            packed = self._worlds[part.goal].packed
-            owners = (packed.owners[part.shapes] + self.first[part.goal]).astype(np.int32)
-            count = np.arange(len(owners), dtype=np.int32)
-            nodes = count + np.int32(part.leaves) if part.leaves else 0 * count
-            shapes.append((owners, packed.shapes.shapes[part.shapes], count + part.first, 0 * count + part.top, nodes))
+            packed, count = self._worlds[part.goal].packed, np.arange(len(part.shapes))
+            table = np.zeros((len(count), layout.PIECE_WIDTH))
+            table[:, : layout.FRAME_WIDTH] = packed.shapes.shapes[part.shapes, : layout.FRAME_WIDTH]
+            table[:, layout.PIECE_OBSTACLE] = packed.owners[part.shapes] + self.first[part.goal]
+            table[:, layout.PIECE_ROW], table[:, layout.PIECE_TOP] = part.first + count, part.top
+            table[:, layout.PIECE_NODE] = part.leaves + count if part.leaves else 0
+            parts.append(table)
             if part.link >= 0 and clear is not None:
                 home = packed.transforms[packed.owners[part.shapes[0]]]
-                ball = clear.balls[part.link, layout.BALL_CENTER : layout.BALL_RADIUS]
-                balls.append((int(owners[0]), part.link, home[:3, :3].T @ (ball - home[:3, 3])))
-        owners, table, rows, tops, nodes = (np.concatenate(each) for each in zip(*shapes, strict=True)) if shapes else (
-            np.zeros(0, np.int32), np.zeros((0, layout.SHAPE_WIDTH)), *(np.zeros(0, np.int32),) * 3,
-        )  # fmt: skip
-        order = np.argsort(owners, kind="stable")
-        balls.sort(key=lambda ball: ball[0])
-        ends = np.arange(len(self.owners) + 1)
-        spans = np.searchsorted(owners[order], ends).astype(np.int32)
-        ball_spans = np.searchsorted([ball[0] for ball in balls], ends).astype(np.int32)
-        centers = np.array([ball[2] for ball in balls]).reshape(-1, 3)
-        links = np.array([ball[1] for ball in balls], np.int32)
-        whole = (rows[order], tops[order], nodes[order])
-        return (spans, np.ascontiguousarray(table[order]), *(each.astype(np.int32) for each in whole), ball_spans,
-                centers, links)  # fmt: skip
+                ball = table[:1].copy()
+                center = clear.balls[part.link, layout.BALL_CENTER : layout.BALL_RADIUS] - home[:3, 3]
+                ball[0, layout.ORIGIN : layout.FRAME_WIDTH] = home[:3, :3].T @ center
+                ball[0, [layout.PIECE_ROW, layout.PIECE_NODE]] = part.link, -1
+                parts.append(ball)
+        whole = np.concatenate(parts)
+        return whole[np.argsort(whole[:, layout.PIECE_OBSTACLE], kind="stable")]
 
     @cached_property
     def call(self) -> Any:
-        """The kernel that puts obstacles: of packed numbers, rows of obstacles and their frames."""
+        """The kernel that puts obstacles into packed numbers, as it stands in rows (k, 14) of the moved ones."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.goals.obstacles import put_obstacles
 
-        tables = self.tables
-        none = np.zeros(layout.FLOAT_HEAD), np.zeros(0, np.int32), np.zeros((0, layout.FRAME_WIDTH))
-        kernel = ready(put_obstacles, self._ints, *none, *tables)
+        none, pieces = np.zeros((0, layout.MOVED_WIDTH)), self.pieces
+        kernel = ready(put_obstacles, self._ints, self._floats, none, pieces)
 
-        def put(floats: Array, rows: Rows, frames: Array) -> None:
-            kernel(self._ints, floats, rows, frames, *tables)
+        def put(floats: Array, moved: Array) -> None:
+            kernel(self._ints, floats, moved, pieces)
 
         return put
 
@@ -251,7 +247,7 @@ class Obstacles:
             return None
         others, given = found
         frames = {row: _frames_of(as_place(value, what)[None]) for row, what, value in given}
-        return others, self._placed(frames)
+        return others, self.placed(frames)
 
     def read_many(self, targets: Any) -> tuple[Mapping[Any, Any], Places, Bools] | None:
         """Take the places of obstacles out of the targets of many problems, each with a leading axis.
@@ -275,7 +271,7 @@ class Obstacles:
         if len({*counts.values()}) > 1:
             raise InputError("lengths of targets", value=counts, expected="the same for all")
         odd = np.logical_or.reduce([bad for _, _, bad in read.values()])
-        return others, self._placed({row: frames for row, (_, frames, _) in read.items()}), odd
+        return others, self.placed({row: frames for row, (_, frames, _) in read.items()}), odd
 
     def error_of(self, targets: Any, b: int) -> SynoviaError | None:
         """Return the error of the places of obstacles in problem b of many; None if they can be used."""
@@ -287,12 +283,14 @@ class Obstacles:
                 return restated(error, InputError, f"targets[{b}]")
         return None
 
-    def _placed(self, frames: Mapping[int, Array]) -> Places:
-        """Return frames (B, 12) of obstacles, by their rows."""
+    def placed(self, frames: Mapping[int, Array]) -> Places:
+        """Return the places of obstacles with frames (B, 12), by their rows; of none in one problem without any."""
         rows = sorted(frames)
-        if not rows:
-            return Places(self, np.zeros(0, np.int32), np.zeros((1, 0, layout.FRAME_WIDTH)))
-        return Places(self, np.array(rows, np.int32), np.stack([frames[row] for row in rows], axis=1))
+        moved = np.zeros((len(frames[rows[0]]) if rows else 1, len(rows), layout.MOVED_WIDTH))
+        moved[..., layout.MOVED_OBSTACLE] = rows
+        for k, row in enumerate(rows):
+            moved[:, k, : layout.FRAME_WIDTH] = frames[row]
+        return Places(self, moved)
 
     def _given(self, targets: Any) -> tuple[dict[Any, Any], list[tuple[int, str, Any]]] | None:
         """Return targets of other goals, and each obstacle that is given: its row, in words, and its place.

@@ -92,19 +92,24 @@ class ClearWays:
         if places is None or self._obstacles is None:
             return self._along(q)[:, -1] > 0.0
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.goals.moving_ways import moving_ways
+        from synovia.kernels.goals.moving_ways import moving_way
 
-        mine = places.of(self._obstacles, self._goals)
+        mine, tables = places.of(self._obstacles, self._goals), self.tables
         most = np.abs(q).max(axis=0, initial=0.0)
         self.reach_to(most)
         farthest = _farthest(self._skeleton, self._sides, np.minimum(self._limit, most))
-        farthest += float(np.linalg.norm(mine.frames[..., layout.ORIGIN :], axis=-1).max(initial=0.0))
-        radii = self._obstacles.radii(farthest)[mine.rows]
-        out = np.empty((len(q), len(self._sides) + 1))
-        rest = mine.rows, mine.frames, radii, *self._obstacles.tables
-        measure = ready(moving_ways, *self.packed, q[:0], out[:0], rest[0], rest[1][:0], *rest[2:])
-        measure(*self.packed, np.ascontiguousarray(q), out, *rest)
-        return out[:, -1] > 0.0
+        far = np.linalg.norm(mine.moved[..., layout.ORIGIN : layout.FRAME_WIDTH], axis=-1).max(initial=0.0)
+        moved = mine.moved.copy()
+        moved[..., layout.MOVED_RADIUS] = self._obstacles.radii(farthest + float(far))[mine.rows]
+        measure = ready(moving_way, *self.packed, np.zeros((2, 0, layout.MOVED_WIDTH)), self._obstacles.pieces)
+        out = np.zeros(len(q), bool)
+        tables["left"][:] = 0.0
+        for t in range(len(q)):
+            before = max(t - 1, 0)
+            tables["begin"][:], tables["end"][:] = q[before], q[t]
+            way = np.ascontiguousarray(moved[[before, t]])
+            out[t] = bool(measure(*self.packed, way, self._obstacles.pieces)) and t > 0
+        return out
 
     def put(self, places: Places) -> None:
         """Put obstacles of the problem where they stand in the first of these places."""

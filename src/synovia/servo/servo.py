@@ -438,7 +438,7 @@ class Servo(ChecksArguments):
         """Put some obstacles where they stand from now on, if that is not where they stand already."""
         if self._places is not None:
             places = self._places.then(places)
-            if np.array_equal(places.rows, self._places.rows) and np.array_equal(places.frames, self._places.frames):
+            if np.array_equal(places.moved, self._places.moved):
                 return
         self._put(places)
 

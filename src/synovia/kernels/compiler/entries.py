@@ -74,7 +74,7 @@ ENTRIES: Final = {
     "servo.clear.tick_is_clear": Entry("ticks that keep clearance", 12.0),
     "goals.ways.clear_ways": Entry("ways that keep clearance", 8.0),
     "goals.obstacles.put_obstacles": Entry("obstacles in other places", 2.0),
-    "goals.moving_ways.moving_ways": Entry("ways among obstacles that move", 9.0),
+    "goals.moving_ways.moving_way": Entry("ways among obstacles that move", 9.0),
     "collision.distance.distances": Entry("distances between shapes", 8.0),
     "collision.touching.touching": Entry("links that touch each other", 4.0),
     "jacobian.secondary_steps.secondary_family": Entry("secondary objectives", 16.0),
@@ -94,10 +94,6 @@ _ARGUMENTS: Final = {
     "variables": ("int32", 2),
     "limits": ("float64", 2),
 }
-# where obstacles are in a packed problem, see ``goals.obstacles``
-_STANDING: Final = (
-    ("int32", 1), ("float64", 2), *(("int32", 1),) * 4, ("float64", 2), ("int32", 1),
-)  # fmt: skip
 _OTHERS: Final = {
     "tree.bends.bend_shares": (
         ("int32", 2), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 2), ("float64", 2),
@@ -133,12 +129,10 @@ _OTHERS: Final = {
     "goals.ways.clear_ways": (
         ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), *(("float64", 2),) * 2,
     ),
-    "goals.obstacles.put_obstacles": (
-        ("int32", 1), ("float64", 1), ("int32", 1), ("float64", 2), *_STANDING,
-    ),
-    "goals.moving_ways.moving_ways": (
-        ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), *(("float64", 2),) * 2,
-        ("int32", 1), ("float64", 3), ("float64", 1), *_STANDING,
+    "goals.obstacles.put_obstacles": (("int32", 1), ("float64", 1), *(("float64", 2),) * 2),
+    "goals.moving_ways.moving_way": (
+        ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), ("float64", 3),
+        ("float64", 2),
     ),
     "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
     "collision.touching.touching": (

@@ -15,6 +15,8 @@ from synovia.kernels.layout import (
     FIRST_SHAPE,
     LINK_PAIRS,
     LINK_ROW,
+    MOVED_OBSTACLE,
+    MOVED_RADIUS,
     SECOND_SHAPE,
     SEEN,
     SHORTEST,
@@ -30,7 +32,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.vectors import add, norm, scale, sub
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_clear, open_work
+from synovia.kernels.tree.problem import copy, open_clear, open_work
 
 
 @inline
@@ -40,9 +42,9 @@ def turn_between(R, S):
 
 
 @device
-def put_between(clear, standing, obstacles, before, after, share):
+def put_between(clear, pieces, before, after, share):
     """Put all obstacles that move at a share of their ways from one frame to the next."""
-    for k in range(obstacles.shape[0]):
+    for k in range(after.shape[0]):
         R, p = frame_of(before, k)
         S, to = frame_of(after, k)
         if share >= F(1):
@@ -50,17 +52,17 @@ def put_between(clear, standing, obstacles, before, after, share):
         elif share > F(0):
             R = matmul(R, quat_matrix(quat_exp(scale(share, turn_between(R, S)))))
             p = add(p, scale(share, sub(to, p)))
-        put_obstacle(clear, standing, obstacles[k], R, p)
+        put_obstacle(clear, pieces, after[k, MOVED_OBSTACLE], R, p)
 
 
 @device
-def longest_way(before, after, radii):
+def longest_way(before, after):
     """Return how far any point of an obstacle goes from one frame to the next, at most."""
     most = F(0)
-    for k in range(radii.shape[0]):
+    for k in range(after.shape[0]):
         R, p = frame_of(before, k)
         S, to = frame_of(after, k)
-        most = max(most, norm(sub(to, p)) + norm(turn_between(R, S)) * radii[k])
+        most = max(most, norm(sub(to, p)) + norm(turn_between(R, S)) * after[k, MOVED_RADIUS])
     return most
 
 
@@ -79,25 +81,23 @@ def meets_obstacles(clear, u):
 
 
 @device
-def go_among(problem, frames, body, ways, ends, moving, left):
-    """Find whether the way between two frames is clear, as ``ways.go`` does, among obstacles that move.
+def go_among(problem, frames, body, ways, moved, pieces):
+    """Find whether a way is clear, as ``ways.go`` does, among obstacles that move.
 
     Args:
         problem: As there.
         frames: As there.
         body: As there.
-        ways: As there.
-        ends: Joint values in both frames.
-        moving: Tables of all obstacles, which of them move, their frames at both ends, and their radii.
-        left: As there.
+        ways: The tables of ways: the way goes from ``begin`` to ``end``, and ``rest`` is left of each pair there.
+        moved: The obstacles that move, at both ends.
+        pieces: The pieces of all obstacles.
 
     Returns:
         Whether each pair keeps at least its least.
     """
-    q, to = ends
-    standing, obstacles, before, after, radii = moving
-    displace(body, q, to, ways.steps, ways.sizes)
-    drift, place = longest_way(before, after, radii), ways.poses[0]
+    before, after, left, place = moved[0], moved[1], ways.rest, ways.poses[0]
+    displace(body, ways.begin, ways.end, ways.steps, ways.sizes)
+    drift = longest_way(before, after)
     for u in range(left.shape[0]):
         length, done = nearer(ways.levers, u, ways.sizes), F(0)
         if meets_obstacles(problem.clear, u):
@@ -107,9 +107,9 @@ def go_among(problem, frames, body, ways, ends, moving, left):
             continue
         while done < length and left[u] >= ways.least[u]:
             done = min(done + max(left[u], ways.numbers[SHORTEST]), length)
-            shift(body, q, ways.steps, done / length, place)
-            forward(problem.tree, place if done < length else to, frames)
-            put_between(problem.clear, standing, obstacles, before, after, done / length)
+            shift(body, ways.begin, ways.steps, done / length, place)
+            forward(problem.tree, place if done < length else ways.end, frames)
+            put_between(problem.clear, pieces, before, after, done / length)
             left[u] = left_of_pair(problem.clear, frames, u, ways.numbers[SEEN])
         if left[u] < ways.least[u]:
             return False
@@ -117,48 +117,34 @@ def go_among(problem, frames, body, ways, ends, moving, left):
 
 
 @entry
-def moving_ways(
-    ints, floats, scratch, variables, limits, memory, q, left, obstacles, places, radii,
-    spans, shapes, rows, tops, nodes, ball_spans, centers, links,
-):  # fmt: skip
-    """Measure what is left of each pair in each frame of a clip, and find ways that are not clear, see ``clear_ways``.
+def moving_way(ints, floats, scratch, variables, limits, memory, moved, pieces):
+    """Return 1 if a way between two frames of a clip among obstacles that move is not clear, else 0.
+
+    A pair that is too near in a frame may be as near on the ways to and from it.
 
     Args:
-        ints: As in ``clear_ways``.
-        floats: Likewise; obstacles are put elsewhere.
-        scratch: Likewise.
-        variables: Likewise.
-        limits: Likewise.
-        memory: Likewise.
-        q: Joint values, (T, nq).
-        left: As in ``clear_ways``, (T, pairs + 1); written.
-        obstacles: The obstacles that move, (k,).
-        places: The frame of each in each frame of the clip, (T, k, 12).
-        radii: Distance of its farthest point from its origin, (k,).
-        spans: As in ``put_obstacles``, and so are the others.
-        shapes: Likewise.
-        rows: Likewise.
-        tops: Likewise.
-        nodes: Likewise.
-        ball_spans: Likewise.
-        centers: Likewise.
-        links: Likewise.
+        ints: A packed problem with clearance goals, each with a single slot.
+        floats: Its numbers; obstacles are put where they stand at the end.
+        scratch: Its scratch memory.
+        variables: All variables of the skeleton, each a number of joint values or a rotation.
+        limits: Their limits.
+        memory: The tables of ways, see ``layout.WAYS``: the way goes from ``begin``, where ``left`` is what is left of
+            each pair, to ``end``; then ``left`` is that at the end.
+        moved: The obstacles that move and their frames at both ends, (2, k, 14), see ``layout.MOVED_OBSTACLE``.
+        pieces: The pieces of all obstacles, as in ``goals.obstacles.put_obstacles``.
     """
     problem, work = open_clear(ints, floats, scratch), open_work(ints, scratch)
     body = variables, limits, problem.followers, problem.coupling
     ways = open_ways(problem.clear, problem.nq, count_axes(variables), memory)
-    standing = spans, shapes, rows, tops, nodes, ball_spans, centers, links
-    count = left.shape[1] - 1
-    for t in range(q.shape[0]):
-        put_between(problem.clear, standing, obstacles, places[t], places[t], F(1))
-        forward(problem.tree, q[t], work.frames)
-        for u in range(count):
-            left[t, u] = left_of_pair(problem.clear, work.frames, u, ways.numbers[SEEN])
-        left[t, count] = F(0)
-        if t > 0:
-            for u in range(count):
-                ways.rest[u] = left[t - 1, u]
-                ways.least[u] = min(ways.rest[u], left[t, u], F(0)) - ways.numbers[SLACK]
-            moving = standing, obstacles, places[t - 1], places[t], radii
-            if not go_among(problem, work.frames, body, ways, (q[t - 1], q[t]), moving, ways.rest):
-                left[t, count] = F(1)
+    if moved.shape[1] == 0:
+        return 0
+    put_between(problem.clear, pieces, moved[1], moved[1], F(1))
+    forward(problem.tree, ways.end, work.frames)
+    for u in range(ways.left.shape[0]):
+        ways.found[u] = left_of_pair(problem.clear, work.frames, u, ways.numbers[SEEN])
+        ways.least[u] = min(ways.left[u], ways.found[u], F(0)) - ways.numbers[SLACK]
+    copy(ways.left, ways.rest)
+    blocked = not go_among(problem, work.frames, body, ways, moved, pieces)
+    put_between(problem.clear, pieces, moved[1], moved[1], F(1))
+    copy(ways.found, ways.left)
+    return 1 if blocked else 0

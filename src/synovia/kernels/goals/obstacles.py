@@ -5,22 +5,27 @@ its shapes, the boxes of these in the tree of the goal, up to the top, and the s
 tree keeps its order, so a box that has left its neighbours costs time, but nothing is missed.
 """
 
-from synovia.kernels.compiler.jit import device, entry, inline
+from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import opener, record, tables_of
 from synovia.kernels.layout import (
     BALL_CENTER,
     EXTENT,
     HALF_SIZES,
     HULL,
+    MOVED_OBSTACLE,
     NODE_LOWER,
     NODE_UPPER,
     ORIENTATION,
     ORIGIN,
+    PIECE_NODE,
+    PIECE_OBSTACLE,
+    PIECE_ROW,
+    PIECE_TOP,
     RADIUS,
     SHAPE_KIND,
 )
-from synovia.kernels.math.rotations import apply, load_rotation, matmul, store_frame
-from synovia.kernels.math.vectors import add, load
+from synovia.kernels.math.rotations import apply, frame_of, load_rotation, matmul, store_frame
+from synovia.kernels.math.vectors import add, load, store
 
 Tables = record("Tables", tables_of("clear"))
 _open_tables = opener(Tables, "clear")
@@ -62,45 +67,56 @@ def enclose_upwards(clear, top, node):
             return
 
 
+@inline
+def put_piece(clear, pieces, k, R, p):
+    """Put a piece of an obstacle whose frame is (R, p)."""
+    row, node = int(pieces[k, PIECE_ROW]), int(pieces[k, PIECE_NODE])
+    turn, place = frame_of(pieces, k)
+    place = add(p, apply(R, place))
+    if node < 0:
+        store(clear.balls, row, BALL_CENTER, place)
+        return
+    store_frame(clear.shapes, row, matmul(R, turn), place)
+    if node > 0:
+        enclose(clear, row, int(pieces[k, PIECE_TOP]) + node)
+
+
 @device
-def put_obstacle(clear, standing, obstacle, R, p):
-    """Put an obstacle where its frame is (R, p); ``standing`` are the tables from ``spans`` on of ``put_obstacles``."""
-    spans, shapes, rows, tops, nodes, ball_spans, centers, links = standing
-    for k in range(spans[obstacle], spans[obstacle + 1]):
-        turn, place = load_rotation(shapes, k, ORIENTATION), load(shapes, k, ORIGIN)
-        store_frame(clear.shapes, rows[k], matmul(R, turn), add(p, apply(R, place)))
-        if nodes[k] > 0:
-            enclose(clear, rows[k], tops[k] + nodes[k])
-    for k in range(spans[obstacle], spans[obstacle + 1]):
-        if nodes[k] > 0:
-            enclose_upwards(clear, tops[k], nodes[k])
-    for k in range(ball_spans[obstacle], ball_spans[obstacle + 1]):
-        center = add(p, apply(R, load(centers, k, 0)))
-        for c in range(3):
-            clear.balls[links[k], BALL_CENTER + c] = center[c]
+def first_piece(pieces, obstacle):
+    """Return the first piece of an obstacle, or of the next one that has any."""
+    low, high = 0, pieces.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if pieces[middle, PIECE_OBSTACLE] < obstacle:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@device
+def put_obstacle(clear, pieces, obstacle, R, p):
+    """Put an obstacle where its frame is (R, p)."""
+    first = last = first_piece(pieces, obstacle)
+    while last < pieces.shape[0] and pieces[last, PIECE_OBSTACLE] == obstacle:
+        put_piece(clear, pieces, last, R, p)
+        last += 1
+    for k in range(first, last):
+        if pieces[k, PIECE_NODE] > F(0):
+            enclose_upwards(clear, int(pieces[k, PIECE_TOP]), int(pieces[k, PIECE_NODE]))
 
 
 @entry
-def put_obstacles(
-    ints, floats, obstacles, frames, spans, shapes, rows, tops, nodes, ball_spans, centers, links
-):  # fmt: skip
+def put_obstacles(ints, floats, moved, pieces):
     """Put some obstacles of a packed problem in other places.
 
     Args:
         ints: The packed problem.
         floats: Its numbers; changed.
-        obstacles: The obstacles that move, (k,).
-        frames: The frame of each in the world, (k, 12).
-        spans: The first row of each obstacle in the following tables, then the number of rows.
-        shapes: Its shapes, each in the frame of the obstacle.
-        rows: Row of each in the table of shapes of the problem.
-        tops: First row of the tree that has it.
-        nodes: Its leaf in that tree, 0 without one.
-        ball_spans: The first row of each obstacle in the following tables, then the number of rows.
-        centers: Centres of the spheres around obstacles of pairs, each in the frame of its obstacle.
-        links: Row of each in the table of links.
+        moved: The obstacles that move and their frames, (k, 14), see ``layout.MOVED_OBSTACLE``.
+        pieces: The pieces of all obstacles, (n, 16), in the order of these.
     """
     clear = open_tables(ints, floats)
-    standing = spans, shapes, rows, tops, nodes, ball_spans, centers, links
-    for k in range(obstacles.shape[0]):
-        put_obstacle(clear, standing, obstacles[k], load_rotation(frames, k, ORIENTATION), load(frames, k, ORIGIN))
+    for k in range(moved.shape[0]):
+        R, p = frame_of(moved, k)
+        put_obstacle(clear, pieces, moved[k, MOVED_OBSTACLE], R, p)
