@@ -73,6 +73,11 @@ class ClearanceGoal(Goal):
     By default this is a constraint, like joint limits: it comes before goals of every priority. A start in collision
     comes out of it. Joints that no other goal moves stay in place, unless this is the only goal.
 
+    Obstacles can move without packing the goal again: targets say where some of them stand, by the name of the goal
+    (``"clearance"`` without one). Each place is the new frame of an obstacle in the world, as in ``World.moved``, in
+    the unit and axes of the body, as all targets. It holds for this problem or frame; in a ``Servo``, from this tick
+    on.
+
     The error is how much the nearest pair lacks to ``distance`` plus the tolerance. So a goal that is met within the
     tolerance keeps the whole distance.
 
@@ -98,6 +103,10 @@ class ClearanceGoal(Goal):
         >>> solution = sy.solve(arm, goals)
         >>> solution.reached, solution.contacts[0].distance >= 0.01
         (True, True)
+        >>> ik = sy.IK(arm, goals)
+        >>> moved = ik.solve({"clearance": {"wall": (0.05, 0, 0)}})  # the wall of above, 5 cm farther away
+        >>> bool(moved.contacts[0].distance >= 0.01)
+        True
     """
 
     kind = "clearance"
@@ -222,6 +231,12 @@ class ClearanceGoal(Goal):
             expected = f"[{self.pairs}] for the pair of these two names"
             raise InputError("pairs", where="clearance goal", value=self.pairs, expected=expected, hint=hint)
         return self.pairs
+
+    def among(self, world: World) -> ClearanceGoal:
+        """Return the goal, resolved as it is, with obstacles of its world in other places."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, world=world)
+        return new
 
     def on_rows(self, skeleton: Skeleton) -> ClearanceGoal:
         """Return the goal with links by their rows, so that it keeps the same apart on this body with other limits."""

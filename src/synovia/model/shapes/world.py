@@ -110,7 +110,11 @@ class Obstacle(ChecksArguments):
             transform: The new frame of the obstacle in the world, as the argument of ``Obstacle``.
         """
         what = "transform" if self.name is None else f"transform of obstacle {self.name!r}"
-        return self._with(transform=as_place(transform, what))
+        return self.standing(as_place(transform, what))
+
+    def standing(self, transform: Array) -> Obstacle:
+        """Return the obstacle in another place, as ``placed`` does; the transform is rigid and read-only."""
+        return self._with(transform=transform)
 
     def scaled(self, factor: float) -> Obstacle:
         """Return the obstacle with all lengths times a factor above 0, about the origin of the world."""
@@ -331,11 +335,23 @@ class World(ChecksArguments):
             (Sphere(center=(0, 0, 2), radius=0.1),)
         """
         check_kind("transforms", transforms, Mapping, "such as {'ball': (0, 0, 1)}")
+        return self.standing(
+            {
+                (row := self.index(name)): self.obstacles[row].placed(given).transform
+                for name, given in transforms.items()
+            }
+        )
+
+    def standing(self, transforms: Mapping[int, Array]) -> World:
+        """Return the world with obstacles in other places, as ``moved`` does.
+
+        Args:
+            transforms: The new frame of each obstacle that moves, (4, 4), read-only, by its row; rigid.
+        """
         obstacles, table = list(self.obstacles), self.transforms.copy()
-        for name, given in transforms.items():
-            row = self.index(name)
-            obstacles[row] = obstacles[row].placed(given)
-            table[row] = obstacles[row].transform
+        for row, transform in transforms.items():
+            obstacles[row] = obstacles[row].standing(transform)
+            table[row] = transform
         table.setflags(write=False)
         new = self._with(tuple(obstacles))
         kept = ("names", "_rows", "_shapes")
@@ -528,7 +544,7 @@ class World(ChecksArguments):
     def _with(self, obstacles: tuple[Obstacle, ...]) -> World:
         """Return a world with other obstacles, whose names were checked."""
         new = object.__new__(World)
-        new.__dict__.update({each.name: getattr(self, each.name) for each in fields(self)}, obstacles=obstacles)
+        new.__dict__.update({name: self.__dict__[name] for name in _FIELDS}, obstacles=obstacles)
         return new
 
     def __eq__(self, other: object) -> bool:
@@ -554,6 +570,9 @@ class World(ChecksArguments):
         if not self.obstacles:
             return "World()"
         return f"World({first_few([f'{each.name!r}: {each.kinds}' for each in self.obstacles])})"
+
+
+_FIELDS: Final = tuple(each.name for each in fields(World))
 
 
 def unlike(names: Iterable[str | None]) -> list[str | None]:
