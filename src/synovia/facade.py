@@ -12,7 +12,6 @@ from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start, Starts
 from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_deadline
-from synovia.ik.obstacles import Places
 from synovia.ik.parallel import Packed, Progress, Workers, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.status import invalid_rows
@@ -252,37 +251,29 @@ class IK(CompiledProblem):
             return self._solve_usable(targets, starts, packed, solve)
         ik, others, table = self.table_of_many(targets)
         given = self.as_starts(starts, len(table))
-        solve = partial(solve, targets=others)
-        return Solutions(ik, self._solve_from(given, table, packed, solve, ik.obstacle_places), given)
+        packed, solve = packed._replace(places=ik.obstacle_places), partial(solve, targets=others)
+        return Solutions(ik, self._solve_from(given, table, packed, solve), given)
 
-    def _solve_from(
-        self, given: Array, table: Array, packed: Packed, solve: Callable[..., Array], places: Places | None
-    ) -> Array:
-        """Return the rows of results of a batch from these starts, (B, nq) or (1, nq), with obstacles at these places.
+    def _solve_from(self, given: Array, table: Array, packed: Packed, solve: Callable[..., Array]) -> Array:
+        """Return the rows of results of a batch from these starts, (B, nq) or (1, nq).
 
         Where a largest move bounds motion, a start that its limits have moved is solved with what is left of it.
         """
         first = np.ascontiguousarray(inside_limits(self.skeleton, given))
         moved = self.moved_inside(given, first)
         if moved is None:
-            rows = solve(table, first, packed=packed, places=places)
+            rows = solve(table, first, packed=packed)
             if self.bends is not None:
-                one = partial(solve, progress=None, packed=packed._replace(ints=self.one_attempt))
-                self.bend_well(
-                    first,
-                    rows,
-                    lambda starts, at: one(table[at], starts, places=None if places is None else places[at]),
-                )
+                one, once = partial(solve, progress=None), packed._replace(ints=self.one_attempt)
+                self.bend_well(first, rows, lambda starts, at: one(table[at], starts, packed=once.of(at)))
             return rows
         if len(given) == 1:
-            packed = packed._replace(floats=self.floats_of(given, first))
-            return solve(table, first, packed=packed, places=places)
-        rows = solve(table, first, packed=packed, places=places)
+            return solve(table, first, packed=packed._replace(floats=self.floats_of(given, first)))
+        rows = solve(table, first, packed=packed)
         for b in np.flatnonzero(moved.any(1)).tolist():
             one = slice(b, b + 1)
-            less = packed._replace(floats=self.floats_of(given[one], first[one]))
-            here = None if places is None else places[one]
-            rows[one] = solve(table[one], first[one], packed=less, progress=None, places=here)
+            less = packed._replace(floats=self.floats_of(given[one], first[one])).of(one)
+            rows[one] = solve(table[one], first[one], packed=less, progress=None)
         return rows
 
     def _solve_usable(
@@ -290,7 +281,7 @@ class IK(CompiledProblem):
     ) -> Solutions:
         """Solve the problems of a batch whose targets and starts can be used, and mark the others as invalid."""
         ik, others, table, odd = self.read_many(targets)
-        solve = partial(solve, targets=others)
+        packed, solve = packed._replace(places=ik.obstacle_places), partial(solve, targets=others)
         given, unusable = self.read_starts(starts, len(table))
         wrong = self.writer.settle(table)
         wrong[odd] = True
@@ -299,9 +290,8 @@ class IK(CompiledProblem):
         good = np.flatnonzero(~skipped)
         rows = invalid_rows(self.new_rows(len(table)))
         if len(good):
-            begin, places = given if len(given) == 1 else given[good], ik.obstacle_places
-            places = None if places is None else places[good]
-            rows[good] = self._solve_from(begin, table[good], packed, solve, places)
+            begin = given if len(given) == 1 else given[good]
+            rows[good] = self._solve_from(begin, table[good], packed.of(good), solve)
 
         def reason(b: int) -> SynoviaError:
             """Return the error of a problem that was skipped."""

@@ -341,7 +341,6 @@ class CompiledProblem(ChecksArguments):
         targets: Targets | None,
         workers: Workers,
         packed: Packed | None = None,
-        places: Places | None = None,
     ) -> Array:
         """Solve a batch of independent problems on several threads and return the rows of results.
 
@@ -352,12 +351,10 @@ class CompiledProblem(ChecksArguments):
             targets: The targets in the table, for error messages.
             workers: The threads.
             packed: Another kernel or other numbers than those of the problem.
-            places: Where obstacles stand in each of them; None for ``self.obstacle_places``.
         """
-        packed = packed or Packed(self.kernel, self.ints, self.floats)
+        packed = packed or Packed(self.kernel, self.ints, self.floats, places=self.obstacle_places)
         out = self.new_rows(len(table))
-        batch = Batch(table, starts, out, self.obstacle_places if places is None else places)
-        run = partial(run_rows, packed, batch, self.scratch_size, self.classify, workers, progress)
+        run = partial(run_rows, packed, Batch(table, starts, out), self.scratch_size, self.classify, workers, progress)
         self.settled(run, table, targets, many=True)
         return out
 

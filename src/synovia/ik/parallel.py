@@ -42,12 +42,18 @@ class Packed(NamedTuple):
         ints: Integers of the problem.
         floats: Its numbers.
         simd: Whether the kernel solves several rows at once and needs large blocks.
+        places: Where obstacles stand in each problem; None if they stand as the numbers say.
     """
 
     kernel: Kernel
     ints: NDArray[np.int32]
     floats: Array
     simd: bool = False
+    places: Places | None = None
+
+    def of(self, some: Any) -> Packed:
+        """Return the same for some of the rows of a batch, a slice or an array of their numbers."""
+        return self if self.places is None else self._replace(places=self.places[some])
 
 
 class Batch(NamedTuple):
@@ -57,13 +63,11 @@ class Batch(NamedTuple):
         targets: (B, goals, 17).
         starts: (B, nq), or (1, nq) for one start for all.
         out: (B, m) rows of the answer, which are written.
-        places: Where obstacles stand in each problem; None if they stand as the packed problem says.
     """
 
     targets: Array
     starts: Array
     out: Array
-    places: Places | None = None
 
 
 class Workers(NamedTuple):
@@ -196,8 +200,8 @@ def run_rows(
     Returns:
         0, or the negative code of the first refused target: REFUSED - (goal + goals * row).
     """
-    kernel, ints, floats, simd = packed
-    targets, starts, out, places = batch
+    kernel, ints, floats, simd, places = packed
+    targets, starts, out = batch
     threads, watch = workers
     count = len(out)
     sizes = (_SIMD_BLOCK, _SIMD_LEAST) if simd else (_SMALLEST_BLOCK, _SMALLEST_BLOCK)
