@@ -198,10 +198,14 @@ class Skeleton(Pictured):
         ]
         return cls(joints, name=name, meters_per_unit=meters_per_unit)
 
-    def with_joints(self, joints: Iterable[Joint]) -> Skeleton:
+    def with_joints(self, joints: Iterable[Joint], notes: Iterable[str] = ()) -> Skeleton:
         """Return a skeleton of other joints with the name, unit, axes, notes and source of this one.
 
         Excluded pairs are kept as far as the other joints have their names.
+
+        Args:
+            joints: The joints.
+            notes: Notes that it has, too.
         """
         joints, pairs = tuple(joints), self.excluded_pairs
         if pairs:
@@ -213,7 +217,7 @@ class Skeleton(Pictured):
             meters_per_unit=self.meters_per_unit,
             up=self.up,
             forward=self._forward,
-            notes=self.notes,
+            notes=(*self.notes, *notes),
             source=self.source,
             excluded_pairs=pairs,
         )

@@ -28,7 +28,8 @@ class Inspect(Roles):
         help="SRDF file of a URDF with the pairs of links that may touch; by default the one beside it.",
     )  # fmt: skip
     shapes: bool = option(
-        default=False, help="Measure how well the shapes fit the surface; without shapes, fit capsules to it first."
+        default=False,
+        help="Measure how well the shapes fit the surface; fit capsules to it first where shapes are missing.",
     )
     pairs: bool = option(default=False, help="List the pairs of links that can collide, and those that are left out.")
     clearance: float | None = option(
