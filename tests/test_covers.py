@@ -362,3 +362,23 @@ def test_missing_shapes_of_a_real_arm(shared_data):
     assert set(full.shapes) - set(arm.shapes) == {*(f"panda_link{k}" for k in range(8)), "panda_hand"}
     assert all(full.shapes[link] == shapes for link, shapes in arm.shapes.items())
     assert any("'panda_link0'" in note for note in full.notes[-1:])
+
+
+def test_bodies_of_mjcf_whose_meshes_are_missing_are_covered(tmp_path):
+    """Bodies without geoms, and with geoms that never collide, stay bare."""
+    (tmp_path / "m.xml").write_text(
+        '<mujoco><asset><mesh name="absent" file="absent.stl"/></asset><worldbody><geom type="mesh" mesh="absent"/>'
+        '<body name="a"><joint axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+        '<geom type="mesh" mesh="absent"/>'
+        '<body name="b" pos="1 0 0"><joint axis="0 0 1"/><geom type="sphere" size="0.05"/>'
+        '<body name="c" pos="1 0 0"><joint axis="0 0 1"/><inertial pos="0.1 0 0" mass="1" diaginertia="1 1 1"/>'
+        '<body name="d" pos="1 0 0"><joint axis="0 0 1"/><inertial pos="0.1 0 0" mass="1" diaginertia="1 1 1"/>'
+        '<geom type="mesh" mesh="absent" contype="0" conaffinity="0"/>'
+        "</body></body></body></body></worldbody></mujoco>"
+    )
+    with pytest.warns(UserWarning, match="absent.stl"):
+        body = sy.load_skeleton(tmp_path / "m.xml")
+    full = sy.with_shapes(body)
+    assert (set(body.shapes), set(full.shapes)) == ({"b"}, {"a", "b"})
+    assert full.shapes["b"] == body.shapes["b"]
+    assert full.notes[-1].endswith("on links: 'a'.")
