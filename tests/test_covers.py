@@ -366,6 +366,7 @@ def test_missing_shapes_of_a_real_arm(shared_data):
 
 def test_bodies_of_mjcf_whose_meshes_are_missing_are_covered(tmp_path):
     """Bodies without geoms, and with geoms that never collide, stay bare."""
+    pytest.importorskip("mujoco")
     (tmp_path / "m.xml").write_text(
         '<mujoco><asset><mesh name="absent" file="absent.stl"/></asset><worldbody><geom type="mesh" mesh="absent"/>'
         '<body name="a"><joint axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
