@@ -40,13 +40,26 @@ def check_shapes(skeleton: Skeleton) -> None:
         raise InputError(skeleton.name, where="clearance", expected="a body with shapes", hint=hint)
 
 
+def fitted(skeleton: Skeleton, host: Host) -> Skeleton:
+    """Return a body with capsules in place of missing shapes, and tell that they are used."""
+    from synovia.covers import fitted_text, with_shapes
+
+    found = with_shapes(skeleton)
+    if (text := fitted_text(skeleton, found)) is not None:
+        host.say(text, skeleton.name)
+    return found
+
+
 @described
 class Clear:
     """What the body keeps clear of."""
 
     world: str | None = option(default=None, like=AVOIDED)
     clearance: float | None = option(default=None, like=CLEARANCE)
-    shapes: bool = option(default=False, help="Fit capsules to a body without shapes, which keeping clear needs.")
+    shapes: bool = option(
+        default=False,
+        help="Fit capsules to a body without shapes, which keeping clear needs, or to links whose shapes are missing.",
+    )
 
     @cached_property
     def obstacles(self) -> World | None:
@@ -104,20 +117,16 @@ class Clear:
         return self.covered(skeleton, host) if any(goal.takes_world for goal in goals) else skeleton
 
     def covered(self, skeleton: Skeleton, host: Host) -> Skeleton:
-        """Return a body with shapes: those that it has, or capsules that fit it.
+        """Return a body with shapes: those that it has, and if it may get some, capsules in place of missing ones.
 
         Raises:
             InputError: If it has none and may get none.
         """
-        from synovia.covers import with_shapes
-
         if not self.shapes:
             check_shapes(skeleton)
-        if skeleton.shapes:
             return skeleton
         if skeleton not in self._fitted:
-            self._fitted[skeleton] = with_shapes(skeleton)
-            host.say("the body has no shapes; capsules that fit it are used", skeleton.name)
+            self._fitted[skeleton] = fitted(skeleton, host)
         return self._fitted[skeleton]
 
     @cached_property

@@ -29,7 +29,8 @@ class Inspect(Roles):
     )  # fmt: skip
     loops: Path | None = option(default=None, like=LOOPS)
     shapes: bool = option(
-        default=False, help="Measure how well the shapes fit the surface; without shapes, fit capsules to it first."
+        default=False,
+        help="Measure how well the shapes fit the surface; fit capsules to it first where shapes are missing.",
     )
     pairs: bool = option(default=False, help="List the pairs of links that can collide, and those that are left out.")
     clearance: float | None = option(

@@ -121,7 +121,8 @@ class Retarget(Verified, Roles, ClipJob):
         kind=Parsed(_clearance), metavar="DISTANCE|none", shown="0", unit="length units of DST",
     )  # fmt: skip
     shapes: bool = option(
-        default=False, help="Fit capsules to DST if it has no shapes, so that limbs keep clear of it."
+        default=False,
+        help="Fit capsules to DST if it has no shapes, or where they are missing, so that limbs keep clear of it.",
     )
     world: str | None = option(default=None, like=GROUND)
     plot: Path | None = option(
@@ -146,9 +147,9 @@ class Retarget(Verified, Roles, ClipJob):
 
         found = target_of(self.target)
         body = found if isinstance(found, Skeleton) else found.skeleton
-        if not self.shapes or body.shapes:
+        if not self.shapes or (shaped := with_shapes(body)) is body:
             return found
-        return with_shapes(body) if isinstance(found, Skeleton) else found.on(with_shapes(body))
+        return shaped if isinstance(found, Skeleton) else found.on(shaped)
 
     @property
     def _skeleton(self) -> Skeleton:
