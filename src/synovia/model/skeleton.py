@@ -260,11 +260,7 @@ class Skeleton(Pictured):
             meters_per_unit=self.meters_per_unit,
             up=self.up,
             forward=self._forward,
-<<<<<<< HEAD
             notes=notes,
-=======
-            notes=(*self.notes, *notes),
->>>>>>> edit40
             source=self.source,
             excluded_pairs=pairs,
             loops=loops,
