@@ -133,8 +133,9 @@ def frame_lack(problem, frames, t, e):
 
 
 @inline
-def add_between(problem, q, frames, t, b, force, torque, k, J):
-    """Add to row k the Jacobian row of a force at b and a torque on the second link, less those on the first."""
+def add_between(problem, q, frames, t, b, wrench, k, J):
+    """Add to row k the Jacobian row of a wrench at b, a force and a torque, on the second link less the first."""
+    force, torque = wrench
     first, second = problem.loops.ints[t, TIED_FIRST], problem.loops.ints[t, TIED_SECOND]
     add_wrench_row(problem, q, frames, second, b, force, torque, J, k)
     add_wrench_row(problem, q, frames, first, b, scale(F(-1), force), scale(F(-1), torque), J, k)
@@ -159,19 +160,19 @@ def frame_rows(problem, q, frames, t, J):
     else:
         for c in range(3):
             if place & (1 << c):
-                add_between(problem, q, frames, t, b, scale(w, column(A, c)), NOTHING, k, J)
+                add_between(problem, q, frames, t, b, (scale(w, column(A, c)), NOTHING), k, J)
                 k += 1
     if turn == NO_TURN:
         for c in range(3):
             axis = (F(c == 0), F(c == 1), F(c == 2))
-            add_between(problem, q, frames, t, b, NOTHING, axis, k + c, J)
+            add_between(problem, q, frames, t, b, (NOTHING, axis), k + c, J)
     elif turn == ABOUT_AXIS:
         z = column(B, 2)
         for c in range(2):  # x·z changes by (ω_b - ω_a)·(z × x)
-            add_between(problem, q, frames, t, b, NOTHING, cross(z, column(A, c)), k + c, J)
+            add_between(problem, q, frames, t, b, (NOTHING, cross(z, column(A, c))), k + c, J)
     elif turn == ACROSS:
         z = column(B, 2)
-        add_between(problem, q, frames, t, b, NOTHING, cross(z, column(A, 2)), k, J)
+        add_between(problem, q, frames, t, b, (NOTHING, cross(z, column(A, 2))), k, J)
 
 
 @device

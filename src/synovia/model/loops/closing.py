@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import numpy as np
 
 from synovia.arguments import check_kind
 from synovia.errors import UnsupportedError
+from synovia.model.geometry import as_numbers, dimensions
 from synovia.model.pose import as_values
 from synovia.model.skeleton import Pose, Skeleton
 
@@ -35,10 +37,12 @@ def close_loops(skeleton: Skeleton, q: Any) -> Pose:
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     mechanism = skeleton.mechanism
-    if isinstance(q, dict):
+    if isinstance(q, Mapping):
         values = skeleton.rest_q.copy()
-        for row, value in skeleton.by_row(q, "q").items():
-            values[skeleton.q_slice(row)] = value
+        for row, value in skeleton.by_row(cast("Mapping[Any, Any]", q), "q").items():
+            place = skeleton.q_slice(row)
+            numbers: Any = [value] if dimensions(value) == 0 else value
+            values[place] = as_numbers(numbers, (place.stop - place.start,), f"value of {skeleton.joint_keys[row]!r}")
     else:
         values = as_values(skeleton, q.q if isinstance(q, Pose) else q, "q")
     if mechanism is None:

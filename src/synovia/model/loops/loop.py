@@ -195,7 +195,9 @@ class Coupling(ChecksArguments):
         """Check the values; make a tuple of each polynomial."""
         given: Any = self.terms
         if not isinstance(given, Mapping) or not given:
-            raise InputError("terms of a coupling", value=given, expected="factors by joint, such as {'a': 1, 'b': -2}")
+            raise InputError(
+                "terms of a coupling", value=repr(self.terms), expected="factors by joint, such as {'a': 1, 'b': -2}"
+            )
         terms: dict[str, tuple[float, ...]] = {}
         for joint, value in cast("Mapping[Any, Any]", given).items():
             if not isinstance(joint, str):
