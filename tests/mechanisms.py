@@ -52,13 +52,23 @@ def stewart_platform() -> sy.Skeleton:
     free = sy.Joint("platform", None, kind=sy.Kind.FREE, rest=at(0, 0, 1.0))
     joints, loops = [free], []
     for k in range(6):
-        low, high = np.deg2rad(60 * (k // 2 * 2) + (10 if k % 2 else -10)), np.deg2rad(60 * (k // 2 * 2) + (50 if k % 2 else -50))
+        low, high = (
+            np.deg2rad(60 * (k // 2 * 2) + (10 if k % 2 else -10)),
+            np.deg2rad(60 * (k // 2 * 2) + (50 if k % 2 else -50)),
+        )
         foot, head = at(np.cos(low), np.sin(low)), 0.6 * np.array([np.cos(high), np.sin(high), 0.0])
         bend = sy.Interval(-0.9, 0.9)
         joints += [
             hinge(f"x{k}", None, foot, (1, 0, 0), bend),
             hinge(f"y{k}", f"x{k}", at(0), (0, 1, 0), bend),
-            sy.Joint(f"leg{k}", f"y{k}", kind=sy.Kind.SLIDE, axis=(0, 0, 1), rest=at(0, 0, 1.1), limit=sy.Interval(-0.35, 0.45)),
+            sy.Joint(
+                f"leg{k}",
+                f"y{k}",
+                kind=sy.Kind.SLIDE,
+                axis=(0, 0, 1),
+                rest=at(0, 0, 1.1),
+                limit=sy.Interval(-0.35, 0.45),
+            ),
         ]
         loops.append(sy.Loop(f"leg{k}", "platform", other_offset=head))
     return sy.Skeleton(joints, name="stewart").with_loops(loops)
