@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -113,12 +112,13 @@ def companions_of(path: Path) -> tuple[Path, ...]:
     """
     found: dict[Path, None] = {path: None}
     waiting = [path]
+    with suppress(SynoviaError, OSError):
+        found.update(dict.fromkeys(_loops_beside(path)))
     while waiting:
         file = waiting.pop()
         with suppress(SynoviaError, OSError, MemoryError, RecursionError):
             fmt = format_of(file)
-            beside = _loops_beside(file) if file is path else []
-            for other in chain(beside, () if fmt.companions is None else fmt.companions(file)):
+            for other in () if fmt.companions is None else fmt.companions(file):
                 if other not in found:
                     found[other] = None
                     waiting.append(other)
